@@ -1,0 +1,166 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The wire format's numbers and its header as a numpy structured view (big-endian on the wire)."""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+WIRE_VERSION: Final = 1
+"""First byte of every Switchfold header; a switch drops and counts any other."""
+UDP_PORT: Final = 21318
+"""UDP destination port of contributions ("SF"); results come from this port."""
+
+VALUES_PER_PACKET_NARROW: Final = 32
+VALUES_PER_PACKET_WIDE: Final = 352
+MAX_WORKERS: Final = 32
+"""Width of the worker bitmap."""
+NUM_SLOTS: Final = 1024
+"""Slots of one switch; each has two physical copies, chosen by the round's parity."""
+SLOT_COPIES: Final = 2
+
+ETHERNET_BYTES: Final = 14
+IPV4_BYTES: Final = 20
+UDP_BYTES: Final = 8
+HEADER_BYTES: Final = 44
+"""The Switchfold header, directly behind UDP."""
+VALUE_BYTES: Final = 4
+ETHERNET_OVERHEAD_BYTES: Final = 24
+"""Frame check sequence (4) and preamble with the inter-packet gap (20), per frame on a real wire."""
+
+EXPONENT_BIAS: Final = 128
+"""The header carries a block exponent e as e + 128, so that an unsigned maximum orders exponents."""
+
+
+class Operation(enum.IntEnum):
+    """What a packet asks of its slot, or what the switch answers."""
+
+    AGGREGATE_ADD = 1
+    """Contribution: the lanes are added, saturating."""
+    AGGREGATE_MAX = 2
+    """Contribution: the lanes keep the signed maximum."""
+    FLUSH = 3
+    """Close the slot's round with the contributors it has; lanes are ignored."""
+    PROBE = 4
+    """Ask for the state of a slot copy; answered with a NOTICE; lanes are ignored."""
+    RESULT = 5
+    """Switch to worker: the lanes of a closed round with its bitmap and count."""
+    NOTICE = 6
+    """Switch to worker: the round, bitmap and count that the slot copy holds; lanes mean nothing."""
+
+
+class Flag(enum.IntFlag):
+    """Bits of the 16-bit flags field."""
+
+    PARTIAL = 1 << 0
+    """The result lacks at least one worker."""
+    FLUSHED = 1 << 1
+    """The round was closed by a flush."""
+    ECN_ECHO = 1 << 2
+    """A contribution of this round met congestion."""
+    OVERFLOW = 1 << 3
+    """At least one lane saturated while this round was added up."""
+    LAST = 1 << 4
+    """Last chunk of its tensor."""
+    REPLAY = 1 << 5
+    """Unicast repeat of a stored result, for a retransmission."""
+
+
+class Outcome(enum.IntEnum):
+    """What the switch did with a Switchfold packet: each packet has exactly one, each is counted."""
+
+    NONE = 0
+    ABSORBED = 1
+    """Added (or overwrote a stale copy); the round is still open."""
+    COMPLETED = 2
+    """Added as the last contribution; the result was multicast."""
+    REPLAYED = 3
+    """Retransmission or late contribution for a closed round; the stored result went back."""
+    DUPLICATE = 4
+    """Retransmission while the round is open: dropped."""
+    STALE = 5
+    """Older generation or round than the copy's: dropped."""
+    NOTIFIED = 6
+    """Stale in a job with partial results, or a probe: answered with a notice."""
+    FLUSHED = 7
+    """A flush closed the round; the partial result was multicast."""
+    FLUSH_IGNORED = 8
+    """A flush for a round that nobody contributed to: dropped."""
+    BAD_LENGTH = 9
+    """Shorter or longer than the variant's one datagram size, or the IPv4 and UDP lengths disagree."""
+    BAD_CHECKSUM = 10
+    """UDP checksum present and wrong."""
+    BAD_VERSION = 11
+    BAD_OPERATION = 12
+    """Unknown operation, or one that only a switch may send (a spoofed result or notice)."""
+    BAD_RANGE = 13
+    """Start not below end, or more elements than lanes."""
+    OFF_GRID = 14
+    """Start is not chunk_index times values per packet."""
+    FOREIGN_JOB = 15
+    """No such job on this switch."""
+    FOREIGN_WORKER = 16
+    """Worker id, ingress port and source address do not belong together in this job."""
+    BAD_GENERATION = 17
+    """Not the job's current generation."""
+    BAD_SLOT = 18
+    """Slot outside the job's range."""
+    BAD_CONTRIBUTION = 19
+    """Bitmap or contributor count is not this worker's own."""
+    MISMATCH = 20
+    """Tensor or range differs from the one the open round holds."""
+
+
+HEADER_DTYPE: Final = np.dtype(
+    [
+        ("version", "u1"),
+        ("operation", "u1"),
+        ("flags", ">u2"),
+        ("job_id", ">u2"),
+        ("worker_id", "u1"),
+        ("priority", "u1"),
+        ("generation", ">u4"),
+        ("slot_index", ">u4"),
+        ("round", ">u4"),
+        ("tensor_id", ">u4"),
+        ("chunk_index", ">u4"),
+        ("range_start", ">u4"),
+        ("range_end", ">u4"),
+        ("worker_bitmap", ">u4"),
+        ("num_contributors", ">u2"),
+        ("exponent", "u1"),
+        ("reserved", "u1"),
+    ]
+)
+"""Switchfold header, 44 bytes."""
+assert HEADER_DTYPE.itemsize == HEADER_BYTES
+
+
+def datagram_dtype(values_per_packet: int) -> np.dtype[np.void]:
+    """Return the dtype of one datagram: the header and big-endian int32 lanes."""
+    return np.dtype([("header", HEADER_DTYPE), ("values", ">i4", (values_per_packet,))])
+
+
+def datagram_bytes(values_per_packet: int) -> int:
+    """Return the size of every Switchfold datagram (UDP payload) of a variant, in bytes."""
+    return HEADER_BYTES + VALUE_BYTES * values_per_packet
+
+
+def frame_bytes(values_per_packet: int) -> int:
+    """Return the size of the Ethernet frame without its check sequence, in bytes."""
+    return ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + datagram_bytes(values_per_packet)
+
+
+def payload_efficiency(values_per_packet: int) -> float:
+    """Return the share of lane bytes on the wire, frame check sequence, preamble and gap included."""
+    total = frame_bytes(values_per_packet) + ETHERNET_OVERHEAD_BYTES
+    return VALUE_BYTES * values_per_packet / total
+
+
+def view_datagrams(buffer: NDArray[np.uint8], values_per_packet: int) -> NDArray[np.void]:
+    """View a (count, datagram_bytes) uint8 array as (count,) datagrams without a copy."""
+    return buffer.view(datagram_dtype(values_per_packet))[..., 0]
