@@ -30,10 +30,10 @@ HEADER_BYTES: Final = 44
 """The Switchfold header, directly behind UDP."""
 VALUE_BYTES: Final = 4
 ETHERNET_OVERHEAD_BYTES: Final = 24
-"""Frame check sequence (4) and preamble with the inter-packet gap (20), per frame on a real wire."""
+"""Frame check sequence (4), preamble and inter-packet gap (20), per frame on a real wire."""
 
 EXPONENT_BIAS: Final = 128
-"""The header carries a block exponent e as e + 128, so that an unsigned maximum orders exponents."""
+"""The header carries a block exponent e as e + 128: an unsigned maximum orders exponents."""
 
 
 class Operation(enum.IntEnum):
@@ -50,7 +50,7 @@ class Operation(enum.IntEnum):
     RESULT = 5
     """Switch to worker: the lanes of a closed round with its bitmap and count."""
     NOTICE = 6
-    """Switch to worker: the round, bitmap and count that the slot copy holds; lanes mean nothing."""
+    """Switch to worker: round, bitmap and count that the slot copy holds; lanes mean nothing."""
 
 
 class Flag(enum.IntFlag):
@@ -71,7 +71,7 @@ class Flag(enum.IntFlag):
 
 
 class Outcome(enum.IntEnum):
-    """What the switch did with a Switchfold packet: each packet has exactly one, each is counted."""
+    """What the switch did with a Switchfold packet: each has exactly one, each is counted."""
 
     NONE = 0
     ABSORBED = 1
@@ -91,7 +91,7 @@ class Outcome(enum.IntEnum):
     FLUSH_IGNORED = 8
     """A flush for a round that nobody contributed to: dropped."""
     BAD_LENGTH = 9
-    """Shorter or longer than the variant's one datagram size, or the IPv4 and UDP lengths disagree."""
+    """Not the variant's one datagram size, or the IPv4 and UDP lengths disagree."""
     BAD_CHECKSUM = 10
     """UDP checksum present and wrong."""
     BAD_VERSION = 11
@@ -156,7 +156,7 @@ def frame_bytes(values_per_packet: int) -> int:
 
 
 def payload_efficiency(values_per_packet: int) -> float:
-    """Return the share of lane bytes on the wire, frame check sequence, preamble and gap included."""
+    """Return the share of lane bytes on the wire; check sequence, preamble and gap count."""
     total = frame_bytes(values_per_packet) + ETHERNET_OVERHEAD_BYTES
     return VALUE_BYTES * values_per_packet / total
 

@@ -1,0 +1,235 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors cut into chunks: what a stream sends for them and what it does with the results."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hostlib.errors import RoundClosedError
+from hostlib.quantization import (
+    NONFINITE_EXPONENT,
+    Quantizer,
+    chunk_exponents,
+    scales,
+)
+from hostlib.wire import EXPONENT_BIAS
+
+BLOCK_CHUNKS = 32
+"""Chunks that are filled or drained at once: enough to amortise numpy calls, few enough for cache."""
+
+Lanes = NDArray[np.int32]
+"""Big-endian int32, shape (count, values_per_packet)."""
+
+
+class ChunkSource(Protocol):
+    """One tensor as a slot stream sees it."""
+
+    tensor_id: int
+    num_elements: int
+    num_chunks: int
+    results: Lanes
+    """Where the stream stores result lanes, one row per chunk."""
+    contributors: NDArray[np.uint16]
+    """Where the stream stores the number of contributors of each chunk."""
+    bitmap: int
+    """Workers that are in every chunk so far."""
+    has_saturated: bool
+    """Whether any result carried the OVERFLOW flag."""
+
+    def fill(self, first: int, lanes: Lanes) -> None:
+        """Write the lanes of the chunks from `first` on; rows are at most BLOCK_CHUNKS."""
+        ...
+
+    def exponents(self, first: int, count: int) -> NDArray[np.int32]:
+        """Return the header's exponent field for the chunks from `first` on."""
+        ...
+
+    def drain(self, end: int) -> None:
+        """Learn that all chunks below `end` have their results."""
+        ...
+
+
+def flat_chunks(
+    flat: NDArray[Any], values_per_packet: int
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Cut a flat array into (whole chunks as a view, zero-padded last chunk or None)."""
+    whole = len(flat) // values_per_packet
+    body = flat[: whole * values_per_packet].reshape(whole, values_per_packet)
+    rest = flat[whole * values_per_packet :]
+    if not len(rest):
+        return body, None
+    tail = np.zeros((1, values_per_packet), flat.dtype)
+    tail[0, : len(rest)] = rest
+    return body, tail
+
+
+class TensorChunks:
+    """The chunks of a flat array, with block access that hides the padded last chunk."""
+
+    def __init__(self, flat: NDArray[Any], values_per_packet: int) -> None:
+        self._body, self._tail = flat_chunks(flat, values_per_packet)
+        self.num_chunks = len(self._body) + (self._tail is not None)
+
+    def block(self, first: int, end: int) -> list[tuple[int, NDArray[Any]]]:
+        """Return [(row offset, chunks)] covering chunks first..end."""
+        whole = len(self._body)
+        parts: list[tuple[int, NDArray[Any]]] = []
+        if first < whole:
+            parts.append((0, self._body[first : min(end, whole)]))
+        if end > whole:
+            assert self._tail is not None
+            parts.append((whole - first, self._tail))
+        return parts
+
+
+class ExponentSource:
+    """The exponents of a float tensor: an int32 tensor with one element per chunk, maximised."""
+
+    def __init__(self, tensor_id: int, chunks: TensorChunks, values_per_packet: int) -> None:
+        self.tensor_id = tensor_id
+        self.num_elements = chunks.num_chunks
+        self.num_chunks = -(-chunks.num_chunks // values_per_packet)
+        self.results = np.empty((self.num_chunks, values_per_packet), ">i4")
+        self.contributors = np.zeros(self.num_chunks, np.uint16)
+        self.bitmap = -1
+        self.has_saturated = False
+        self._chunks = chunks
+        self._values = values_per_packet
+        self._own = np.empty(chunks.num_chunks, np.int32)
+
+    def fill(self, first: int, lanes: Lanes) -> None:
+        """Compute the exponents of the data chunks that these rows stand for."""
+        lanes[...] = 0
+        for row in range(len(lanes)):
+            start = (first + row) * self._values
+            end = min(start + self._values, self.num_elements)
+            for block in range(start, end, BLOCK_CHUNKS):
+                block_end = min(block + BLOCK_CHUNKS, end)
+                for offset, chunks in self._chunks.block(block, block_end):
+                    place = block + offset
+                    self._own[place : place + len(chunks)] = chunk_exponents(chunks)
+            lanes[row, : end - start] = self._own[start:end]
+
+    def exponents(self, first: int, count: int) -> NDArray[np.int32]:
+        """Return zeros: integer chunks have no exponent."""
+        return np.zeros(count, np.int32)
+
+    def drain(self, end: int) -> None:
+        """Nothing to do: the exponents are needed all at once."""
+
+    def agreed(self) -> NDArray[np.int32]:
+        """Return the agreed exponent of each data chunk, once all results are there.
+
+        Raises RoundClosedError when a partial round left out a larger exponent of this worker.
+        """
+        agreed = self.results.reshape(-1)[: self.num_elements].astype(np.int32)
+        if (self._own > agreed).any():
+            raise RoundClosedError(
+                f"tensor {self.tensor_id}: the job agreed on exponents without this worker, whose"
+                " values do not fit; fetch the model from another worker and join the job again"
+            )
+        return agreed
+
+
+class IntegerSource:
+    """An int32 tensor, sent as it is."""
+
+    def __init__(self, tensor_id: int, flat: NDArray[np.int32], values_per_packet: int) -> None:
+        self._chunks = TensorChunks(flat, values_per_packet)
+        self.tensor_id = tensor_id
+        self.num_elements = len(flat)
+        self.num_chunks = self._chunks.num_chunks
+        self.output: NDArray[Any] = np.empty((self.num_chunks, values_per_packet), np.int32)
+        self.results = self.output.view(">i4")
+        self.contributors = np.zeros(self.num_chunks, np.uint16)
+        self.bitmap = -1
+        self.has_saturated = False
+        self._drained = 0
+
+    def fill(self, first: int, lanes: Lanes) -> None:
+        """Copy the chunks in wire order."""
+        for offset, chunks in self._chunks.block(first, first + len(lanes)):
+            lanes[offset : offset + len(chunks)] = chunks
+
+    def exponents(self, first: int, count: int) -> NDArray[np.int32]:
+        """Return zeros: integer chunks have no exponent."""
+        return np.zeros(count, np.int32)
+
+    def drain(self, end: int) -> None:
+        """Turn finished chunks from wire order to native order, in place."""
+        block = self.results[self._drained : end]
+        self.output[self._drained : end] = block
+        self._drained = end
+
+
+class FloatSource:
+    """A float tensor with agreed exponents."""
+
+    def __init__(
+        self,
+        tensor_id: int,
+        flat: NDArray[Any],
+        chunks: TensorChunks,
+        exponents: NDArray[np.int32],
+        quantizer: Quantizer,
+        *,
+        num_workers: int,
+        is_mean: bool,
+    ) -> None:
+        values_per_packet = quantizer.values_per_packet
+        self.tensor_id = tensor_id
+        self.num_elements = len(flat)
+        self.num_chunks = chunks.num_chunks
+        self.output: NDArray[Any] = np.empty((self.num_chunks, values_per_packet), flat.dtype)
+        if flat.dtype.itemsize == 4:
+            self.results: Lanes = self.output.view(">i4")
+        else:
+            self.results = np.empty(self.output.shape, ">i4")
+        self.contributors = np.zeros(self.num_chunks, np.uint16)
+        self.bitmap = -1
+        self.has_saturated = False
+        self._chunks = chunks
+        self._quantizer = quantizer
+        self._is_mean = is_mean
+        self._forward, self._backward = scales(exponents, num_workers, flat.dtype)
+        self._biased = np.clip(exponents + EXPONENT_BIAS, 0, 255).astype(np.int32)
+        self._drained = 0
+
+    @staticmethod
+    def nonfinite_ranges(
+        exponents: NDArray[np.int32], values_per_packet: int, num_elements: int
+    ) -> list[tuple[int, int]]:
+        """Return the element ranges of the chunks that are not finite on some worker."""
+        places = np.flatnonzero(exponents == NONFINITE_EXPONENT)
+        starts = (places * values_per_packet).tolist()
+        return [(start, min(start + values_per_packet, num_elements)) for start in starts]
+
+    def fill(self, first: int, lanes: Lanes) -> None:
+        """Quantise the chunks into lanes."""
+        for offset, chunks in self._chunks.block(first, first + len(lanes)):
+            place = first + offset
+            scale = self._forward[place : place + len(chunks)]
+            self._quantizer.quantize(chunks, scale, lanes[offset : offset + len(chunks)])
+
+    def exponents(self, first: int, count: int) -> NDArray[np.int32]:
+        """Return the agreed exponents, biased and clamped, for debugging on the wire."""
+        return self._biased[first : first + count]
+
+    def drain(self, end: int) -> None:
+        """Dequantise finished chunks, block by block."""
+        while self._drained < end:
+            start, stop = self._drained, min(self._drained + BLOCK_CHUNKS, end)
+            divisors = None
+            if self._is_mean:
+                divisors = self.contributors[start:stop, None].astype(self._backward.dtype)
+            self._quantizer.dequantize(
+                self.results[start:stop],
+                self._backward[start:stop],
+                divisors,
+                self.output[start:stop],
+            )
+            self._drained = stop

@@ -1,0 +1,165 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of the host library.
+
+Our exception hierarchy:
+
+HostlibError
+|- ConfigurationError (also ValueError): worker id, number of workers, slots, addresses
+|- TensorError (also ValueError)
+|  |- EmptyTensorError
+|  |- TensorTooLargeError
+|  |- UnsupportedDtypeError (also TypeError)
+|  |- NonFiniteError: NaN or infinity in some worker's tensor; every worker raises it
+|  `- SaturationError (also OverflowError): an int32 sum left its range; every worker raises it
+|- AllreduceTimeoutError (also TimeoutError)
+|  |- SwitchUnreachableError: not even probes are answered
+|  `- WorkerMissingError: the switch answers and names who has not contributed
+|- RoundClosedError: the job went on without this worker
+|- SessionError
+|  |- SessionClosedError
+|  |- SessionBrokenError: an earlier failure left the slots out of step
+|  |- BarrierTimeoutError (also TimeoutError)
+|  `- JobEndedError
+|- JoinError
+|  |- ControllerUnreachableError
+|  |- JobRefusedError: no room, disagreeing workers, taken worker id, wrong token
+|  |- WorkerArrivalError (also TimeoutError): a worker never joined
+|  `- VersionMismatchError
+`- TransportError
+   |- TransportPermissionError (also PermissionError)
+   |- InterfaceMissingError
+   |- PortTakenError
+   |- AddressUnreachableError
+   `- TransportClosedError
+"""
+
+from __future__ import annotations
+
+
+class HostlibError(Exception):
+    """Base of every error that the host library raises on purpose."""
+
+
+class ConfigurationError(HostlibError, ValueError):
+    """An option is out of its range."""
+
+
+class TensorError(HostlibError, ValueError):
+    """A tensor cannot be summed."""
+
+
+class EmptyTensorError(TensorError):
+    """The array has no elements."""
+
+
+class TensorTooLargeError(TensorError):
+    """The array has more elements than 32-bit ranges can count."""
+
+
+class UnsupportedDtypeError(TensorError, TypeError):
+    """The array's dtype, or the operation on this dtype, is not supported."""
+
+
+class NonFiniteError(TensorError):
+    """Some worker's tensor holds NaN or infinity; all workers of the job raise this."""
+
+    def __init__(self, tensor_id: int, ranges: list[tuple[int, int]]) -> None:
+        """Name the element ranges (start, end) of the chunks that are not finite."""
+        shown = ", ".join(f"[{start}, {end})" for start, end in ranges[:8])
+        more = ""
+        if len(ranges) > 8:
+            more = f" and {len(ranges) - 8} more ranges"
+        super().__init__(
+            f"tensor {tensor_id}: NaN or infinity in elements {shown}{more} on at least one worker;"
+            " clean the values, or pass nonfinite='propagate' to get NaN for these ranges"
+        )
+        self.ranges = ranges
+
+
+class SaturationError(TensorError, OverflowError):
+    """A sum left the int32 range in the switch; all workers of the job raise this."""
+
+
+class AllreduceTimeoutError(HostlibError, TimeoutError):
+    """No result within the allreduce's timeout."""
+
+
+class SwitchUnreachableError(AllreduceTimeoutError):
+    """Neither results nor answers to probes arrived."""
+
+
+class WorkerMissingError(AllreduceTimeoutError):
+    """The switch waits for workers that have not contributed."""
+
+    def __init__(self, message: str, worker_ids: list[int]) -> None:
+        super().__init__(message)
+        self.worker_ids = worker_ids
+
+
+class RoundClosedError(HostlibError):
+    """The job closed a round without this worker, which is now behind."""
+
+
+class SessionError(HostlibError):
+    """Base of errors in the life of a session."""
+
+
+class SessionClosedError(SessionError):
+    """The session was closed."""
+
+
+class SessionBrokenError(SessionError):
+    """An earlier failure left this worker's slots out of step; the job must be joined again."""
+
+
+class BarrierTimeoutError(SessionError, TimeoutError):
+    """A barrier was not released in time."""
+
+
+class JobEndedError(SessionError):
+    """The controller ended the job."""
+
+
+class JoinError(HostlibError):
+    """A job could not be joined."""
+
+
+class ControllerUnreachableError(JoinError):
+    """No controller answers at the address."""
+
+
+class JobRefusedError(JoinError):
+    """The controller refused this worker or its job."""
+
+
+class WorkerArrivalError(JoinError, TimeoutError):
+    """The other workers of the job did not all arrive in time."""
+
+
+class VersionMismatchError(JoinError):
+    """Host library, controller and switch do not speak the same wire version or variant."""
+
+
+class TransportError(HostlibError):
+    """Base of errors below the session."""
+
+
+class TransportPermissionError(TransportError, PermissionError):
+    """The transport needs privileges that this process lacks."""
+
+
+class InterfaceMissingError(TransportError):
+    """No such network interface in this network namespace."""
+
+
+class PortTakenError(TransportError):
+    """Another socket holds the UDP port."""
+
+
+class AddressUnreachableError(TransportError):
+    """No route to the address, or the address is not this host's."""
+
+
+class TransportClosedError(TransportError):
+    """The transport was closed."""

@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The result of an allreduce that is under way."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, final
+
+from numpy.typing import NDArray
+
+from hostlib.errors import AllreduceTimeoutError
+
+_logger = logging.getLogger(__name__)
+
+DoneCallback = Callable[["AllreduceFuture"], None]
+
+
+@final
+class AllreduceFuture:
+    """Handle of one allreduce; safe to use from any thread."""
+
+    def __init__(self, tensor_id: int) -> None:
+        self.tensor_id = tensor_id
+        """Position in the sequence of this session's allreduces, from 1."""
+        self._finished = threading.Event()
+        self._lock = threading.Lock()
+        self._callbacks: list[DoneCallback] = []
+        self._array: NDArray[Any] | None = None
+        self._error: Exception | None = None
+        self._num_contributors = 0
+
+    def done(self) -> bool:
+        """Return whether a result or an error is there."""
+        return self._finished.is_set()
+
+    def result(self, timeout_s: float | None = None) -> NDArray[Any]:
+        """Wait for the result and return it, in the shape and dtype of the input.
+
+        Raises the error that ended the allreduce, or AllreduceTimeoutError when `timeout_s` passes
+        first; the allreduce itself goes on then until its own timeout.
+        """
+        error = self.exception(timeout_s)
+        if error is not None:
+            raise error
+        assert self._array is not None
+        return self._array
+
+    def exception(self, timeout_s: float | None = None) -> Exception | None:
+        """Wait for the end and return the error, or None after success; waits like `result`."""
+        if not self._finished.wait(timeout_s):
+            raise AllreduceTimeoutError(
+                f"tensor {self.tensor_id}: no result after waiting {timeout_s} s; it is still"
+                " under way, wait again or close the session"
+            )
+        return self._error
+
+    @property
+    def num_contributors(self) -> int:
+        """Fewest workers that any chunk of the result holds; 0 until done."""
+        return self._num_contributors
+
+    def add_done_callback(self, callback: DoneCallback) -> None:
+        """Call `callback(future)` when done: in the session's I/O thread, or now if done already.
+
+        Callbacks must be short. An exception from one is logged and goes no further.
+        """
+        with self._lock:
+            if not self._finished.is_set():
+                self._callbacks.append(callback)
+                return
+        self._run(callback)
+
+    def set_result(self, array: NDArray[Any], num_contributors: int) -> None:
+        """End the allreduce with a result; for the engine only."""
+        self._array = array
+        self._num_contributors = num_contributors
+        self._finish()
+
+    def set_exception(self, error: Exception) -> None:
+        """End the allreduce with an error; for the engine only."""
+        self._error = error
+        self._finish()
+
+    def _finish(self) -> None:
+        with self._lock:
+            self._finished.set()
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            self._run(callback)
+
+    def _run(self, callback: DoneCallback) -> None:
+        try:
+            callback(self)
+        except Exception:
+            _logger.exception("callback of allreduce %d failed", self.tensor_id)

@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Block fixed-point quantisation: one power-of-two exponent per chunk, agreed by all workers.
+
+A chunk is the part of a tensor that one packet carries. Every worker computes the exponent e
+that its own chunk needs: the smallest e with max|x| < 2^e. The switch takes the maximum E over
+the workers (an int32 allreduce of its own). Then, with n workers,
+
+    s      = min(30 - E - ceil(log2 n), S)      S = 126 for float32 and float16, 1022 for float64
+    q      = rint(x * 2^s)                      |q| <= 2^(30 - ceil(log2 n)), so |sum q| <= 2^30
+    result = (sum q) * 2^-s
+
+Error bound, per element of a sum: n * 2^-(s+1) from rint (half a step for each worker) plus
+the rounding of the result to its dtype (half a unit in the last place). For a mean, both are
+divided by the number of contributors. The integer sum does not depend on the order of arrival, so
+all workers get bit-identical results.
+
+Defined outcomes at the edges:
+
+- A chunk that is zero on all workers gives exact zeros (positive; the sign of -0.0 is lost).
+- Denormals are ordinary values. S keeps 2^s finite: where it limits s (chunks below about 2^-96 in
+  float32), the step stays 2^-S, so that the bound above still holds with that s.
+- A sum of finite values beyond the dtype's range becomes infinity, as in numpy. In float64, whose
+  significand is longer than q, values within half a step of the maximum may round up to it.
+  float16 is summed in float32 and rounded once at the end: above 65504 that gives infinity.
+  A mean never overflows so, as the division comes first.
+- NaN and infinity in a worker's chunk replace its exponent by NONFINITE_EXPONENT. The maximum
+  carries that to all workers, and all do the same: raise, or give NaN for the whole chunk.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+NONFINITE_EXPONENT: Final = 1 << 30
+"""Exponent lane of a chunk that holds NaN or infinity; larger than any real exponent."""
+ZERO_EXPONENT: Final = -(1 << 14)
+"""Exponent lane of a chunk of zeros; smaller than any real exponent."""
+LANE_BITS: Final = 30
+"""Magnitude bits of an int32 sum that quantisation uses."""
+
+Floats = NDArray[np.floating[Any]]
+
+
+def compute_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return the dtype in which a tensor of `dtype` is scaled: float32, or float64 for float64."""
+    if np.dtype(dtype) == np.float64:
+        return np.dtype(np.float64)
+    return np.dtype(np.float32)
+
+
+def chunk_exponents(chunks: Floats) -> NDArray[np.int32]:
+    """Return the exponent that each row of (count, values) needs, shape (count,).
+
+    NONFINITE_EXPONENT marks rows with NaN or infinity, ZERO_EXPONENT rows of zeros.
+    """
+    # Both reductions propagate NaN.
+    largest = np.maximum(chunks.max(axis=1), -chunks.min(axis=1))
+    exponents = np.frexp(largest)[1].astype(np.int32)
+    exponents[largest == 0] = ZERO_EXPONENT
+    exponents[~np.isfinite(largest)] = NONFINITE_EXPONENT
+    return exponents
+
+
+def scale_shifts(
+    exponents: NDArray[np.int32], num_workers: int, dtype: DTypeLike
+) -> NDArray[np.int32]:
+    """Return the shift s of each chunk from the agreed exponents; rows not finite get s = 0."""
+    limit = 126
+    if np.dtype(dtype) == np.float64:
+        limit = 1022
+    headroom = LANE_BITS - (num_workers - 1).bit_length()
+    shifts = np.minimum(headroom - exponents, limit)
+    return np.where(exponents == NONFINITE_EXPONENT, 0, shifts).astype(np.int32)
+
+
+def scales(
+    exponents: NDArray[np.int32], num_workers: int, dtype: DTypeLike
+) -> tuple[Floats, Floats]:
+    """Return (2^s, 2^-s) per chunk, each (count, 1) in the compute dtype.
+
+    For chunks that are not finite the pair is (0, NaN): workers send zeros and all get NaN.
+    """
+    one = np.ones((), compute_dtype(dtype))
+    shifts = scale_shifts(exponents, num_workers, dtype)
+    forward = np.ldexp(one, shifts)
+    backward = np.ldexp(one, -shifts)
+    nonfinite = exponents == NONFINITE_EXPONENT
+    forward[nonfinite] = 0
+    backward[nonfinite] = np.nan
+    return forward[:, None], backward[:, None]
+
+
+def error_bound(exponent: int, num_workers: int, dtype: DTypeLike) -> float:
+    """Return the largest error of a summed element before the result is rounded to its dtype."""
+    shift = scale_shifts(np.array([exponent], np.int32), num_workers, dtype)[0]
+    return float(np.ldexp(float(num_workers), -int(shift) - 1))
+
+
+class Quantizer:
+    """Quantises and dequantises blocks of chunks, with scratch rows so that nothing is allocated.
+
+    `rows` is the largest block, in chunks. Lanes are big-endian int32, as on the wire.
+    """
+
+    def __init__(self, rows: int, values_per_packet: int, dtype: DTypeLike) -> None:
+        self.values_per_packet = values_per_packet
+        self._floats: Floats = np.empty((rows, values_per_packet), compute_dtype(dtype))
+        self._integers = np.empty((rows, values_per_packet), np.int32)
+
+    def quantize(self, chunks: Floats, scale: Floats, lanes: NDArray[np.int32]) -> None:
+        """Write rint(chunks * scale) to `lanes`; rows with scale 0 become zeros.
+
+        Shapes: chunks and lanes (count, values), scale (count, 1).
+        """
+        count = len(chunks)
+        floats, integers = self._floats[:count], self._integers[:count]
+        if scale.all():
+            np.multiply(chunks, scale, out=floats)
+        else:
+            with np.errstate(invalid="ignore"):
+                np.multiply(chunks, scale, out=floats)
+            floats[scale[:, 0] == 0] = 0
+        np.rint(floats, out=floats)
+        np.copyto(integers, floats, casting="unsafe")
+        np.copyto(lanes, integers)
+
+    def dequantize(
+        self, lanes: NDArray[np.int32], scale: Floats, divisors: Floats | None, out: Floats
+    ) -> None:
+        """Write lanes * scale, divided first by `divisors` (count, 1) if given, to `out`.
+
+        `out` may share its memory with `lanes`. Overflow gives infinity.
+        """
+        count = len(lanes)
+        floats, integers = self._floats[:count], self._integers[:count]
+        np.copyto(integers, lanes)
+        np.copyto(floats, integers, casting="unsafe")
+        if divisors is not None:
+            np.divide(floats, divisors, out=floats)
+        with np.errstate(over="ignore", under="ignore"):
+            if out.dtype == floats.dtype:
+                np.multiply(floats, scale, out=out)
+            else:
+                np.multiply(floats, scale, out=floats)
+                np.copyto(out, floats, casting="same_kind")

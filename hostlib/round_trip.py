@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Retransmission timeout from round-trip samples, after RFC 6298."""
+
+from __future__ import annotations
+
+SMOOTHING = 1 / 8
+"""Weight of a new sample in the smoothed round-trip time (alpha)."""
+VARIATION = 1 / 4
+"""Weight of a new sample in the round-trip time variation (beta)."""
+
+
+class RoundTripTimer:
+    """Smoothed round-trip time and the timeout that follows from it, with exponential backoff.
+
+    Feed it only with samples of packets that were sent once (Karn's rule). Times are seconds.
+    """
+
+    def __init__(self, *, initial_s: float, minimum_s: float, maximum_s: float) -> None:
+        self._minimum_s = minimum_s
+        self._maximum_s = maximum_s
+        self._base_s = max(initial_s, minimum_s)
+        self._smoothed_s: float | None = None
+        self._variation_s = 0.0
+        self._backoff = 0
+
+    @property
+    def smoothed_s(self) -> float | None:
+        """Smoothed round-trip time, or None before the first sample."""
+        return self._smoothed_s
+
+    @property
+    def timeout_s(self) -> float:
+        """Present retransmission timeout, backoff included."""
+        return min(self._maximum_s, self._base_s * (1 << self._backoff))
+
+    def add_sample(self, sample_s: float) -> None:
+        """Take one measured round-trip time into account and end any backoff."""
+        if self._smoothed_s is None:
+            self._smoothed_s = sample_s
+            self._variation_s = sample_s / 2
+        else:
+            deviation = abs(self._smoothed_s - sample_s)
+            self._variation_s += VARIATION * (deviation - self._variation_s)
+            self._smoothed_s += SMOOTHING * (sample_s - self._smoothed_s)
+        self._base_s = max(self._minimum_s, self._smoothed_s + 4 * self._variation_s)
+        self._backoff = 0
+
+    def back_off(self) -> None:
+        """Double the timeout: an expiry passed without any result."""
+        if self.timeout_s < self._maximum_s:
+            self._backoff += 1
+
+    def end_backoff(self) -> None:
+        """Return to the undoubled timeout: results arrive again."""
+        self._backoff = 0
