@@ -1,0 +1,190 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The seam of runtime/pipeline.h as ctypes structures, member by member.
+
+Strings of bytes that cross the seam are big-endian, `(width + 7) // 8` bytes per field, in the
+order of the JSON.
+Nothing here locks: the owner of a pipeline serialises every call on it.
+"""
+
+import ctypes
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_uint8,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from pathlib import Path
+
+ABI_VERSION = 1
+MAX_DIGESTS = 4
+PHV_ALIGNMENT = 64
+"""Bytes that a phv must be aligned to."""
+DEFAULT_ENTRY_HANDLE = 0xFFFF_FFFF_FFFF_FFFF
+"""Handle of a table's default entry in the calls for direct counters."""
+
+P_OK = 0
+P_NOT_FOUND = -1
+P_EXISTS = -2
+P_FULL = -3
+P_BAD_ARGUMENT = -4
+P_UNSUPPORTED = -5
+
+INSTANCE_NORMAL = 0
+INSTANCE_INGRESS_CLONE = 1
+INSTANCE_EGRESS_CLONE = 2
+INSTANCE_COALESCED = 3
+INSTANCE_RECIRC = 4
+INSTANCE_REPLICATION = 5
+INSTANCE_RESUBMIT = 6
+
+
+class IntrinsicT(ctypes.Structure):
+    """`intrinsic_t`: what the replication engine acts on after ingress or egress."""
+
+    _fields_ = [
+        ("egress_spec", c_uint32),
+        ("mcast_grp", c_uint32),
+        ("clone_session", c_uint32),
+        ("clone_fields", c_uint32),
+        ("resubmit", c_uint32),
+        ("recirculate", c_uint32),
+        ("truncate_bytes", c_uint32),
+        ("num_digests", c_uint32),
+        ("digest_ids", c_uint32 * MAX_DIGESTS),
+    ]
+
+
+class PacketInfo(ctypes.Structure):
+    """`packet_info_t`: standard metadata that the caller knows; times in microseconds."""
+
+    _fields_ = [
+        ("ingress_port", c_uint32),
+        ("packet_length", c_uint32),
+        ("instance_type", c_uint32),
+        ("egress_port", c_uint32),
+        ("egress_rid", c_uint32),
+        ("ingress_global_timestamp", c_uint64),
+        ("egress_global_timestamp", c_uint64),
+        ("enq_timestamp", c_uint32),
+        ("enq_qdepth", c_uint32),
+        ("deq_timedelta", c_uint32),
+        ("deq_qdepth", c_uint32),
+    ]
+
+
+class TableEntry(ctypes.Structure):
+    """`table_entry_t`: one table entry as the control plane sees it.
+
+    The three pointers hold addresses only: keep the bytes alive for the length of the call.
+    """
+
+    _fields_ = [
+        ("key", c_char_p),
+        ("mask", c_char_p),
+        ("prefix_len", c_int32),
+        ("priority", c_int32),
+        ("action_id", c_uint32),
+        ("params", c_char_p),
+        ("params_bytes", c_uint32),
+    ]
+
+
+_PIPELINE = c_void_p
+_PHV = c_void_p
+
+
+class PipelineOps(ctypes.Structure):
+    """`pipeline_ops_t`: the table of functions that a generated library exports."""
+
+    _fields_ = [
+        ("abi_version", c_uint32),
+        ("phv_bytes", c_uint32),
+        ("drop_port", c_uint32),
+        ("program_name", c_char_p),
+        ("create", CFUNCTYPE(_PIPELINE)),
+        ("destroy", CFUNCTYPE(None, _PIPELINE)),
+        (
+            "ingress",
+            CFUNCTYPE(
+                c_int,
+                _PIPELINE,
+                _PHV,
+                c_void_p,
+                c_uint32,
+                POINTER(PacketInfo),
+                POINTER(IntrinsicT),
+            ),
+        ),
+        (
+            "egress",
+            CFUNCTYPE(c_int, _PIPELINE, _PHV, POINTER(PacketInfo), POINTER(IntrinsicT)),
+        ),
+        ("deparse", CFUNCTYPE(c_int, _PIPELINE, _PHV, c_void_p, c_uint32)),
+        ("copy_phv", CFUNCTYPE(None, _PHV, _PHV)),
+        ("keep_fields", CFUNCTYPE(None, _PIPELINE, _PHV, c_uint32, _PHV)),
+        ("digest", CFUNCTYPE(c_int, _PIPELINE, _PHV, c_uint32, c_void_p, c_uint32)),
+        (
+            "table_insert",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, POINTER(TableEntry), POINTER(c_uint64)),
+        ),
+        ("table_modify", CFUNCTYPE(c_int, _PIPELINE, c_uint32, POINTER(TableEntry))),
+        ("table_delete", CFUNCTYPE(c_int, _PIPELINE, c_uint32, POINTER(TableEntry))),
+        (
+            "table_find",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, POINTER(TableEntry), POINTER(c_uint64)),
+        ),
+        (
+            "table_set_default",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32, c_char_p, c_uint32),
+        ),
+        ("table_size", CFUNCTYPE(c_uint32, _PIPELINE, c_uint32)),
+        ("table_clear", CFUNCTYPE(c_int, _PIPELINE, c_uint32)),
+        (
+            "direct_counter",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint64, POINTER(c_uint64), POINTER(c_uint64)),
+        ),
+        (
+            "direct_counter_write",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint64, c_uint64, c_uint64),
+        ),
+        (
+            "counter_read",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32, POINTER(c_uint64), POINTER(c_uint64)),
+        ),
+        (
+            "counter_write",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32, c_uint64, c_uint64),
+        ),
+        (
+            "register_read",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32, POINTER(c_uint8), c_uint32),
+        ),
+        (
+            "register_write",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32, c_char_p, c_uint32),
+        ),
+    ]
+
+
+def open_pipeline(library: Path) -> tuple[ctypes.CDLL, PipelineOps]:
+    """Load a generated library; hold what this returns for as long as a pipeline lives.
+
+    Raises OSError when the file cannot be loaded and ValueError when it was built for another seam.
+    """
+    handle = ctypes.CDLL(str(library))
+    entry = handle.p4_pipeline
+    entry.argtypes = []
+    entry.restype = POINTER(PipelineOps)
+    ops: PipelineOps = entry().contents
+    if ops.abi_version != ABI_VERSION:
+        raise ValueError(
+            f"{library}: built for pipeline seam {ops.abi_version}, this package has "
+            f"{ABI_VERSION}; compile the program again"
+        )
+    return handle, ops
