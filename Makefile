@@ -1,0 +1,82 @@
+# Switchfold. `make help` lists the verbs.
+PYTHON ?= python3
+TORCH ?= torch==2.13.0
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help deps demo test test-unit test-pipeline test-packet test-integration lint format typecheck \
+	p4 switch bench model-check golden sanitize clean
+
+help: ## List the verbs
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: $(PYTHON) is older than 3.11; name another: make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo "error: $(PYTHON) cannot make environments; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+
+$(VENV)/.run-installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[controller]'
+	@touch $@
+
+$(VENV)/.dev-installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[controller,dev]'
+	@touch $@ $(VENV)/.run-installed
+
+$(VENV)/.bench-installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet '$(TORCH)'
+	$(BIN)/python -m pip install --quiet --editable '.[controller,bench]'
+	@touch $@ $(VENV)/.run-installed
+
+deps: $(VENV)/.dev-installed ## Set up the development environment in .venv
+
+switch: $(VENV)/.run-installed ## Build the embedded switch's native code for the committed programs
+	$(BIN)/python -m softswitch build p4src/build/*/*.json
+
+demo: $(VENV)/.run-installed ## Train a model on 4 workers, gradients summed inside a P4 switch; leaves report/
+	$(BIN)/switchfold demo
+
+test: $(VENV)/.dev-installed ## Run every test that this machine can; says what is skipped and why
+	$(BIN)/python -m pytest
+
+test-unit: $(VENV)/.dev-installed ## No privileges, seconds
+	$(BIN)/python -m pytest tests/unit
+
+test-pipeline: $(VENV)/.dev-installed ## Small P4 programs on softswitch
+	$(BIN)/python -m pytest tests/pipeline
+
+test-packet: $(VENV)/.dev-installed ## The aggregation program, packet by packet, on every switch found
+	$(BIN)/python -m pytest tests/packet
+
+test-integration: $(VENV)/.dev-installed ## Networks, controllers and workers together
+	$(BIN)/python -m pytest tests/integration
+
+lint: $(VENV)/.dev-installed ## Style and types; changes nothing
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+typecheck: $(VENV)/.dev-installed ## Types only
+	$(BIN)/pyright
+
+format: $(VENV)/.dev-installed ## Rewrite the sources in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+p4: $(VENV)/.dev-installed ## Compile p4src with the p4c on the PATH (or: docker compose run --rm p4c)
+	$(BIN)/python -m p4src.compile
+
+bench: $(VENV)/.bench-installed ## Allreduce at 2, 4 and 8 workers against Gloo on the same links (needs root)
+	$(BIN)/python benchmarks/allreduce.py
+
+model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela model (needs spin)
+	$(BIN)/python tests/model/check.py
+
+golden: $(VENV)/.dev-installed ## Renew the golden files of the generator's tests
+	$(BIN)/python -m pytest tests/unit tests/pipeline --golden
+
+clean: ## Remove the environment, build output and reports
+	rm -rf $(VENV) build dist report *.egg-info .pytest_cache .ruff_cache .hypothesis
