@@ -1,0 +1,249 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration of a controller: frozen dataclasses that check themselves, read from TOML.
+
+listen = "127.0.0.1:50551"
+database = "switchfold.sqlite3"
+variant = "narrow"
+
+[[switch]]
+name = "s1"
+address = "127.0.0.1:9559"
+
+[[switch.host]]
+name = "h1"
+port = 1
+address = "10.0.0.1"
+mac = "02:00:00:00:00:01"
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+from controller.errors import ConfigError
+from hostlib import wire
+
+DEFAULT_LISTEN: Final = "127.0.0.1:50551"
+VARIANTS: Final = ("narrow", "wide")
+_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_MAX_PORT = 511
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostConfig:
+    """A host behind a switch port."""
+
+    name: str
+    port: int
+    """P4 port number, 1 to 511 without the CPU port 255."""
+    address: str
+    """IPv4 address, dotted."""
+    mac: str
+
+    def __post_init__(self) -> None:
+        check_name("host name", self.name)
+        check_port(f"host {self.name}: port", self.port)
+        check_address(f"host {self.name}: address", self.address)
+        check_mac(f"host {self.name}: mac", self.mac)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwitchConfig:
+    """One switch and the hosts behind its ports."""
+
+    name: str
+    address: str
+    """P4Runtime server, "host:port"."""
+    device_id: int = 1
+    service_address: str = "10.0.255.254"
+    """IPv4 address that workers send contributions to."""
+    service_mac: str = "02:53:46:00:00:fe"
+    hosts: tuple[HostConfig, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_name("switch name", self.name)
+        check_endpoint(f"switch {self.name}: address", self.address)
+        if self.device_id < 1:
+            raise ConfigError(f"switch {self.name}: device_id must be at least 1")
+        check_address(f"switch {self.name}: service_address", self.service_address)
+        check_mac(f"switch {self.name}: service_mac", self.service_mac)
+        for what in ("name", "address"):
+            values = [getattr(host, what) for host in self.hosts]
+            if len(set(values)) != len(values):
+                raise ConfigError(f"switch {self.name}: two hosts have the same {what}")
+
+    def host_at(self, address: str) -> HostConfig | None:
+        """Return the configured host with this IPv4 address."""
+        return next((host for host in self.hosts if host.address == address), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerConfig:
+    """All options of a controller."""
+
+    switches: tuple[SwitchConfig, ...]
+    listen: str = DEFAULT_LISTEN
+    """Session and operator API, "host:port"; port 0 takes a free one."""
+    database: Path = Path("switchfold.sqlite3")
+    """SQLite file with the desired state; made if absent."""
+    variant: str = "narrow"
+    """Program variant: narrow (32 values per packet) or wide (352)."""
+    program_dir: Path | None = None
+    """Folder with the program's artefacts instead of the ones that come with the package."""
+    replace_program: bool = False
+    """Replace another program on a switch instead of refusing."""
+    token: str = ""
+    """Secret that workers present; empty: none asked for."""
+    default_slots: int = 128
+    """Slots of a job whose workers ask for none."""
+    lease_s: float = 6.0
+    """A worker that is silent for so long is lost."""
+    resume_grace_s: float = 30.0
+    """After a controller restart, workers of running jobs have so long to come back."""
+    join_timeout_s: float = 60.0
+    """All workers of a job must arrive within this time of the first."""
+    connect_timeout_s: float = 15.0
+    """At start, switches must be configured within this time."""
+    reconcile_interval_s: float = 10.0
+    """Switches are compared with the database so often."""
+    election_id: int = 10
+    """P4Runtime election id; the highest is primary."""
+
+    def __post_init__(self) -> None:
+        if not self.switches:
+            raise ConfigError("no switch configured; add [[switch]] or --switch NAME=HOST:PORT")
+        names = [switch.name for switch in self.switches]
+        if len(set(names)) != len(names):
+            raise ConfigError("two switches have the same name")
+        check_endpoint("listen", self.listen)
+        if self.variant not in VARIANTS:
+            raise ConfigError(f"variant {self.variant!r} is not one of {', '.join(VARIANTS)}")
+        if not 1 <= self.default_slots <= wire.NUM_SLOTS:
+            raise ConfigError(f"default_slots must lie in 1..{wire.NUM_SLOTS}")
+        for field in dataclasses.fields(self):
+            if field.name.endswith("_s") and getattr(self, field.name) <= 0:
+                raise ConfigError(f"{field.name} must be above 0 seconds")
+
+
+def check_name(what: str, text: str) -> None:
+    """Raise ConfigError unless `text` is a plain name of up to 63 characters."""
+    if not _NAME.fullmatch(text):
+        raise ConfigError(f"{what} {text!r} is not a name (letters, digits, '_', '.', '-')")
+
+
+def check_port(what: str, port: int) -> None:
+    """Raise ConfigError unless `port` is a data-plane port."""
+    if not 1 <= port <= _MAX_PORT or port == 255:
+        raise ConfigError(f"{what} {port} is not a switch port (1..{_MAX_PORT}, 255 is the CPU)")
+
+
+def check_address(what: str, text: str) -> None:
+    """Raise ConfigError unless `text` is a dotted IPv4 address."""
+    try:
+        ipaddress.IPv4Address(text)
+    except ValueError as exc:
+        raise ConfigError(f"{what} {text!r} is not an IPv4 address") from exc
+
+
+def check_mac(what: str, text: str) -> None:
+    """Raise ConfigError unless `text` is a lower-case MAC address with colons."""
+    if not _MAC.fullmatch(text):
+        raise ConfigError(f"{what} {text!r} is not a MAC address such as 02:00:00:00:00:01")
+
+
+def check_endpoint(what: str, text: str) -> None:
+    """Raise ConfigError unless `text` is "host:port"."""
+    host, separator, port = text.rpartition(":")
+    if not separator or not host or not port.isdigit() or int(port) > 65535:
+        raise ConfigError(f"{what} {text!r} is not HOST:PORT")
+
+
+def parse_switch(text: str) -> SwitchConfig:
+    """Return the switch that a command line names as NAME=HOST:PORT or NAME=HOST:PORT/DEVICE."""
+    name, separator, rest = text.partition("=")
+    if not separator:
+        raise ConfigError(f"--switch {text!r} is not NAME=HOST:PORT[/DEVICE_ID]")
+    address, slash, device_id = rest.partition("/")
+    if slash and not device_id.isdigit():
+        raise ConfigError(f"--switch {text!r}: the device id is not a number")
+    return SwitchConfig(name=name, address=address, device_id=int(device_id or 1))
+
+
+def parse_host(text: str) -> tuple[str, HostConfig]:
+    """Return (switch name, host) of SWITCH/HOST=PORT,ADDRESS,MAC."""
+    target, separator, rest = text.partition("=")
+    switch, slash, name = target.partition("/")
+    parts = rest.split(",")
+    if not separator or not slash or len(parts) != 3 or not parts[0].isdigit():
+        raise ConfigError(f"--host {text!r} is not SWITCH/HOST=PORT,ADDRESS,MAC")
+    return switch, HostConfig(name=name, port=int(parts[0]), address=parts[1], mac=parts[2].lower())
+
+
+def load_config(path: Path | None, **overrides: Any) -> ControllerConfig:
+    """Read a TOML file (or none) and lay keyword options that are not None over it."""
+    raw: dict[str, Any] = {}
+    if path is not None:
+        try:
+            raw = tomllib.loads(path.read_text("utf-8"))
+        except OSError as exc:
+            raise ConfigError(f"cannot read {path}: {exc.strerror}") from exc
+        except tomllib.TOMLDecodeError as exc:
+            raise ConfigError(f"{path} is not TOML: {exc}") from exc
+    switches = tuple(_switch(entry, path) for entry in _tables(raw.pop("switch", []), "switch"))
+    options = _checked(ControllerConfig, raw, str(path))
+    for name, value in overrides.items():
+        if value is not None and name != "switches":
+            options[name] = value
+    for name in ("database", "program_dir"):
+        if isinstance(options.get(name), str):
+            options[name] = Path(options[name])
+    if overrides.get("switches"):
+        switches = overrides["switches"]
+    return ControllerConfig(switches=switches, **options)
+
+
+def _switch(raw: dict[str, Any], path: Path | None) -> SwitchConfig:
+    hosts = tuple(
+        HostConfig(**_complete(HostConfig, entry, f"{path}: [[switch.host]]"))
+        for entry in _tables(raw.pop("host", []), "switch.host")
+    )
+    return SwitchConfig(hosts=hosts, **_complete(SwitchConfig, raw, f"{path}: [[switch]]"))
+
+
+def _tables(value: object, name: str) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        raise ConfigError(f"write [[{name}]], not [{name}]")
+    return cast("list[dict[str, Any]]", value)
+
+
+def _complete(kind: type, raw: dict[str, Any], where: str) -> dict[str, Any]:
+    options = _checked(kind, raw, where)
+    for field in dataclasses.fields(kind):
+        if field.default is dataclasses.MISSING and field.name not in options:
+            raise ConfigError(f"{where}: {field.name} is missing")
+    return options
+
+
+def _checked(kind: type, raw: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return `raw` after checking names and types against the dataclass's fields."""
+    fields = {field.name: str(field.type) for field in dataclasses.fields(kind)}
+    expected = {"str": str, "int": int, "float": (int, float), "bool": bool, "Path": str}
+    for name, value in raw.items():
+        if name not in fields:
+            raise ConfigError(f"{where}: unknown option {name!r}")
+        kinds = expected.get(fields[name].removesuffix(" | None"))
+        if (
+            kinds is None
+            or not isinstance(value, kinds)
+            or (fields[name] == "int" and value is True)
+        ):
+            raise ConfigError(f"{where}: {name} = {value!r} is not of type {fields[name]}")
+    return dict(raw)

@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Typed errors of the control plane.
+
+ControllerError
+├── ConfigError                   the configuration is unusable
+├── DatabaseError                 the database cannot be opened, is in use or has another schema
+├── ListenError                   the listen address is taken or not ours
+├── ControllerStoppingError       the controller is being stopped; join again later
+├── ControllerUnreachableError    an operator command found no controller
+├── ToolError                     a program or package that a command needs is missing
+├── SwitchError
+│   ├── SwitchUnreachableError    nobody answers at the switch's P4Runtime address
+│   ├── WrongProgramError         the switch runs something else
+│   ├── ProgramMissingError       compiled artefacts of our program are not there
+│   └── SwitchUpdateError         the switch refused a read or a write
+└── JobError                      a refusal; carries the gRPC status that the worker sees
+    ├── InvalidJobError           INVALID_ARGUMENT
+    ├── NoRoomError               RESOURCE_EXHAUSTED
+    ├── VersionMismatchError      FAILED_PRECONDITION
+    ├── WorkersMissingError       DEADLINE_EXCEEDED
+    ├── WorkerTakenError          ALREADY_EXISTS
+    ├── UnknownJobError           NOT_FOUND
+    ├── TokenError                UNAUTHENTICATED
+    └── NoSwitchError             UNAVAILABLE
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import grpc
+
+
+class ControllerError(Exception):
+    """Base of all errors of this package; the text says what, where and what to do."""
+
+    exit_code: ClassVar[int] = 1
+    """Exit status of a command that ends with this error."""
+    status: ClassVar[grpc.StatusCode] = grpc.StatusCode.INTERNAL
+    """gRPC status that a remote caller sees."""
+
+
+class ConfigError(ControllerError):
+    """The configuration is unusable."""
+
+
+class DatabaseError(ControllerError):
+    """The database cannot be opened, is in use by another controller or has another schema."""
+
+
+class ListenError(ControllerError):
+    """The listen address is taken or does not belong to this machine."""
+
+
+class ControllerStoppingError(ControllerError):
+    """The controller is being stopped; jobs go on, workers join again later."""
+
+    status = grpc.StatusCode.UNAVAILABLE
+
+
+class ControllerUnreachableError(ControllerError):
+    """An operator command found no controller at the address."""
+
+    exit_code = 3
+
+
+class ToolError(ControllerError):
+    """A program or package that a command needs is missing."""
+
+
+class SwitchError(ControllerError):
+    """Something is wrong with a switch."""
+
+    status = grpc.StatusCode.UNAVAILABLE
+
+
+class SwitchUnreachableError(SwitchError):
+    """Nobody answers at the switch's P4Runtime address."""
+
+
+class WrongProgramError(SwitchError):
+    """The switch runs another program."""
+
+    status = grpc.StatusCode.FAILED_PRECONDITION
+
+
+class ProgramMissingError(SwitchError):
+    """The compiled artefacts of our program are not there."""
+
+    status = grpc.StatusCode.FAILED_PRECONDITION
+
+
+class SwitchUpdateError(SwitchError):
+    """The switch refused a read or a write."""
+
+
+class JobError(ControllerError):
+    """A job or a worker is refused."""
+
+
+class InvalidJobError(JobError):
+    """The request makes no sense, or workers of one job disagree."""
+
+    status = grpc.StatusCode.INVALID_ARGUMENT
+
+
+class NoRoomError(JobError):
+    """The switch has no room for the job."""
+
+    status = grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+class VersionMismatchError(JobError):
+    """Wire version or values per packet of host and switch differ."""
+
+    status = grpc.StatusCode.FAILED_PRECONDITION
+
+
+class WorkersMissingError(JobError):
+    """Workers of the job never arrived."""
+
+    status = grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+class WorkerTakenError(JobError):
+    """The worker id belongs to a live worker."""
+
+    status = grpc.StatusCode.ALREADY_EXISTS
+
+
+class UnknownJobError(JobError):
+    """There is no such job, or it has another generation."""
+
+    status = grpc.StatusCode.NOT_FOUND
+
+
+class TokenError(JobError):
+    """The token is wrong."""
+
+    status = grpc.StatusCode.UNAUTHENTICATED
+
+
+class NoSwitchError(JobError):
+    """No switch can serve the job now."""
+
+    status = grpc.StatusCode.UNAVAILABLE

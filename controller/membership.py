@@ -1,0 +1,353 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Membership: who is in which job, from the first Hello to the end of the job."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+from collections.abc import Coroutine, Mapping
+
+from controller.attachment import attached_switch, attached_worker
+from controller.config import ControllerConfig
+from controller.database import Database
+from controller.errors import (
+    ControllerError,
+    ControllerStoppingError,
+    InvalidJobError,
+    NoSwitchError,
+    SwitchError,
+    TokenError,
+    UnknownJobError,
+    VersionMismatchError,
+    WorkersMissingError,
+    WorkerTakenError,
+)
+from controller.job import Job, JobState, Worker, WorkerState
+from controller.jobs import Admission, JobRequest
+from controller.seat import LiveJob, Outbox, Seat
+from controller.switch_link import LinkState, SwitchLink
+from hostlib import wire
+from hostlib.session_api import session_pb2 as pb
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class Membership:
+    """All live jobs; one asyncio loop, no locks: state changes only between awaits."""
+
+    def __init__(
+        self, config: ControllerConfig, database: Database, links: Mapping[str, SwitchLink]
+    ) -> None:
+        self._config = config
+        self._database = database
+        self._links = links
+        self._admission = Admission(database, default_slots=config.default_slots)
+        self._live: dict[str, LiveJob] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def restore(self) -> None:
+        """Take up the running jobs of the database; their workers have a grace to come back."""
+        for job in self._database.jobs(is_live_only=True):
+            if job.state is JobState.WAITING or job.switch not in self._links:
+                self._database.end_job(job.generation, "controller restarted before the job ran")
+                continue
+            live = LiveJob(job, _request(job), has_started=True, has_welcomed=True)
+            live.released = self._database.released_barriers(job.generation)
+            for worker in job.workers:
+                if worker.state is WorkerState.JOINED:
+                    self._seat(live, worker).renew(self._config.resume_grace_s)
+            self._live[job.name] = live
+            _LOGGER.info("job %s goes on (generation %d)", job.name, job.generation)
+
+    def live_job(self, name: str) -> LiveJob | None:
+        """Return the waiting or running job of this name."""
+        return self._live.get(name)
+
+    async def enter(self, hello: pb.Hello) -> tuple[LiveJob, Seat, Outbox]:
+        """Seat a worker that says Hello, or a worker that comes back with `resume`."""
+        if self._config.token and not hmac.compare_digest(
+            hello.token.encode(), self._config.token.encode()
+        ):
+            raise TokenError(f"job {hello.job_name!r}: wrong token; ask the operator for it")
+        if hello.HasField("resume"):
+            return self._resume(hello)
+        # Slots of jobs that are just ending count as free.
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        switch = attached_switch(hello, self._config.switches)
+        link = self._links[switch.name]
+        worker = attached_worker(hello, switch)
+        self._check_switch(hello, link)
+        live = self._waiting_job(hello, switch.name)
+        seat = self._seat(live, worker)
+        outbox = seat.attach()
+        seat.renew(self._config.lease_s)
+        if not live.missing:
+            live.has_started = True
+            self._spawn(self._start(live, link))
+        return live, seat, outbox
+
+    def heard(self, seat: Seat) -> None:
+        """Renew the lease of a worker that said something."""
+        seat.renew(self._config.lease_s)
+
+    def reach_barrier(self, live: LiveJob, seat: Seat, name: str) -> None:
+        """Note a worker at a barrier; names are used once per job, repeats are answered again."""
+        released = pb.ControllerMessage(barrier_released=pb.BarrierReleased(name=name))
+        if name in live.released:
+            seat.send(released)
+            return
+        reached = live.barriers.setdefault(name, set())
+        reached.add(seat.worker.worker_id)
+        if len(reached) == live.request.num_workers:
+            del live.barriers[name]
+            live.released.add(name)
+            self._database.release_barrier(live.job.generation, name)
+            live.send(released)
+
+    def leave(self, live: LiveJob, seat: Seat) -> None:
+        """Take a worker out; the job ends when the last one leaves."""
+        if live.has_ended or live.seats.get(seat.worker.worker_id) is not seat:
+            return
+        del live.seats[seat.worker.worker_id]
+        seat.release()
+        seat.close()
+        if live.has_started:
+            self._database.mark_worker(live.job.generation, seat.worker.worker_id, WorkerState.LEFT)
+        if not live.seats:
+            self._end(live, "completed" if live.has_started else "all workers left before it ran")
+
+    def stream_ended(self, live: LiveJob, seat: Seat, outbox: Outbox) -> None:
+        """Note that a stream broke: a waiting worker is gone, a running one may come back."""
+        if seat.detach(outbox) and not live.has_started:
+            self.leave(live, seat)
+
+    async def stop_job(self, name: str, reason: str) -> Job:
+        """End a job for the operator and return it."""
+        live = self._live.get(name)
+        if live is None:
+            raise UnknownJobError(f"no live job {name!r}; see 'switchfold job list'")
+        self._end(live, reason)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        return self._database.job(live.job.generation)
+
+    async def close(self) -> None:
+        """End all streams; running jobs stay in the database and on the switches."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        stopping = ControllerStoppingError("the controller is being stopped; join again later")
+        for live in self._live.values():
+            live.release_timers()
+            live.send(stopping)
+
+    def _resume(self, hello: pb.Hello) -> tuple[LiveJob, Seat, Outbox]:
+        live = self._live.get(hello.job_name)
+        resume = hello.resume
+        if live is None or (live.job.job_id, live.job.generation) != (
+            resume.job_id,
+            resume.generation,
+        ):
+            raise UnknownJobError(
+                f"job {hello.job_name!r} with generation {resume.generation} is not running here "
+                "any more; start the job anew"
+            )
+        seat = live.seats.get(hello.worker_id)
+        if seat is None or (seat.worker.address, seat.worker.udp_port) != (
+            hello.address,
+            hello.udp_port,
+        ):
+            raise UnknownJobError(
+                f"job {hello.job_name!r} has no worker {hello.worker_id} at {hello.address}:"
+                f"{hello.udp_port}; start the job anew"
+            )
+        outbox = seat.attach()
+        seat.renew(self._config.lease_s)
+        seat.send(self._welcome(live))
+        _LOGGER.info("job %s: worker %d is back", hello.job_name, hello.worker_id)
+        return live, seat, outbox
+
+    def _check_switch(self, hello: pb.Hello, link: SwitchLink) -> None:
+        if link.state is not LinkState.READY:
+            raise link.error or NoSwitchError(
+                f"switch {link.config.name} is {link.state}; try again in a moment"
+            )
+        program = link.program
+        if hello.wire_version != program.wire_version:
+            raise VersionMismatchError(
+                f"worker {hello.worker_id} speaks wire version {hello.wire_version}, switch "
+                f"{link.config.name} {program.wire_version}; install the same release on both"
+            )
+        if hello.values_per_packet not in (0, program.values_per_packet):
+            raise VersionMismatchError(
+                f"worker {hello.worker_id} sends {hello.values_per_packet} values per packet, "
+                f"switch {link.config.name} takes {program.values_per_packet}; let the worker "
+                "take any, or start the controller with the other --variant"
+            )
+
+    def _waiting_job(self, hello: pb.Hello, switch: str) -> LiveJob:
+        """Return the job that this worker may enter; make it if it is the first."""
+        request = JobRequest(
+            name=hello.job_name,
+            switch=switch,
+            num_workers=hello.num_workers,
+            slots_wanted=hello.slots_wanted,
+            allow_partial=hello.allow_partial,
+        )
+        if hello.worker_id >= request.num_workers:
+            raise InvalidJobError(
+                f"job {request.name!r}: worker id {hello.worker_id} is not below the "
+                f"{request.num_workers} workers"
+            )
+        live = self._live.get(request.name)
+        if live is not None and live.has_started:
+            live = self._replace_started(live, hello)
+        if live is None:
+            return self._admit(request)
+        seat = live.seats.get(hello.worker_id)
+        if seat is not None:
+            raise InvalidJobError(
+                f"job {request.name!r}: worker id {hello.worker_id} is taken by "
+                f"{seat.worker.address}; give every worker its own id"
+            )
+        if request != live.request:
+            raise InvalidJobError(
+                f"job {request.name!r}: worker {hello.worker_id} wants {_terms(request)}, the "
+                f"first worker said {_terms(live.request)}; start all workers alike"
+            )
+        return live
+
+    def _replace_started(self, live: LiveJob, hello: pb.Hello) -> None:
+        """End a started job whose worker was started anew; refuse while that worker lives."""
+        seat = live.seats.get(hello.worker_id)
+        if seat is not None and not seat.is_attached:
+            self._end(live, f"worker {hello.worker_id} was started anew")
+            return
+        raise WorkerTakenError(
+            f"job {live.job.name!r} is running and worker {hello.worker_id} is in it or has left; "
+            "use another job name, or end it with 'switchfold job stop'"
+        )
+
+    def _admit(self, request: JobRequest) -> LiveJob:
+        job = self._admission.admit(request)
+        live = LiveJob(job, request)
+        live.join_timer = asyncio.get_running_loop().call_later(
+            self._config.join_timeout_s, self._join_timed_out, live
+        )
+        self._live[request.name] = live
+        _LOGGER.info("job %s admitted: %s", job.name, job)
+        return live
+
+    def _seat(self, live: LiveJob, worker: Worker) -> Seat:
+        seat = Seat(worker, lambda seat: self._lease_expired(live, seat))
+        live.seats[worker.worker_id] = seat
+        return seat
+
+    async def _start(self, live: LiveJob, link: SwitchLink) -> None:
+        """Install the job on the switch and welcome its workers."""
+        if live.join_timer is not None:
+            live.join_timer.cancel()
+        if live.has_ended or live.missing:
+            self._end(live, f"worker {live.missing} left before the job ran")
+            return
+        workers = tuple(live.seats[worker_id].worker for worker_id in sorted(live.seats))
+        try:
+            live.job = self._database.start_job(live.job.generation, workers)
+            await link.apply()
+        except ControllerError as exc:
+            self._end(live, str(exc), error=exc)
+            return
+        if not live.has_ended:
+            live.has_welcomed = True
+            live.send(self._welcome(live))
+            _LOGGER.info("job %s runs with %d workers", live.job.name, len(workers))
+
+    def _join_timed_out(self, live: LiveJob) -> None:
+        missing = ", ".join(str(worker_id) for worker_id in live.missing)
+        text = (
+            f"job {live.job.name!r}: worker {missing} of {live.request.num_workers} never arrived "
+            f"within {self._config.join_timeout_s:g} s; start all workers, check their addresses"
+        )
+        self._end(live, f"worker {missing} never arrived", error=WorkersMissingError(text))
+
+    def _lease_expired(self, live: LiveJob, seat: Seat) -> None:
+        worker_id = seat.worker.worker_id
+        why = "no heartbeat" if seat.is_attached else "connection broke"
+        if live.has_started:
+            self._database.mark_worker(live.job.generation, worker_id, WorkerState.LOST)
+            self._end(live, f"worker {worker_id} lost ({why})")
+        else:
+            self.leave(live, seat)
+
+    def _end(self, live: LiveJob, reason: str, *, error: ControllerError | None = None) -> None:
+        """End a job once: tell the workers, then take it from the switch and free its slots."""
+        if live.has_ended:
+            return
+        live.has_ended = True
+        live.release_timers()
+        if self._live.get(live.job.name) is live:
+            del self._live[live.job.name]
+        live.send(error or pb.ControllerMessage(job_ended=pb.JobEnded(reason=reason)))
+        for seat in live.seats.values():
+            seat.close()
+        _LOGGER.info("job %s ended: %s", live.job.name, reason)
+        self._spawn(self._tear_down(live.job, reason))
+
+    async def _tear_down(self, job: Job, reason: str) -> None:
+        link = self._links[job.switch]
+        if not job.workers:
+            self._database.end_job(job.generation, reason)
+            return
+        try:
+            counts = await link.read_job_counts(job.job_id)
+            self._database.store_counts(job.generation, counts)
+        except SwitchError as exc:
+            _LOGGER.warning("job %s: counters not kept: %s", job.name, exc)
+        self._database.end_job(job.generation, reason)
+        try:
+            await link.apply()
+        except SwitchError as exc:
+            _LOGGER.warning("job %s: entries go when the switch is back: %s", job.name, exc)
+
+    def _welcome(self, live: LiveJob) -> pb.ControllerMessage:
+        link = self._links[live.job.switch]
+        return pb.ControllerMessage(
+            welcome=pb.Welcome(
+                job_id=live.job.job_id,
+                generation=live.job.generation,
+                slot_count=live.job.slot_count,
+                num_workers=live.job.num_workers,
+                values_per_packet=link.program.values_per_packet,
+                wire_version=link.program.wire_version,
+                switch_address=link.config.service_address,
+                switch_mac=link.config.service_mac,
+                switch_udp_port=wire.UDP_PORT,
+                lease_s=self._config.lease_s,
+                allow_partial=live.job.allow_partial,
+            )
+        )
+
+    def _spawn(self, coroutine: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_done)
+
+    def _task_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _LOGGER.error("a job could not be started or ended: %s", error, exc_info=error)
+
+
+def _request(job: Job) -> JobRequest:
+    return JobRequest(
+        name=job.name,
+        switch=job.switch,
+        num_workers=job.num_workers,
+        slots_wanted=job.slot_count,
+        allow_partial=job.allow_partial,
+    )
+
+
+def _terms(request: JobRequest) -> str:
+    slots = request.slots_wanted or "any number of"
+    partial = "partial results" if request.allow_partial else "whole results"
+    return f"{request.num_workers} workers on {request.switch}, {slots} slots, {partial}"

@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Twin of outcome.p4: what became of packets, counted per job and for the whole switch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from finsy import (
+    Action,
+    Match,
+    P4CounterData,
+    P4CounterEntry,
+    P4DirectCounterEntry,
+    P4TableEntry,
+    Switch,
+)
+
+from controller.job import Job, JobId
+from controller.switch_read import read_entities
+from hostlib.wire import Outcome
+
+TABLES = ("outcome",)
+JOB_OUTCOMES = tuple(
+    outcome for outcome in Outcome if outcome not in (Outcome.NONE, Outcome.FOREIGN_JOB)
+)
+"""Outcomes that a packet of a known job can have."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """Packets and bytes of one counter."""
+
+    packets: int
+    num_bytes: int
+
+
+def table_entries(job: Job) -> list[P4TableEntry]:
+    """Return the entries whose direct counters count a job's packets by outcome."""
+    return [
+        P4TableEntry(
+            "outcome",
+            match=Match(job_id=job.job_id, outcome=int(outcome)),
+            action=Action("count_outcome"),
+        )
+        for outcome in JOB_OUTCOMES
+    ]
+
+
+async def read_job_counts(switch: Switch, job_id: JobId) -> dict[Outcome, Count]:
+    """Return a job's counters by outcome, zeros included."""
+    table = switch.p4info.tables["outcome"]
+    assert table.direct_counter is not None
+    requests = [
+        P4DirectCounterEntry(
+            table.direct_counter.alias,
+            table_entry=P4TableEntry("outcome", match=Match(job_id=job_id, outcome=int(outcome))),
+        )
+        for outcome in JOB_OUTCOMES
+    ]
+    counts = {outcome: Count(0, 0) for outcome in JOB_OUTCOMES}
+    for entry in await read_entities(switch, requests):
+        assert entry.table_entry is not None
+        outcome = Outcome(int(entry.table_entry["outcome"]))
+        counts[outcome] = Count(entry.packet_count, entry.byte_count)
+    return counts
+
+
+async def read_switch_counts(switch: Switch) -> dict[Outcome, Count]:
+    """Return the counters of every Switchfold packet that the switch met, by outcome."""
+    counts = await _read_counter(switch, "outcomes")
+    return {outcome: counts.get(int(outcome), Count(0, 0)) for outcome in Outcome}
+
+
+async def read_port_counts(switch: Switch, ports: list[int]) -> dict[int, tuple[Count, Count]]:
+    """Return (in, out) counters of every frame by port."""
+    received: dict[int, Count] = {}
+    sent: dict[int, Count] = {}
+    for counter, counts in (("port_in", received), ("port_out", sent)):
+        requests = [P4CounterEntry(counter, index=port) for port in ports]
+        for entry in await read_entities(switch, requests):
+            counts[entry.index or 0] = _count(entry.data)
+    zero = Count(0, 0)
+    return {port: (received.get(port, zero), sent.get(port, zero)) for port in ports}
+
+
+async def _read_counter(switch: Switch, counter: str) -> dict[int, Count]:
+    entries = await read_entities(switch, [P4CounterEntry(counter)])
+    return {entry.index or 0: _count(entry.data) for entry in entries}
+
+
+def _count(data: P4CounterData | None) -> Count:
+    if data is None:
+        return Count(0, 0)
+    return Count(data.packet_count, data.byte_count)

@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A whole controller: database, switches, session API and operator API in one asyncio loop."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import grpc
+
+from controller.config import ControllerConfig
+from controller.database import Database
+from controller.errors import ListenError
+from controller.job import Job, JobState
+from controller.membership import Membership
+from controller.operator_api import operator_pb2_grpc
+from controller.operator_service import OperatorService
+from controller.program import load_program
+from controller.session_service import SessionService
+from controller.switch_link import SwitchLink
+from hostlib.session_api import session_pb2_grpc
+
+_LOGGER = logging.getLogger(__name__)
+_STOP_GRACE_S = 2.0
+
+
+class ControllerServer:
+    """Serves until its context is left; running jobs outlive it."""
+
+    def __init__(self, config: ControllerConfig) -> None:
+        self.config = config
+        self.address = ""
+        """Where the APIs listen, with the port that was taken."""
+        self._program = load_program(config.variant, config.program_dir)
+        self._database = Database(config.database)
+        self.links = {
+            switch.name: SwitchLink(
+                switch,
+                self._program,
+                running_jobs=lambda name=switch.name: self._running_jobs(name),
+                replace_program=config.replace_program,
+                election_id=config.election_id,
+                reconcile_interval_s=config.reconcile_interval_s,
+            )
+            for switch in config.switches
+        }
+        self.membership = Membership(config, self._database, self.links)
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncGenerator[None]:
+        """Run the controller; entered once switches are ready and the APIs listen."""
+        for field in dataclasses.fields(self.config):
+            value = "***" if field.name == "token" else getattr(self.config, field.name)
+            _LOGGER.info("option %s = %s", field.name, value)
+        tasks: list[asyncio.Task[None]] = []
+        server: grpc.aio.Server | None = None
+        try:
+            self._database.store_switches(self.config.switches)
+            self.membership.restore()
+            tasks = [asyncio.create_task(link.run()) for link in self.links.values()]
+            timeout_s = self.config.connect_timeout_s
+            await asyncio.gather(*(link.wait_ready(timeout_s) for link in self.links.values()))
+            server = await self._listen()
+            _LOGGER.info("sessions and operators are served at %s", self.address)
+            yield
+        finally:
+            await self.membership.close()
+            if server is not None:
+                await server.stop(_STOP_GRACE_S)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._database.close()
+
+    def _running_jobs(self, switch: str) -> list[Job]:
+        jobs = self._database.jobs(is_live_only=True)
+        return [job for job in jobs if job.switch == switch and job.state is JobState.RUNNING]
+
+    async def _listen(self) -> grpc.aio.Server:
+        server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
+        add_session = cast("Any", session_pb2_grpc).add_SwitchfoldSessionServicer_to_server
+        add_session(SessionService(self.membership), server)
+        add_operator = cast("Any", operator_pb2_grpc).add_OperatorServicer_to_server
+        add_operator(OperatorService(self._database, self.membership, self.links), server)
+        try:
+            port = server.add_insecure_port(self.config.listen)
+        except RuntimeError as exc:
+            raise ListenError(
+                f"cannot listen at {self.config.listen}: the address is taken or not this "
+                "machine's; stop the other controller or use --listen HOST:PORT"
+            ) from exc
+        await server.start()
+        self.address = f"{self.config.listen.rpartition(':')[0]}:{port}"
+        return server

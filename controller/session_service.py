@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Session API server: one bidirectional stream per worker."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, Final, cast
+
+import grpc
+
+from controller.errors import ControllerError, InvalidJobError
+from controller.membership import Membership
+from controller.seat import LiveJob, Outbox, Seat
+from hostlib.session_api import session_pb2 as pb
+from hostlib.session_api import session_pb2_grpc
+
+_LOGGER = logging.getLogger(__name__)
+_HELLO_TIMEOUT_S: Final = 5.0
+
+Context = grpc.aio.ServicerContext[pb.WorkerMessage, pb.ControllerMessage]
+
+
+class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
+    """Translates streams into membership and back."""
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+
+    async def Join(  # noqa: N802
+        self, request_iterator: object, context: Context
+    ) -> None:
+        """Serve one worker from its Hello to the end of the stream."""
+        try:
+            hello = await self._read_hello(context)
+            live, seat, outbox = await self._membership.enter(hello)
+        except ControllerError as exc:
+            _LOGGER.info("worker refused: %s", exc)
+            await context.abort(exc.status, str(exc))
+        reader = asyncio.create_task(self._read(live, seat, outbox, context))
+        try:
+            await self._write(outbox, context)
+        finally:
+            reader.cancel()
+            await asyncio.gather(reader, return_exceptions=True)
+            self._membership.stream_ended(live, seat, outbox)
+
+    async def _read_hello(self, context: Context) -> pb.Hello:
+        try:
+            async with asyncio.timeout(_HELLO_TIMEOUT_S):
+                message = cast("object", await cast("Any", context).read())
+        except TimeoutError as exc:
+            raise InvalidJobError(
+                f"no Hello within {_HELLO_TIMEOUT_S:g} s; send it first on the stream"
+            ) from exc
+        if not isinstance(message, pb.WorkerMessage) or message.WhichOneof("message") != "hello":
+            raise InvalidJobError("the first message of a stream must be Hello")
+        return message.hello
+
+    async def _write(self, outbox: Outbox, context: Context) -> None:
+        while (message := await outbox.get()) is not None:
+            if isinstance(message, ControllerError):
+                await context.abort(message.status, str(message))
+            await cast("Any", context).write(message)
+
+    async def _read(self, live: LiveJob, seat: Seat, outbox: Outbox, context: Context) -> None:
+        """Handle the worker's messages until it leaves, breaks off or sends nonsense."""
+        while True:
+            message = cast("object", await cast("Any", context).read())
+            if not isinstance(message, pb.WorkerMessage):
+                outbox.put_nowait(None)
+                return
+            self._membership.heard(seat)
+            match message.WhichOneof("message"):
+                case "heartbeat":
+                    pass
+                case "barrier":
+                    self._membership.reach_barrier(live, seat, message.barrier.name)
+                case "leave":
+                    self._membership.leave(live, seat)
+                    return
+                case other:
+                    outbox.put_nowait(InvalidJobError(f"unexpected message {other!r} in a session"))
+                    return

@@ -1,0 +1,316 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One switch: connects with finsy, loads the program, keeps it equal to the database."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+import grpc
+from finsy import GRPCStatusCode, P4Client, P4ClientError, Switch, SwitchEvent, SwitchOptions
+from finsy.proto import p4r
+
+from controller import outcome
+from controller.config import SwitchConfig
+from controller.errors import (
+    SwitchError,
+    SwitchUnreachableError,
+    SwitchUpdateError,
+    WrongProgramError,
+)
+from controller.job import Job, JobId
+from controller.outcome import Count
+from controller.packet_io import answer_arp
+from controller.program import Program, describe
+from controller.reconcile import Changes, Reconciler, desired_entities
+from hostlib.wire import Outcome
+
+_LOGGER = logging.getLogger(__name__)
+_FIRST_RETRY_S: Final = 0.2
+_LAST_RETRY_S: Final = 5.0
+_HANDSHAKE_TIMEOUT_S: Final = 10.0
+_REQUEST_TIMEOUT_S: Final = 10.0
+
+
+class LinkState(enum.StrEnum):
+    """How far the controller is with a switch."""
+
+    CONNECTING = "connecting"
+    BACKUP = "backup"
+    """Another controller is primary."""
+    READY = "ready"
+    """Program and tables are as they should be."""
+    WRONG_PROGRAM = "wrong program"
+    UNREACHABLE = "unreachable"
+    FAILED = "failed"
+    """The switch answers but refuses something."""
+
+
+class SwitchLink:
+    """Keeps one switch connected and equal to the desired state."""
+
+    def __init__(
+        self,
+        config: SwitchConfig,
+        program: Program,
+        *,
+        running_jobs: Callable[[], list[Job]],
+        replace_program: bool = False,
+        election_id: int = 10,
+        reconcile_interval_s: float = 10.0,
+    ) -> None:
+        self.config = config
+        self.program = program
+        self.state = LinkState.CONNECTING
+        self.error: SwitchError | None = None
+        """Why the switch is not ready."""
+        self._running_jobs = running_jobs
+        self._replace_program = replace_program
+        self._election_id = election_id
+        self._reconcile_interval_s = reconcile_interval_s
+        self._switch: Switch | None = None
+        self._reconciler: Reconciler | None = None
+        self._lock = asyncio.Lock()
+        self._changed = asyncio.Condition()
+
+    async def run(self) -> None:
+        """Serve the switch until cancelled; reconnect whenever the connection breaks."""
+        delay_s = _FIRST_RETRY_S
+        while True:
+            was_ready = False
+            try:
+                await self._serve()
+            except SwitchError as exc:
+                was_ready = self.state is LinkState.READY
+                await self._fail(exc)
+            delay_s = _FIRST_RETRY_S if was_ready else min(delay_s * 2, _LAST_RETRY_S)
+            await asyncio.sleep(delay_s)
+
+    async def wait_ready(self, timeout_s: float) -> None:
+        """Return when the switch is ready; raise its error on a wrong program or after the time."""
+        try:
+            async with asyncio.timeout(timeout_s), self._changed:
+                await self._changed.wait_for(
+                    lambda: (
+                        self.state in (LinkState.READY, LinkState.WRONG_PROGRAM, LinkState.BACKUP)
+                    )
+                )
+        except TimeoutError as exc:
+            raise self.error or self._unreachable("no answer") from exc
+        if self.state is LinkState.WRONG_PROGRAM and self.error is not None:
+            raise self.error
+
+    async def apply(self) -> Changes:
+        """Make the switch match the database now; SwitchError when that is not possible."""
+        async with self._lock:
+            desired = desired_entities(self.config, self._running_jobs())
+            async with self._calls("an update") as (_, reconciler):
+                changes = await reconciler.reconcile(desired)
+        if changes:
+            _LOGGER.info("switch %s: %s", self.config.name, changes)
+        return changes
+
+    async def read_job_counts(self, job_id: JobId) -> dict[Outcome, Count]:
+        """Return a running job's counters by outcome."""
+        async with self._calls("a read") as (switch, _):
+            return await outcome.read_job_counts(switch, job_id)
+
+    async def read_switch_counts(self) -> dict[Outcome, Count]:
+        """Return the counters of all Switchfold packets by outcome."""
+        async with self._calls("a read") as (switch, _):
+            return await outcome.read_switch_counts(switch)
+
+    async def read_port_counts(self) -> dict[int, tuple[Count, Count]]:
+        """Return (in, out) frame counters of the ports with hosts and workers."""
+        ports = {host.port for host in self.config.hosts}
+        ports.update(worker.port for job in self._running_jobs() for worker in job.workers)
+        async with self._calls("a read") as (switch, _):
+            return await outcome.read_port_counts(switch, sorted(ports))
+
+    def find_mac(self, address: str) -> str | None:
+        """Return the MAC address behind an IPv4 address: the service, hosts, then workers."""
+        if address == self.config.service_address:
+            return self.config.service_mac
+        host = self.config.host_at(address)
+        if host is not None:
+            return host.mac
+        workers = (worker for job in self._running_jobs() for worker in job.workers)
+        return next((worker.mac for worker in workers if worker.address == address), None)
+
+    async def _serve(self) -> None:
+        """Hold one connection until it breaks; always ends with a SwitchError."""
+        has_program = await self._check_program()
+        options = SwitchOptions(
+            p4info=self.program.p4info_path,
+            p4blob=None if has_program else self.program.p4blob_path,
+            p4force=not has_program,
+            device_id=self.config.device_id,
+            initial_election_id=self._election_id,
+        )
+        switch = Switch(self.config.name, self.config.address, options)
+        try:
+            async with asyncio.timeout(_HANDSHAKE_TIMEOUT_S):
+                await switch.__aenter__()
+        except TimeoutError as exc:
+            raise self._unreachable("the handshake got no answer") from exc
+        except P4ClientError as exc:
+            raise refusal(self.config, "the handshake or the program", exc) from exc
+        try:
+            await self._serve_connected(switch)
+        finally:
+            self._switch = self._reconciler = None
+            await switch.__aexit__(None, None, None)
+
+    async def _serve_connected(self, switch: Switch) -> None:
+        down = switch.ee.event_future(SwitchEvent.CHANNEL_DOWN)
+        if not switch.is_up:
+            raise self._unreachable("connection lost")
+        if not switch.is_primary:
+            await self._set_state(LinkState.BACKUP, self._backup_error(switch))
+            primary = switch.ee.event_future(SwitchEvent.BECOME_PRIMARY)
+            await asyncio.wait((down, primary), return_when=asyncio.FIRST_COMPLETED)
+            # The program may have changed meanwhile: start over as primary.
+            raise self._unreachable("primary controller went away")
+        self._switch, self._reconciler = switch, Reconciler(switch)
+        await self.apply()
+        await self._set_state(LinkState.READY, None)
+        _LOGGER.info("switch %s is ready", self.config.name)
+        arp = asyncio.create_task(self._answer_arp())
+        repair = asyncio.create_task(self._repair())
+        backup = switch.ee.event_future(SwitchEvent.BECOME_BACKUP)
+        try:
+            await asyncio.wait((down, backup, arp, repair), return_when=asyncio.FIRST_COMPLETED)
+            for task in (arp, repair):
+                if task.done():
+                    task.result()
+            raise self._unreachable("connection lost")
+        finally:
+            for task in (arp, repair):
+                task.cancel()
+            await asyncio.gather(arp, repair, return_exceptions=True)
+
+    async def _answer_arp(self) -> None:
+        async with self._calls("a packet-out", timeout_s=None) as (switch, _):
+            await answer_arp(switch, self.find_mac)
+
+    async def _repair(self) -> None:
+        while True:
+            await asyncio.sleep(self._reconcile_interval_s)
+            await self.apply()
+
+    async def _check_program(self) -> bool:
+        """Return whether the switch runs our program already, False when it may be loaded."""
+        config = await fetch_pipeline(self.config)
+        if config is None:
+            return False
+        if self.program.matches(config):
+            return True
+        if self._replace_program:
+            return False
+        raise WrongProgramError(
+            f"switch {self.config.name} at {self.config.address} runs {describe(config.p4info)}, "
+            f"this controller needs {describe(self.program.p4info)} as compiled here; start it "
+            "with --replace-program to load it, or choose the other --variant"
+        )
+
+    @asynccontextmanager
+    async def _calls(
+        self, what: str, timeout_s: float | None = _REQUEST_TIMEOUT_S
+    ) -> AsyncGenerator[tuple[Switch, Reconciler]]:
+        """Lend the connected switch; everything that can go wrong becomes a SwitchError."""
+        switch, reconciler = self._switch, self._reconciler
+        if switch is None or reconciler is None:
+            raise self.error or self._unreachable("connection is being set up")
+        try:
+            async with asyncio.timeout(timeout_s):
+                with _closing_is_unreachable(self.config, switch):
+                    yield switch, reconciler
+        except P4ClientError as exc:
+            raise refusal(self.config, what, exc) from exc
+        except TimeoutError as exc:
+            raise self._unreachable(f"no answer in {timeout_s} s") from exc
+
+    async def _fail(self, error: SwitchError) -> None:
+        state = LinkState.FAILED
+        if isinstance(error, WrongProgramError):
+            state = LinkState.WRONG_PROGRAM
+        elif isinstance(error, SwitchUnreachableError):
+            state = LinkState.UNREACHABLE
+        if str(error) != str(self.error):
+            _LOGGER.warning("%s", error)
+        await self._set_state(state, error)
+
+    async def _set_state(self, state: LinkState, error: SwitchError | None) -> None:
+        async with self._changed:
+            self.state, self.error = state, error
+            self._changed.notify_all()
+
+    def _unreachable(self, detail: str) -> SwitchUnreachableError:
+        return unreachable_error(self.config, detail)
+
+    def _backup_error(self, switch: Switch) -> SwitchUpdateError:
+        return SwitchUpdateError(
+            f"another controller (election id {switch.primary_id}) is primary on switch "
+            f"{self.config.name}; stop it, or start this one with a higher --election-id"
+        )
+
+
+@contextmanager
+def _closing_is_unreachable(config: SwitchConfig, switch: Switch) -> Generator[None]:
+    """Turn what finsy and gRPC raise when a connection closes under a call into an error."""
+    try:
+        yield
+    except asyncio.CancelledError as exc:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise unreachable_error(config, "connection lost during a call") from exc
+    except (AssertionError, grpc.aio.UsageError) as exc:
+        if isinstance(exc, AssertionError) and switch.is_up:
+            raise
+        raise unreachable_error(config, "connection lost before a call") from exc
+
+
+def unreachable_error(config: SwitchConfig, detail: str) -> SwitchUnreachableError:
+    """Return the error for a switch that does not answer."""
+    return SwitchUnreachableError(
+        f"switch {config.name} at {config.address} is not reachable ({detail}); is it running "
+        "and is the address right?"
+    )
+
+
+def refusal(config: SwitchConfig, what: str, exc: P4ClientError) -> SwitchError:
+    """Return the typed error for a failed P4Runtime call."""
+    if exc.code in (GRPCStatusCode.UNAVAILABLE, GRPCStatusCode.DEADLINE_EXCEEDED):
+        return unreachable_error(config, exc.message.strip() or str(exc.code))
+    details = "; ".join(error.message for error in exc.details.values() if error.message)
+    return SwitchUpdateError(
+        f"switch {config.name} at {config.address} refused {what}: {exc.code.name} "
+        f"{details or exc.message}; see the switch's log"
+    )
+
+
+async def fetch_pipeline(
+    config: SwitchConfig, timeout_s: float = 5.0
+) -> p4r.ForwardingPipelineConfig | None:
+    """Return what a switch runs, None when nothing; works beside a primary controller."""
+    client = P4Client(config.address, wait_for_ready=False)
+    request = p4r.GetForwardingPipelineConfigRequest(
+        device_id=config.device_id,
+        response_type=p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE,
+    )
+    try:
+        async with asyncio.timeout(timeout_s), client:
+            reply = await client.request(request)
+    except P4ClientError as exc:
+        if exc.is_pipeline_missing:
+            return None
+        raise refusal(config, "to tell its program", exc) from exc
+    except TimeoutError as exc:
+        raise unreachable_error(config, f"no answer in {timeout_s:.0f} s") from exc
+    return reply.config if reply.config.HasField("p4info") else None
