@@ -32,7 +32,7 @@ class Variant:
 VARIANTS = [
     Variant(
         name="exactly-once",
-        shows="3 workers, both copies, loss, duplication, unbounded delay, new generation: sums exact",
+        shows="3 workers, both copies, loss, duplication, any delay, new generation: sums exact",
         defines={"ROUNDS": 8, "GENERATIONS": 2},
     ),
     Variant(
@@ -49,7 +49,7 @@ VARIANTS = [
     ),
     Variant(
         name="no round check",
-        shows="a version bit in place of the round (SwitchML's rule): a late duplicate corrupts the sum",
+        shows="a version bit in place of the round (SwitchML's rule): a late duplicate corrupts",
         defines={"ROUNDS": 4, "GENERATIONS": 1, "ROUND_CHECK": 0},
         has_error=True,
     ),
@@ -128,7 +128,9 @@ def main() -> int:
         if verdict.error:
             print(f"  found: {verdict.error}")
             writes = [line for line in verdict.trail.splitlines() if "assert" in line]
-            print(f"  trail: {len(verdict.trail.splitlines())} lines, ends in: {writes[-1].strip()}")
+            print(
+                f"  trail: {len(verdict.trail.splitlines())} lines, ends in: {writes[-1].strip()}"
+            )
     return 0 if is_good else 1
 
 

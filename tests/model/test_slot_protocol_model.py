@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The Promela model holds, and the checker does find the corruption that the round check prevents."""
+"""The Promela model holds, and the checker finds the corruption that the round check prevents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def _load() -> ModuleType:
 MODEL_CHECK = _load()
 
 
-@pytest.mark.skipif(shutil.which("spin") is None, reason="spin is not on the PATH (apt-get install spin)")
+@pytest.mark.skipif(
+    shutil.which("spin") is None, reason="spin is not on the PATH (apt-get install spin)"
+)
 @pytest.mark.parametrize("variant", MODEL_CHECK.VARIANTS, ids=lambda variant: variant.name)
 def test_model_variant_ends_as_expected(variant: object) -> None:
     verdict = MODEL_CHECK.check(variant)
