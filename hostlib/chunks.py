@@ -19,7 +19,7 @@ from hostlib.quantization import (
 from hostlib.wire import EXPONENT_BIAS
 
 BLOCK_CHUNKS = 32
-"""Chunks that are filled or drained at once: enough to amortise numpy calls, few enough for cache."""
+"""Chunks filled or drained at once: enough to amortise numpy calls, few enough for cache."""
 
 Lanes = NDArray[np.int32]
 """Big-endian int32, shape (count, values_per_packet)."""
@@ -35,8 +35,6 @@ class ChunkSource(Protocol):
     """Where the stream stores result lanes, one row per chunk."""
     contributors: NDArray[np.uint16]
     """Where the stream stores the number of contributors of each chunk."""
-    bitmap: int
-    """Workers that are in every chunk so far."""
     has_saturated: bool
     """Whether any result carried the OVERFLOW flag."""
 
@@ -95,7 +93,6 @@ class ExponentSource:
         self.num_chunks = -(-chunks.num_chunks // values_per_packet)
         self.results = np.empty((self.num_chunks, values_per_packet), ">i4")
         self.contributors = np.zeros(self.num_chunks, np.uint16)
-        self.bitmap = -1
         self.has_saturated = False
         self._chunks = chunks
         self._values = values_per_packet
@@ -146,7 +143,6 @@ class IntegerSource:
         self.output: NDArray[Any] = np.empty((self.num_chunks, values_per_packet), np.int32)
         self.results = self.output.view(">i4")
         self.contributors = np.zeros(self.num_chunks, np.uint16)
-        self.bitmap = -1
         self.has_saturated = False
         self._drained = 0
 
@@ -190,7 +186,6 @@ class FloatSource:
         else:
             self.results = np.empty(self.output.shape, ">i4")
         self.contributors = np.zeros(self.num_chunks, np.uint16)
-        self.bitmap = -1
         self.has_saturated = False
         self._chunks = chunks
         self._quantizer = quantizer

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a user of a session may tune."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hostlib.errors import ConfigurationError
+
+NonfinitePolicy = Literal["raise", "propagate"]
+ReduceOperation = Literal["sum", "mean"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionOptions:
+    """Options of a session; refuses values that cannot work. All times are seconds."""
+
+    timeout_s: float = 30.0
+    """How long an allreduce may take, unless the call says otherwise."""
+    nonfinite: NonfinitePolicy = "raise"
+    """NaN or infinity in a tensor: NonFiniteError on all workers, or NaN for the whole chunk."""
+    window: int = 128
+    """Most value chunks without result at a time; the job's slots are another limit."""
+    batch: int = 64
+    """Most datagrams that one receive takes."""
+    min_rto_s: float = 0.02
+    max_rto_s: float = 1.0
+    initial_rto_s: float = 0.1
+    """Retransmission timeout before the first measured round trip."""
+    coalesce_s: float = 0.0005
+    """Pause before a receive while much is under way: larger batches, less processor time."""
+    join_timeout_s: float = 60.0
+    """How long joining may take, the other workers' arrival included."""
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        for name in ("timeout_s", "min_rto_s", "max_rto_s", "initial_rto_s", "join_timeout_s"):
+            if not getattr(self, name) > 0:
+                raise ConfigurationError(f"{name} is {getattr(self, name)}; it must be positive")
+        if self.window < 1 or self.batch < 1:
+            raise ConfigurationError("window and batch must be at least 1")
+        if self.coalesce_s < 0:
+            raise ConfigurationError(f"coalesce_s is {self.coalesce_s}; it must not be negative")
+        if self.nonfinite not in ("raise", "propagate"):
+            raise ConfigurationError(
+                f"nonfinite is {self.nonfinite!r}; choose 'raise' or 'propagate'"
+            )

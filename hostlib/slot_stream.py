@@ -1,0 +1,308 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""An endless sequence of chunks over a range of slots: window, sending, results, retransmission.
+
+Chunk k of the sequence uses slot k % n and round k // n + 1, on every worker alike. Chunks are sent
+in order; chunk k waits until the result of chunk k - n is there: that is the slot protocol's rule.
+The ring holds the datagram of each slot's latest chunk: it is sent from there, and sent again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hostlib.chunks import BLOCK_CHUNKS, ChunkSource
+from hostlib.job_view import JobView
+from hostlib.round_trip import RoundTripTimer
+from hostlib.transports.base import Transport
+from hostlib.wire import HEADER_BYTES, WIRE_VERSION, Flag, Operation, datagram_bytes
+
+HEADER_WORDS = HEADER_BYTES // 4
+CHECKED_WORDS = 9
+"""Header words that a result must echo: all up to the range's end."""
+WORD_SLOT, WORD_ROUND, WORD_TENSOR, WORD_CHUNK, WORD_START, WORD_END = 3, 4, 5, 6, 7, 8
+WORD_CONTRIBUTORS = 10
+STORM_LIMIT = 8
+"""Retransmissions per expiry while nothing at all arrives."""
+
+Words = NDArray[np.uint32]
+"""Datagrams as 32-bit words in wire order (big-endian), shape (count, words)."""
+
+
+@dataclass(kw_only=True)
+class StreamCounters:
+    """What a stream sent and received, in packets."""
+
+    sent: int = 0
+    """First transmissions."""
+    retransmitted: int = 0
+    received: int = 0
+    """Results taken."""
+    replayed: int = 0
+    """Of these, answers to retransmissions."""
+
+
+class SlotStream:
+    """One operation's chunk sequence over slots first_slot .. first_slot + slot_count - 1."""
+
+    def __init__(
+        self,
+        view: JobView,
+        transport: Transport,
+        timer: RoundTripTimer,
+        *,
+        operation: Operation,
+        first_slot: int,
+        slot_count: int,
+        window: int,
+    ) -> None:
+        self.counters = StreamCounters()
+        self.first_slot = first_slot
+        self.slot_count = slot_count
+        self._view = view
+        self._transport = transport
+        self._timer = timer
+        self._window = min(window, slot_count)
+        self._values = view.values_per_packet
+        self._ring = np.zeros((slot_count, datagram_bytes(self._values)), np.uint8)
+        self._ring_words: Words = self._ring.view(np.uint32)
+        self._ring_headers = self._ring.view(">u4")[:, :HEADER_WORDS]
+        self._ring_lanes = self._ring.view(">i4")[:, HEADER_WORDS:]
+        self._mask, self._result_word = _result_pattern()
+        self._expected = np.zeros((slot_count, CHECKED_WORDS), np.uint32)
+        self._template = _header_template(view, operation)
+        self._steps = np.arange(max(2 * slot_count, BLOCK_CHUNKS), dtype=np.int64)
+        self._ring_order = self._steps[: 2 * slot_count] % slot_count
+        self._is_busy = np.zeros(slot_count, np.bool_)
+        self._is_retransmitted = np.zeros(slot_count, np.bool_)
+        self._sent_at_s = np.zeros(slot_count)
+        self._deadline_s = np.full(slot_count, np.inf)
+        self._next_expiry_s = np.inf
+        self._has_progress = True
+        self._active: deque[tuple[int, ChunkSource]] = deque()
+        self._filling: deque[tuple[int, ChunkSource]] = deque()
+        self._base = 0  # all chunks below have their results
+        self._next = 0  # first chunk not sent yet
+        self._prepared = 0  # first chunk whose datagram is not in the ring yet
+        self._end = 0  # first chunk that no tensor has claimed
+        self._outstanding = 0
+
+    def enqueue(self, source: ChunkSource) -> None:
+        """Append a tensor to the sequence."""
+        entry = (self._end, source)
+        self._active.append(entry)
+        self._filling.append(entry)
+        self._end += source.num_chunks
+
+    @property
+    def outstanding(self) -> int:
+        """Chunks that were sent and have no result yet."""
+        return self._outstanding
+
+    @property
+    def next_expiry_s(self) -> float:
+        """When `retransmit` is to be called next (never later than the first deadline)."""
+        return self._next_expiry_s
+
+    def oldest_datagram(self) -> NDArray[np.uint8] | None:
+        """Return a copy of the datagram of the oldest chunk without result, or None."""
+        if not self._outstanding:
+            return None
+        return self._ring[self._base % self.slot_count].copy()
+
+    def outstanding_round(self, slot: int) -> int | None:
+        """Return the round that an absolute slot waits for, or None if it waits for nothing."""
+        row = slot - self.first_slot
+        if not self._is_busy[row]:
+            return None
+        return int(self._ring_headers[row, WORD_ROUND])
+
+    def owns(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which absolute slot indices are this stream's."""
+        return (slots >= self.first_slot) & (slots < self.first_slot + self.slot_count)
+
+    def pump(self, now_s: float) -> bool:
+        """Send what window and slots allow; return False when the transport took less."""
+        while True:
+            room = min(self._window - self._outstanding, self._base + self.slot_count - self._next)
+            if room <= 0:
+                return True
+            while self._prepared - self._next < room and self._prepare():
+                pass
+            slot = self._next % self.slot_count
+            count = min(room, self._prepared - self._next, self.slot_count - slot)
+            if count <= 0:
+                return True
+            sent = self._transport.send(self._ring[slot : slot + count])
+            self._note_sent(slot, sent, now_s)
+            if sent < count:
+                return False
+
+    def _note_sent(self, slot: int, count: int, now_s: float) -> None:
+        deadline_s = now_s + self._timer.timeout_s
+        if not self._outstanding:
+            # After a pause the others may be late: the first expiry sends a few again, not all.
+            self._has_progress = False
+        self._is_busy[slot : slot + count] = True
+        self._is_retransmitted[slot : slot + count] = False
+        self._sent_at_s[slot : slot + count] = now_s
+        self._deadline_s[slot : slot + count] = deadline_s
+        self._next_expiry_s = min(self._next_expiry_s, deadline_s)
+        self._next += count
+        self._outstanding += count
+        self.counters.sent += count
+
+    def _prepare(self) -> bool:
+        """Fill the next block of datagrams into the ring; return whether there was one."""
+        if not self._filling:
+            return False
+        start, source = self._filling[0]
+        slot = self._prepared % self.slot_count
+        first = self._prepared - start
+        count = min(
+            BLOCK_CHUNKS,
+            source.num_chunks - first,
+            self.slot_count - slot,
+            self._base + self.slot_count - self._prepared,
+        )
+        if count <= 0:
+            return False
+        self._write_headers(source, slot, first, count)
+        source.fill(first, self._ring_lanes[slot : slot + count])
+        self._prepared += count
+        if first + count == source.num_chunks:
+            self._filling.popleft()
+        return True
+
+    def _write_headers(self, source: ChunkSource, slot: int, first: int, count: int) -> None:
+        headers = self._template[:count]
+        headers[:, 0] &= 0xFFFF0000
+        headers[:, WORD_SLOT] = self._steps[slot : slot + count] + self.first_slot
+        headers[:, WORD_ROUND] = (self._prepared // self.slot_count + 1) & 0xFFFFFFFF
+        headers[:, WORD_TENSOR] = source.tensor_id & 0xFFFFFFFF
+        headers[:, WORD_CHUNK] = self._steps[:count] + first
+        headers[:, WORD_START] = headers[:, WORD_CHUNK] * np.uint32(self._values)
+        headers[:, WORD_END] = headers[:, WORD_START] + np.uint32(self._values)
+        headers[:, WORD_CONTRIBUTORS] = 1 << 16 | source.exponents(first, count) << 8
+        if first + count == source.num_chunks:
+            headers[-1, 0] |= Flag.LAST
+            headers[-1, WORD_END] = source.num_elements
+        place = slice(slot, slot + count)
+        self._ring_headers[place] = headers
+        expected = self._expected[place]
+        np.bitwise_and(self._ring_words[place, :CHECKED_WORDS], self._mask, out=expected)
+        expected[:, 0] = self._result_word
+
+    def accept(self, words: Words, slots: NDArray[np.int64], now_s: float) -> NDArray[np.bool_]:
+        """Take the results among `words` that outstanding chunks wait for.
+
+        `slots` are absolute and all this stream's. Returns which rows were results for the slot's
+        own outstanding chunk; the caller accounts for the others.
+        """
+        rows = slots - self.first_slot
+        difference = words[:, :CHECKED_WORDS] & self._mask
+        is_taken = (difference == self._expected[rows]).all(axis=1) & self._is_busy[rows]
+        if not is_taken.all():
+            words, rows = words[is_taken], rows[is_taken]
+            if not len(rows):
+                return is_taken
+        self._store(words)
+        fresh = rows[~self._is_retransmitted[rows]]
+        if len(fresh):
+            # The slowest of a batch stands for it: one sample per batch, on the safe side.
+            self._timer.add_sample(now_s - float(self._sent_at_s[fresh].min()))
+        else:
+            self._timer.end_backoff()
+        self._has_progress = True
+        self._is_busy[rows] = False
+        self._deadline_s[rows] = np.inf
+        before = self._outstanding
+        self._outstanding = int(np.count_nonzero(self._is_busy))
+        self.counters.received += before - self._outstanding
+        self._advance()
+        return is_taken
+
+    def _store(self, words: Words) -> None:
+        """Copy result lanes to their tensors."""
+        tensors = words[:, WORD_TENSOR]
+        for _, source in self._active:
+            wanted = np.uint32(source.tensor_id & 0xFFFFFFFF).byteswap()
+            is_own = tensors == wanted
+            if is_own.all():
+                self._store_tensor(source, words)
+                return
+            if is_own.any():
+                self._store_tensor(source, words[is_own])
+
+    def _store_tensor(self, source: ChunkSource, words: Words) -> None:
+        chunks = words[:, WORD_CHUNK].byteswap()
+        source.results.view(np.uint32)[chunks] = words[:, HEADER_WORDS:]
+        source.contributors[chunks] = words[:, WORD_CONTRIBUTORS].byteswap() >> 16
+        flags = int(np.bitwise_or.reduce(words[:, 0]).byteswap())
+        if flags & Flag.OVERFLOW:
+            source.has_saturated = True
+        if flags & Flag.REPLAY:
+            replayed = (words[:, 0].byteswap() & Flag.REPLAY) != 0
+            self.counters.replayed += int(np.count_nonzero(replayed))
+
+    def _advance(self) -> None:
+        """Move the base over finished chunks, and let tensors drain."""
+        span = self._next - self._base
+        if self._outstanding:
+            place = self._base % self.slot_count
+            self._base += int(self._is_busy[self._ring_order[place : place + span]].argmax())
+        else:
+            self._base = self._next
+        while self._active:
+            start, source = self._active[0]
+            done = min(self._base - start, source.num_chunks)
+            if done < source.num_chunks:
+                source.drain(done - done % BLOCK_CHUNKS)
+                return
+            source.drain(done)
+            self._active.popleft()
+
+    def is_finished(self, source: ChunkSource) -> bool:
+        """Return whether all results of an enqueued tensor are there."""
+        return all(active is not source for _, active in self._active)
+
+    def retransmit(self, now_s: float) -> None:
+        """Send expired chunks again: all of them, or the oldest few while nothing arrives."""
+        if now_s < self._next_expiry_s:
+            return
+        expired = np.flatnonzero(self._deadline_s <= now_s)
+        if len(expired):
+            # Oldest first: the base's slot is the oldest chunk's.
+            ages = (expired - self._base) % self.slot_count
+            again = expired[np.argsort(ages, kind="stable")]
+            if not self._has_progress:
+                self._timer.back_off()
+                again = again[:STORM_LIMIT]
+            self._has_progress = False
+            self._is_retransmitted[again] = True
+            self.counters.retransmitted += self._transport.send(self._ring[again])
+            self._deadline_s[expired] = now_s + self._timer.timeout_s
+        self._next_expiry_s = float(self._deadline_s.min())
+
+
+def _result_pattern() -> tuple[NDArray[np.uint32], np.uint32]:
+    """Return (mask over the checked words, first word of a result), in wire order."""
+    mask = np.full(CHECKED_WORDS, 0xFFFFFFFF, ">u4")
+    mask[0] = 0xFFFF0000  # version and operation; flags are the switch's
+    mask[1] = 0xFFFF0000  # job; a multicast result names another worker
+    first = np.array([WIRE_VERSION << 24 | Operation.RESULT << 16], ">u4").view(np.uint32)
+    return mask.view(np.uint32), first[0]
+
+
+def _header_template(view: JobView, operation: Operation) -> NDArray[np.uint32]:
+    """Return header words in native order with everything that never changes."""
+    template = np.zeros((BLOCK_CHUNKS, HEADER_WORDS), np.uint32)
+    template[:, 0] = WIRE_VERSION << 24 | operation << 16
+    template[:, 1] = view.job_id << 16 | view.worker_id << 8
+    template[:, 2] = view.generation
+    template[:, 9] = view.worker_bit
+    return template
