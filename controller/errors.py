@@ -8,6 +8,7 @@ ControllerError
 ├── ListenError                   the listen address is taken or not ours
 ├── ControllerStoppingError       the controller is being stopped; join again later
 ├── ControllerUnreachableError    an operator command found no controller
+├── OperatorRefusedError          the controller refused an operator's request
 ├── ToolError                     a program or package that a command needs is missing
 ├── SwitchError
 │   ├── SwitchUnreachableError    nobody answers at the switch's P4Runtime address
@@ -63,6 +64,10 @@ class ControllerUnreachableError(ControllerError):
     """An operator command found no controller at the address."""
 
     exit_code = 3
+
+
+class OperatorRefusedError(ControllerError):
+    """The controller refused an operator's request; the text is the controller's."""
 
 
 class ToolError(ControllerError):

@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The `switchfold` command: loads each subcommand when it is used, shows errors as one line."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib import metadata
+from typing import Final, cast
+
+import click
+
+from controller.errors import ToolError
+
+EXIT_CODES: Final = """\b
+Exit codes:
+  0  done, all is well
+  1  an error, or a check that failed
+  2  wrong use of the command line
+  3  nothing is there to talk to or to do"""
+
+COMMANDS: Final = {
+    "bench": ("controller.commands.bench:bench", "Measure allreduce against torch's Gloo ring."),
+    "controller": ("controller.commands.controller:controller", "Run the control plane."),
+    "demo": ("controller.demo.command:demo", "Train a real model through a P4 switch."),
+    "doctor": ("controller.commands.doctor:doctor", "Find out what is wrong, and what to do."),
+    "job": ("controller.commands.job:job", "Look at jobs and end them."),
+    "shell": ("controller.commands.shell:shell", "Open p4runtime-shell on a switch."),
+    "switch": ("controller.commands.switch:switch", "Look at switches and their counters."),
+    "testbed": ("bmv2_topos.commands:testbed", "Set up and take down a network to try things."),
+}
+_OUR_PACKAGES: Final = frozenset({"bmv2_topos", "controller", "hostlib", "p4src", "softswitch"})
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand's module only when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return all subcommands."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a subcommand; ToolError names a package that is missing."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        try:
+            return cast("click.Command", getattr(importlib.import_module(module), attribute))
+        except ModuleNotFoundError as exc:
+            raise ToolError(
+                f"'switchfold {cmd_name}' needs the Python module {exc.name}, which is missing; "
+                "run pip install 'switchfold[controller]', or 'make deps' in a checkout"
+            ) from exc
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List subcommands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
+
+
+def _version() -> str:
+    try:
+        return metadata.version("switchfold")
+    except metadata.PackageNotFoundError:
+        return "0.1.0 (not installed)"
+
+
+@click.group(
+    cls=LazyGroup, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(_version(), prog_name="switchfold")
+def switchfold() -> None:
+    """Sum gradients inside P4 switches.
+
+    \b
+    Examples:
+      switchfold demo              train a model through a switch, with proofs
+      switchfold testbed up        a switch and four workers to try things on
+      switchfold doctor            what is wrong, and what to do
+      switchfold job show train    workers, slots and counters of a job
+    """
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command line and return its exit code; typed errors become one line on stderr."""
+    try:
+        result = switchfold.main(arguments, prog_name="switchfold", standalone_mode=False)
+    except click.ClickException as exc:
+        exc.show()
+        return exc.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return 130
+    except Exception as exc:
+        # Typed errors of our packages speak for themselves; anything else is a defect of ours.
+        if type(exc).__module__.partition(".")[0] not in _OUR_PACKAGES:
+            raise
+        click.echo(f"error: {exc}", err=True)
+        return int(getattr(exc, "exit_code", 1))
+    return result if isinstance(result, int) else 0
+
+
+def main() -> None:
+    """Enter the command line."""
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

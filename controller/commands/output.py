@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Options and output that several subcommands share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+from rich.console import Console
+from rich.table import Table
+
+from controller.config import DEFAULT_LISTEN
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def controller_option(function: _F) -> _F:
+    """Add --controller."""
+    return click.option(
+        "--controller",
+        "address",
+        default=DEFAULT_LISTEN,
+        envvar="SWITCHFOLD_CONTROLLER",
+        show_default=True,
+        show_envvar=True,
+        metavar="HOST:PORT",
+        help="Controller to ask.",
+    )(function)
+
+
+def json_option(function: _F) -> _F:
+    """Add --json."""
+    return click.option(
+        "--json", "is_json", is_flag=True, help="Print JSON for scripts instead of a table."
+    )(function)
+
+
+def message_dict(message: Message) -> dict[str, Any]:
+    """Return all fields of a protobuf message, defaults included, with numbers as numbers."""
+    result: dict[str, Any] = {}
+    for field in message.DESCRIPTOR.fields:
+        value = getattr(message, field.name)
+        is_message = field.type == FieldDescriptor.TYPE_MESSAGE
+        if field.is_repeated:
+            result[field.name] = [message_dict(v) if is_message else v for v in value]
+        else:
+            result[field.name] = message_dict(value) if is_message else value
+    return result
+
+
+def print_json(value: object) -> None:
+    """Print a value as indented JSON."""
+    click.echo(json.dumps(value, indent=2))
+
+
+def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """Print a table; numbers are aligned to the right."""
+    table = Table(title=title, title_justify="left")
+    cells = [list(row) for row in rows]
+    for index, column in enumerate(columns):
+        is_number = all(isinstance(row[index], int | float) for row in cells)
+        table.add_column(column, justify="right" if is_number and cells else "left")
+    for row in cells:
+        table.add_row(*(str(cell) for cell in row))
+    Console().print(table)

@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchfold switch`: look at switches and their counters."""
+
+from __future__ import annotations
+
+import click
+
+from controller.commands.output import (
+    controller_option,
+    json_option,
+    message_dict,
+    print_json,
+    print_table,
+)
+from controller.operator_api import operator_pb2 as pb
+from controller.operator_client import OperatorClient
+
+_EXIT_CODES = "Exit codes: 0 done, 1 no such switch, 3 no controller."
+
+
+@click.group(epilog=_EXIT_CODES)
+def switch() -> None:
+    """Look at switches and their counters."""
+
+
+@switch.command("list", epilog=_EXIT_CODES)
+@controller_option
+@json_option
+def list_switches(address: str, is_json: bool) -> None:
+    """List the controller's switches.
+
+    \b
+    Examples:
+      switchfold switch list
+      switchfold switch list --json
+    """
+    switches = OperatorClient(address).list_switches()
+    if is_json:
+        print_json([_switch_dict(message) for message in switches])
+        return
+    print_table(
+        f"Switches of the controller at {address}",
+        ("switch", "address", "state", "program", "used slots", "of"),
+        [(s.name, s.address, s.state, s.program, s.used_slots, s.num_slots) for s in switches],
+    )
+
+
+@switch.command("show", epilog=_EXIT_CODES)
+@click.argument("name")
+@controller_option
+@json_option
+def show_switch(name: str, address: str, is_json: bool) -> None:
+    """Show state, counters per outcome and frames per port of switch NAME.
+
+    \b
+    Examples:
+      switchfold switch show s1
+      switchfold switch show s1 --json
+    """
+    message = OperatorClient(address).show_switch(name)
+    if is_json:
+        print_json(_switch_dict(message))
+        return
+    click.echo(f"switch {message.name} at {message.address}: {message.state}")
+    if message.error:
+        click.echo(f"  {message.error}")
+    click.echo(f"  program {message.program}, device id {message.device_id}")
+    click.echo(f"  slots {message.used_slots} of {message.num_slots} leased")
+    click.echo(f"  workers send to {message.service_address}")
+    if message.counts:
+        print_table(
+            "Switchfold packets by outcome",
+            ("outcome", "packets", "bytes"),
+            [(count.outcome, count.packets, count.bytes) for count in message.counts],
+        )
+        print_table(
+            "Frames by port",
+            ("port", "host", "packets in", "bytes in", "packets out", "bytes out"),
+            [
+                (p.port, p.host, p.packets_in, p.bytes_in, p.packets_out, p.bytes_out)
+                for p in message.ports
+            ],
+        )
+
+
+def _switch_dict(message: pb.Switch) -> dict[str, object]:
+    result = message_dict(message)
+    result["counts"] = {
+        count.outcome: {"packets": count.packets, "bytes": count.bytes} for count in message.counts
+    }
+    return result

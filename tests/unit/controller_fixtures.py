@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A controller in front of fake switches, and workers that speak the session API."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+from fake_p4runtime import FakeP4Runtime
+from fake_program import write_program
+
+from controller.config import ControllerConfig, HostConfig, SwitchConfig
+from controller.server import ControllerServer
+from hostlib.session_api import session_pb2 as pb
+from hostlib.session_api import session_pb2_grpc
+
+TEST_TIMEOUT_S = 30.0
+_T = TypeVar("_T")
+
+HOSTS = tuple(
+    HostConfig(name=f"h{n}", port=n, address=f"10.0.0.{n}", mac=f"02:00:00:00:00:{n:02x}")
+    for n in range(1, 5)
+)
+
+
+def run(scenario: Coroutine[Any, Any, _T]) -> _T:
+    """Run a scenario with a deadline."""
+
+    async def bounded() -> _T:
+        async with asyncio.timeout(TEST_TIMEOUT_S):
+            return await scenario
+
+    return asyncio.run(bounded())
+
+
+def make_config(folder: Path, *fakes: FakeP4Runtime, **options: Any) -> ControllerConfig:
+    write_program(folder)
+    switches = tuple(
+        SwitchConfig(name=f"s{n}", address=fake.address, hosts=HOSTS if n == 1 else ())
+        for n, fake in enumerate(fakes, 1)
+    )
+    defaults: dict[str, Any] = {
+        "listen": "127.0.0.1:0",
+        "database": folder / "controller.sqlite3",
+        "program_dir": folder,
+        "lease_s": 1.0,
+        "join_timeout_s": 10.0,
+        "connect_timeout_s": 5.0,
+        "reconcile_interval_s": 0.2,
+    }
+    return ControllerConfig(switches=switches, **(defaults | options))
+
+
+@asynccontextmanager
+async def running_controller(
+    folder: Path, **options: Any
+) -> AsyncGenerator[tuple[ControllerServer, FakeP4Runtime]]:
+    fake = FakeP4Runtime()
+    await fake.start()
+    try:
+        server = ControllerServer(make_config(folder, fake, **options))
+        async with server.serve():
+            yield server, fake
+    finally:
+        await fake.stop()
+
+
+class FakeWorker:
+    """One session stream, driven by hand."""
+
+    def __init__(self, address: str, worker_id: int, num_workers: int = 2, **fields: Any) -> None:
+        self.hello = pb.Hello(
+            **{
+                "job_name": "train",
+                "worker_id": worker_id,
+                "num_workers": num_workers,
+                "wire_version": 1,
+                "address": f"10.0.0.{worker_id + 1}",
+                "udp_port": 5000 + worker_id,
+                **fields,
+            }
+        )
+        self._channel = grpc.aio.insecure_channel(address)
+        stub: Any = session_pb2_grpc.SwitchfoldSessionStub(self._channel)
+        self._call = stub.Join()
+        self._heart: asyncio.Task[None] | None = None
+
+    async def join(self) -> FakeWorker:
+        await self.send(hello=self.hello)
+        self._heart = asyncio.create_task(self._beat())
+        return self
+
+    async def send(self, **message: Any) -> None:
+        await self._call.write(pb.WorkerMessage(**message))
+
+    async def receive(self) -> pb.ControllerMessage:
+        """Return the next message; raises AioRpcError when the stream was refused."""
+        message = await self._call.read()
+        assert message is not grpc.aio.EOF, "stream ended"
+        return message
+
+    async def is_at_end(self) -> bool:
+        return await self._call.read() is grpc.aio.EOF
+
+    async def welcome(self) -> pb.Welcome:
+        message = await self.receive()
+        assert message.HasField("welcome"), message
+        return message.welcome
+
+    async def refusal(self) -> tuple[grpc.StatusCode, str]:
+        """Return the status that the stream ends with."""
+        try:
+            await self._call.read()
+        except grpc.aio.AioRpcError:
+            pass
+        return await self._call.code(), await self._call.details()
+
+    def hold_heart(self) -> None:
+        """Stop the heartbeats."""
+        assert self._heart is not None
+        self._heart.cancel()
+
+    async def close(self) -> None:
+        """Break the connection."""
+        if self._heart is not None:
+            self._heart.cancel()
+        self._call.cancel()
+        await self._channel.close()
+
+    async def _beat(self) -> None:
+        sequence = 0
+        while not self._call.done():
+            await asyncio.sleep(0.2)
+            sequence += 1
+            try:
+                await self.send(heartbeat=pb.Heartbeat(sequence=sequence))
+            except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                return
+
+
+async def join_all(address: str, num_workers: int = 2, **fields: Any) -> list[FakeWorker]:
+    """Start all workers of a job."""
+    return [
+        await FakeWorker(address, worker_id, num_workers, **fields).join()
+        for worker_id in range(num_workers)
+    ]
