@@ -251,13 +251,11 @@ class Engine:
             )
         self._probe.note_notice(notice, is_same_round=ahead == 0)
 
-    def _head(self) -> tuple[AllreduceTask, SlotStream] | None:
-        """Return the oldest allreduce and the stream that it waits in."""
+    def _head_stream(self) -> SlotStream:
+        """Return the stream that the oldest allreduce waits in."""
         if self._running:
-            return self._running[0], self.values
-        if self._waiting:
-            return self._waiting[0], self.exponents
-        return None
+            return self.values
+        return self.exponents
 
     def _wait_s(self, now_s: float) -> float:
         until_s = min(self.exponents.next_expiry_s, self.values.next_expiry_s, now_s + IDLE_S)
@@ -266,16 +264,13 @@ class Engine:
         return max(0.0, until_s - now_s)
 
     def _keep_deadlines(self, now_s: float) -> None:
-        head = self._head()
-        if head is None:
-            self._probe.reset()
-            return
         for task in (*self._running, *self._waiting):
             if now_s >= task.deadline_s:
                 raise self._probe.verdict(task)
             if now_s >= self._probe.start_s(task):
-                self._probe.send(head[1], now_s)
+                self._probe.send(self._head_stream(), now_s)
                 return
+        self._probe.reset()
 
     def _end_all(self, error: HostlibError) -> None:
         """Fail everything under way with the error and refuse what comes later."""

@@ -104,6 +104,11 @@ class SlotStream:
         return self._outstanding
 
     @property
+    def round_trip_s(self) -> float:
+        """Smoothed round-trip time, 0 before the first measurement."""
+        return self._timer.smoothed_s or 0.0
+
+    @property
     def next_expiry_s(self) -> float:
         """When `retransmit` is to be called next (never later than the first deadline)."""
         return self._next_expiry_s

@@ -1,0 +1,323 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Membership in a job over the session API (gRPC): join, lease, barriers, resumption."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, final
+
+import grpc
+
+from hostlib.errors import (
+    BarrierTimeoutError,
+    ControllerUnreachableError,
+    HostlibError,
+    JobEndedError,
+    JobRefusedError,
+    JoinError,
+    SessionClosedError,
+    VersionMismatchError,
+    WorkerArrivalError,
+)
+from hostlib.job_view import Endpoint, JobView
+from hostlib.session_api import session_pb2 as api
+from hostlib.wire import WIRE_VERSION
+
+JOIN_METHOD = "/switchfold.session.v1.SwitchfoldSession/Join"
+CONNECT_TIMEOUT_S = 5.0
+"""How long the controller may take to accept the connection."""
+RESUME_INTERVAL_S = 1.0
+"""Pause between attempts to reach a controller that is gone."""
+_logger = logging.getLogger(__name__)
+_grpc: Any = grpc  # grpcio ships no type information
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinRequest:
+    """What a worker tells the controller about itself."""
+
+    job: str
+    worker_id: int
+    num_workers: int
+    local: Endpoint
+    ingress_port: int | str
+    slots_wanted: int = 0
+    allow_partial: bool = False
+    token: str = ""
+    switch_name: str = ""
+    values_per_packet: int = 0
+
+    def hello(self, resume: JobView | None) -> api.WorkerMessage:
+        """Return the stream's first message."""
+        hello = api.Hello(
+            job_name=self.job,
+            worker_id=self.worker_id,
+            num_workers=self.num_workers,
+            wire_version=WIRE_VERSION,
+            values_per_packet=self.values_per_packet,
+            address=self.local.address,
+            mac=self.local.mac,
+            udp_port=self.local.udp_port,
+            slots_wanted=self.slots_wanted,
+            allow_partial=self.allow_partial,
+            token=self.token,
+            switch_name=self.switch_name,
+        )
+        if isinstance(self.ingress_port, str):
+            hello.ingress_port_name = self.ingress_port
+        elif self.ingress_port:
+            hello.ingress_port = self.ingress_port
+        if resume is not None:
+            hello.resume.job_id = resume.job_id
+            hello.resume.generation = resume.generation
+        return api.WorkerMessage(hello=hello)
+
+
+@final
+class GrpcControllerLink:
+    """One stream to the controller, kept alive by heartbeats and taken up again when it breaks.
+
+    Aggregation does not need the controller: while it is away the data path goes on.
+    """
+
+    def __init__(self, controller: str, request: JoinRequest) -> None:
+        self._controller = controller
+        self._request = request
+        self._channel: Any = _grpc.insecure_channel(controller)
+        self._lock = threading.Condition()
+        self._outbox: queue.SimpleQueue[api.WorkerMessage | None] = queue.SimpleQueue()
+        self._call: Any = None
+        self._view: JobView | None = None
+        self._lease_s = 0.0
+        self._refusal: HostlibError | None = None
+        self._ended: HostlibError | None = None
+        self._on_ended: Callable[[HostlibError], None] | None = None
+        self._waiting: set[str] = set()  # barriers sent and not released
+        self._is_closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="switchfold-lease", daemon=True)
+
+    def join(self, timeout_s: float) -> JobView:
+        """Open the stream, wait for the welcome and return the job's view.
+
+        Raises ControllerUnreachableError, JobRefusedError, WorkerArrivalError, VersionMismatchError.
+        """
+        deadline_s = time.monotonic() + timeout_s
+        try:
+            ready = _grpc.channel_ready_future(self._channel)
+            ready.result(min(CONNECT_TIMEOUT_S, timeout_s))
+        except _grpc.FutureTimeoutError:
+            ready.cancel()
+            raise ControllerUnreachableError(
+                f"no controller answers at {self._controller}; start one with 'switchfold"
+                " controller run', or check the address"
+            ) from None
+        self._thread.start()
+        with self._lock:
+            is_decided = self._lock.wait_for(
+                lambda: self._view is not None or self._refusal is not None,
+                max(0.0, deadline_s - time.monotonic()),
+            )
+        if self._refusal is not None:
+            raise self._refusal
+        if not is_decided or self._view is None:
+            raise WorkerArrivalError(
+                f"job {self._request.job!r}: no welcome from {self._controller} within {timeout_s}"
+                f" s; see whether all {self._request.num_workers} workers run"
+            )
+        return self._view
+
+    def on_job_ended(self, callback: Callable[[HostlibError], None]) -> None:
+        """Call `callback` with the reason when the controller ends the job (at once if it has)."""
+        with self._lock:
+            self._on_ended = callback
+            ended = self._ended
+        if ended is not None:
+            callback(ended)
+
+    def barrier(self, name: str, timeout_s: float) -> None:
+        """Wait until all workers have reached the barrier."""
+        with self._lock:
+            self._waiting.add(name)
+            self._outbox.put(api.WorkerMessage(barrier=api.Barrier(name=name)))
+            is_over = self._lock.wait_for(
+                lambda: (
+                    name not in self._waiting
+                    or self._ended is not None
+                    or self._is_closing.is_set()
+                ),
+                timeout_s,
+            )
+            is_released = name not in self._waiting
+            self._waiting.discard(name)
+        if is_released:
+            return
+        if self._ended is not None:
+            raise self._ended
+        if is_over:
+            raise SessionClosedError(f"barrier {name!r}: the session was closed")
+        raise BarrierTimeoutError(
+            f"barrier {name!r} of job {self._request.job!r} was not released within {timeout_s} s;"
+            " see whether all workers reach it and whether the controller runs"
+        )
+
+    def close(self) -> None:
+        """Leave the job and close the connection."""
+        with self._lock:
+            if self._is_closing.is_set():
+                return
+            self._is_closing.set()
+            call = self._call
+            self._lock.notify_all()
+        if call is not None and self._view is not None:
+            self._outbox.put(api.WorkerMessage(leave=api.Leave()))
+            self._outbox.put(None)
+            self._thread.join(1.0)
+        if call is not None:
+            call.cancel()
+        self._channel.close()
+        if self._thread.is_alive():
+            self._thread.join(1.0)
+
+    def _run(self) -> None:
+        """Keep a stream open until the job is over or the link is closed."""
+        while not self._is_closing.is_set():
+            self._outbox = queue.SimpleQueue()
+            self._outbox.put(self._request.hello(self._view))
+            with self._lock:
+                for name in self._waiting:
+                    self._outbox.put(api.WorkerMessage(barrier=api.Barrier(name=name)))
+            try:
+                self._read_stream()
+            except _grpc.RpcError as error:
+                if self._is_closing.is_set():
+                    return
+                if self._view is None or not _is_transient(error):
+                    self._end(_refusal(error, self._controller, self._request))
+                    return
+                _logger.warning("controller at %s is away: %s", self._controller, error.details())
+            if self._ended is not None:
+                return
+            if self._view is None:
+                # The stream ended without a status and without a welcome.
+                self._end(JobRefusedError(f"{self._controller} ended the stream without a welcome"))
+                return
+            self._is_closing.wait(RESUME_INTERVAL_S)
+
+    def _read_stream(self) -> None:
+        outbox = self._outbox
+        method = self._channel.stream_stream(
+            JOIN_METHOD,
+            request_serializer=api.WorkerMessage.SerializeToString,
+            response_deserializer=api.ControllerMessage.FromString,
+        )
+        call = method(self._messages(outbox))
+        with self._lock:
+            self._call = call
+            if self._is_closing.is_set():
+                call.cancel()
+        try:
+            for message in call:
+                self._take(message)
+        finally:
+            outbox.put(None)
+
+    def _messages(
+        self, outbox: queue.SimpleQueue[api.WorkerMessage | None]
+    ) -> Iterator[api.WorkerMessage]:
+        """Yield what is to be sent, and heartbeats between."""
+        sequence = 0
+        while True:
+            interval_s = self._lease_s / 3 or 1.0
+            try:
+                message = outbox.get(timeout=interval_s)
+            except queue.Empty:
+                sequence += 1
+                message = api.WorkerMessage(heartbeat=api.Heartbeat(sequence=sequence))
+            if message is None:
+                return
+            yield message
+
+    def _take(self, message: api.ControllerMessage) -> None:
+        kind = message.WhichOneof("message")
+        if kind == "welcome":
+            self._take_welcome(message.welcome)
+        elif kind == "barrier_released":
+            with self._lock:
+                self._waiting.discard(message.barrier_released.name)
+                self._lock.notify_all()
+        elif kind == "job_ended":
+            self._end(JobEndedError(f"the controller ended the job: {message.job_ended.reason}"))
+
+    def _take_welcome(self, welcome: api.Welcome) -> None:
+        if welcome.wire_version != WIRE_VERSION:
+            self._end(
+                VersionMismatchError(
+                    f"{self._controller} and its switch speak wire version {welcome.wire_version},"
+                    f" this library {WIRE_VERSION}; install the same release on both"
+                )
+            )
+            return
+        try:
+            view = JobView(
+                job_id=welcome.job_id,
+                generation=welcome.generation,
+                worker_id=self._request.worker_id,
+                num_workers=welcome.num_workers,
+                slot_count=welcome.slot_count,
+                values_per_packet=welcome.values_per_packet,
+                switch=Endpoint(
+                    address=welcome.switch_address,
+                    udp_port=welcome.switch_udp_port,
+                    mac=welcome.switch_mac or "00:00:00:00:00:00",
+                ),
+                allow_partial=welcome.allow_partial,
+            )
+        except HostlibError as error:
+            self._end(error)
+            return
+        with self._lock:
+            self._lease_s = welcome.lease_s
+            resumed = self._view
+            self._view = self._view or view
+            self._lock.notify_all()
+        if resumed is not None and resumed != view:
+            self._end(
+                JobEndedError(
+                    f"the controller came back with generation {view.generation} of the job,"
+                    f" this worker is in {resumed.generation}; join the job again"
+                )
+            )
+
+    def _end(self, error: HostlibError) -> None:
+        with self._lock:
+            self._refusal = self._ended = error
+            callback = self._on_ended
+            self._lock.notify_all()
+            call = self._call
+        if call is not None:
+            call.cancel()
+        if callback is not None:
+            callback(error)
+
+
+def _is_transient(error: Any) -> bool:
+    """Return whether a broken stream is worth another attempt."""
+    code = _grpc.StatusCode
+    return error.code() in (code.UNAVAILABLE, code.CANCELLED, code.UNKNOWN, code.INTERNAL)
+
+
+def _refusal(error: Any, controller: str, request: JoinRequest) -> HostlibError:
+    """Turn a gRPC status into our error."""
+    code, text = error.code(), f"job {request.job!r} at {controller}: {error.details()}"
+    kinds: dict[Any, type[JoinError]] = {
+        _grpc.StatusCode.UNAVAILABLE: ControllerUnreachableError,
+        _grpc.StatusCode.DEADLINE_EXCEEDED: WorkerArrivalError,
+        _grpc.StatusCode.FAILED_PRECONDITION: VersionMismatchError,
+    }
+    return kinds.get(code, JobRefusedError)(text)

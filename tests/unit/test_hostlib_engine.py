@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_switch import FakeSwitch
+from numpy.typing import NDArray
+
+from hostlib import errors
+from hostlib.options import SessionOptions
+from hostlib.quantization import chunk_exponents, error_bound
+from hostlib.session import Session
+from hostlib.wire import Outcome
+
+QUICK = SessionOptions(min_rto_s=0.01, initial_rto_s=0.02, max_rto_s=0.1, coalesce_s=0)
+IMPAIRED = {"loss": 0.05, "duplication": 0.05, "reordering": 0.05}
+
+
+@contextmanager
+def sessions(switch: FakeSwitch, options: SessionOptions = QUICK) -> Iterator[list[Session]]:
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(Session.direct(switch.view(i), switch.transport(i), options))
+            for i in range(switch.num_workers)
+        ]
+
+
+def allreduce(
+    workers: list[Session], arrays: list[NDArray[Any]], **kwargs: Any
+) -> list[NDArray[Any]]:
+    futures = [w.allreduce(a, **kwargs) for w, a in zip(workers, arrays, strict=True)]
+    return [f.result(20) for f in futures]
+
+
+def assert_within_bound(
+    results: list[NDArray[Any]], arrays: list[NDArray[Any]], values: int
+) -> None:
+    exact = np.sum([a.astype(np.longdouble) for a in arrays], axis=0)
+    flats = [np.resize(a.reshape(-1), -(-a.size // values) * values) for a in arrays]
+    padded = [f.reshape(-1, values) for f in flats]
+    exponents = np.max([chunk_exponents(p) for p in padded], axis=0)
+    bounds = [error_bound(int(e), len(arrays), arrays[0].dtype) for e in exponents]
+    bound = np.repeat(bounds, values)[: exact.size].reshape(exact.shape)
+    for result in results:
+        assert result.dtype == arrays[0].dtype
+        assert result.shape == arrays[0].shape
+        assert result.tobytes() == results[0].tobytes()
+        rounding = np.spacing(np.abs(result)).astype(np.float64)
+        assert (np.abs(result.astype(np.longdouble) - exact) <= bound + rounding).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("shape", [(1,), (31,), (32,), (33,), (7, 11, 13), (40000,)])
+def test_allreduce_float_within_bound(dtype: str, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(1)
+    arrays = [(rng.standard_normal(shape) * 10.0**-i).astype(dtype) for i in range(3)]
+    with sessions(FakeSwitch(3)) as workers:
+        assert_within_bound(allreduce(workers, arrays), arrays, 32)
+
+
+@pytest.mark.parametrize("values", [32, 352])
+@pytest.mark.parametrize(
+    "impairments",
+    [{}, {"loss": 0.05}, {"duplication": 0.05}, {"reordering": 0.05}, IMPAIRED],
+    ids=["clean", "loss", "duplication", "reordering", "all"],
+)
+def test_allreduce_int32_exact_when_impaired(values: int, impairments: dict[str, float]) -> None:
+    switch = FakeSwitch(4, values_per_packet=values, slot_count=16, **impairments)
+    rng = np.random.default_rng(2)
+    with sessions(switch) as workers:
+        for length in (1, 5000, 17 * values + 3):
+            arrays = [rng.integers(-(2**28), 2**28, length, np.int32) for _ in range(4)]
+            for result in allreduce(workers, arrays):
+                np.testing.assert_array_equal(result, np.sum(arrays, axis=0))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_allreduce_many_in_flight_exact_when_impaired(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shapes = [int(n) for n in rng.integers(1, 3000, 12)]
+    with sessions(FakeSwitch(3, seed=seed, **IMPAIRED)) as workers:
+        tensors = [[rng.integers(-999, 999, n) for _ in range(3)] for n in shapes]
+        tensors = [
+            [a.astype((np.int32, np.float32)[k % 2]) for a in arrays]
+            for k, arrays in enumerate(tensors)
+        ]
+        futures = [
+            [w.allreduce(a) for w, a in zip(workers, arrays, strict=True)] for arrays in tensors
+        ]
+        for arrays, group in zip(tensors, futures, strict=True):
+            for future in group:
+                result = future.result(20)
+                assert future.num_contributors == 3
+                np.testing.assert_array_equal(result, np.sum(arrays, axis=0))
+
+
+def test_allreduce_one_worker_returns_input() -> None:
+    with sessions(FakeSwitch(1)) as workers:
+        array = np.linspace(-1, 1, 1000, dtype=np.float32)
+        np.testing.assert_allclose(allreduce(workers, [array])[0], array, atol=2**-30)
+
+
+def test_allreduce_noncontiguous_and_swapped_arrays() -> None:
+    base = np.arange(600, dtype=np.float32).reshape(20, 30)
+    with sessions(FakeSwitch(2)) as workers:
+        for array in (base.T, base[::2, ::3], base.astype(">f4")):
+            results = allreduce(workers, [array, array])
+            np.testing.assert_array_equal(results[0], 2 * array)
+
+
+def test_allreduce_mean_divides_by_contributors() -> None:
+    arrays = [np.full((5, 5), i, np.float16) for i in range(4)]
+    with sessions(FakeSwitch(4)) as workers:
+        np.testing.assert_array_equal(
+            allreduce(workers, arrays, op="mean")[2], np.full((5, 5), 1.5)
+        )
+
+
+def test_allreduce_mean_of_maxima_does_not_overflow() -> None:
+    for dtype in (np.float16, np.float32):
+        array = np.full(40, np.finfo(dtype).max, dtype)
+        with sessions(FakeSwitch(4)) as workers:
+            np.testing.assert_array_equal(allreduce(workers, [array] * 4, op="mean")[0], array)
+            assert np.isposinf(allreduce(workers, [array] * 4)[0]).all()
+
+
+def test_allreduce_nonfinite_raises_on_every_worker_and_session_goes_on() -> None:
+    arrays = [np.ones(100, np.float32) for _ in range(3)]
+    arrays[1][40] = np.nan
+    arrays[2][99] = np.inf
+    with sessions(FakeSwitch(3)) as workers:
+        futures = [w.allreduce(a) for w, a in zip(workers, arrays, strict=True)]
+        for future in futures:
+            error = future.exception(10)
+            assert isinstance(error, errors.NonFiniteError)
+            assert error.ranges == [(32, 64), (96, 100)]
+        clean = [np.ones(100, np.float32)] * 3
+        np.testing.assert_array_equal(allreduce(workers, clean)[0], np.full(100, 3))
+
+
+def test_allreduce_nonfinite_propagates_to_chunk() -> None:
+    arrays = [np.ones(100, np.float64) for _ in range(2)]
+    arrays[1][40] = -np.inf
+    with sessions(FakeSwitch(2)) as workers:
+        for result in allreduce(workers, arrays, nonfinite="propagate"):
+            assert np.isnan(result[32:64]).all()
+            np.testing.assert_array_equal(np.delete(result, np.s_[32:64]), 2)
+
+
+def test_allreduce_int32_saturation_raises_on_every_worker() -> None:
+    arrays = [np.full(50, 2**30, np.int32)] * 3
+    with sessions(FakeSwitch(3)) as workers:
+        futures = [w.allreduce(a) for w, a in zip(workers, arrays, strict=True)]
+        assert all(isinstance(f.exception(10), errors.SaturationError) for f in futures)
+        small = [np.ones(50, np.int32)] * 3
+        np.testing.assert_array_equal(allreduce(workers, small)[1], np.full(50, 3))
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: np.empty(0, np.float32), errors.EmptyTensorError),
+        (lambda: np.zeros(3, np.int64), errors.UnsupportedDtypeError),
+        (lambda: np.zeros(3, np.complex64), errors.UnsupportedDtypeError),
+        (lambda: np.zeros(3, np.bool_), errors.UnsupportedDtypeError),
+    ],
+)
+def test_allreduce_refuses_array(make: Callable[[], NDArray[Any]], error: type[Exception]) -> None:
+    with sessions(FakeSwitch(1)) as workers, pytest.raises(error):
+        workers[0].allreduce(make())
+
+
+def test_missing_worker_is_named_and_session_broken() -> None:
+    with sessions(FakeSwitch(4)) as workers:
+        futures = [w.allreduce(np.ones(10, np.float32), timeout_s=0.6) for w in workers[:2]]
+        for future in futures:
+            error = future.exception(10)
+            assert isinstance(error, errors.WorkerMissingError)
+            assert error.worker_ids == [2, 3]
+        with pytest.raises(errors.SessionBrokenError, match="join the job again"):
+            workers[0].allreduce(np.ones(1, np.int32))
+
+
+def test_deaf_switch_is_unreachable() -> None:
+    switch = FakeSwitch(2)
+    switch.is_deaf = True
+    with sessions(switch) as workers:
+        future = workers[0].allreduce(np.ones(10, np.int32), timeout_s=0.4)
+        assert isinstance(future.exception(10), errors.SwitchUnreachableError)
+    # Nothing arrives: a few retransmissions per expiry, not the whole window.
+    assert workers[0].statistics["value_packets_retransmitted"] < 30
+
+
+def test_close_ends_allreduces_under_way() -> None:
+    with sessions(FakeSwitch(2)) as workers:
+        future = workers[0].allreduce(np.ones(10, np.int32))
+        workers[0].close()
+        assert isinstance(future.exception(1), errors.SessionClosedError)
+        with pytest.raises(errors.SessionClosedError):
+            workers[0].allreduce(np.ones(10, np.int32))
+
+
+def test_retransmissions_do_not_count_twice_at_the_switch() -> None:
+    switch = FakeSwitch(2, loss=0.2, seed=3)
+    arrays = [np.arange(3000, dtype=np.int32)] * 2
+    with sessions(switch) as workers:
+        np.testing.assert_array_equal(allreduce(workers, arrays)[0], 2 * arrays[0])
+        assert workers[0].statistics["value_packets_sent"] == 94
+    assert switch.outcomes[Outcome.COMPLETED] == 94
+
+
+def test_callback_runs_and_its_error_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with sessions(FakeSwitch(1)) as workers:
+        future = workers[0].allreduce(np.ones(4, np.int32))
+        future.result(5)
+        seen: list[bool] = []
+        future.add_done_callback(lambda f: seen.append(f.done()))
+        future.add_done_callback(lambda f: seen[9].real)
+    assert seen == [True]
+    assert "callback of allreduce 1 failed" in caplog.text
