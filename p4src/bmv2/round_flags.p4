@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Remembers what happened to any contribution of the round: a lane saturated (OVERFLOW), or the packet met congestion
+// on its way (ECN_ECHO). Runs behind the lanes, which find the saturation.
+control RoundFlags(inout headers_t hdr, inout metadata_t md) {
+    register<bit<16>>(SLOT_REGISTER_SIZE) slot_flags;
+
+    bit<16> held_flags;
+
+    action overwrite_flags() {
+        slot_flags.write(md.slot_copy, md.copy_flags);
+    }
+
+    action read_flags() {
+        slot_flags.read(md.copy_flags, md.slot_copy);
+    }
+
+    action add_flags() {
+        slot_flags.read(held_flags, md.slot_copy);
+        md.copy_flags = md.copy_flags | held_flags;
+        slot_flags.write(md.slot_copy, md.copy_flags);
+    }
+
+    apply {
+        if (md.slot_access != SLOT_ACCESS_NONE) {
+            if (md.is_saturated == 1) {
+                md.copy_flags = md.copy_flags | FLAG_OVERFLOW;
+            }
+            if (hdr.ipv4.ecn == ECN_CONGESTION_EXPERIENCED) {
+                md.copy_flags = md.copy_flags | FLAG_ECN_ECHO;
+            }
+            if (md.slot_access == SLOT_ACCESS_OVERWRITE) {
+                overwrite_flags();
+            } else if (md.slot_access == SLOT_ACCESS_READ) {
+                read_flags();
+            } else {
+                add_flags();
+            }
+        }
+    }
+}

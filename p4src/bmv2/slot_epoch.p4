@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Places the packet in time: its (generation, round) against those of its slot copy, in serial-number arithmetic
+// (RFC 1982): a difference below 2^31 is ahead, everything else behind.
+//
+//      packet - copy:    0        1 .. 2^31-1       2^31 .. 2^32-1
+//      generation        look at  NEWER             SUPERSEDED
+//                        round
+//      round             SAME     NEWER             OLDER
+//
+// A newer contribution takes the copy over. It also leaves the chunk's identity (tensor and range), which every other
+// packet of the round must agree with. Flushes and probes never take a copy over.
+control SlotEpoch(inout headers_t hdr, inout metadata_t md) {
+    register<bit<32>>(SLOT_REGISTER_SIZE) slot_generation;
+    register<bit<32>>(SLOT_REGISTER_SIZE) slot_round;
+    register<bit<32>>(SLOT_REGISTER_SIZE) slot_tensor;
+    register<bit<32>>(SLOT_REGISTER_SIZE) slot_range_start;
+    register<bit<32>>(SLOT_REGISTER_SIZE) slot_range_end;
+
+    bit<32> held_tensor;
+    bit<32> held_range_start;
+    bit<32> held_range_end;
+
+    action read_epoch() {
+        slot_generation.read(md.copy_generation, md.slot_copy);
+        slot_round.read(md.copy_round, md.slot_copy);
+    }
+
+    action read_chunk() {
+        slot_tensor.read(held_tensor, md.slot_copy);
+        slot_range_start.read(held_range_start, md.slot_copy);
+        slot_range_end.read(held_range_end, md.slot_copy);
+    }
+
+    action take_over() {
+        slot_generation.write(md.slot_copy, hdr.switchfold.generation);
+        slot_round.write(md.slot_copy, hdr.switchfold.round);
+        slot_tensor.write(md.slot_copy, hdr.switchfold.tensor_id);
+        slot_range_start.write(md.slot_copy, hdr.switchfold.range_start);
+        slot_range_end.write(md.slot_copy, hdr.switchfold.range_end);
+    }
+
+    apply {
+        if (md.outcome == OUTCOME_NONE) {
+            read_epoch();
+            bit<32> generations_ahead = hdr.switchfold.generation - md.copy_generation;
+            bit<32> rounds_ahead = hdr.switchfold.round - md.copy_round;
+            if (generations_ahead != 0) {
+                if (generations_ahead < 0x80000000) {
+                    md.epoch = EPOCH_NEWER;
+                } else {
+                    md.epoch = EPOCH_SUPERSEDED;
+                }
+            } else if (rounds_ahead == 0) {
+                md.epoch = EPOCH_SAME;
+            } else if (rounds_ahead < 0x80000000) {
+                md.epoch = EPOCH_NEWER;
+            } else {
+                md.epoch = EPOCH_OLDER;
+            }
+
+            if (md.epoch == EPOCH_NEWER) {
+                if (md.is_contribution == 1) {
+                    take_over();
+                }
+            } else if (md.epoch == EPOCH_SAME && hdr.switchfold.operation != OPERATION_PROBE) {
+                read_chunk();
+                if (held_tensor != hdr.switchfold.tensor_id
+                    || held_range_start != hdr.switchfold.range_start
+                    || held_range_end != hdr.switchfold.range_end) {
+                    md.outcome = OUTCOME_MISMATCH;
+                }
+            }
+        }
+    }
+}

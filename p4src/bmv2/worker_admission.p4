@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Isolation: a packet reaches a slot only if job, worker, ingress port and source address belong together, its
+// generation is the job's, and the slot lies in the job's range.
+control WorkerAdmission(inout headers_t hdr,
+                        inout metadata_t md,
+                        in standard_metadata_t standard_metadata) {
+    action foreign_job() {
+        md.outcome = OUTCOME_FOREIGN_JOB;
+    }
+
+    action admit_job(generation_t generation,
+                     slot_index_t slot_base,
+                     slot_index_t slot_count,
+                     bit<16> num_workers,
+                     bit<16> multicast_group_id,
+                     bit<1> allow_partial) {
+        md.job_generation = generation;
+        md.slot_base = slot_base;
+        md.slot_count = slot_count;
+        md.num_workers = num_workers;
+        md.multicast_group_id = multicast_group_id;
+        md.is_partial_allowed = allow_partial;
+    }
+
+    // Which jobs this switch serves, and where their slots lie.
+    table job {
+        key = {
+            hdr.switchfold.job_id: exact @name("job_id");
+        }
+        actions = {
+            admit_job;
+            @defaultonly foreign_job;
+        }
+        const default_action = foreign_job();
+        size = JOB_TABLE_SIZE;
+    }
+
+    action foreign_worker() {
+        md.outcome = OUTCOME_FOREIGN_WORKER;
+    }
+
+    action admit_worker(worker_bitmap_t worker_bit) {
+        md.worker_bit = worker_bit;
+    }
+
+    // Which worker may send from which port and address.
+    table worker {
+        key = {
+            hdr.switchfold.job_id: exact @name("job_id");
+            hdr.switchfold.worker_id: exact @name("worker_id");
+            standard_metadata.ingress_port: exact @name("ingress_port");
+            hdr.ipv4.src_address: exact @name("source_address");
+        }
+        actions = {
+            admit_worker;
+            @defaultonly foreign_worker;
+        }
+        const default_action = foreign_worker();
+        size = WORKER_TABLE_SIZE;
+    }
+
+    apply {
+        if (md.outcome == OUTCOME_NONE) {
+            job.apply();
+        }
+        if (md.outcome == OUTCOME_NONE) {
+            worker.apply();
+        }
+        if (md.outcome == OUTCOME_NONE) {
+            slot_index_t slot = md.slot_base + hdr.switchfold.slot_index;
+            if (hdr.switchfold.generation != md.job_generation) {
+                md.outcome = OUTCOME_BAD_GENERATION;
+            } else if (hdr.switchfold.slot_index >= md.slot_count || slot >= NUM_SLOTS) {
+                md.outcome = OUTCOME_BAD_SLOT;
+            } else {
+                md.slot_copy = (slot << 1) | (hdr.switchfold.round & 1);
+                if (hdr.switchfold.operation == OPERATION_AGGREGATE_ADD
+                    || hdr.switchfold.operation == OPERATION_AGGREGATE_MAX) {
+                    md.is_contribution = 1;
+                    if (hdr.switchfold.worker_bitmap != md.worker_bit || hdr.switchfold.num_contributors != 1) {
+                        md.outcome = OUTCOME_BAD_CONTRIBUTION;
+                    }
+                } else if (hdr.switchfold.operation == OPERATION_FLUSH && md.is_partial_allowed == 0) {
+                    md.outcome = OUTCOME_BAD_OPERATION;
+                }
+            }
+        }
+    }
+}
