@@ -51,14 +51,14 @@ def attached_worker(hello: pb.Hello, switch: SwitchConfig) -> Worker:
     port, mac = _port(hello, where), hello.mac.lower()
     if host is not None:
         port, mac = _agreed(host, port, mac, where)
+    if port is None:
+        raise InvalidJobError(
+            f"{where} at {hello.address} is not a configured host of {switch.name}; correct the "
+            "address, or give the switch port that it is attached to and its mac"
+        )
     try:
         check_address(f"{where}: address", hello.address)
         check_mac(f"{where}: mac", mac)
-        if port is None:
-            raise InvalidJobError(
-                f"{where} at {hello.address} is not a configured host of {switch.name}; "
-                "give the switch port that it is attached to"
-            )
         check_port(f"{where}: port", port)
     except ConfigError as exc:
         raise InvalidJobError(str(exc)) from exc

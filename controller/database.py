@@ -53,12 +53,19 @@ class Database:
         self._path = path
         try:
             self._connection = sqlite3.connect(path, timeout=2.0, isolation_level=None)
+        except sqlite3.Error as exc:
+            raise _database_error(path, exc) from exc
+        try:
             self._connection.row_factory = sqlite3.Row
             self._connection.execute("PRAGMA foreign_keys = ON")
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._prepare()
         except sqlite3.Error as exc:
+            self._connection.close()
             raise _database_error(path, exc) from exc
+        except DatabaseError:
+            self._connection.close()
+            raise
 
     def close(self) -> None:
         """Release the lock and the file."""

@@ -18,6 +18,8 @@ from hostlib.session_api import session_pb2_grpc
 
 _LOGGER = logging.getLogger(__name__)
 _HELLO_TIMEOUT_S: Final = 5.0
+_LINGER_S: Final = 0.5
+"""Time for a worker to close its side after the last message."""
 
 Context = grpc.aio.ServicerContext[pb.WorkerMessage, pb.ControllerMessage]
 
@@ -41,6 +43,8 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
         reader = asyncio.create_task(self._read(live, seat, outbox, context))
         try:
             await self._write(outbox, context)
+            # A stream that ends under a worker's write may lose what the worker has not read.
+            await asyncio.wait((reader,), timeout=_LINGER_S)
         finally:
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
@@ -71,6 +75,8 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
             if not isinstance(message, pb.WorkerMessage):
                 outbox.put_nowait(None)
                 return
+            if live.has_ended:
+                continue
             self._membership.heard(seat)
             match message.WhichOneof("message"):
                 case "heartbeat":

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,23 +57,36 @@ def make_config(folder: Path, *fakes: FakeP4Runtime, **options: Any) -> Controll
 
 
 @asynccontextmanager
+async def fake_switch(**options: Any) -> AsyncGenerator[FakeP4Runtime]:
+    fake = FakeP4Runtime(**options)
+    await fake.start()
+    try:
+        yield fake
+    finally:
+        await fake.stop()
+
+
+@asynccontextmanager
+async def serving(config: ControllerConfig) -> AsyncGenerator[ControllerServer]:
+    server = ControllerServer(config)
+    async with server.serve():
+        yield server
+
+
+@asynccontextmanager
 async def running_controller(
     folder: Path, **options: Any
 ) -> AsyncGenerator[tuple[ControllerServer, FakeP4Runtime]]:
-    fake = FakeP4Runtime()
-    await fake.start()
-    try:
-        server = ControllerServer(make_config(folder, fake, **options))
-        async with server.serve():
-            yield server, fake
-    finally:
-        await fake.stop()
+    async with fake_switch() as fake, serving(make_config(folder, fake, **options)) as server:
+        yield server, fake
 
 
 class FakeWorker:
     """One session stream, driven by hand."""
 
-    def __init__(self, address: str, worker_id: int, num_workers: int = 2, **fields: Any) -> None:
+    def __init__(
+        self, address: str, worker_id: int, num_workers: int = 2, /, **fields: Any
+    ) -> None:
         self.hello = pb.Hello(
             **{
                 "job_name": "train",
@@ -114,10 +127,8 @@ class FakeWorker:
 
     async def refusal(self) -> tuple[grpc.StatusCode, str]:
         """Return the status that the stream ends with."""
-        try:
+        with suppress(grpc.aio.AioRpcError):
             await self._call.read()
-        except grpc.aio.AioRpcError:
-            pass
         return await self._call.code(), await self._call.details()
 
     def hold_heart(self) -> None:
@@ -143,7 +154,7 @@ class FakeWorker:
                 return
 
 
-async def join_all(address: str, num_workers: int = 2, **fields: Any) -> list[FakeWorker]:
+async def join_all(address: str, num_workers: int = 2, /, **fields: Any) -> list[FakeWorker]:
     """Start all workers of a job."""
     return [
         await FakeWorker(address, worker_id, num_workers, **fields).join()

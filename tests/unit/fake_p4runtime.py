@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A P4Runtime server without a data plane: strict about updates, remembers what was written."""
 
+# ruff: noqa: N802
 from __future__ import annotations
 
 import asyncio

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration of the controller: files, command line, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from controller.config import ControllerConfig, SwitchConfig, load_config, parse_host, parse_switch
+from controller.errors import ConfigError
+
+TOML = """
+listen = "127.0.0.1:50599"
+lease_s = 3
+[[switch]]
+name = "s1"
+address = "127.0.0.1:9559"
+device_id = 7
+[[switch.host]]
+name = "h1"
+port = 1
+address = "10.0.0.1"
+mac = "02:00:00:00:00:01"
+"""
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "controller.toml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_config_file_is_read(tmp_path: Path):
+    config = load_config(write(tmp_path, TOML))
+    assert config.listen == "127.0.0.1:50599"
+    assert config.lease_s == 3
+    assert config.switches[0].device_id == 7
+    assert config.switches[0].host_at("10.0.0.1") == config.switches[0].hosts[0]
+
+
+def test_config_options_win_over_the_file(tmp_path: Path):
+    config = load_config(write(tmp_path, TOML), listen="127.0.0.1:1", variant=None, token="x")
+    assert (config.listen, config.variant, config.token) == ("127.0.0.1:1", "narrow", "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("x = [", "not TOML"),
+        ("surprise = 1", "unknown option 'surprise'"),
+        ('lease_s = "long"', "not of type float"),
+        ("default_slots = true", "not of type int"),
+        (TOML.replace("name", "nick", 1), "unknown option 'nick'"),
+        (TOML.replace('address = "127.0.0.1:9559"', ""), "address is missing"),
+        (TOML.replace("02:00:00:00:00:01", "02-00"), "not a MAC address"),
+        (TOML.replace("10.0.0.1", "10.0.0.256"), "not an IPv4 address"),
+        (TOML.replace("port = 1", "port = 255"), "255 is the CPU"),
+        (TOML.replace("lease_s = 3", "lease_s = 0"), "above 0 seconds"),
+        (TOML.replace("lease_s = 3", 'variant = "huge"'), "not one of narrow, wide"),
+        (TOML.replace("[[switch]]", "[switch]"), r"write \[\[switch\]\]"),
+        ("", "no switch configured"),
+    ],
+)
+def test_config_refuses(tmp_path: Path, text: str, what: str):
+    with pytest.raises(ConfigError, match=what):
+        load_config(write(tmp_path, text))
+
+
+def test_config_missing_file(tmp_path: Path):
+    with pytest.raises(ConfigError, match="cannot read"):
+        load_config(tmp_path / "none.toml")
+
+
+def test_config_two_switches_of_one_name():
+    switch = SwitchConfig(name="s1", address="127.0.0.1:1")
+    with pytest.raises(ConfigError, match="same name"):
+        ControllerConfig(switches=(switch, switch))
+
+
+def test_config_command_line_switch_and_host():
+    assert parse_switch("s1=[::1]:9559/3").device_id == 3
+    name, host = parse_host("s1/h2=2,10.0.0.2,02:00:00:00:00:0A")
+    assert (name, host.port, host.mac) == ("s1", 2, "02:00:00:00:00:0a")
+    for text in ("s1", "s1=x", "s1=h:1/x"):
+        with pytest.raises(ConfigError):
+            parse_switch(text)
+    with pytest.raises(ConfigError, match="not SWITCH/HOST"):
+        parse_host("h2=2,10.0.0.2")

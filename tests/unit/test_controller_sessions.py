@@ -1,0 +1,263 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions: joining, refusals, barriers, leases, and the end of jobs, on a fake switch."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from controller_fixtures import (
+    HOSTS,
+    FakeWorker,
+    fake_switch,
+    join_all,
+    make_config,
+    run,
+    running_controller,
+    serving,
+)
+from grpc import StatusCode
+
+from controller.job import JobState
+from hostlib.session_api import session_pb2 as pb
+
+
+def test_session_join_barrier_leave(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, fake):
+            empty = fake.tables()
+            workers = await join_all(server.address, 4, slots_wanted=32)
+            welcomes = [await worker.welcome() for worker in workers]
+            assert all(welcome == welcomes[0] for welcome in welcomes)
+            assert (welcomes[0].slot_count, welcomes[0].values_per_packet) == (32, 32)
+            assert sum(fake.tables().values()) == sum(empty.values()) + 1 + 1 + 4 + 4 + 19
+            for worker in workers:
+                await worker.send(barrier=pb.Barrier(name="start"))
+            for worker in workers:
+                assert (await worker.receive()).barrier_released.name == "start"
+            for worker in workers:
+                await worker.send(leave=pb.Leave())
+                assert await worker.is_at_end()
+            again = await join_all(server.address, 2, slots_wanted=1024)
+            assert (await again[0].welcome()).generation > welcomes[0].generation
+            for worker in (*workers, *again):
+                await worker.close()
+
+    run(scenario())
+
+
+def test_session_barrier_sent_again_is_released_again(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            (worker,) = await join_all(server.address, 1)
+            await worker.welcome()
+            for _ in range(2):
+                await worker.send(barrier=pb.Barrier(name="x"))
+                assert (await worker.receive()).barrier_released.name == "x"
+            await worker.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "text"),
+    [
+        ({"num_workers": 33}, StatusCode.INVALID_ARGUMENT, "1 to 32"),
+        ({"num_workers": 1}, StatusCode.INVALID_ARGUMENT, "not below the 1 workers"),
+        ({"num_workers": 3}, StatusCode.INVALID_ARGUMENT, "the first worker said 2 workers"),
+        ({"allow_partial": True}, StatusCode.INVALID_ARGUMENT, "partial results"),
+        ({"worker_id": 0}, StatusCode.INVALID_ARGUMENT, "taken by 10.0.0.1"),
+        ({"wire_version": 9}, StatusCode.FAILED_PRECONDITION, "wire version 9"),
+        ({"values_per_packet": 352}, StatusCode.FAILED_PRECONDITION, "352 values per packet"),
+        ({"job_name": "big", "slots_wanted": 1000}, StatusCode.RESOURCE_EXHAUSTED, "896 slots"),
+        ({"job_name": ""}, StatusCode.INVALID_ARGUMENT, "name must have"),
+        ({"address": "10.1.1.1"}, StatusCode.INVALID_ARGUMENT, "not a configured host"),
+        ({"resume": pb.Resume(generation=5)}, StatusCode.NOT_FOUND, "start the job anew"),
+    ],
+)
+def test_session_refusal(tmp_path: Path, fields: dict[str, Any], status: StatusCode, text: str):
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            first = await FakeWorker(server.address, 0).join()
+            await first.send(barrier=pb.Barrier(name="only to be sure that it is seated"))
+            while server.membership.live_job("train") is None:
+                await first.send(heartbeat=pb.Heartbeat())
+            second = await FakeWorker(server.address, 1, **fields).join()
+            code, details = await second.refusal()
+            assert code is status
+            assert text in details
+            for worker in (first, second):
+                await worker.close()
+
+    run(scenario())
+
+
+def test_session_names_workers_that_never_arrive(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path, join_timeout_s=0.5) as (server, fake):
+            workers = await join_all(server.address, 2, num_workers=4)
+            for worker in workers:
+                code, details = await worker.refusal()
+                assert code is StatusCode.DEADLINE_EXCEEDED
+                assert "worker 2, 3 of 4 never arrived within 0.5 s" in details
+                await worker.close()
+            assert sum(fake.tables().values()) == 4
+
+    run(scenario())
+
+
+def test_session_token(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path, token="secret") as (server, _):
+            wrong = await FakeWorker(server.address, 0, 1, token="guess").join()
+            assert (await wrong.refusal())[0] is StatusCode.UNAUTHENTICATED
+            right = await FakeWorker(server.address, 0, 1, token="secret").join()
+            await right.welcome()
+            for worker in (wrong, right):
+                await worker.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("how", ["silent", "broken"])
+def test_session_lost_worker_ends_the_job(tmp_path: Path, how: str):
+    async def scenario() -> None:
+        async with running_controller(tmp_path, lease_s=0.6) as (server, fake):
+            workers = await join_all(server.address, 3)
+            for worker in workers:
+                await worker.welcome()
+            if how == "silent":
+                workers[2].hold_heart()
+            else:
+                await workers[2].close()
+            for worker in workers[:2]:
+                assert "worker 2 lost" in (await worker.receive()).job_ended.reason
+                assert await worker.is_at_end()
+            fresh = await join_all(server.address, 1, job_name="next")
+            await fresh[0].welcome()
+            assert sum(fake.tables().values()) == 4 + 1 + 1 + 1 + 1 + 19, "old entries are gone"
+            for worker in (*workers, *fresh):
+                await worker.close()
+
+    run(scenario())
+
+
+def test_session_worker_comes_back_within_its_lease(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path, lease_s=5.0) as (server, _):
+            workers = await join_all(server.address, 2)
+            welcome = await workers[0].welcome()
+            await workers[1].welcome()
+            await workers[1].close()
+            resume = pb.Resume(job_id=welcome.job_id, generation=welcome.generation)
+            back = await FakeWorker(server.address, 1, resume=resume).join()
+            assert await back.welcome() == welcome
+            for worker in (workers[0], back):
+                await worker.send(barrier=pb.Barrier(name="b"))
+            for worker in (workers[0], back):
+                assert (await worker.receive()).barrier_released.name == "b"
+                await worker.close()
+
+    run(scenario())
+
+
+def test_session_worker_started_anew_replaces_the_job(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path, lease_s=5.0) as (server, _):
+            workers = await join_all(server.address, 2)
+            for worker in workers:
+                await worker.welcome()
+            live = server.membership.live_job("train")
+            assert live is not None
+            taken = await FakeWorker(server.address, 1).join()
+            assert (await taken.refusal())[0] is StatusCode.ALREADY_EXISTS
+            await workers[1].close()
+            while live.seats[1].is_attached:
+                await workers[0].send(heartbeat=pb.Heartbeat())
+            anew = await FakeWorker(server.address, 1).join()
+            assert "started anew" in (await workers[0].receive()).job_ended.reason
+            other = await FakeWorker(server.address, 0).join()
+            await anew.welcome()
+            for worker in (*workers, taken, anew, other):
+                await worker.close()
+
+    run(scenario())
+
+
+def test_session_switch_that_refuses_the_tables(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path, reconcile_interval_s=60.0) as (server, fake):
+            fake.refuse_writes = True
+            (worker,) = await join_all(server.address, 1)
+            code, details = await worker.refusal()
+            assert code is StatusCode.UNAVAILABLE
+            assert "table is full" in details
+            await worker.close()
+
+    run(scenario())
+
+
+def test_session_first_message_must_be_hello(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            worker = FakeWorker(server.address, 0)
+            await worker.send(leave=pb.Leave())
+            code, details = await worker.refusal()
+            assert code is StatusCode.INVALID_ARGUMENT
+            assert "must be Hello" in details
+            await worker.close()
+
+    run(scenario())
+
+
+def test_session_survives_a_controller_restart(tmp_path: Path):
+    """Entries stay, the job stays running, workers come back with resume."""
+
+    async def scenario() -> None:
+        async with fake_switch() as fake:
+            config = make_config(tmp_path, fake)
+            async with serving(config) as first:
+                workers = await join_all(first.address, 2)
+                welcome = await workers[0].welcome()
+                await workers[1].welcome()
+                entries = dict(fake.entities)
+                pushes, writes = fake.num_pushes, fake.num_writes
+            assert (await workers[0].refusal())[0] is StatusCode.UNAVAILABLE
+            assert fake.entities == entries, "a controller that stops leaves running jobs alone"
+            async with serving(config) as second:
+                assert (fake.num_pushes, fake.num_writes) == (pushes, writes)
+                live = second.membership.live_job("train")
+                assert live is not None
+                assert live.job.state is JobState.RUNNING
+                resume = pb.Resume(job_id=welcome.job_id, generation=welcome.generation)
+                back = await join_all(second.address, 2, resume=resume)
+                for worker in back:
+                    assert await worker.welcome() == welcome
+                for worker in back:
+                    await worker.send(leave=pb.Leave())
+                    assert await worker.is_at_end()
+                for worker in (*workers, *back):
+                    await worker.close()
+            assert sum(fake.tables().values()) == len(HOSTS)
+
+    run(scenario())
+
+
+def test_session_job_ends_when_its_workers_do_not_come_back(tmp_path: Path):
+    async def scenario() -> None:
+        async with fake_switch() as fake:
+            config = make_config(tmp_path, fake)
+            async with serving(config) as first:
+                workers = await join_all(first.address, 2)
+                for worker in workers:
+                    await worker.welcome()
+                    await worker.close()
+            async with serving(dataclasses.replace(config, resume_grace_s=0.3)) as second:
+                while second.membership.live_job("train") is not None:
+                    await second.links["s1"].apply()
+            assert sum(fake.tables().values()) == len(HOSTS)
+
+    run(scenario())
