@@ -1,0 +1,21 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Testbed: topologies, hosts in namespaces or plain processes, switches, workers."""
+
+from bmv2_topos.links import LinkBytes
+from bmv2_topos.testbed import Testbed, TestbedStatus
+from bmv2_topos.topology import Host, Link, Switch, Topology, single_switch
+from bmv2_topos.worker_runs import WorkerEndpoint, WorkerResult
+
+__all__ = [
+    "Host",
+    "Link",
+    "LinkBytes",
+    "Switch",
+    "Testbed",
+    "TestbedStatus",
+    "Topology",
+    "WorkerEndpoint",
+    "WorkerResult",
+    "single_switch",
+]

@@ -1,0 +1,36 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The environment of a testbed: where it keeps its records, and where the package lies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+RUN_DIRECTORY_VARIABLE = "SWITCHFOLD_RUN_DIRECTORY"
+"""Set in every process of a testbed to the directory that records it."""
+
+
+def records_directory() -> Path:
+    """Return where testbeds of this user are recorded: root's under /run, others' in their own."""
+    if os.geteuid() == 0:
+        return Path("/run/switchfold")
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime:
+        return Path(runtime) / "switchfold"
+    return Path(f"/tmp/switchfold-{os.geteuid()}")  # noqa: S108 - made with mode 0700 and checked
+
+
+def source_root() -> Path:
+    """Return the folder that holds the packages of this distribution."""
+    return Path(__file__).resolve().parent.parent
+
+
+def child_environment(run_directory: Path) -> dict[str, str]:
+    """Return a testbed process's environment: ours, the packages' path, the testbed's mark."""
+    environment = dict(os.environ)
+    paths = [str(source_root()), *filter(None, [environment.get("PYTHONPATH")])]
+    environment["PYTHONPATH"] = os.pathsep.join(paths)
+    environment["PYTHONUNBUFFERED"] = "1"
+    environment[RUN_DIRECTORY_VARIABLE] = str(run_directory)
+    return environment

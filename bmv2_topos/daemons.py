@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that a testbed runs: the switch of either target, the controller and its file."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from bmv2_topos.config import source_root
+from bmv2_topos.errors import TargetMissingError
+from bmv2_topos.processes import READY_FD
+from bmv2_topos.topology import Switch, Topology
+
+Target = Literal["softswitch", "bmv2"]
+Mode = Literal["veth", "udp"]
+Variant = Literal["wide", "narrow"]
+
+CPU_PORT = 255
+
+
+def program_files(variant: Variant) -> tuple[Path, Path]:
+    """Return the compiled program (BMv2 JSON) and its P4Info; raises TargetMissingError."""
+    name = f"switchfold_{variant}"
+    folder = source_root() / "p4src" / "build" / name
+    program, p4info = folder / f"{name}.json", folder / f"{name}.p4info.txtpb"
+    for path in (program, p4info):
+        if not path.exists():
+            raise TargetMissingError(
+                f"{path} is missing: restore the committed artefacts or rebuild them with `make p4`"
+            )
+    return program, p4info
+
+
+def switch_command(
+    target: Target,
+    switch: Switch,
+    *,
+    port_specs: dict[int, str],
+    grpc_address: str,
+    variant: Variant,
+    run_directory: Path,
+    options: Sequence[str] = (),
+) -> list[str]:
+    """Return the command of a switch whose ports have these specs (`veth:IFNAME` or `udp:...`)."""
+    program, p4info = program_files(variant)
+    if target == "softswitch":
+        ports = [word for port, spec in port_specs.items() for word in ("--port", f"{port}={spec}")]
+        return [
+            *(sys.executable, "-m", "softswitch", "run", str(program)),
+            *("--p4info", str(p4info)),
+            *ports,
+            *("--grpc", grpc_address, "--device-id", str(switch.device_id)),
+            *("--cpu-port", str(CPU_PORT), "--ready-fd", READY_FD),
+            *options,
+        ]
+    interfaces = [
+        word
+        for port, spec in port_specs.items()
+        for word in ("-i", f"{port}@{spec.removeprefix('veth:')}")
+    ]
+    return [
+        *(bmv2_path(), "--no-p4", "--device-id", str(switch.device_id)),
+        *("--notifications-addr", f"ipc://{run_directory}/{switch.name}-notifications.ipc"),
+        *interfaces,
+        *options,
+        *("--", "--grpc-server-addr", grpc_address, "--cpu-port", str(CPU_PORT)),
+    ]
+
+
+def bmv2_path() -> str:
+    """Return where simple_switch_grpc is; raises TargetMissingError."""
+    found = shutil.which("simple_switch_grpc")
+    if found is None:
+        raise TargetMissingError(
+            "target bmv2 needs simple_switch_grpc on the PATH: install BMv2, use the compose "
+            "file's bmv2 service, or choose --target softswitch"
+        )
+    return found
+
+
+def controller_command(config: Path) -> list[str]:
+    """Return the command of the controller."""
+    return [
+        *(sys.executable, "-m", "controller", "controller", "run"),
+        *("--config", str(config), "--ready-fd", READY_FD),
+    ]
+
+
+def write_controller_config(
+    path: Path,
+    topology: Topology,
+    *,
+    listen: str,
+    switch_addresses: dict[str, str],
+    variant: Variant,
+) -> None:
+    """Write the controller's TOML file for this topology; its database lies beside it."""
+    lines = [
+        f"listen = {_quote(listen)}",
+        f"database = {_quote(str(path.parent / 'controller.sqlite3'))}",
+        f"variant = {_quote(variant)}",
+    ]
+    for switch in topology.switches:
+        lines += [
+            "",
+            "[[switch]]",
+            f"name = {_quote(switch.name)}",
+            f"address = {_quote(switch_addresses[switch.name])}",
+            f"device_id = {switch.device_id}",
+            f"service_address = {_quote(switch.address)}",
+            f"service_mac = {_quote(switch.mac)}",
+        ]
+        for link in topology.links_of(switch):
+            host = next(host for host in topology.hosts if host.name == link.host)
+            lines += [
+                "",
+                "[[switch.host]]",
+                f"name = {_quote(host.name)}",
+                f"port = {link.port}",
+                f"address = {_quote(host.address)}",
+                f"mac = {_quote(host.mac)}",
+            ]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def _quote(text: str) -> str:
+    return json.dumps(text)  # a JSON string is a TOML basic string

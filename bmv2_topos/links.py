@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Links as veth pairs: addresses, neighbours, offloads off, and a shaper for each direction."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import socket
+import struct
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from pyroute2.netlink.exceptions import NetlinkError
+
+from bmv2_topos.errors import KernelError, NameTakenError, ShaperMissingError
+from bmv2_topos.namespaces import call_with_route, namespace_path
+from bmv2_topos.topology import MTU_BYTES, SUBNET_PREFIX_LENGTH, Host, Link, Switch, Topology
+
+Shaper = Literal["tbf", "htb"]
+
+QUEUE_BYTES: Final = 1_000_000
+"""Queue of a shaped direction: holds two windows of 256 frames, so it delays but does not drop."""
+_BURST_FRAMES: Final = 10
+"""Frames that a shaper may send back to back: forgives late timers, vanishes in a measurement."""
+_SIOCETHTOOL: Final = 0x8946
+# linux/ethtool.h: receive checksum, transmit checksum, TSO, GSO, GRO. Frames on a link must look as
+# on a real wire: checksums present, never larger than the MTU.
+_ETHTOOL_OFF: Final = (0x15, 0x17, 0x1F, 0x24, 0x2C)
+_NUD_PERMANENT: Final = 0x80
+_HTB_ROOT: Final = 0x10000
+_HTB_CLASS: Final = 0x10001
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkBytes:
+    """What crossed a link, counted in Ethernet frames without preamble and FCS."""
+
+    host: str
+    port: int
+    from_host_bytes: int
+    from_host_packets: int
+    to_host_bytes: int
+    to_host_packets: int
+    dropped_packets: int
+    """Dropped at the switch's side of the link, by its shaper or for want of a reader."""
+
+
+def create_link(link: Link, host: Host, *, host_namespace: str, switch_namespace: str) -> None:
+    """Make the veth pair inside the two namespaces, with addresses, offloads off, both ends up.
+
+    The switch end has a MAC address of its own, so that the kernel there takes nothing for itself.
+    Raises NameTakenError when an interface exists, KernelError otherwise.
+    """
+
+    def make_host_end(route: Any) -> None:
+        route.link(
+            "add",
+            ifname=link.host_interface,
+            kind="veth",
+            address=host.mac,
+            mtu=MTU_BYTES,
+            peer={
+                "ifname": link.switch_interface,
+                "address": f"02:00:00:00:01:{link.port:02x}",
+                "mtu": MTU_BYTES,
+                "net_ns_fd": str(namespace_path(switch_namespace)),
+            },
+        )
+        index = _index(route, link.host_interface)
+        route.addr("add", index=index, address=host.address, prefixlen=SUBNET_PREFIX_LENGTH)
+        _turn_offloads_off(link.host_interface)
+        route.link("set", index=index, state="up")
+        route.link("set", index=_index(route, "lo"), state="up")
+
+    def set_switch_end_up(route: Any) -> None:
+        _turn_offloads_off(link.switch_interface)
+        route.link("set", index=_index(route, link.switch_interface), state="up", arp=False)
+        route.link("set", index=_index(route, "lo"), state="up")
+
+    try:
+        call_with_route(host_namespace, make_host_end)
+        call_with_route(switch_namespace, set_switch_end_up)
+    except NetlinkError as exc:
+        if exc.code == errno.EEXIST:
+            raise NameTakenError(
+                f"interface {link.host_interface} or {link.switch_interface} exists in its "
+                "namespace already: remove it or give the testbed another --name"
+            ) from exc
+        raise KernelError(
+            f"cannot make the link {link.host_interface} to {link.switch_interface}: {exc}"
+        ) from exc
+
+
+def set_neighbours(host: Host, topology: Topology, *, namespace: str) -> None:
+    """Enter every other host and switch as permanent neighbours, so that no link carries ARP."""
+    others: list[Host | Switch] = [other for other in topology.hosts if other != host]
+    others.extend(topology.switches)
+
+    def enter(route: Any) -> None:
+        index = _index(route, host.interface)
+        for other in others:
+            route.neigh(
+                "add", dst=other.address, lladdr=other.mac, ifindex=index, state=_NUD_PERMANENT
+            )
+
+    try:
+        call_with_route(namespace, enter)
+    except NetlinkError as exc:
+        raise KernelError(f"cannot set the neighbours of {host.name}: {exc}") from exc
+
+
+def shape(interface: str, rate_bits_per_s: int, *, namespace: str) -> Shaper:
+    """Limit what an interface sends, by tbf or, where the kernel lacks it, htb; return which.
+
+    The kernel counts Ethernet frames without preamble, gap and FCS. Raises ShaperMissingError.
+    """
+    refusals: list[str] = []
+    for shaper in ("tbf", "htb"):
+        try:
+            add_shaper(shaper, interface, rate_bits_per_s, namespace=namespace)
+        except NetlinkError as exc:
+            if exc.code not in {errno.ENOENT, errno.EOPNOTSUPP}:
+                raise KernelError(f"cannot shape {interface} with {shaper}: {exc}") from exc
+            refusals.append(f"{shaper}: {exc}")
+        else:
+            return shaper
+    raise ShaperMissingError(
+        f"this kernel cannot limit the rate of {interface} ({'; '.join(refusals)}): load "
+        "the module sch_tbf or sch_htb, or run unshaped with --rate 0"
+    )
+
+
+def add_shaper(shaper: Shaper, interface: str, rate_bits_per_s: int, *, namespace: str) -> None:
+    """Add one named shaper as the root queue; NetlinkError (ENOENT) where the kernel lacks it."""
+    rate_bytes_per_s = rate_bits_per_s // 8
+    frame_bytes = MTU_BYTES + 14
+    burst_bytes = max(_BURST_FRAMES * frame_bytes, rate_bytes_per_s // 1000)
+
+    def add_tbf(route: Any) -> None:
+        index = _index(route, interface)
+        route.tc("add", "tbf", index, rate=rate_bytes_per_s, burst=burst_bytes, limit=QUEUE_BYTES)
+
+    def add_htb(route: Any) -> None:
+        index = _index(route, interface)
+        route.tc("add", "htb", index, handle=_HTB_ROOT, default=_HTB_CLASS)
+        route.tc(
+            "add-class",
+            "htb",
+            index,
+            handle=_HTB_CLASS,
+            parent=_HTB_ROOT,
+            rate=rate_bytes_per_s,
+            ceil=rate_bytes_per_s,
+            burst=burst_bytes,
+            cburst=burst_bytes,
+        )
+        # The class keeps the kernel's default queue of as many frames as txqlen says: 1000.
+
+    call_with_route(namespace, add_tbf if shaper == "tbf" else add_htb)
+
+
+def read_link_bytes(topology: Topology, *, switch_namespace: str) -> tuple[LinkBytes, ...]:
+    """Read what crossed each link from the kernel's 64-bit counters of the switch's interfaces."""
+
+    def read(route: Any) -> dict[str, dict[str, Any]]:
+        return {message.get("ifname"): message.get("stats64") for message in route.get_links()}
+
+    statistics = call_with_route(switch_namespace, read)
+    return tuple(_link_bytes(link, statistics[link.switch_interface]) for link in topology.links)
+
+
+def wait_for_carrier(interfaces: Collection[str], *, namespace: str, timeout_s: float) -> None:
+    """Wait until the kernel passes frames in both directions; KernelError if it does not.
+
+    A fresh veth pair drops frames until its carrier event has been handled, up to a second later.
+    """
+
+    def not_ready(route: Any) -> list[str]:
+        states = {link.get("ifname"): link.get("operstate") for link in route.get_links()}
+        return [interface for interface in interfaces if states.get(interface) != "UP"]
+
+    deadline = time.monotonic() + timeout_s
+    while missing := call_with_route(namespace, not_ready):
+        if time.monotonic() > deadline:
+            raise KernelError(f"no carrier on {', '.join(missing)} after {timeout_s} s")
+        time.sleep(0.01)
+
+
+def _link_bytes(link: Link, counted: dict[str, Any]) -> LinkBytes:
+    return LinkBytes(
+        host=link.host,
+        port=link.port,
+        from_host_bytes=int(counted["rx_bytes"]),
+        from_host_packets=int(counted["rx_packets"]),
+        to_host_bytes=int(counted["tx_bytes"]),
+        to_host_packets=int(counted["tx_packets"]),
+        dropped_packets=int(counted["rx_dropped"]) + int(counted["tx_dropped"]),
+    )
+
+
+def _index(route: Any, interface: str) -> int:
+    indexes: list[int] = list(route.link_lookup(ifname=interface))
+    if not indexes:
+        raise KernelError(f"interface {interface} is missing from its namespace")
+    return indexes[0]
+
+
+def _turn_offloads_off(interface: str) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        for command in _ETHTOOL_OFF:
+            value = ctypes.create_string_buffer(struct.pack("=II", command, 0))
+            request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
+            try:
+                fcntl.ioctl(control, _SIOCETHTOOL, request)
+            except OSError as exc:
+                if exc.errno != errno.EOPNOTSUPP:  # not offered, so not on
+                    raise KernelError(f"cannot turn offloads of {interface} off: {exc}") from exc

@@ -1,0 +1,395 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A testbed: hosts, links, a switch and the controller, made together and always taken down again.
+
+Mode veth: every host and the switch has a network namespace `sf-<testbed>-<node>`; a veth pair per
+link, shaped in both directions. Nothing is made in the caller's own namespace. Mode udp: hosts are
+plain processes, links are loopback UDP ports that carry frames, unshaped; no privileges needed.
+The switch's P4Runtime server and the controller listen on Unix sockets, which every namespace sees.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self, cast
+
+from bmv2_topos import daemons, links, namespaces, state
+from bmv2_topos.config import child_environment
+from bmv2_topos.daemons import Mode, Target, Variant
+from bmv2_topos.errors import PortTakenError, TestbedError
+from bmv2_topos.links import LinkBytes
+from bmv2_topos.processes import ManagedProcess, read_records, start_process
+from bmv2_topos.topology import Host, Switch, Topology
+from bmv2_topos.worker_runs import WorkerEndpoint, WorkerResult, run_workers
+
+READY_TIMEOUT_S: Final = 120.0
+"""For a switch to become ready, its first compilation to native code included."""
+_CARRIER_TIMEOUT_S: Final = 5.0
+_MAX_UNIX_PATH_BYTES: Final = 107
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestbedStatus:
+    """A testbed as it is now."""
+
+    __test__ = False
+
+    name: str
+    mode: str
+    target: str
+    variant: str
+    is_up: bool
+    """Every process that should run does."""
+    owner_pid: int | None
+    run_directory: str
+    controller_address: str
+    shaper: str | None
+    processes: tuple[tuple[str, int, bool], ...]
+    """Name, pid, whether it lives."""
+    links: tuple[tuple[str, int, int | None, LinkBytes | None], ...]
+    """Host, switch port, rate in bits per second, bytes so far where the kernel counts them."""
+
+
+class Testbed:
+    """Build a topology for the length of a `with` block, or until `down`.
+
+    `name` tells testbeds of one user apart (default: made from the pid). With `detached` the
+    processes outlive this one until `switchfold testbed down`. `switch_options` go to the switch's
+    command line. `has_switch` and `has_controller` leave those processes out.
+    """
+
+    __test__ = False
+
+    def __init__(
+        self,
+        topology: Topology,
+        *,
+        name: str | None = None,
+        target: Target = "softswitch",
+        mode: Mode = "veth",
+        variant: Variant = "wide",
+        detached: bool = False,
+        switch_options: Sequence[str] = (),
+        udp_base_port: int | None = None,
+        has_switch: bool = True,
+        has_controller: bool = True,
+    ) -> None:
+        if mode == "udp" and target == "bmv2":
+            raise ValueError("target bmv2 has no UDP ports; choose mode veth or target softswitch")
+        if len(topology.switches) != 1:
+            raise ValueError(f"{len(topology.switches)} switches; a testbed has exactly one")
+        self.topology = topology
+        self.name = name or f"p{os.getpid()}-{id(self) & 0xFFFF:x}"
+        self.target: Target = target
+        self.mode: Mode = mode
+        self.variant: Variant = variant
+        self.detached = detached
+        self._switch_options = tuple(switch_options)
+        self._udp_base_port = udp_base_port
+        self._has_switch = has_switch
+        self._has_controller = has_controller and has_switch
+        self._record: state.Record | None = None
+
+    @classmethod
+    def attach(cls, name: str) -> Self:
+        """Return the testbed that is recorded under this name; raises TestbedNotFoundError."""
+        record = state.load_record(name)
+        testbed = cls(
+            record.topology,
+            name=name,
+            target=cast(Target, record.target),
+            mode=cast(Mode, record.mode),
+            variant=cast(Variant, record.variant),
+            detached=record.owner_pid is None,
+        )
+        testbed._record = record
+        return testbed
+
+    def __enter__(self) -> Self:
+        return self.up()
+
+    def __exit__(self, *_: object) -> None:
+        self.down()
+
+    @property
+    def run_directory(self) -> Path:
+        """Where logs, sockets and records are."""
+        return self._recorded().directory
+
+    @property
+    def switch(self) -> Switch:
+        """The switch."""
+        return self.topology.switches[0]
+
+    @property
+    def controller_address(self) -> str:
+        """gRPC address of the session and operator API, from every namespace."""
+        return f"unix:{self.run_directory}/controller.sock"
+
+    @property
+    def switch_address(self) -> str:
+        """gRPC address of the switch's P4Runtime server, from every namespace."""
+        return f"unix:{self.run_directory}/{self.switch.name}.sock"
+
+    def namespace_of(self, node: Host | Switch) -> str | None:
+        """Return the namespace of a host or switch, None in mode udp."""
+        return f"sf-{self.name}-{node.name}" if self.mode == "veth" else None
+
+    def up(self) -> Self:
+        """Make everything; on any error take down what was made and raise.
+
+        Raises the errors of `bmv2_topos.errors`. What testbeds of dead processes left is removed.
+        """
+        if self.mode == "veth":
+            namespaces.require_root()
+        if self._has_switch:
+            daemons.program_files(self.variant)
+            if self.target == "bmv2":
+                daemons.bmv2_path()
+        self._record = state.create_record(
+            self.name, self.topology, target=self.target, mode=self.mode, variant=self.variant
+        )
+        try:
+            if len(os.fsencode(self.switch_address)) > _MAX_UNIX_PATH_BYTES:
+                raise TestbedError(f"{self.run_directory} is too long for sockets; use --name")
+            if self.mode == "veth":
+                self._make_network()
+            else:
+                self._reserve_udp_ports()
+            if self._has_switch:
+                self._start_switch()
+            if self._has_controller:
+                self._start_controller()
+            if self.detached:
+                self._record.owner_pid = None
+                self._record.save()
+        except BaseException:
+            self.down()
+            raise
+        return self
+
+    def down(self) -> None:
+        """Stop every process, remove every namespace and link; nothing happens when it is down."""
+        if self._record is not None:
+            self._record.remove()
+            self._record = None
+
+    def start(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        host: Host | None = None,
+        environment: Mapping[str, str] | None = None,
+        ready_timeout_s: float | None = None,
+        is_ready: Callable[[], bool] | None = None,
+    ) -> ManagedProcess:
+        """Start a process of this testbed, on a host if one is named; it ends with the testbed."""
+        return start_process(
+            name,
+            command,
+            run_directory=self.run_directory,
+            environment={**child_environment(self.run_directory), **(environment or {})},
+            namespace=self.namespace_of(host) if host else None,
+            ready_timeout_s=ready_timeout_s,
+            is_ready=is_ready,
+            dies_with_us=not self.detached,
+        )
+
+    def endpoint(self, worker_id: int) -> WorkerEndpoint:
+        """Return what a worker must know to take part."""
+        host = self.topology.host_of(worker_id)
+        link = self.topology.link_of(host)
+        switch_udp_port, host_udp_port = self._recorded().udp_ports.get(host.name, (0, 0))
+        return WorkerEndpoint(
+            worker_id=worker_id,
+            num_workers=len(self.topology.hosts),
+            host=host,
+            switch=self.switch,
+            switch_port=link.port,
+            controller_address=self.controller_address,
+            mode=self.mode,
+            switch_udp_port=switch_udp_port,
+            host_udp_port=host_udp_port,
+        )
+
+    def run_workers(
+        self,
+        command: Sequence[str] | Callable[[WorkerEndpoint], Sequence[str]],
+        *,
+        job: str = "job",
+        timeout_s: float,
+        environment: Mapping[str, str] | None = None,
+    ) -> list[WorkerResult]:
+        """Run one process per host, with the environment of its endpoint, and collect the results.
+
+        A callable makes each worker's command. After `timeout_s` all are stopped and
+        ProcessTimeoutError names those that were still running; exit statuses are the caller's.
+        """
+        endpoints = [self.endpoint(host.worker_id) for host in self.topology.hosts]
+        return run_workers(
+            lambda endpoint, name, words, variables: self.start(
+                name, words, host=endpoint.host, environment=variables
+            ),
+            endpoints,
+            command,
+            job=job,
+            timeout_s=timeout_s,
+            environment=environment or {},
+        )
+
+    def link_bytes(self) -> tuple[LinkBytes, ...]:
+        """Return what crossed each link, from the kernel's counters; only in mode veth."""
+        namespace = self.namespace_of(self.switch)
+        if namespace is None:
+            raise ValueError("mode udp has no interfaces; read the switch's port counters instead")
+        return links.read_link_bytes(self.topology, switch_namespace=namespace)
+
+    def status(self) -> TestbedStatus:
+        """Return processes, rates and bytes as they are now."""
+        record = self._recorded()
+        processes = tuple(
+            (process.name, process.pid, process.is_leader_alive())
+            for process in read_records(record.directory)
+        )
+        is_network_there = all(
+            namespaces.namespace_inode(name) == inode for name, inode in record.namespaces.items()
+        )
+        counted: dict[str, LinkBytes] = {}
+        if self.mode == "veth" and is_network_there and record.namespaces:
+            counted = {link.host: link for link in self.link_bytes()}
+        return TestbedStatus(
+            name=self.name,
+            mode=self.mode,
+            target=self.target,
+            variant=self.variant,
+            is_up=is_network_there
+            and all(alive for name, _, alive in processes if name in {"s1", "controller"}),
+            owner_pid=record.owner_pid,
+            run_directory=str(record.directory),
+            controller_address=self.controller_address,
+            shaper=record.shaper,
+            processes=processes,
+            links=tuple(
+                (link.host, link.port, link.rate_bits_per_s, counted.get(link.host))
+                for link in self.topology.links
+            ),
+        )
+
+    def _recorded(self) -> state.Record:
+        if self._record is None:
+            raise TestbedError(f"testbed {self.name} is down")
+        return self._record
+
+    def _make_network(self) -> None:
+        record = self._recorded()
+        for node in (*self.topology.switches, *self.topology.hosts):
+            namespace = self.namespace_of(node)
+            assert namespace is not None
+            namespaces.check_free(namespace)
+            record.namespaces[namespace] = None
+            record.save()
+            record.namespaces[namespace] = namespaces.create_namespace(namespace)
+            record.save()
+        switch_namespace = self.namespace_of(self.switch)
+        assert switch_namespace is not None
+        for link in self.topology.links_of(self.switch):
+            host = next(host for host in self.topology.hosts if host.name == link.host)
+            namespace = self.namespace_of(host)
+            assert namespace is not None
+            links.create_link(
+                link, host, host_namespace=namespace, switch_namespace=switch_namespace
+            )
+            links.set_neighbours(host, self.topology, namespace=namespace)
+            if link.rate_bits_per_s is not None:
+                rate = link.rate_bits_per_s
+                record.shaper = links.shape(link.host_interface, rate, namespace=namespace)
+                links.shape(link.switch_interface, rate, namespace=switch_namespace)
+            links.wait_for_carrier(
+                [link.host_interface], namespace=namespace, timeout_s=_CARRIER_TIMEOUT_S
+            )
+        links.wait_for_carrier(
+            [link.switch_interface for link in self.topology.links],
+            namespace=switch_namespace,
+            timeout_s=_CARRIER_TIMEOUT_S,
+        )
+        record.save()
+
+    def _reserve_udp_ports(self) -> None:
+        """Choose loopback ports for each link: those asked for, or ones that are free now."""
+        record = self._recorded()
+        held: list[socket.socket] = []
+        try:
+            for number, link in enumerate(self.topology.links):
+                base = self._udp_base_port
+                wanted = (0, 0) if base is None else (base + 2 * number, base + 2 * number + 1)
+                pair = [_bind_loopback(port) for port in wanted]
+                held += pair
+                ports = [int(taken.getsockname()[1]) for taken in pair]
+                record.udp_ports[link.host] = (ports[0], ports[1])
+        finally:
+            for taken in held:
+                taken.close()
+        record.save()
+
+    def _start_switch(self) -> None:
+        record = self._recorded()
+        specs: dict[int, str] = {}
+        for link in self.topology.links_of(self.switch):
+            specs[link.port] = f"veth:{link.switch_interface}"
+            if self.mode == "udp":
+                ours, theirs = record.udp_ports[link.host]
+                specs[link.port] = f"udp:127.0.0.1:{ours}-127.0.0.1:{theirs}"
+        command = daemons.switch_command(
+            self.target,
+            self.switch,
+            port_specs=specs,
+            grpc_address=self.switch_address,
+            variant=self.variant,
+            run_directory=self.run_directory,
+            options=self._switch_options,
+        )
+        start_process(
+            self.switch.name,
+            command,
+            run_directory=self.run_directory,
+            environment=child_environment(self.run_directory),
+            namespace=self.namespace_of(self.switch),
+            ready_timeout_s=READY_TIMEOUT_S,
+            is_ready=lambda: _accepts(self.switch_address),
+            dies_with_us=not self.detached,
+        )
+
+    def _start_controller(self) -> None:
+        config = self.run_directory / "controller.toml"
+        daemons.write_controller_config(
+            config,
+            self.topology,
+            listen=self.controller_address,
+            switch_addresses={self.switch.name: self.switch_address},
+            variant=self.variant,
+        )
+        self.start("controller", daemons.controller_command(config), ready_timeout_s=60.0)
+
+
+def _bind_loopback(port: int) -> socket.socket:
+    bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        bound.bind(("127.0.0.1", port))
+    except OSError as exc:
+        bound.close()
+        raise PortTakenError(
+            f"UDP port {port} of 127.0.0.1 cannot be used ({exc.strerror}): end the process that "
+            "holds it or choose another --udp-base-port"
+        ) from exc
+    return bound
+
+
+def _accepts(address: str) -> bool:
+    """Tell whether somebody listens on a `unix:` address."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        return probe.connect_ex(address.removeprefix("unix:")) == 0
