@@ -92,18 +92,22 @@ class Membership:
         """Renew the lease of a worker that said something."""
         seat.renew(self._config.lease_s)
 
-    def reach_barrier(self, live: LiveJob, seat: Seat, name: str) -> None:
-        """Note a worker at a barrier; names are used once per job, repeats are answered again."""
-        released = pb.ControllerMessage(barrier_released=pb.BarrierReleased(name=name))
-        if name in live.released:
+    def reach_barrier(self, live: LiveJob, seat: Seat, barrier: pb.Barrier) -> None:
+        """Note a worker at a barrier; one that was released while it was away is answered again."""
+        released = pb.ControllerMessage(
+            barrier_released=pb.BarrierReleased(name=barrier.name, use=barrier.use)
+        )
+        key = f"{barrier.use} {barrier.name}"
+        if key in live.released:
             seat.send(released)
             return
-        reached = live.barriers.setdefault(name, set())
+        reached = live.barriers.setdefault(key, set())
         reached.add(seat.worker.worker_id)
         if len(reached) == live.request.num_workers:
-            del live.barriers[name]
-            live.released.add(name)
-            self._database.release_barrier(live.job.generation, name)
+            del live.barriers[key]
+            if barrier.use:
+                live.released.add(key)
+                self._database.release_barrier(live.job.generation, key)
             live.send(released)
 
     def leave(self, live: LiveJob, seat: Seat) -> None:

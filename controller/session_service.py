@@ -82,7 +82,7 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
                 case "heartbeat":
                     pass
                 case "barrier":
-                    self._membership.reach_barrier(live, seat, message.barrier.name)
+                    self._membership.reach_barrier(live, seat, message.barrier)
                 case "leave":
                     self._membership.leave(live, seat)
                     return

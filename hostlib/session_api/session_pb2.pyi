@@ -80,10 +80,12 @@ class Leave(_message.Message):
     def __init__(self) -> None: ...
 
 class Barrier(_message.Message):
-    __slots__ = ("name",)
+    __slots__ = ("name", "use")
     NAME_FIELD_NUMBER: _ClassVar[int]
+    USE_FIELD_NUMBER: _ClassVar[int]
     name: str
-    def __init__(self, name: _Optional[str] = ...) -> None: ...
+    use: int
+    def __init__(self, name: _Optional[str] = ..., use: _Optional[int] = ...) -> None: ...
 
 class Welcome(_message.Message):
     __slots__ = ("job_id", "generation", "slot_count", "num_workers", "values_per_packet", "wire_version", "switch_address", "switch_mac", "switch_udp_port", "lease_s", "allow_partial")
@@ -112,10 +114,12 @@ class Welcome(_message.Message):
     def __init__(self, job_id: _Optional[int] = ..., generation: _Optional[int] = ..., slot_count: _Optional[int] = ..., num_workers: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., wire_version: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_mac: _Optional[str] = ..., switch_udp_port: _Optional[int] = ..., lease_s: _Optional[float] = ..., allow_partial: bool = ...) -> None: ...
 
 class BarrierReleased(_message.Message):
-    __slots__ = ("name",)
+    __slots__ = ("name", "use")
     NAME_FIELD_NUMBER: _ClassVar[int]
+    USE_FIELD_NUMBER: _ClassVar[int]
     name: str
-    def __init__(self, name: _Optional[str] = ...) -> None: ...
+    use: int
+    def __init__(self, name: _Optional[str] = ..., use: _Optional[int] = ...) -> None: ...
 
 class JobEnded(_message.Message):
     __slots__ = ("reason",)

@@ -49,13 +49,32 @@ def test_session_join_barrier_leave(tmp_path: Path):
     run(scenario())
 
 
-def test_session_barrier_sent_again_is_released_again(tmp_path: Path):
+def test_session_barrier_name_used_again_is_a_new_barrier(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            workers = await join_all(server.address, 2)
+            for worker in workers:
+                await worker.welcome()
+            for use in (0, 0, 1, 2):
+                barrier = pb.Barrier(name="epoch", use=use)
+                await workers[0].send(barrier=barrier)
+                await workers[1].send(barrier=barrier)
+                for worker in workers:
+                    released = (await worker.receive()).barrier_released
+                    assert (released.name, released.use) == ("epoch", use)
+            for worker in workers:
+                await worker.close()
+
+    run(scenario())
+
+
+def test_session_barrier_released_while_away_is_answered_again(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
             (worker,) = await join_all(server.address, 1)
             await worker.welcome()
             for _ in range(2):
-                await worker.send(barrier=pb.Barrier(name="x"))
+                await worker.send(barrier=pb.Barrier(name="x", use=1))
                 assert (await worker.receive()).barrier_released.name == "x"
             await worker.close()
 
