@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps the largest block exponent of a round's contributions. The wire carries exponents biased, so that an unsigned
-// comparison orders them.
+// Keeps the largest block exponent of a round's contributions. The wire carries exponents biased,
+// so that an unsigned comparison orders them.
 control BlockExponent(inout headers_t hdr, inout metadata_t md) {
     register<bit<8>>(SLOT_REGISTER_SIZE) slot_exponent;
 

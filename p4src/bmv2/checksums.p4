@@ -3,10 +3,11 @@
 //
 // IPv4 header checksum and UDP checksum (RFC 768: pseudo header, UDP header, datagram).
 //
-// Verification sums the received UDP checksum up with the rest: a correct datagram gives zero whatever the sender wrote
-// for a computed zero (0x0000 must be sent as 0xffff). A datagram without a checksum (0x0000) is not verified.
-// On results the switch writes both checksums; a computed zero stays 0x0000 there, which reads "no checksum".
-// IPv4 headers with options are not verified: no Switchfold packet has them, and hosts check their own.
+// Verification sums the received UDP checksum up with the rest: a correct datagram gives zero
+// whatever the sender wrote for a computed zero (0x0000 must be sent as 0xffff). A datagram without
+// a checksum (0x0000) is not verified. On results the switch writes both checksums; a computed zero
+// stays 0x0000 there, which reads "no checksum". IPv4 headers with options are not verified: no
+// Switchfold packet has them, and hosts check their own.
 #define IPV4_CHECKSUM_FIELDS                                                      \
     hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn,                  \
     hdr.ipv4.total_length, hdr.ipv4.identification, hdr.ipv4.flags,               \

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forwards ordinary IPv4 traffic. The checksum is updated, not recomputed (RFC 1141), so that options need no parsing
-// and a damaged header stays damaged.
+// Forwards ordinary IPv4 traffic. The checksum is updated, not recomputed (RFC 1141), so that
+// options need no parsing and a damaged header stays damaged.
 control Ipv4Forward(inout headers_t hdr,
                     inout standard_metadata_t standard_metadata,
                     out bit<32> ordinary_outcome) {
@@ -32,8 +32,8 @@ control Ipv4Forward(inout headers_t hdr,
     }
 
     action decrement_ttl() {
-        // The TTL is the high byte of its 16-bit word: one less there is 0x0100 more in the complemented sum, with the
-        // carry added at the end.
+        // The TTL is the high byte of its 16-bit word: one less there is 0x0100 more in the
+        // complemented sum, with the carry added at the end.
         bit<17> sum = (bit<17>)hdr.ipv4.checksum + 0x100;
         hdr.ipv4.checksum = (bit<16>)(sum + (sum >= 0xffff ? 17w1 : 17w0));
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;

@@ -3,12 +3,13 @@
 //
 // Written by p4src/generate_lanes.py: change that, not this.
 //
-// The slot copy's 32 lanes: one register each. A packet runs at most one of the actions, hence
-// one read-modify-write per register. Behind each action the packet's lanes hold what the copy holds.
+// The slot copy's 32 lanes: one register each. A packet runs at most one of the actions,
+// hence one read-modify-write per register. Behind each action the packet's lanes hold what the
+// copy holds.
 //
-// Lanes are two's complement; registers hold bit<32>, since that is all v1model promises, and casts
-// make sum and maximum signed. A lane has saturated exactly where the saturated sum differs from the
-// wrapped one.
+// Lanes are two's complement; registers hold bit<32>, since that is all v1model promises, and
+// casts make sum and maximum signed. A lane has saturated exactly where the saturated sum differs
+// from the wrapped one.
 control Lanes(inout headers_t hdr, inout metadata_t md) {
     register<bit<32>>(SLOT_REGISTER_SIZE) lane000;
     register<bit<32>>(SLOT_REGISTER_SIZE) lane001;

@@ -25,7 +25,8 @@ control PacketValidation(inout headers_t hdr,
         } else {
             grid_start = (bit<64>)hdr.switchfold.chunk_index * (bit<64>)VALUES_PER_PACKET;
             range_elements = hdr.switchfold.range_end - hdr.switchfold.range_start;
-            if (hdr.switchfold.range_start >= hdr.switchfold.range_end || range_elements > VALUES_PER_PACKET) {
+            if (hdr.switchfold.range_start >= hdr.switchfold.range_end
+                || range_elements > VALUES_PER_PACKET) {
                 md.outcome = OUTCOME_BAD_RANGE;
             } else if (grid_start != (bit<64>)hdr.switchfold.range_start) {
                 md.outcome = OUTCOME_OFF_GRID;

@@ -3,16 +3,17 @@
 //
 //                           +-> packet_out (CPU port) -+
 //  start --+                                           v
-//          +---------------------------------------> ethernet -- not IPv4 --> accept (to the controller)
+//          +---------------------------------------> ethernet -- not IPv4 --> accept (to controller)
 //                                                      v
-//                                                     ipv4 -- not UDP, options, later fragment --> accept (ordinary)
+//                                                     ipv4 -- not UDP, options, fragment --> accept
 //                                                      v
-//                                                     udp -- other destination port --> accept (ordinary)
+//                                                     udp -- other port --> accept
 //                                                      v
 //                                                  switchfold -> lanes -> accept
 //
-// A frame that ends early stops with PacketTooShort: the header that did not fit stays invalid, which is what the
-// ingress control looks at. Bytes behind the lanes (padding of the link) stay in the payload.
+// A frame that ends early stops with PacketTooShort: the header that did not fit stays invalid,
+// which is what the ingress control looks at. Bytes behind the lanes (padding of the link) stay in
+// the payload.
 parser SwitchfoldParser(packet_in packet,
                         out headers_t hdr,
                         inout metadata_t md,
@@ -39,7 +40,8 @@ parser SwitchfoldParser(packet_in packet,
 
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
-        transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+        transition select(hdr.ipv4.version, hdr.ipv4.ihl,
+                          hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (IPV4_VERSION, IPV4_IHL_WITHOUT_OPTIONS, 0, IPV4_PROTOCOL_UDP): parse_udp;
             default: accept;
         }

@@ -9,7 +9,8 @@
 //              packet_validation -> worker_admission -> slot_epoch -> worker_bitmap
 //                -> lanes -> block_exponent -> round_flags -> result_header -> outcome
 //
-// Each stage acts only while no earlier stage has given the packet its outcome. All state lies in ingress.
+// Each stage acts only while no earlier stage has given the packet its outcome. All state lies in
+// ingress.
 control SwitchfoldIngress(inout headers_t hdr,
                           inout metadata_t md,
                           inout standard_metadata_t standard_metadata) {

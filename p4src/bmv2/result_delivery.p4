@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses the switch's answers. A unicast answer goes back the way the packet came; each replica of a multicast
-// result is addressed to the worker whose replica it is. All come from the address that the packet was sent to.
+// Addresses the switch's answers. A unicast answer goes back the way the packet came; each replica
+// of a multicast result is addressed to the worker whose replica it is. All come from the address
+// that the packet was sent to.
 control ResultDelivery(inout headers_t hdr,
                        inout metadata_t md,
                        inout standard_metadata_t standard_metadata) {
@@ -50,7 +51,8 @@ control ResultDelivery(inout headers_t hdr,
         hdr.udp.src_port = UDP_PORT;
     }
 
-    // A packet of its own, not the request in a new coat: its congestion mark has been noted already.
+    // A packet of its own, not the request in a new coat: its congestion mark has been noted
+    // already.
     action originate() {
         hdr.ipv4.identification = 0;
         hdr.ipv4.flags = IPV4_DONT_FRAGMENT;

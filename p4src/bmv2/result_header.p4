@@ -14,7 +14,8 @@ control ResultHeader(inout headers_t hdr,
 
     action fill_result(bit<16> reply_flags) {
         hdr.switchfold.operation = OPERATION_RESULT;
-        hdr.switchfold.flags = (hdr.switchfold.flags & FLAG_LAST) | md.copy_flags | closing_flags | reply_flags;
+        hdr.switchfold.flags =
+            (hdr.switchfold.flags & FLAG_LAST) | md.copy_flags | closing_flags | reply_flags;
         hdr.switchfold.worker_bitmap = md.copy_bitmap;
         hdr.switchfold.num_contributors = md.copy_count;
         hdr.switchfold.exponent = md.copy_exponent;

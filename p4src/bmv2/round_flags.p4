@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Remembers what happened to any contribution of the round: a lane saturated (OVERFLOW), or the packet met congestion
-// on its way (ECN_ECHO). Runs behind the lanes, which find the saturation.
+// Remembers what happened to any contribution of the round: a lane saturated (OVERFLOW), or the
+// packet met congestion on its way (ECN_ECHO). Runs behind the lanes, which find the saturation.
 control RoundFlags(inout headers_t hdr, inout metadata_t md) {
     register<bit<16>>(SLOT_REGISTER_SIZE) slot_flags;
 

@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Places the packet in time: its (generation, round) against those of its slot copy, in serial-number arithmetic
-// (RFC 1982): a difference below 2^31 is ahead, everything else behind.
+// Places the packet in time: its (generation, round) against those of its slot copy, in serial-
+// number arithmetic (RFC 1982): a difference below 2^31 is ahead, everything else behind.
 //
 //      packet - copy:    0        1 .. 2^31-1       2^31 .. 2^32-1
 //      generation        look at  NEWER             SUPERSEDED
 //                        round
 //      round             SAME     NEWER             OLDER
 //
-// A newer contribution takes the copy over. It also leaves the chunk's identity (tensor and range), which every other
-// packet of the round must agree with. Flushes and probes never take a copy over.
+// A newer contribution takes the copy over. It also leaves the chunk's identity (tensor and range),
+// which every other packet of the round must agree with. Flushes and probes never take a copy over.
 control SlotEpoch(inout headers_t hdr, inout metadata_t md) {
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_generation;
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_round;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Isolation: a packet reaches a slot only if job, worker, ingress port and source address belong together, its
-// generation is the job's, and the slot lies in the job's range.
+// Isolation: a packet reaches a slot only if job, worker, ingress port and source address belong
+// together, its generation is the job's, and the slot lies in the job's range.
 control WorkerAdmission(inout headers_t hdr,
                         inout metadata_t md,
                         in standard_metadata_t standard_metadata) {
@@ -79,10 +79,12 @@ control WorkerAdmission(inout headers_t hdr,
                 if (hdr.switchfold.operation == OPERATION_AGGREGATE_ADD
                     || hdr.switchfold.operation == OPERATION_AGGREGATE_MAX) {
                     md.is_contribution = 1;
-                    if (hdr.switchfold.worker_bitmap != md.worker_bit || hdr.switchfold.num_contributors != 1) {
+                    if (hdr.switchfold.worker_bitmap != md.worker_bit
+                        || hdr.switchfold.num_contributors != 1) {
                         md.outcome = OUTCOME_BAD_CONTRIBUTION;
                     }
-                } else if (hdr.switchfold.operation == OPERATION_FLUSH && md.is_partial_allowed == 0) {
+                } else if (hdr.switchfold.operation == OPERATION_FLUSH
+                           && md.is_partial_allowed == 0) {
                     md.outcome = OUTCOME_BAD_OPERATION;
                 }
             }

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decides what happens to the packet: who has contributed to the slot copy's round, and whether the round is over.
+// Decides what happens to the packet: who has contributed to the slot copy's round, and whether the
+// round is over.
 //
 //   epoch \ packet   contribution              flush                    probe
 //   NEWER            take over: ABSORBED       FLUSH_IGNORED            NOTIFIED
@@ -11,8 +12,9 @@
 //   OLDER            NOTIFIED, or STALE where rounds cannot close without everybody
 //   SUPERSEDED       STALE                     STALE                    NOTIFIED
 //
-// ABSORBED becomes COMPLETED when the contribution was the last one. A round is over when all workers have contributed
-// or a flush closed it; a late contribution to a closed round is not added.
+// ABSORBED becomes COMPLETED when the contribution was the last one. A round is over when all
+// workers have contributed or a flush closed it; a late contribution to a closed round is not
+// added.
 control WorkerBitmap(inout headers_t hdr, inout metadata_t md) {
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_bitmap;
     register<bit<16>>(SLOT_REGISTER_SIZE) slot_count;

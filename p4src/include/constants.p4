@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers of the wire format and the ids of the control plane. hostlib/wire.py holds the same wire numbers; a test
-// compares the two.
+// The numbers of the wire format and the ids of the control plane. hostlib/wire.py holds the same
+// wire numbers; a test compares the two.
 #ifndef SWITCHFOLD_CONSTANTS_P4
 #define SWITCHFOLD_CONSTANTS_P4
 
@@ -82,7 +82,8 @@ const outcome_t OUTCOME_BAD_SLOT = 18;
 const outcome_t OUTCOME_BAD_CONTRIBUTION = 19;
 const outcome_t OUTCOME_MISMATCH = 20;
 
-// Outcomes of all other frames: each frame has exactly one, so that ports, Switchfold and ordinary outcomes add up.
+// Outcomes of all other frames: each frame has exactly one, so that ports, Switchfold and ordinary
+// outcomes add up.
 const bit<32> ORDINARY_FORWARDED = 0;
 const bit<32> ORDINARY_NO_ROUTE = 1;
 const bit<32> ORDINARY_TTL_EXPIRED = 2;

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Headers on the wire and to the controller. The lanes' header comes from the generated lanes_<variant>.p4.
+// Headers on the wire and to the controller. The lanes' header comes from the generated
+// lanes_<variant>.p4.
 #ifndef SWITCHFOLD_HEADERS_P4
 #define SWITCHFOLD_HEADERS_P4
 
