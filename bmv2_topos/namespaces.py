@@ -117,7 +117,10 @@ def call_with_route(name: str, function: Callable[[Any], T]) -> T:
 
 
 def _enter(name: str) -> None:
-    descriptor = os.open(namespace_path(name), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(namespace_path(name), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError as exc:
+        raise KernelError(f"network namespace {name} does not exist: has it been removed?") from exc
     try:
         if _LIBC.setns(descriptor, _CLONE_NEWNET) != 0:
             raise KernelError(

@@ -93,6 +93,7 @@ class Testbed:
         self._has_switch = has_switch
         self._has_controller = has_controller and has_switch
         self._record: state.Record | None = None
+        self._processes: list[ManagedProcess] = []
 
     @classmethod
     def attach(cls, name: str) -> Self:
@@ -174,6 +175,9 @@ class Testbed:
 
     def down(self) -> None:
         """Stop every process, remove every namespace and link; nothing happens when it is down."""
+        for process in reversed(self._processes):
+            process.stop()
+        self._processes.clear()
         if self._record is not None:
             self._record.remove()
             self._record = None
@@ -183,22 +187,24 @@ class Testbed:
         name: str,
         command: Sequence[str],
         *,
-        host: Host | None = None,
+        node: Host | Switch | None = None,
         environment: Mapping[str, str] | None = None,
         ready_timeout_s: float | None = None,
         is_ready: Callable[[], bool] | None = None,
     ) -> ManagedProcess:
-        """Start a process of this testbed, on a host if one is named; it ends with the testbed."""
-        return start_process(
+        """Start a process of this testbed, on a host or switch if one is named."""
+        process = start_process(
             name,
             command,
             run_directory=self.run_directory,
             environment={**child_environment(self.run_directory), **(environment or {})},
-            namespace=self.namespace_of(host) if host else None,
+            namespace=self.namespace_of(node) if node else None,
             ready_timeout_s=ready_timeout_s,
             is_ready=is_ready,
             dies_with_us=not self.detached,
         )
+        self._processes.append(process)
+        return process
 
     def endpoint(self, worker_id: int) -> WorkerEndpoint:
         """Return what a worker must know to take part."""
@@ -233,7 +239,7 @@ class Testbed:
         endpoints = [self.endpoint(host.worker_id) for host in self.topology.hosts]
         return run_workers(
             lambda endpoint, name, words, variables: self.start(
-                name, words, host=endpoint.host, environment=variables
+                name, words, node=endpoint.host, environment=variables
             ),
             endpoints,
             command,
@@ -309,15 +315,12 @@ class Testbed:
                 rate = link.rate_bits_per_s
                 record.shaper = links.shape(link.host_interface, rate, namespace=namespace)
                 links.shape(link.switch_interface, rate, namespace=switch_namespace)
-            links.wait_for_carrier(
-                [link.host_interface], namespace=namespace, timeout_s=_CARRIER_TIMEOUT_S
-            )
-        links.wait_for_carrier(
-            [link.switch_interface for link in self.topology.links],
-            namespace=switch_namespace,
-            timeout_s=_CARRIER_TIMEOUT_S,
-        )
         record.save()
+        ends = {switch_namespace: [link.switch_interface for link in self.topology.links]}
+        for host in self.topology.hosts:
+            ends[str(self.namespace_of(host))] = [host.interface]
+        for namespace, interfaces in ends.items():
+            links.wait_for_carrier(interfaces, namespace=namespace, timeout_s=_CARRIER_TIMEOUT_S)
 
     def _reserve_udp_ports(self) -> None:
         """Choose loopback ports for each link: those asked for, or ones that are free now."""
@@ -353,15 +356,12 @@ class Testbed:
             run_directory=self.run_directory,
             options=self._switch_options,
         )
-        start_process(
+        self.start(
             self.switch.name,
             command,
-            run_directory=self.run_directory,
-            environment=child_environment(self.run_directory),
-            namespace=self.namespace_of(self.switch),
+            node=self.switch,
             ready_timeout_s=READY_TIMEOUT_S,
             is_ready=lambda: _accepts(self.switch_address),
-            dies_with_us=not self.detached,
         )
 
     def _start_controller(self) -> None:
