@@ -105,11 +105,12 @@ class GrpcControllerLink:
     def join(self, timeout_s: float) -> JobView:
         """Open the stream, wait for the welcome and return the job's view.
 
-        Raises ControllerUnreachableError, JobRefusedError, WorkerArrivalError, VersionMismatchError.
+        Raises ControllerUnreachableError, JobRefusedError, WorkerArrivalError or
+        VersionMismatchError.
         """
         deadline_s = time.monotonic() + timeout_s
+        ready = _grpc.channel_ready_future(self._channel)
         try:
-            ready = _grpc.channel_ready_future(self._channel)
             ready.result(min(CONNECT_TIMEOUT_S, timeout_s))
         except _grpc.FutureTimeoutError:
             ready.cancel()
@@ -187,15 +188,15 @@ class GrpcControllerLink:
     def _run(self) -> None:
         """Keep a stream open until the job is over or the link is closed."""
         while not self._is_closing.is_set():
-            self._outbox = queue.SimpleQueue()
-            self._outbox.put(self._request.hello(self._view))
             with self._lock:
+                self._outbox = queue.SimpleQueue()
+                self._outbox.put(self._request.hello(self._view))
                 for name in self._waiting:
                     self._outbox.put(api.WorkerMessage(barrier=api.Barrier(name=name)))
             try:
                 self._read_stream()
             except _grpc.RpcError as error:
-                if self._is_closing.is_set():
+                if self._is_closing.is_set() or self._ended is not None:
                     return
                 if self._view is None or not _is_transient(error):
                     self._end(_refusal(error, self._controller, self._request))

@@ -38,6 +38,9 @@ BUSY_S = 0.001
 """Wait before sending again when the transport took less than all."""
 COALESCE_CHUNKS = 32
 """With at least this many chunks under way, a short pause does not empty the window."""
+COALESCE_SHARE = 4
+"""The pause is at most this part of a round trip."""
+MIN_PAUSE_S = 0.0001
 _logger = logging.getLogger(__name__)
 
 
@@ -161,8 +164,11 @@ class Engine:
         is_idle = self.exponents.pump(now_s)
         is_idle &= self.values.pump(now_s)
         wait_s = self._wait_s(now_s) if is_idle else BUSY_S
-        if self.values.outstanding >= COALESCE_CHUNKS and self._options.coalesce_s:
-            time.sleep(self._options.coalesce_s)
+        if self.values.outstanding >= COALESCE_CHUNKS:
+            # The window is in the network's queues; a small part of it may gather here.
+            pause_s = min(self._options.coalesce_s, self.values.round_trip_s / COALESCE_SHARE)
+            if pause_s > MIN_PAUSE_S:
+                time.sleep(pause_s)
         count = self._transport.receive(self._received, wait_s)
         now_s = time.monotonic()
         if count:

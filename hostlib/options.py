@@ -29,8 +29,8 @@ class SessionOptions:
     max_rto_s: float = 1.0
     initial_rto_s: float = 0.1
     """Retransmission timeout before the first measured round trip."""
-    coalesce_s: float = 0.0005
-    """Pause before a receive while much is under way: larger batches, less processor time."""
+    coalesce_s: float = 0.003
+    """Longest pause before a receive while much is under way: larger batches, less work."""
     join_timeout_s: float = 60.0
     """How long joining may take, the other workers' arrival included."""
 

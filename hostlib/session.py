@@ -77,7 +77,8 @@ class Session:
         """Join a job at the controller ("host:port") and wait for all of its workers.
 
         `ingress_port` is the switch port that this worker hangs on, by P4 number or by interface
-        name; 0 lets the controller find it. Zero for `slots_wanted` and `values_per_packet` means any.
+        name; 0 lets the controller find it. Zero for `slots_wanted` and `values_per_packet` means
+        any.
         Raises JoinError and its kinds; the transport is closed when joining fails.
         """
         check_worker(worker_id, num_workers)
@@ -124,7 +125,8 @@ class Session:
 
         Takes float16, float32, float64 (`hostlib.quantization` states the error bound) and int32.
         Every worker must submit the same sequence of shapes, dtypes and operations. The array must
-        not change until the future is done. `timeout_s` and `nonfinite` override the session's options.
+        not change until the future is done. `timeout_s` and `nonfinite` override the session's
+        options.
         """
         if timeout_s is None:
             timeout_s = self.options.timeout_s

@@ -1,0 +1,191 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A datagram socket with batched system calls (sendmmsg, recvmmsg) straight on numpy buffers.
+
+The message headers are numpy arrays prepared once; addresses are computed for a whole batch, so
+there is no Python work per packet. The two calls never block and keep the interpreter lock, as
+giving it up and fighting for it again costs more than the call; waiting is done in poll.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import select
+import socket
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+MSG_DONTWAIT = 0x40
+MSG_TRUNC = 0x20
+MAX_BATCH = 256
+"""Messages per system call; longer batches take several."""
+SEND_WAIT_MS = 20
+"""How long a send waits for room before it gives the rest back."""
+SOFT_ERRORS = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EINTR)
+"""Errors that an earlier packet left on the socket; the retransmission timer deals with them."""
+SOFT_ERROR_LIMIT = 3
+BUSY_ERRORS = (errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM)
+
+_IOVEC_DTYPE = np.dtype([("base", np.uint64), ("length", np.uint64)])
+_MMSGHDR_DTYPE = np.dtype(
+    [
+        ("name", np.uint64),
+        ("name_length", np.uint64),
+        ("iov", np.uint64),
+        ("iov_count", np.uint64),
+        ("control", np.uint64),
+        ("control_length", np.uint64),
+        ("flags", np.uint64),
+        ("length", np.uint32),
+        ("padding", np.uint32),
+    ]
+)
+"""struct mmsghdr of 64-bit Linux, in whole words."""
+
+_libc = ctypes.PyDLL(None, use_errno=True)
+_pointer = ctypes.c_void_p
+_libc.sendmmsg.argtypes = [ctypes.c_int, _pointer, ctypes.c_uint, ctypes.c_int]
+_libc.recvmmsg.argtypes = [ctypes.c_int, _pointer, ctypes.c_uint, ctypes.c_int, _pointer]
+
+
+def address_of(array: NDArray[Any]) -> int:
+    """Return the address of an array's first element."""
+    return int(array.__array_interface__["data"][0])
+
+
+class _Batch:
+    """Message headers over the rows of any buffer."""
+
+    def __init__(self) -> None:
+        self._vectors = np.zeros(MAX_BATCH, _IOVEC_DTYPE)
+        self.messages = np.zeros(MAX_BATCH, _MMSGHDR_DTYPE)
+        vectors = address_of(self._vectors)
+        rows = np.arange(MAX_BATCH, dtype=np.uint64)
+        self.messages["iov"] = vectors + rows * np.uint64(_IOVEC_DTYPE.itemsize)
+        self.messages["iov_count"] = 1
+        self.address = address_of(self.messages)
+        self._rows = rows
+        self._bases = self._vectors["base"]
+        self._lengths = self._vectors["length"]
+        self._base = 0
+        self._stride = 0
+
+    def point_at(self, rows: NDArray[np.uint8]) -> int:
+        """Let message i point at row i; return how many messages there are (at most MAX_BATCH)."""
+        count = min(len(rows), MAX_BATCH)
+        stride, size = rows.strides[0], rows.shape[1]
+        base = address_of(rows)
+        if stride != self._stride:
+            self._lengths[...] = size
+            self._stride = stride
+            self._steps = self._rows * np.uint64(stride)
+            self._base = -1
+        if base != self._base:
+            self._base = base
+            np.add(self._steps, np.uint64(base), out=self._bases)
+        return count
+
+
+@final
+class BatchSocket:
+    """Sends and receives rows of a buffer; one thread does both, any thread may wake it."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+        self.soft_errors = 0
+        """Errors reported for earlier packets (ICMP, no route)."""
+        self.busy = 0
+        """Times that a send had to give rows back."""
+        self._descriptor = sock.fileno()
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._out, self._in = _Batch(), _Batch()
+        self._in_lengths = self._in.messages["length"]
+        self._in_flags = self._in.messages["flags"]
+        self._readable = select.poll()
+        self._readable.register(self._descriptor, select.POLLIN)
+        self._readable.register(self._wake, select.POLLIN)
+        self._writable = select.poll()
+        self._writable.register(self._descriptor, select.POLLOUT)
+
+    def send(self, rows: NDArray[np.uint8]) -> int:
+        """Send rows in order; return how many the kernel took."""
+        done = 0
+        soft_errors = 0
+        has_waited = False
+        while done < len(rows):
+            count = self._out.point_at(rows[done:])
+            sent = _libc.sendmmsg(self._descriptor, self._out.address, count, MSG_DONTWAIT)
+            if sent >= 0:
+                done += sent
+                continue
+            error = ctypes.get_errno()
+            if error in SOFT_ERRORS:
+                # The first was left by an earlier packet; the next are this batch's own.
+                self.soft_errors += 1
+                soft_errors += 1
+                if soft_errors == SOFT_ERROR_LIMIT:
+                    return done
+            elif error in BUSY_ERRORS:
+                if has_waited:
+                    self.busy += 1
+                    return done
+                self._writable.poll(SEND_WAIT_MS)
+                has_waited = True
+            else:
+                raise OSError(error, os.strerror(error))
+        return done
+
+    def receive(
+        self, rows: NDArray[np.uint8], timeout_s: float
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]] | None:
+        """Fill rows; return (lengths, message flags) of those filled, or None after waiting."""
+        received = self._receive_now(rows)
+        if received is None and timeout_s > 0 and self.wait(timeout_s):
+            received = self._receive_now(rows)
+        return received
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for something to receive or a wake; return whether there may be something."""
+        # Round up: a poll that ends just before a deadline would only spin.
+        events = self._readable.poll(int(timeout_s * 1000) + 1)
+        if any(descriptor == self._wake for descriptor, _ in events):
+            self._drain_wake()
+        return bool(events)
+
+    def _receive_now(
+        self, rows: NDArray[np.uint8]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64]] | None:
+        count = self._in.point_at(rows)
+        while True:
+            got = _libc.recvmmsg(self._descriptor, self._in.address, count, MSG_DONTWAIT, None)
+            if got > 0:
+                return self._in_lengths[:got], self._in_flags[:got]
+            error = ctypes.get_errno()
+            if error not in SOFT_ERRORS:
+                break
+            self.soft_errors += 1
+        if got < 0 and error not in BUSY_ERRORS:
+            raise OSError(error, os.strerror(error))
+        return None
+
+    def _drain_wake(self) -> None:
+        try:
+            os.eventfd_read(self._wake)
+        except BlockingIOError:
+            return
+
+    def wake(self) -> None:
+        """Make a waiting `receive` return."""
+        if self._wake >= 0:
+            os.eventfd_write(self._wake, 1)
+
+    def close(self) -> None:
+        """Close the socket; closing twice is fine."""
+        self.socket.close()
+        if self._wake >= 0:
+            os.close(self._wake)
+            self._wake = -1

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packet sockets: frames built here, received through a ring in shared memory. Needs CAP_NET_RAW."""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from typing import final
+
+import numpy as np
+
+from hostlib.errors import TransportClosedError, TransportError
+from hostlib.job_view import Endpoint
+from hostlib.transports.base import Datagrams
+from hostlib.transports.batch_socket import BatchSocket
+from hostlib.transports.frames import FrameCodec
+from hostlib.transports.packet_ring import (
+    DROP_ALL,
+    PacketRing,
+    attach_filter,
+    interface_addresses,
+    open_packet_socket,
+    results_filter,
+)
+from hostlib.transports.sockets import open_udp
+
+SEND_ROWS = 64
+"""Frames built at a time."""
+
+
+@final
+class RawTransport:
+    """Transport over one network interface, past the kernel's UDP.
+
+    The UDP port is still reserved with a socket of its own: so that no other program gets it, and
+    so that the kernel does not answer results with "port unreachable".
+    """
+
+    def __init__(self, interface: str, udp_port: int = 0) -> None:
+        self._interface = interface
+        sock = open_packet_socket(interface)
+        try:
+            mac, address = interface_addresses(sock, interface)
+            self._reservation = open_udp(address, udp_port)
+        except TransportError:
+            sock.close()
+            raise
+        attach_filter(self._reservation, DROP_ALL)
+        # Nothing may come in before `open` has set the real filter.
+        attach_filter(sock, DROP_ALL)
+        port = self._reservation.getsockname()[1]
+        self._local = Endpoint(address=address, udp_port=port, mac=mac)
+        self._batch = BatchSocket(sock)
+        self._ring: PacketRing | None = None
+        self._counters: Counter[str] = Counter()
+        self._is_closed = False
+
+    @property
+    def local(self) -> Endpoint:
+        """This worker's end: the interface's addresses and the reserved port."""
+        return self._local
+
+    @property
+    def counters(self) -> Counter[str]:
+        """Frames dropped or held up here, by cause."""
+        counters = Counter(self._counters)
+        counters["network_error"] += self._batch.soft_errors
+        counters["send_busy"] += self._batch.busy
+        return +counters
+
+    def open(self, remote: Endpoint, datagram_bytes: int) -> None:
+        """Map the ring and prepare frames to and from `remote`, whose MAC address is needed."""
+        sock: socket.socket = self._batch.socket
+        self._codec = FrameCodec(self._local, remote, datagram_bytes)
+        self._out = np.empty((SEND_ROWS, self._codec.frame_bytes), np.uint8)
+        attach_filter(sock, results_filter(remote.udp_port, self._local.udp_port))
+        self._ring = PacketRing(sock, self._interface)
+
+    def send(self, datagrams: Datagrams) -> int:
+        """Send rows in order as frames; return how many the interface took."""
+        done = 0
+        while done < len(datagrams):
+            rows = datagrams[done : done + SEND_ROWS]
+            frames = self._out[: len(rows)]
+            self._codec.wrap(rows, frames)
+            try:
+                sent = self._batch.send(frames)
+            except OSError as error:
+                raise self._translated(error) from error
+            done += sent
+            if sent < len(rows):
+                break
+        return done
+
+    def receive(self, out: Datagrams, timeout_s: float) -> int:
+        """Fill rows with the datagrams of good frames; return how many."""
+        ring = self._ring
+        if ring is None:
+            raise TransportClosedError(f"the raw transport on {self._interface} is not open")
+        arrived = ring.peek(len(out))
+        if arrived is None and timeout_s > 0 and self._batch.wait(timeout_s):
+            arrived = ring.peek(len(out))
+        if arrived is None:
+            return 0
+        frames, lengths = arrived
+        count = self._codec.unwrap(frames, lengths, out, self._counters)
+        ring.release()
+        return count
+
+    def _translated(self, error: OSError) -> TransportError:
+        if self._is_closed:
+            return TransportClosedError(f"the raw transport on {self._interface} was closed")
+        return TransportError(f"packet socket on {self._interface}: {error.strerror}")
+
+    def wake(self) -> None:
+        """Make a waiting `receive` return."""
+        if not self._is_closed:
+            self._batch.wake()
+
+    def close(self) -> None:
+        """Unmap the ring, close the socket and free the port."""
+        self._is_closed = True
+        if self._ring is not None:
+            self._ring.close()
+            self._ring = None
+        self._batch.close()
+        self._reservation.close()

@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""UDP sockets with buffers and errors as the transports want them."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+from hostlib.errors import AddressUnreachableError, PortTakenError, TransportError
+
+BUFFER_BYTES = 4 << 20
+"""Asked for in both directions; the kernel may grant less (net.core.rmem_max)."""
+IP_MTU_DISCOVER = 10
+IP_PMTUDISC_DO = 2
+SO_SNDBUFFORCE = 32
+SO_RCVBUFFORCE = 33
+
+
+def open_udp(address: str, udp_port: int) -> socket.socket:
+    """Return a UDP socket bound to the address, datagrams never fragmented, buffers large.
+
+    Raises PortTakenError, AddressUnreachableError (not an address of this host) or TransportError.
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+    try:
+        sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
+        for forced, plain in (
+            (SO_RCVBUFFORCE, socket.SO_RCVBUF),
+            (SO_SNDBUFFORCE, socket.SO_SNDBUF),
+        ):
+            try:
+                sock.setsockopt(socket.SOL_SOCKET, forced, BUFFER_BYTES)
+            except PermissionError:
+                sock.setsockopt(socket.SOL_SOCKET, plain, BUFFER_BYTES)
+        sock.bind((address, udp_port))
+    except OSError as error:
+        sock.close()
+        raise _bind_error(error, address, udp_port) from error
+    return sock
+
+
+def connect_udp(sock: socket.socket, address: str, udp_port: int) -> None:
+    """Connect the socket; raises AddressUnreachableError when there is no route."""
+    try:
+        sock.connect((address, udp_port))
+    except OSError as error:
+        raise AddressUnreachableError(
+            f"no way to {address}:{udp_port} from {sock.getsockname()[0]} ({error.strerror});"
+            " check the address and this host's routes"
+        ) from error
+
+
+def _bind_error(error: OSError, address: str, udp_port: int) -> TransportError:
+    place = f"{address}:{udp_port}"
+    if error.errno == errno.EADDRINUSE:
+        return PortTakenError(
+            f"UDP port {place} is taken by another socket; choose another port, or end the worker"
+            " that holds it"
+        )
+    if error.errno == errno.EADDRNOTAVAIL:
+        return AddressUnreachableError(
+            f"{address} is no address of this host; see 'ip addr' in this network namespace"
+        )
+    return TransportError(f"cannot bind UDP {place}: {error.strerror}")

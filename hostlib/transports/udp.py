@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Plain UDP sockets: works everywhere, needs no privileges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import final
+
+import numpy as np
+
+from hostlib.errors import TransportClosedError, TransportError
+from hostlib.job_view import Endpoint
+from hostlib.transports.base import Datagrams
+from hostlib.transports.batch_socket import MSG_TRUNC, BatchSocket
+from hostlib.transports.sockets import connect_udp, open_udp
+
+
+@final
+class UdpTransport:
+    """Transport over a UDP socket that is connected to the switch's address.
+
+    The kernel builds the frames and checks the checksums. `address` is this host's on the link to
+    the switch; port 0 takes any free port.
+    """
+
+    def __init__(self, address: str, udp_port: int = 0) -> None:
+        sock = open_udp(address, udp_port)
+        self._local = Endpoint(address=address, udp_port=sock.getsockname()[1])
+        self._batch = BatchSocket(sock)
+        self._counters: Counter[str] = Counter()
+        self._datagram_bytes = 0
+        self._is_closed = False
+
+    @property
+    def local(self) -> Endpoint:
+        """This worker's end; the MAC address is the kernel's business."""
+        return self._local
+
+    @property
+    def counters(self) -> Counter[str]:
+        """Datagrams dropped or held up here, by cause."""
+        counters = Counter(self._counters)
+        counters["network_error"] += self._batch.soft_errors
+        counters["send_busy"] += self._batch.busy
+        return +counters
+
+    def open(self, remote: Endpoint, datagram_bytes: int) -> None:
+        """Connect to the switch; only its datagrams are received from now on."""
+        connect_udp(self._batch.socket, remote.address, remote.udp_port)
+        self._datagram_bytes = datagram_bytes
+
+    def send(self, datagrams: Datagrams) -> int:
+        """Send rows in order; return how many the kernel took."""
+        try:
+            return self._batch.send(datagrams)
+        except OSError as error:
+            raise self._translated(error) from error
+
+    def receive(self, out: Datagrams, timeout_s: float) -> int:
+        """Fill rows with datagrams of the right size; return how many."""
+        try:
+            received = self._batch.receive(out, timeout_s)
+        except OSError as error:
+            raise self._translated(error) from error
+        if received is None:
+            return 0
+        lengths, flags = received
+        count = len(lengths)
+        if (lengths == self._datagram_bytes).all() and not flags.any():
+            return count
+        is_good = (lengths == self._datagram_bytes) & (flags & np.uint64(MSG_TRUNC) == 0)
+        good = np.flatnonzero(is_good)
+        self._counters["length"] += count - len(good)
+        out[: len(good)] = out[good]
+        return len(good)
+
+    def _translated(self, error: OSError) -> TransportError:
+        if self._is_closed:
+            return TransportClosedError("the UDP transport was closed")
+        return TransportError(f"UDP socket of {self._local.address}: {error.strerror}")
+
+    def wake(self) -> None:
+        """Make a waiting `receive` return."""
+        if not self._is_closed:
+            self._batch.wake()
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._is_closed = True
+        self._batch.close()
