@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Forwarding pipeline configurations: verify, save, commit, and the state that belongs to one."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from finsy.proto import p4r, rpc_code
+
+from softswitch.p4runtime.dataplane import DataPlane, RecordingDataPlane
+from softswitch.p4runtime.device_config import parse_device_config
+from softswitch.p4runtime.p4info import Schema, build_schema
+from softswitch.p4runtime.replication import ReplicationStore
+from softswitch.p4runtime.status import ConfigError, RequestError
+from softswitch.p4runtime.table_store import TableStore
+
+Compile = Callable[[Path], Any]
+"""`softswitch.compile_program`, or a stand-in of tests."""
+SetRequest = p4r.SetForwardingPipelineConfigRequest
+GetRequest = p4r.GetForwardingPipelineConfigRequest
+
+
+@dataclass(eq=False, kw_only=True)
+class Pipeline:
+    """A configuration and the state that controllers have written for it."""
+
+    config: p4r.ForwardingPipelineConfig
+    schema: Schema
+    program: Any
+    """The CompiledProgram."""
+    tables: TableStore
+    replication: ReplicationStore
+    dataplane: Any
+    """The switch, or a RecordingDataPlane as long as the configuration is only saved."""
+
+    def commit(self, target: DataPlane) -> None:
+        """Load the program into the switch and carry out what has been recorded."""
+        recorder = self.dataplane
+        target.load(self.program)
+        self.dataplane = target
+        self.tables.dataplane = target
+        self.replication.dataplane = target
+        recorder.replay(target)
+
+
+class PipelineConfig:
+    """The running and the saved configuration of one switch. The caller serialises calls."""
+
+    def __init__(self, dataplane: DataPlane, compile_program: Compile) -> None:
+        self._dataplane = dataplane
+        self._compile = compile_program
+        self.running: Pipeline | None = None
+        self.saved: Pipeline | None = None
+
+    def current(self) -> Pipeline:
+        """Return what Read and Write refer to: the saved configuration, else the running one."""
+        pipeline = self.saved or self.running
+        if pipeline is None:
+            raise RequestError(
+                rpc_code.FAILED_PRECONDITION,
+                "No forwarding pipeline config is set; use SetForwardingPipelineConfig",
+            )
+        return pipeline
+
+    def prepare(self, request: p4r.SetForwardingPipelineConfigRequest) -> Pipeline | None:
+        """Check a request and compile its program, if it needs that; changes nothing."""
+        action = request.action
+        if action not in _ACTIONS:
+            raise RequestError(rpc_code.INVALID_ARGUMENT, f"action {action}: is not an action")
+        if action == SetRequest.COMMIT:
+            if request.HasField("config"):
+                raise ConfigError("config: COMMIT takes none, it commits the saved one")
+            return None
+        if not request.HasField("config"):
+            raise ConfigError("config: is missing")
+        if action == SetRequest.RECONCILE_AND_COMMIT:
+            return None
+        return self._verify(request.config)
+
+    def apply(
+        self, request: p4r.SetForwardingPipelineConfigRequest, pipeline: Pipeline | None
+    ) -> None:
+        """Carry out a request that `prepare` has accepted."""
+        action = request.action
+        if action == SetRequest.COMMIT:
+            self._commit_saved()
+        elif action == SetRequest.RECONCILE_AND_COMMIT:
+            self._reconcile(request.config)
+        elif action == SetRequest.VERIFY_AND_SAVE:
+            self.saved = pipeline
+        elif action == SetRequest.VERIFY_AND_COMMIT:
+            assert pipeline is not None
+            self._replace(pipeline)
+
+    def get(self, response_type: int) -> p4r.GetForwardingPipelineConfigResponse:
+        """Return the parts asked for of the current configuration; empty when there is none."""
+        response = p4r.GetForwardingPipelineConfigResponse()
+        pipeline = self.saved or self.running
+        if pipeline is None:
+            return response
+        config = pipeline.config
+        response.config.SetInParent()
+        if config.HasField("cookie"):
+            response.config.cookie.CopyFrom(config.cookie)
+        if response_type in {GetRequest.ALL, GetRequest.P4INFO_AND_COOKIE}:
+            response.config.p4info.CopyFrom(config.p4info)
+        if response_type in {GetRequest.ALL, GetRequest.DEVICE_CONFIG_AND_COOKIE}:
+            response.config.p4_device_config = config.p4_device_config
+        return response
+
+    def adopt(self, config: p4r.ForwardingPipelineConfig, program: Any) -> None:
+        """Serve a program that the switch runs already."""
+        pipeline = self._build(config, program)
+        pipeline.dataplane = self._dataplane
+        pipeline.tables.dataplane = self._dataplane
+        pipeline.replication.dataplane = self._dataplane
+        self.running = pipeline
+
+    def _verify(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
+        # P4Info and JSON are compared first: that is quick, and compiling is not.
+        build_schema(config.p4info, parse_device_config(config.p4_device_config))
+        with tempfile.TemporaryDirectory(prefix="softswitch-") as folder:
+            path = Path(folder, "program.json")
+            path.write_bytes(config.p4_device_config)
+            program = self._compile(path)
+        return self._build(config, program)
+
+    def _build(self, config: p4r.ForwardingPipelineConfig, program: Any) -> Pipeline:
+        device_config = parse_device_config(config.p4_device_config)
+        schema = build_schema(config.p4info, device_config)
+        recorder = RecordingDataPlane([table.max_size for table in device_config.tables.values()])
+        kept = p4r.ForwardingPipelineConfig()
+        kept.CopyFrom(config)
+        return Pipeline(
+            config=kept,
+            schema=schema,
+            program=program,
+            tables=TableStore(schema, device_config, recorder),
+            replication=ReplicationStore(recorder),
+            dataplane=recorder,
+        )
+
+    def _replace(self, pipeline: Pipeline) -> None:
+        if self.running is not None:
+            self.running.replication.clear()
+        pipeline.commit(self._dataplane)
+        self.running = pipeline
+        self.saved = None
+
+    def _commit_saved(self) -> None:
+        if self.saved is None:
+            raise RequestError(
+                rpc_code.NOT_FOUND, "COMMIT: no saved config; use VERIFY_AND_SAVE first"
+            )
+        self._replace(self.saved)
+
+    def _reconcile(self, config: p4r.ForwardingPipelineConfig) -> None:
+        running = self.running
+        if (
+            running is None
+            or running.config.p4_device_config != config.p4_device_config
+            or running.config.p4info != config.p4info
+        ):
+            raise RequestError(
+                rpc_code.UNIMPLEMENTED,
+                "RECONCILE_AND_COMMIT: only for the program that runs already (its cookie may "
+                "change); use VERIFY_AND_COMMIT and write the entries again",
+            )
+        running.config.CopyFrom(config)
+        self.saved = None
+
+
+_ACTIONS = {
+    SetRequest.COMMIT,
+    SetRequest.VERIFY,
+    SetRequest.VERIFY_AND_SAVE,
+    SetRequest.VERIFY_AND_COMMIT,
+    SetRequest.RECONCILE_AND_COMMIT,
+}

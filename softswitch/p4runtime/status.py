@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of the P4Runtime server and how they travel.
+
+SoftswitchError
+├── RequestError         one request or update is refused, with a canonical code
+│   └── ConfigError      a forwarding pipeline configuration cannot be realised
+└── AddressInUseError    the server's own address is taken
+"""
+
+from collections.abc import Sequence
+
+import grpc
+from finsy.proto import p4r, rpc_code, rpc_status
+from google.protobuf import any_pb2
+
+from softswitch.errors import SoftswitchError
+
+DETAILS_KEY = "grpc-status-details-bin"
+MESSAGE_BUDGET_BYTES = 6 * 1024
+"""Room for texts: gRPC clients refuse trailing metadata over 8 KiB unless told otherwise."""
+DETAILS_BUDGET_BYTES = 56 * 1024
+"""Room for all details: finsy accepts 64 KiB of metadata."""
+
+_STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
+_OK_DETAIL = any_pb2.Any(
+    type_url="type.googleapis.com/p4.v1.Error", value=p4r.Error().SerializeToString()
+)
+
+
+class RequestError(SoftswitchError):
+    """A request, or one update of a Write, is refused."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        """Canonical code (google.rpc.Code)."""
+        self.message = message
+        """Which field, what is wrong, what to do."""
+
+    @property
+    def grpc_code(self) -> grpc.StatusCode:
+        """The same code in gRPC's enumeration."""
+        return _STATUS_CODES[self.code]
+
+
+class ConfigError(RequestError):
+    """The switch cannot realise a forwarding pipeline configuration; INVALID_ARGUMENT."""
+
+    def __init__(self, summary: str, problems: Sequence[str] = ()) -> None:
+        text = summary
+        if problems:
+            text = f"{summary}:\n" + "\n".join(f"- {problem}" for problem in problems)
+        super().__init__(rpc_code.INVALID_ARGUMENT, text)
+        self.problems = tuple(problems)
+
+
+class AddressInUseError(SoftswitchError):
+    """The address for the P4Runtime server is taken or does not exist on this machine."""
+
+
+def write_details(errors: Sequence[RequestError | None]) -> tuple[str, bytes]:
+    """Return gRPC message and serialised google.rpc.Status for a Write with failed updates.
+
+    One detail per update, in order, OK where `errors` holds None. Texts are left out after
+    `MESSAGE_BUDGET_BYTES`; all details are left out where even the codes would exceed
+    `DETAILS_BUDGET_BYTES` (about 1,400 updates), and the message says so. It names the first
+    failure always.
+    """
+    failed = [index for index, error in enumerate(errors) if error is not None]
+    first = errors[failed[0]]
+    assert first is not None
+    message = (
+        f"{len(failed)} of {len(errors)} updates failed; "
+        f"first: update {failed[0]}: {first.grpc_code.name}: {first.message}"
+    )
+    status = rpc_status.Status(code=rpc_code.UNKNOWN, message=message)
+    budget = MESSAGE_BUDGET_BYTES
+    for error in errors:
+        if error is None:
+            status.details.append(_OK_DETAIL)
+            continue
+        budget -= len(error.message)
+        text = error.message if budget > 0 else ""
+        detail = p4r.Error(canonical_code=error.code, message=text)
+        status.details.add().Pack(detail)
+    if status.ByteSize() > DETAILS_BUDGET_BYTES:
+        message += "; too many updates for details: send batches of 1,000 to get one per update"
+        status = rpc_status.Status(code=rpc_code.UNKNOWN, message=message)
+    return message, status.SerializeToString()
+
+
+def packet_out_error(error: RequestError, packet: p4r.PacketOut) -> p4r.StreamMessageResponse:
+    """Report a refused packet-out on its stream, with the packet's metadata."""
+    echo = p4r.PacketOut(metadata=packet.metadata)
+    return p4r.StreamMessageResponse(
+        error=p4r.StreamError(
+            canonical_code=error.code,
+            message=error.message,
+            packet_out=p4r.PacketOutError(packet_out=echo),
+        )
+    )
+
+
+def other_stream_error(error: RequestError) -> p4r.StreamMessageResponse:
+    """Report a stream message that is neither arbitration nor packet-out."""
+    return p4r.StreamMessageResponse(
+        error=p4r.StreamError(
+            canonical_code=error.code, message=error.message, other=p4r.StreamOtherError()
+        )
+    )
