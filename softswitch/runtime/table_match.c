@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "table_match.h"
+
+#include "packet.h"
+
+static uint32_t words_of(uint32_t width) { return (width + 63) / 64; }
+
+// False when bits beyond the field's width are set.
+static bool load_words(const uint8_t *from, uint32_t width, uint64_t *words) {
+  uint32_t bytes = (width + 7) / 8;
+  if (width % 8 != 0 && from[0] >> (width % 8) != 0) return false;
+  uint32_t first = bytes % 8;
+  if (first != 0) *words++ = load_be(from, first);
+  for (uint32_t at = first; at < bytes; at += 8) *words++ = load_be64(from + at);
+  return true;
+}
+
+static void prefix_words(uint32_t width, uint32_t length, uint64_t *words) {
+  uint32_t count = words_of(width);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t bits = i == 0 ? width - (count - 1) * 64 : 64;
+    uint32_t taken = length < bits ? length : bits;
+    words[i] = low_mask(bits) & ~low_mask(bits - taken);
+    length -= taken;
+  }
+}
+
+static int compare_words(const uint64_t *left, const uint64_t *right, uint32_t words) {
+  for (uint32_t i = 0; i < words; i++)
+    if (left[i] != right[i]) return left[i] < right[i] ? -1 : 1;
+  return 0;
+}
+
+static void set_hash(const table_shape_t *shape, match_t *match) {
+  if (shape->kind == MATCH_EXACT) {
+    match->hash = match_hash(match->key, shape->words, 0);
+    return;
+  }
+  uint64_t start = match_hash(match->mask, shape->words, (uint64_t)(uint32_t)match->rank);
+  match->hash = match_hash(match->key, shape->words, start);
+}
+
+int match_decode(const table_shape_t *shape, const table_entry_t *entry, match_t *match) {
+  uint32_t byte = 0;
+  uint32_t word = 0;
+  for (uint32_t i = 0; i < shape->num_fields; i++) {
+    const key_field_t *field = &shape->fields[i];
+    uint32_t words = words_of(field->width);
+    uint64_t *key = match->key + word;
+    uint64_t *mask = match->mask + word;
+    if (entry->key == NULL || !load_words(entry->key + byte, field->width, key)) return P_BAD_ARGUMENT;
+    switch (field->kind) {
+    case MATCH_EXACT: prefix_words(field->width, field->width, mask); break;
+    case MATCH_LPM:
+      if (entry->prefix_len < 0 || (uint32_t)entry->prefix_len > field->width) return P_BAD_ARGUMENT;
+      prefix_words(field->width, (uint32_t)entry->prefix_len, mask);
+      break;
+    case MATCH_TERNARY:
+    case MATCH_RANGE:
+      if (entry->mask == NULL || !load_words(entry->mask + byte, field->width, mask)) return P_BAD_ARGUMENT;
+      if (field->kind == MATCH_RANGE && compare_words(key, mask, words) > 0) return P_BAD_ARGUMENT;
+      break;
+    }
+    if (field->kind != MATCH_RANGE)
+      for (uint32_t k = 0; k < words; k++) key[k] &= mask[k];
+    byte += (field->width + 7) / 8;
+    word += words;
+  }
+  match->rank = shape->kind == MATCH_EXACT ? 0 : shape->kind == MATCH_LPM ? entry->prefix_len : entry->priority;
+  set_hash(shape, match);
+  return P_OK;
+}
+
+void match_prefix(const table_shape_t *shape, const uint64_t *key, uint32_t length, match_t *match) {
+  uint32_t word = 0;
+  for (uint32_t i = 0; i < shape->num_fields; i++) {
+    const key_field_t *field = &shape->fields[i];
+    prefix_words(field->width, field->kind == MATCH_LPM ? length : field->width, match->mask + word);
+    word += words_of(field->width);
+  }
+  for (uint32_t i = 0; i < word; i++) match->key[i] = key[i] & match->mask[i];
+  match->rank = (int32_t)length;
+  set_hash(shape, match);
+}
+
+bool match_ranges(const table_shape_t *shape, const uint64_t *held, const uint64_t *key) {
+  const uint64_t *mask = held + shape->words;
+  uint32_t word = 0;
+  for (uint32_t i = 0; i < shape->num_fields; i++) {
+    uint32_t words = words_of(shape->fields[i].width);
+    if (shape->fields[i].kind == MATCH_RANGE) {
+      if (compare_words(key + word, held + word, words) < 0) return false;
+      if (compare_words(key + word, mask + word, words) > 0) return false;
+    } else {
+      for (uint32_t k = word; k < word + words; k++)
+        if (((key[k] ^ held[k]) & mask[k]) != 0) return false;
+    }
+    word += words;
+  }
+  return true;
+}
