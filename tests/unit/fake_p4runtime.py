@@ -67,9 +67,10 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
                 if message.HasField("packet"):
                     self.packet_outs.put_nowait(message.packet)
                 elif message.HasField("arbitration"):
+                    self._streams.pop(election_id, None)
                     election_id = message.arbitration.election_id.low
                     self._streams[election_id] = queue
-                    self._arbitrate(message.arbitration)
+                    self._arbitrate(message.arbitration.device_id)
 
         reader = asyncio.create_task(read())
         try:
@@ -79,17 +80,18 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
             reader.cancel()
             if self._streams.get(election_id) is queue:
                 del self._streams[election_id]
+                if all(election_id > other for other in self._streams):
+                    self._announce_primary_gone(election_id)
 
-    def _arbitrate(self, request: p4r.MasterArbitrationUpdate) -> None:
+    def _arbitrate(self, device_id: int) -> None:
         primary = max(self._streams)
         for election_id, queue in self._streams.items():
             code = rpc_code.OK if election_id == primary else rpc_code.ALREADY_EXISTS
-            update = p4r.MasterArbitrationUpdate(
-                device_id=request.device_id,
-                election_id=p4r.Uint128(low=primary),
-                status=rpc_status.Status(code=code),
-            )
-            queue.put_nowait(p4r.StreamMessageResponse(arbitration=update))
+            queue.put_nowait(_arbitration(device_id, primary, code))
+
+    def _announce_primary_gone(self, primary: int) -> None:
+        for queue in self._streams.values():
+            queue.put_nowait(_arbitration(1, primary, rpc_code.NOT_FOUND))
 
     async def Capabilities(self, request: Any, context: Any) -> p4r.CapabilitiesResponse:
         return p4r.CapabilitiesResponse(p4runtime_api_version="1.3.0")
@@ -164,6 +166,15 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
                     and entity.table_entry.table_id == wanted.table_entry.table_id
                 )
         yield response
+
+
+def _arbitration(device_id: int, primary: int, code: int) -> p4r.StreamMessageResponse:
+    update = p4r.MasterArbitrationUpdate(
+        device_id=device_id,
+        election_id=p4r.Uint128(low=primary),
+        status=rpc_status.Status(code=code),
+    )
+    return p4r.StreamMessageResponse(arbitration=update)
 
 
 def key(entity: p4r.Entity) -> bytes:
