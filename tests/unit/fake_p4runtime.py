@@ -156,7 +156,7 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
                 response.entities.append(found)
             elif kind == "counter_entry":
                 found = p4r.Entity(counter_entry=wanted.counter_entry)
-                found.counter_entry.data.packet_count = wanted.counter_entry.index.index
+                found.counter_entry.data.packet_count = 5 * wanted.counter_entry.HasField("index")
                 response.entities.append(found)
             else:
                 response.entities.extend(
