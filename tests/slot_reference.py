@@ -14,7 +14,6 @@ from hostlib.wire import (
     Flag,
     Operation,
     Outcome,
-    datagram_dtype,
 )
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
@@ -221,19 +220,3 @@ class ReferenceSwitch:
         header["worker_bitmap"] = copy.bitmap if is_current else 0
         header["num_contributors"] = copy.count if is_current else 0
         return Reply(answer, int(header["worker_id"]))
-
-
-def make_datagram(values_per_packet: int, **fields: int) -> NDArray[np.void]:
-    """Return worker 0's contribution to slot 0, round 1 of job 1 (full first chunk), changed by fields."""
-    datagram = np.zeros((), datagram_dtype(values_per_packet))
-    header = datagram["header"]
-    header["version"] = WIRE_VERSION
-    header["operation"] = Operation.AGGREGATE_ADD
-    defaults = {"job_id": 1, "generation": 1, "round": 1, "range_end": values_per_packet}
-    for name, value in (defaults | fields).items():
-        header[name] = value
-    if "worker_bitmap" not in fields:
-        header["worker_bitmap"] = 1 << int(header["worker_id"])
-    if "num_contributors" not in fields:
-        header["num_contributors"] = 1
-    return datagram
