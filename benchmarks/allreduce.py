@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Allreduce through the switch against torch's Gloo ring, on the same links in the same run.
+
+For each number of workers a testbed is made (namespaces, links shaped to a rate, one switch, the
+controller). Every worker sums the same tensors by Switchfold and by Gloo in turn; Gloo's TCP
+crosses the same switch as ordinary IPv4 traffic. Each result is verified before its time counts.
+The rate that the links really carry is probed first, and is the C of the limits.
+
+    python benchmarks/allreduce.py --workers 2,4,8 --rate 100M --repeats 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import limits, plot  # noqa: E402
+from bmv2_topos import Testbed, WorkerEndpoint, single_switch  # noqa: E402
+from bmv2_topos.errors import TestbedError  # noqa: E402
+from bmv2_topos.rate_probe import probe_rate  # noqa: E402
+from hostlib import wire  # noqa: E402
+
+WORKER = Path(__file__).with_name("allreduce_worker.py")
+UNITS = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--workers", default="2,4,8", help="numbers of workers, default 2,4,8")
+    parser.add_argument("--rate", default="100M", help="of each link, default 100M bit/s")
+    parser.add_argument("--bytes", type=int, default=16_000_000, help="of float32, default 16 MB")
+    parser.add_argument("--repeats", type=int, default=3, help="of each, after one warm-up")
+    parser.add_argument("--variant", choices=["wide", "narrow"], default="wide")
+    parser.add_argument("--target", choices=["softswitch", "bmv2"], default="softswitch")
+    parser.add_argument("--window", type=int, default=128, help="chunks under way per worker")
+    parser.add_argument("--slots", type=int, default=160, help="switch slots of the job")
+    parser.add_argument("--timeout", type=float, default=120.0, help="seconds per allreduce")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    return parser.parse_args()
+
+
+def parse_rate(text: str) -> int:
+    unit = text[-1:] if text[-1:] in UNITS else ""
+    return round(float(text.removesuffix(unit)) * UNITS.get(unit, 1))
+
+
+def check_machine() -> None:
+    """Raise SystemExit with what is missing and what to do."""
+    if os.geteuid() != 0:
+        raise SystemExit("benchmark needs root: it makes network namespaces with shaped links")
+    if importlib.util.find_spec("torch") is None:
+        raise SystemExit(
+            "benchmark needs torch for its peer, Gloo: `make bench` installs it, or "
+            "pip install 'switchfold[bench]'"
+        )
+
+
+def probed_rate(rate_bits_per_s: int) -> tuple[float, float]:
+    """Return what a link set to this rate carries from a host and to it."""
+    topology = single_switch(1, rate_bits_per_s=rate_bits_per_s)
+    with Testbed(topology, has_switch=False) as testbed:
+        return probe_rate(testbed, topology.hosts[0], duration_s=2.0)
+
+
+def run_workers(
+    options: argparse.Namespace, num_workers: int, rate_bits_per_s: int
+) -> list[dict[str, Any]]:
+    """Build a testbed, run the workers, return what each printed."""
+    topology = single_switch(num_workers, rate_bits_per_s=rate_bits_per_s)
+    with Testbed(topology, target=options.target, variant=options.variant) as testbed:
+
+        def command(_: WorkerEndpoint) -> list[str]:
+            return [
+                *(sys.executable, str(WORKER)),
+                *("--bytes", str(options.bytes), "--repeats", str(options.repeats)),
+                *("--window", str(options.window), "--slots", str(options.slots)),
+                *("--timeout", str(options.timeout)),
+                *("--rendezvous", str(testbed.run_directory / "gloo-rendezvous")),
+            ]
+
+        results = testbed.run_workers(
+            command,
+            job="bench",
+            timeout_s=120 + 2 * (options.repeats + 1) * options.timeout,
+            environment={"OMP_NUM_THREADS": "1"},
+        )
+        for result in results:
+            if result.exit_status != 0:
+                raise TestbedError(
+                    f"worker {result.worker_id} ended with status {result.exit_status}:\n"
+                    f"{result.output[-3000:]}"
+                )
+    return [json.loads(result.output.splitlines()[-1]) for result in results]
+
+
+def measure(
+    options: argparse.Namespace, num_workers: int, rate_bits_per_s: int, carried_bits_per_s: float
+) -> dict[str, Any]:
+    workers = run_workers(options, num_workers, rate_bits_per_s)
+    values = (
+        wire.VALUES_PER_PACKET_WIDE if options.variant == "wide" else wire.VALUES_PER_PACKET_NARROW
+    )
+    limit_s = limits.switchfold_limit_s(options.bytes, carried_bits_per_s, values)
+    ring_s = limits.ring_limit_s(options.bytes, carried_bits_per_s, num_workers)
+    ours = limits.collect_series("switchfold", workers, limit_s)
+    gloo = limits.collect_series("gloo", workers, ring_s)
+    row = {
+        "num_workers": num_workers,
+        "switchfold": ours.as_dict(),
+        "gloo": gloo.as_dict(),
+        "ratio": gloo.median_s / ours.median_s,
+        "largest_possible_ratio": ring_s / limit_s,
+        "statistics": [worker["statistics"] for worker in workers],
+    }
+    print(
+        f"{num_workers:>7} | {ours.median_s:7.3f} {min(ours.times_s):7.3f} {max(ours.times_s):7.3f}"
+        f" {100 * ours.share_of_limit:6.1f}% | {gloo.median_s:7.3f} {min(gloo.times_s):7.3f}"
+        f" {max(gloo.times_s):7.3f} {100 * gloo.share_of_limit:6.1f}% | {row['ratio']:5.2f}"
+        f" {row['largest_possible_ratio']:6.2f}",
+        flush=True,
+    )
+    return row
+
+
+def describe_machine() -> dict[str, Any]:
+    commit = subprocess.run(
+        ["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    import torch  # noqa: PLC0415 - seconds; only once all else is in order
+
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit or "unknown",
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
+
+
+def main() -> None:
+    options = parse_options()
+    check_machine()
+    rate_bits_per_s = parse_rate(options.rate)
+    machine = describe_machine()
+    try:
+        from_host, to_host = probed_rate(rate_bits_per_s)
+        carried = min(from_host, to_host)
+        print(", ".join(f"{key} {value}" for key, value in machine.items()))
+        print(
+            f"{options.bytes / 1e6:g} MB of float32, links of {rate_bits_per_s / 1e6:g} Mbit/s that "
+            f"carry {from_host / 1e6:.2f} from a host and {to_host / 1e6:.2f} to it (frames without "
+            f"preamble and FCS, as the kernel's shaper counts), {options.target} {options.variant}, "
+            f"window {options.window}, {options.repeats} repeats after 1 warm-up, every sum verified"
+        )
+        print(
+            "        |         switchfold, s          |            Gloo ring, s        |    ratio"
+        )
+        print(
+            "workers |  median     min     max  limit |  median     min     max  limit |  real  most"
+        )
+        rows = [
+            measure(options, int(number), rate_bits_per_s, carried)
+            for number in options.workers.split(",")
+        ]
+    except TestbedError as exc:
+        raise SystemExit(f"benchmark stopped: {exc}") from exc
+    options.out.mkdir(parents=True, exist_ok=True)
+    parameters = {key: str(value) for key, value in vars(options).items()}
+    content = {
+        "machine": machine,
+        "parameters": parameters,
+        "probed_bits_per_s": [from_host, to_host],
+        "rows": rows,
+    }
+    (options.out / "allreduce.json").write_text(json.dumps(content, indent=1) + "\n")
+    plot.draw_allreduce(rows, content["machine"], options.out / "allreduce.png")
+    print(f"wrote {options.out / 'allreduce.json'} and allreduce.png")
+
+
+if __name__ == "__main__":
+    main()
