@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packet sockets: frames built here, received through a ring in shared memory. Needs CAP_NET_RAW."""
+"""Packet sockets: frames built here, received through a shared ring. Needs CAP_NET_RAW."""
 
 from __future__ import annotations
 

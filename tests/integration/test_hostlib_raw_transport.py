@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hostlib_reflector import reflect_frames, running
+from pyroute2 import IPRoute
+
+from hostlib import errors
+from hostlib.job_view import Endpoint, JobView
+from hostlib.options import SessionOptions
+from hostlib.session import Session
+from hostlib.transports.batch_socket import BatchSocket
+from hostlib.transports.frames import parse_mac
+from hostlib.transports.packet_ring import ETH_P_IP, PACKET_IGNORE_OUTGOING, SOL_PACKET
+from hostlib.transports.raw import RawTransport
+from hostlib.wire import frame_bytes
+
+NEAR, FAR = f"sfr{os.getpid()}a", f"sfr{os.getpid()}b"
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets and veth need root")
+
+
+@pytest.fixture
+def cable() -> Iterator[str]:
+    """A veth pair; yields the far end's MAC address."""
+    with IPRoute() as route:
+        route.link("add", ifname=NEAR, kind="veth", peer={"ifname": FAR})
+        try:
+            for name in (NEAR, FAR):
+                route.link("set", index=route.link_lookup(ifname=name)[0], state="up")
+            near = route.link_lookup(ifname=NEAR)[0]
+            route.addr("add", index=near, address="10.213.7.1", prefixlen=24)
+            yield route.get_links(ifname=FAR)[0].get_attr("IFLA_ADDRESS")
+        finally:
+            route.link("del", index=route.link_lookup(ifname=NEAR)[0])
+
+
+@needs_root
+@pytest.mark.root
+@pytest.mark.parametrize("values", [32, 352])
+def test_raw_allreduce_over_veth(cable: str, values: int) -> None:
+    transport = RawTransport(NEAR)
+    assert transport.local.address == "10.213.7.1"
+    assert len(parse_mac(transport.local.mac)) == 6
+    far = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    far.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+    far.bind((FAR, ETH_P_IP))
+    view = JobView(
+        job_id=1,
+        generation=2,
+        worker_id=0,
+        num_workers=1,
+        slot_count=64,
+        values_per_packet=values,
+        switch=Endpoint(address="10.213.7.254", mac=cable),
+    )
+    array = np.arange(200_000, dtype=np.int32)
+    with running(BatchSocket(far), frame_bytes(values), reflect_frames):
+        options = SessionOptions(min_rto_s=0.05)
+        with Session.direct(view, transport, options) as session:
+            np.testing.assert_array_equal(session.allreduce(array).result(20), array)
+            assert session.statistics["value_packets_received"] == -(-200_000 // values)
+
+
+@needs_root
+@pytest.mark.root
+def test_raw_reserves_its_port(cable: str) -> None:
+    transport = RawTransport(NEAR, 4321)
+    with pytest.raises(errors.PortTakenError):
+        RawTransport(NEAR, 4321)
+    transport.close()
+    RawTransport(NEAR, 4321).close()
+
+
+@needs_root
+@pytest.mark.root
+def test_raw_interface_missing() -> None:
+    with pytest.raises(errors.InterfaceMissingError, match="ip link"):
+        RawTransport("nosuch0")
+
+
+@needs_root
+@pytest.mark.root
+def test_raw_without_privileges() -> None:
+    # Privileges go after the imports: the interpreter may lie in root's home.
+    code = (
+        "import os\n"
+        "from hostlib.transports.raw import RawTransport\n"
+        "from hostlib.errors import TransportPermissionError\n"
+        "os.setgid(65534); os.setuid(65534)\n"
+        "try:\n    RawTransport('lo')\n"
+        "except TransportPermissionError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "CAP_NET_RAW" in done.stdout, done.stderr

@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from hostlib_reflector import reflect_datagrams, reflect_frames, running
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+
+from hostlib import errors
+from hostlib.job_view import Endpoint, JobView
+from hostlib.options import SessionOptions
+from hostlib.session import Session
+from hostlib.transports.base import Transport
+from hostlib.transports.batch_socket import BatchSocket
+from hostlib.transports.frames import FrameCodec
+from hostlib.transports.sockets import open_udp
+from hostlib.transports.tunnel import TunnelTransport
+from hostlib.transports.udp import UdpTransport
+from hostlib.wire import datagram_bytes, frame_bytes
+
+VALUES = 352
+SIZE = datagram_bytes(VALUES)
+WORKER = Endpoint(address="10.0.0.1", udp_port=4000, mac="02:00:00:00:00:01")
+SWITCH = Endpoint(address="10.0.0.254", mac="02:00:00:00:01:00")
+
+
+def job_view(switch: Endpoint) -> JobView:
+    return JobView(
+        job_id=1,
+        generation=2,
+        worker_id=0,
+        num_workers=1,
+        slot_count=64,
+        values_per_packet=VALUES,
+        switch=switch,
+    )
+
+
+def assert_allreduce_works(switch: Endpoint, transport: Transport) -> None:
+    array = np.random.default_rng(1).integers(-(2**31), 2**31 - 1, 50_000).astype(np.int32)
+    options = SessionOptions(min_rto_s=0.05)
+    with Session.direct(job_view(switch), transport, options) as session:
+        for _ in range(2):
+            np.testing.assert_array_equal(session.allreduce(array).result(20), array)
+        assert session.statistics["value_packets_received"] == 2 * -(-50_000 // VALUES)
+
+
+@contextmanager
+def peer_socket() -> Iterator[socket.socket]:
+    with open_udp("127.0.0.1", 0) as sock:
+        yield sock
+
+
+def test_udp_allreduce() -> None:
+    transport = UdpTransport("127.0.0.1")
+    peer = open_udp("127.0.0.1", 0)
+    peer.connect(("127.0.0.1", transport.local.udp_port))
+    switch = Endpoint(address="127.0.0.1", udp_port=peer.getsockname()[1])
+    with running(BatchSocket(peer), SIZE, reflect_datagrams):
+        assert_allreduce_works(switch, transport)
+
+
+def test_tunnel_allreduce() -> None:
+    peer = open_udp("127.0.0.1", 0)
+    transport = TunnelTransport(WORKER, port_address=peer.getsockname())
+    peer.connect(transport.cable_address)
+    with running(BatchSocket(peer), frame_bytes(VALUES), reflect_frames):
+        assert_allreduce_works(SWITCH, transport)
+
+
+def test_udp_counts_datagrams_of_wrong_size() -> None:
+    transport = UdpTransport("127.0.0.1")
+    with peer_socket() as peer:
+        transport.open(Endpoint(address="127.0.0.1", udp_port=peer.getsockname()[1]), SIZE)
+        for size in (SIZE, 0, SIZE - 1, SIZE + 1, SIZE):
+            peer.sendto(bytes(size), ("127.0.0.1", transport.local.udp_port))
+        out = np.empty((16, SIZE), np.uint8)
+        assert transport.receive(out, 5.0) == 2
+        assert transport.counters == Counter(length=3)
+    transport.close()
+
+
+def test_udp_without_listener_counts_network_errors() -> None:
+    with peer_socket() as peer:
+        port = peer.getsockname()[1]
+    transport = UdpTransport("127.0.0.1")
+    transport.open(Endpoint(address="127.0.0.1", udp_port=port), SIZE)
+    rows = np.zeros((4, SIZE), np.uint8)
+    for _ in range(3):
+        transport.send(rows)
+    assert transport.counters["network_error"] > 0
+    transport.close()
+    with pytest.raises(errors.TransportClosedError):
+        transport.send(rows)
+
+
+def test_udp_receive_returns_when_woken() -> None:
+    transport = UdpTransport("127.0.0.1")
+    transport.open(Endpoint(address="127.0.0.1", udp_port=9), SIZE)
+    transport.wake()
+    assert transport.receive(np.empty((1, SIZE), np.uint8), 60.0) == 0
+    transport.close()
+    transport.close()
+
+
+def test_udp_port_taken() -> None:
+    with peer_socket() as peer, pytest.raises(errors.PortTakenError, match="choose another port"):
+        UdpTransport("127.0.0.1", peer.getsockname()[1])
+
+
+def test_udp_foreign_local_address() -> None:
+    with pytest.raises(errors.AddressUnreachableError, match="no address of this host"):
+        UdpTransport("192.0.2.1")
+
+
+def test_udp_send_gives_back_what_the_kernel_does_not_take() -> None:
+    receiver, sender = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sender.setblocking(False)
+    batch = BatchSocket(sender)
+    rows = np.zeros((5000, SIZE), np.uint8)
+    sent = batch.send(rows)
+    assert 0 < sent < 5000
+    assert batch.busy == 1
+    batch.close()
+    receiver.close()
+
+
+def test_frame_codec_agrees_with_scapy() -> None:
+    rows = np.random.default_rng(3).integers(0, 256, (5, SIZE)).astype(np.uint8)
+    frames = np.empty((5, frame_bytes(VALUES)), np.uint8)
+    FrameCodec(WORKER, SWITCH, SIZE).wrap(rows, frames)
+    for row, frame in zip(rows, frames, strict=True):
+        packet = Ether(frame.tobytes())
+        assert bytes(packet[UDP].payload) == row.tobytes()
+        stated = packet[IP].chksum, packet[UDP].chksum
+        del packet[IP].chksum, packet[UDP].chksum
+        packet = Ether(bytes(packet))
+        assert (packet[IP].chksum, packet[UDP].chksum) == stated
+        assert (packet.src, packet.dst) == (WORKER.mac, SWITCH.mac)
+        assert (packet[IP].src, packet[IP].dst) == (WORKER.address, SWITCH.address)
+        assert packet[IP].flags == "DF"
+
+
+def test_frame_codec_refuses_by_cause() -> None:
+    worker, switch = FrameCodec(WORKER, SWITCH, SIZE), FrameCodec(SWITCH, WORKER, SIZE)
+    rows = np.random.default_rng(4).integers(0, 256, (6, SIZE)).astype(np.uint8)
+    frames = np.empty((6, frame_bytes(VALUES)), np.uint8)
+    switch.wrap(rows, frames)
+    lengths = np.full(6, frame_bytes(VALUES), np.int32)
+    frames[0, 12:14] = 8, 6  # ARP
+    frames[1, 33] ^= 1  # to another host
+    lengths[2] -= 1
+    frames[3, 700] ^= 1  # corrupted
+    frames[4, 40:42] = 0  # without checksum
+    out = np.empty((6, SIZE), np.uint8)
+    counters: Counter[str] = Counter()
+    assert worker.unwrap(frames, lengths, out, counters) == 2
+    np.testing.assert_array_equal(out[:2], rows[4:])
+    assert counters == Counter(other_traffic=2, length=1, checksum=1)
+
+
+@pytest.mark.parametrize("mac", ["", "02:00:00:00:00", "02:00:00:00:00:zz", "1:2:3:4:5:999"])
+def test_frame_codec_refuses_mac(mac: str) -> None:
+    with pytest.raises(errors.AddressUnreachableError, match="MAC"):
+        FrameCodec(Endpoint(address="10.0.0.1", mac=mac), SWITCH, SIZE)
+
+
+def test_frame_codec_refuses_address() -> None:
+    with pytest.raises(errors.AddressUnreachableError, match="IPv4"):
+        FrameCodec(Endpoint(address="switch.example"), SWITCH, SIZE)
