@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hostlib_reflector import reflect_frames, running
 from pyroute2 import IPRoute
 
 from hostlib import errors
@@ -22,6 +21,7 @@ from hostlib.transports.frames import parse_mac
 from hostlib.transports.packet_ring import ETH_P_IP, PACKET_IGNORE_OUTGOING, SOL_PACKET
 from hostlib.transports.raw import RawTransport
 from hostlib.wire import frame_bytes
+from hostlib_reflector import reflect_frames, running
 
 NEAR, FAR = f"sfr{os.getpid()}a", f"sfr{os.getpid()}b"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets and veth need root")

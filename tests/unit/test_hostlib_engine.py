@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fake_switch import FakeSwitch
 from numpy.typing import NDArray
 
+from fake_switch import FakeSwitch
 from hostlib import errors
 from hostlib.options import SessionOptions
 from hostlib.quantization import chunk_exponents, error_bound

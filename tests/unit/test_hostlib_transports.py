@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from hostlib_reflector import reflect_datagrams, reflect_frames, running
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
@@ -24,6 +23,7 @@ from hostlib.transports.sockets import open_udp
 from hostlib.transports.tunnel import TunnelTransport
 from hostlib.transports.udp import UdpTransport
 from hostlib.wire import datagram_bytes, frame_bytes
+from hostlib_reflector import reflect_datagrams, reflect_frames, running
 
 VALUES = 352
 SIZE = datagram_bytes(VALUES)
