@@ -172,17 +172,17 @@ def main() -> None:
         carried = min(from_host, to_host)
         print(", ".join(f"{key} {value}" for key, value in machine.items()))
         print(
-            f"{options.bytes / 1e6:g} MB of float32, links of {rate_bits_per_s / 1e6:g} Mbit/s that "
-            f"carry {from_host / 1e6:.2f} from a host and {to_host / 1e6:.2f} to it (frames without "
-            f"preamble and FCS, as the kernel's shaper counts), {options.target} {options.variant}, "
-            f"window {options.window}, {options.repeats} repeats after 1 warm-up, every sum verified"
+            f"{options.bytes / 1e6:g} MB of float32, links of {rate_bits_per_s / 1e6:g} Mbit/s "
+            f"that carry {from_host / 1e6:.2f} from a host and {to_host / 1e6:.2f} to it (frames "
+            "without preamble and FCS, as the kernel's shaper counts)"
         )
         print(
-            "        |         switchfold, s          |            Gloo ring, s        |    ratio"
+            f"{options.target} {options.variant}, window {options.window}, {options.repeats} "
+            "repeats after 1 warm-up, every sum verified"
         )
-        print(
-            "workers |  median     min     max  limit |  median     min     max  limit |  real  most"
-        )
+        columns = " median     min     max  limit"
+        print(f"        | {'switchfold, s':^30} | {'Gloo ring, s':^30} | ratio")
+        print(f"workers | {columns} | {columns} |  real  most")
         rows = [
             measure(options, int(number), rate_bits_per_s, carried)
             for number in options.workers.split(",")

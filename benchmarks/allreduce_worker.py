@@ -47,7 +47,7 @@ def expected_sum(repeat: int, num_workers: int, elements: int) -> NDArray[np.flo
 def timed(
     allreduce: Allreduce, barrier: Barrier, label: str, repeat: int, elements: int
 ) -> dict[str, Any]:
-    """Run one allreduce; return when it began and ended here and a checksum of the verified result."""
+    """Run one allreduce; return its times here and a checksum of the verified result."""
     worker_id, num_workers = int(os.environ["SWITCHFOLD_WORKER_ID"]), num_workers_here()
     array = contribution(repeat, worker_id, elements)
     barrier(f"{label}-{repeat}")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,9 +64,10 @@ def switch_command(
         for port, spec in port_specs.items()
         for word in ("-i", f"{port}@{spec.removeprefix('veth:')}")
     ]
+    notifications = f"ipc://{run_directory}/{switch.name}-notifications.ipc"
     return [
         *(bmv2_path(), "--no-p4", "--device-id", str(switch.device_id)),
-        *("--notifications-addr", f"ipc://{run_directory}/{switch.name}-notifications.ipc"),
+        *(("--notifications-addr", notifications) if _has_notifications() else ()),
         *interfaces,
         *options,
         *("--", "--grpc-server-addr", grpc_address, "--cpu-port", str(CPU_PORT)),
@@ -81,6 +83,14 @@ def bmv2_path() -> str:
             "file's bmv2 service, or choose --target softswitch"
         )
     return found
+
+
+def _has_notifications() -> bool:
+    """Tell whether this BMv2 has a notification socket, whose default path two switches share."""
+    shown = subprocess.run(
+        [bmv2_path(), "--help"], capture_output=True, text=True, check=False, timeout=30
+    )
+    return "--notifications-addr" in shown.stdout + shown.stderr
 
 
 def controller_command(config: Path) -> list[str]:
