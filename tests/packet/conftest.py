@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Targets of the packet tests, and jobs that clean up after themselves."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import bmv2_target
+from packet_frames import Job
+from packet_target import Target, job_entries
+
+OpenJob = Callable[..., Job]
+_serial = itertools.count(1)
+
+
+def _open_bmv2(variant: str) -> Target:
+    reason = bmv2_target.missing_reason()
+    if reason is not None:
+        pytest.skip(reason)
+    return bmv2_target.Bmv2Target(variant)
+
+
+def _open_softswitch(variant: str) -> Target:
+    from softswitch_target import SoftswitchTarget  # noqa: PLC0415 (needs the server's packages)
+
+    return SoftswitchTarget(variant)
+
+
+@pytest.fixture(
+    scope="session",
+    params=[
+        "softswitch-narrow",
+        "softswitch-wide",
+        pytest.param("bmv2-narrow", marks=[pytest.mark.bmv2, pytest.mark.root]),
+        pytest.param("bmv2-wide", marks=[pytest.mark.bmv2, pytest.mark.root]),
+    ],
+)
+def target(request: pytest.FixtureRequest) -> Iterator[Target]:
+    """Each switch with each variant's program."""
+    kind, _, variant = request.param.partition("-")
+    opened = {"bmv2": _open_bmv2, "softswitch": _open_softswitch}[kind](variant)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def open_job(target: Target) -> Iterator[OpenJob]:
+    """Admit jobs with ids and generations of their own; end them with the test."""
+    opened: list[Job] = []
+
+    def open_one(**options: int | bool) -> Job:
+        serial = next(_serial)
+        job = Job(
+            job_id=serial,
+            generation=1000 + serial,
+            values_per_packet=target.values_per_packet,
+            **options,
+        )
+        opened.append(job)
+        for entry in job_entries(job):
+            target.insert(entry)
+        members = [(job.port(worker), worker + 1) for worker in range(job.num_workers)]
+        target.set_multicast_group(job.multicast_group_id, members)
+        return job
+
+    yield open_one
+    for job in opened:
+        for entry in job_entries(job):
+            target.delete(entry)
+        target.set_multicast_group(job.multicast_group_id, [])
+
+
+@pytest.fixture
+def job(open_job: OpenJob) -> Job:
+    """A job of two workers."""
+    return open_job()
