@@ -44,6 +44,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3, help="of each, after one warm-up")
     parser.add_argument("--variant", choices=["wide", "narrow"], default="wide")
     parser.add_argument("--target", choices=["softswitch", "bmv2"], default="softswitch")
+    parser.add_argument("--transport", choices=["udp", "raw"], default="udp")
     parser.add_argument("--window", type=int, default=128, help="chunks under way per worker")
     parser.add_argument("--slots", type=int, default=160, help="switch slots of the job")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds per allreduce")
@@ -94,7 +95,7 @@ def run_workers(
             command,
             job="bench",
             timeout_s=120 + 2 * (options.repeats + 1) * options.timeout,
-            environment={"OMP_NUM_THREADS": "1"},
+            environment={"OMP_NUM_THREADS": "1", "SWITCHFOLD_TRANSPORT": options.transport},
         )
         for result in results:
             if result.exit_status != 0:
@@ -177,8 +178,8 @@ def main() -> None:
             "without preamble and FCS, as the kernel's shaper counts)"
         )
         print(
-            f"{options.target} {options.variant}, window {options.window}, {options.repeats} "
-            "repeats after 1 warm-up, every sum verified"
+            f"{options.target} {options.variant}, transport {options.transport}, window "
+            f"{options.window}, {options.repeats} repeats after 1 warm-up, every sum verified"
         )
         columns = " median     min     max  limit"
         print(f"        | {'switchfold, s':^30} | {'Gloo ring, s':^30} | ratio")

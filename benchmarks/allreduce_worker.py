@@ -14,6 +14,7 @@ import os
 import time
 import zlib
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
+
+from hostlib import Session, SessionOptions
+from hostlib.config import transport_from_environment
 
 TOLERANCE = 1e-5
 """Absolute and relative, on sums of standard normal numbers; float32 has 24 bits."""
@@ -72,8 +76,6 @@ def num_workers_here() -> int:
 
 def open_gloo(rendezvous: Path, timeout_s: float) -> Allreduce:
     """Join torch's Gloo group over the host's link and return its allreduce."""
-    from datetime import timedelta  # noqa: PLC0415 - beside its only use
-
     os.environ["GLOO_SOCKET_IFNAME"] = os.environ["SWITCHFOLD_INTERFACE"]
     dist.init_process_group(
         "gloo",
@@ -90,31 +92,14 @@ def open_gloo(rendezvous: Path, timeout_s: float) -> Allreduce:
     return allreduce
 
 
-def gloo_barrier(_: str) -> None:
-    dist.barrier()
-
-
-def run_gloo_only(options: argparse.Namespace) -> list[dict[str, Any]]:
-    allreduce = open_gloo(options.rendezvous, options.timeout)
-    elements = options.bytes // 4
-    return [
-        timed(allreduce, gloo_barrier, "gloo", repeat, elements)
-        for repeat in range(options.repeats + 1)
-    ]
-
-
 def run_both(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Alternate between the two, so that a noisy moment of the machine meets both."""
-    from hostlib.options import SessionOptions  # noqa: PLC0415 - not needed with --peer-only
-    from hostlib.session import Session  # noqa: PLC0415
-    from hostlib.transports.udp import UdpTransport  # noqa: PLC0415
-
     session = Session.join(
         controller=os.environ["SWITCHFOLD_CONTROLLER"],
         job=os.environ["SWITCHFOLD_JOB"],
         worker_id=int(os.environ["SWITCHFOLD_WORKER_ID"]),
         num_workers=num_workers_here(),
-        transport=UdpTransport(os.environ["SWITCHFOLD_ADDRESS"]),
+        transport=transport_from_environment(),
         options=SessionOptions(window=options.window, timeout_s=options.timeout),
         ingress_port=int(os.environ["SWITCHFOLD_INGRESS_PORT"]),
         slots_wanted=options.slots,
@@ -141,14 +126,9 @@ def main() -> None:
     parser.add_argument("--slots", type=int, required=True)
     parser.add_argument("--timeout", type=float, required=True)
     parser.add_argument("--rendezvous", type=Path, required=True)
-    parser.add_argument("--peer-only", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    statistics: dict[str, Any] = {}
-    if options.peer_only:
-        runs = run_gloo_only(options)
-    else:
-        runs, statistics = run_both(options)
+    runs, statistics = run_both(options)
     dist.destroy_process_group()
     print(json.dumps({"runs": runs, "statistics": statistics}))
 
