@@ -13,6 +13,10 @@ from controller.job import Job, JobState
 from hostlib import wire
 
 
+_FEWEST_SLOTS = 2
+"""Fewer are not given unasked: a host needs one slot for exponents and one for values."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class JobRequest:
     """What the workers of a job must agree on."""
@@ -97,7 +101,7 @@ class Admission:
             if gap.count >= wanted:
                 return SlotRange(gap.base, wanted)
         largest = max((gap.count for gap in gaps), default=0)
-        if not request.slots_wanted and largest:
+        if not request.slots_wanted and largest >= _FEWEST_SLOTS:
             return SlotRange(next(gap.base for gap in gaps if gap.count == largest), largest)
         holders = ", ".join(f"{job.name} ({job.slot_count})" for job in jobs)
         advice = f"{largest} slots would fit" if largest else "no slot is free"

@@ -7,7 +7,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from controller_fixtures import HOSTS
 
 from controller.attachment import attached_switch, attached_worker
 from controller.config import SwitchConfig
@@ -18,6 +17,7 @@ from controller.errors import InvalidJobError, ProgramMissingError
 from controller.operator_api import operator_pb2
 from controller.packet_io import arp_reply
 from controller.program import load_program
+from controller_fixtures import HOSTS
 from hostlib.session_api import session_pb2 as pb
 
 S1 = SwitchConfig(name="s1", address="127.0.0.1:1", hosts=HOSTS)

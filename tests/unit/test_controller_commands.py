@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controller_fixtures import fake_switch, join_all, make_config, run, running_controller, serving
 from finsy.proto import p4r
 
 from controller.__main__ import COMMANDS
 from controller.__main__ import run as run_command
 from controller.commands import bench as bench_module
+from controller_fixtures import fake_switch, join_all, make_config, run, running_controller, serving
 from hostlib.wire import Outcome
 
 

@@ -11,10 +11,10 @@ import socket
 import sys
 from pathlib import Path
 
-from controller_fixtures import HOSTS, TEST_TIMEOUT_S, fake_switch, join_all, run
-from fake_program import write_program
 from grpc import StatusCode
 
+from controller_fixtures import HOSTS, TEST_TIMEOUT_S, fake_switch, join_all, run
+from fake_program import write_program
 from hostlib.session_api import session_pb2 as pb
 
 

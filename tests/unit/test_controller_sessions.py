@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from grpc import StatusCode
+
+from controller.job import JobState
 from controller_fixtures import (
     HOSTS,
     FakeWorker,
@@ -19,9 +22,6 @@ from controller_fixtures import (
     running_controller,
     serving,
 )
-from grpc import StatusCode
-
-from controller.job import JobState
 from hostlib.session_api import session_pb2 as pb
 
 

@@ -8,6 +8,14 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from finsy.proto import p4r
+
+from controller.config import SwitchConfig
+from controller.errors import ListenError, SwitchUnreachableError, WrongProgramError
+from controller.job import Job, JobState, Worker
+from controller.program import load_program
+from controller.reconcile import desired_entities
+from controller.switch_link import LinkState
 from controller_fixtures import (
     HOSTS,
     fake_switch,
@@ -19,14 +27,6 @@ from controller_fixtures import (
 )
 from fake_p4runtime import key
 from fake_program import build_p4info
-from finsy.proto import p4r
-
-from controller.config import SwitchConfig
-from controller.errors import ListenError, SwitchUnreachableError, WrongProgramError
-from controller.job import Job, JobState, Worker
-from controller.program import load_program
-from controller.reconcile import desired_entities
-from controller.switch_link import LinkState
 
 
 def pipeline(name: str = "switchfold", version: str = "1.32") -> p4r.ForwardingPipelineConfig:

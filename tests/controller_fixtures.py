@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import grpc
-from fake_p4runtime import FakeP4Runtime
-from fake_program import write_program
 
 from controller.config import ControllerConfig, HostConfig, SwitchConfig
 from controller.server import ControllerServer
+from fake_p4runtime import FakeP4Runtime
+from fake_program import write_program
 from hostlib.session_api import session_pb2 as pb
 from hostlib.session_api import session_pb2_grpc
 

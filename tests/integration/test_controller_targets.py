@@ -1,0 +1,292 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The controller on real switch targets: tables, repair, and its own death while a job runs."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import shutil
+import socket
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller.config import ControllerConfig, SwitchConfig
+from controller.outcome import Count
+from controller.server import ControllerServer
+from controller_fixtures import HOSTS, FakeWorker, join_all, run, serving
+from hostlib import wire
+from hostlib.session_api import session_pb2 as pb
+from hostlib.wire import Flag, Operation, Outcome
+
+DEADLINE_S = 20.0
+
+
+def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
+    with socket.socket(socket.AF_INET, kind) as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def bmv2_command(address: str) -> list[str]:
+    if shutil.which("simple_switch_grpc") is None:
+        pytest.skip("simple_switch_grpc is not on the PATH")
+    return [
+        "simple_switch_grpc", "--no-p4", "--device-id", "1", "--",
+        "--grpc-server-addr", address, "--cpu-port", "255",
+    ]  # fmt: skip
+
+
+def softswitch_command(address: str, ports: tuple[str, ...] = ()) -> list[str]:
+    if importlib.util.find_spec("softswitch.__main__") is None:
+        pytest.skip("softswitch has no command here")
+    options = [option for port in ports for option in ("--port", port)]
+    return [
+        sys.executable, "-m", "softswitch", "run", "--grpc", address, "--device-id", "1", *options,
+    ]  # fmt: skip
+
+
+@asynccontextmanager
+async def target(command: list[str], address: str) -> AsyncGenerator[asyncio.subprocess.Process]:
+    """Run a switch until the context is left; entered when its P4Runtime port answers."""
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            while not await _answers(address):
+                assert process.returncode is None, f"{command[0]} ended"
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+async def _answers(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        _, writer = await asyncio.open_connection(host, int(port))
+    except OSError:
+        await asyncio.sleep(0.02)
+        return False
+    writer.close()
+    await writer.wait_closed()
+    return True
+
+
+def make_config(folder: Path, address: str, listen: str = "127.0.0.1:0") -> ControllerConfig:
+    return ControllerConfig(
+        switches=(SwitchConfig(name="s1", address=address, hosts=HOSTS),),
+        listen=listen,
+        database=folder / "controller.sqlite3",
+    )
+
+
+async def leave_all(workers: list[FakeWorker]) -> None:
+    for worker in workers:
+        await worker.send(leave=pb.Leave())
+        assert await worker.is_at_end()
+        await worker.close()
+
+
+@pytest.mark.parametrize("name", [pytest.param("bmv2", marks=pytest.mark.bmv2), "softswitch"])
+def test_target_job_from_start_to_end(tmp_path: Path, name: str):
+    async def scenario() -> None:
+        address = f"127.0.0.1:{free_port()}"
+        command = {"bmv2": bmv2_command, "softswitch": softswitch_command}[name](address)
+        async with target(command, address):
+            config = make_config(tmp_path, address)
+            async with serving(config) as first:
+                workers = await join_all(first.address, 4)
+                welcome = await workers[0].welcome()
+                for worker in workers[1:]:
+                    await worker.welcome()
+                assert not await first.links["s1"].apply(), "what was written reads back the same"
+                counts = await first.links["s1"].read_job_counts(welcome.job_id)
+                assert set(counts.values()) == {Count(0, 0)}
+                assert await first.links["s1"].read_port_counts()
+            for worker in workers:
+                await worker.close()
+            async with serving(config) as second:
+                assert not await second.links["s1"].apply(), "the entries outlived the controller"
+                resume = pb.Resume(job_id=welcome.job_id, generation=welcome.generation)
+                workers = await join_all(second.address, 4, resume=resume)
+                for worker in workers:
+                    assert await worker.welcome() == welcome
+                await leave_all(workers)
+                changes = await _settled(second)
+                assert not changes
+                again = await join_all(second.address, 2, job_name="next")
+                assert (await again[0].welcome()).generation > welcome.generation
+                await leave_all(again)
+
+    run(scenario())
+
+
+async def _settled(server: ControllerServer) -> bool:
+    while server.membership.live_job("train") is not None:
+        await asyncio.sleep(0.01)
+    return bool(await server.links["s1"].apply())
+
+
+@pytest.mark.parametrize("name", [pytest.param("bmv2", marks=pytest.mark.bmv2), "softswitch"])
+def test_target_restarted_while_a_job_runs_is_repaired(tmp_path: Path, name: str):
+    async def scenario() -> None:
+        address = f"127.0.0.1:{free_port()}"
+        command = {"bmv2": bmv2_command, "softswitch": softswitch_command}[name](address)
+        async with target(command, address):
+            server = ControllerServer(make_config(tmp_path, address))
+            context = server.serve()
+            await context.__aenter__()
+            workers = await join_all(server.address, 2)
+            for worker in workers:
+                await worker.welcome()
+        link = server.links["s1"]
+        async with target(command, address), asyncio.timeout(DEADLINE_S):
+            while link.error is None:
+                await asyncio.sleep(0.01)
+            while link.error is not None:
+                await asyncio.sleep(0.01)
+            assert not await link.apply()
+            counts = await link.read_job_counts(1)
+            assert counts[Outcome.ABSORBED] == Count(0, 0)
+            await leave_all(workers)
+            await context.__aexit__(None, None, None)
+
+    run(scenario())
+
+
+class UdpPort:
+    """A host behind a softswitch port that carries frames in UDP datagrams."""
+
+    def __init__(self, worker_id: int) -> None:
+        self._sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._sock.bind(("127.0.0.1", 0))
+        self._sock.settimeout(5.0)
+        self._worker_id = worker_id
+        self._peer = ("127.0.0.1", free_port(socket.SOCK_DGRAM))
+        local = self._sock.getsockname()
+        self.spec = f"{worker_id + 1}=udp:127.0.0.1:{self._peer[1]}-127.0.0.1:{local[1]}"
+
+    def contribute(self, welcome: pb.Welcome, number: int, values: np.ndarray) -> None:
+        """Send one chunk of round `number` of slot 0."""
+        datagram = np.zeros((), wire.datagram_dtype(welcome.values_per_packet))
+        header = datagram["header"]
+        header["version"] = welcome.wire_version
+        header["operation"] = Operation.AGGREGATE_ADD
+        header["flags"] = Flag.LAST
+        header["job_id"], header["generation"] = welcome.job_id, welcome.generation
+        header["worker_id"], header["worker_bitmap"] = self._worker_id, 1 << self._worker_id
+        header["round"], header["num_contributors"] = number, 1
+        header["range_end"] = welcome.values_per_packet
+        datagram["values"] = values
+        payload = datagram.tobytes()
+        host = HOSTS[self._worker_id]
+        frame = bytes.fromhex((welcome.switch_mac + host.mac).replace(":", "")) + b"\x08\x00"
+        ip = bytearray.fromhex("4500 0000 0000 4000 4011 0000")
+        ip[2:4] = (28 + len(payload)).to_bytes(2, "big")
+        ip += socket.inet_aton(host.address) + socket.inet_aton(welcome.switch_address)
+        total = sum(int.from_bytes(ip[i : i + 2], "big") for i in range(0, 20, 2))
+        ip[10:12] = (0xFFFF - (total & 0xFFFF) - (total >> 16)).to_bytes(2, "big")
+        ports = (5000 + self._worker_id, welcome.switch_udp_port, 8 + len(payload), 0)
+        udp = b"".join(field.to_bytes(2, "big") for field in ports)
+        self._sock.sendto(frame + ip + udp + payload, self._peer)
+
+    def result(self, welcome: pb.Welcome) -> np.ndarray:
+        """Return the values of the next result."""
+        frame = self._sock.recv(4096)
+        datagram = np.frombuffer(frame[42:], wire.datagram_dtype(welcome.values_per_packet))[0]
+        assert datagram["header"]["operation"] == Operation.RESULT
+        return datagram["values"].astype(np.int32)
+
+    def close(self) -> None:
+        self._sock.close()
+
+
+@asynccontextmanager
+async def _udp_ports(number: int) -> AsyncGenerator[list[UdpPort]]:
+    ports = [UdpPort(worker_id) for worker_id in range(number)]
+    try:
+        yield ports
+    finally:
+        for port in ports:
+            port.close()
+
+
+def _softswitch(
+    address: str, ports: list[UdpPort]
+) -> AbstractAsyncContextManager[asyncio.subprocess.Process]:
+    return target(softswitch_command(address, tuple(port.spec for port in ports)), address)
+
+
+def test_target_sums_while_the_controller_is_dead(tmp_path: Path):
+    """Workers' sums go on without a controller; the next one shows what was counted."""
+
+    async def scenario() -> None:
+        address, listen = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+        async with _udp_ports(3) as ports, _softswitch(address, ports):
+            config_file = tmp_path / "controller.toml"
+            config_file.write_text(_toml(tmp_path, address, listen), "utf-8")
+            first = await _start_controller(config_file)
+            workers = await join_all(listen, 3)
+            welcome = await workers[0].welcome()
+            for worker in workers[1:]:
+                await worker.welcome()
+            _sum_round(ports, welcome, 1)
+            first.kill()
+            await first.wait()
+            _sum_round(ports, welcome, 2)
+            for worker in workers:
+                await worker.close()
+            second = await _start_controller(config_file)
+            resume = pb.Resume(job_id=welcome.job_id, generation=welcome.generation)
+            workers = await join_all(listen, 3, resume=resume)
+            for worker in workers:
+                assert await worker.welcome() == welcome
+            _sum_round(ports, welcome, 3)
+            await leave_all(workers)
+            second.terminate()
+            assert await second.wait() == 0
+            async with serving(make_config(tmp_path, address)) as third:
+                counts = await third.links["s1"].read_switch_counts()
+                assert counts[Outcome.ABSORBED].packets == 6
+                assert counts[Outcome.COMPLETED].packets == 3
+
+    run(scenario())
+
+
+def _sum_round(ports: list[UdpPort], welcome: pb.Welcome, number: int) -> None:
+    values = [np.arange(32, dtype=np.int32) * (number + index) for index in range(len(ports))]
+    for port, contribution in zip(ports, values, strict=True):
+        port.contribute(welcome, number, contribution)
+    for port in ports:
+        np.testing.assert_array_equal(port.result(welcome), sum(values))
+
+
+def _toml(folder: Path, address: str, listen: str) -> str:
+    lines = [f'listen = "{listen}"', f'database = "{folder / "controller.sqlite3"}"']
+    lines += ["[[switch]]", 'name = "s1"', f'address = "{address}"']
+    for host in HOSTS:
+        lines += ["[[switch.host]]", f'name = "{host.name}"', f"port = {host.port}"]
+        lines += [f'address = "{host.address}"', f'mac = "{host.mac}"']
+    return "\n".join(lines)
+
+
+async def _start_controller(config: Path) -> asyncio.subprocess.Process:
+    reader, writer = os.pipe()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "controller", "controller", "run",
+        "--config", str(config), "--ready-fd", str(writer),
+        pass_fds=(writer,), stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    os.close(writer)
+    with open(reader, "rb") as ready:
+        assert await asyncio.to_thread(ready.readline) == b"ready\n"
+    return process
