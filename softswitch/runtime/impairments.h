@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a link does to packets, for one port and one direction. Deterministic: one generator per stage, drawn in the
+// order loss, duplication, then per copy corruption, the bit to flip, reordering; a probability of 0 draws nothing.
+//
+//   packet -> lost? -> copies -> bit flipped? -> held back? -> rate and delay -> on
+#ifndef SOFTSWITCH_IMPAIRMENTS_H
+#define SOFTSWITCH_IMPAIRMENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "packets.h"
+
+typedef struct {
+  double loss, duplication, corruption, reordering;
+  uint64_t reordering_delay_ns; // 0: no limit of time
+  uint64_t reordering_packets;  // 0: no limit of packets
+  uint64_t delay_ns;
+  double rate_bits_per_s; // 0: unlimited
+  uint64_t queue_packets;
+  uint64_t seed;
+} impairments_t;
+
+enum { IMPAIRED_LOST, IMPAIRED_DUPLICATED, IMPAIRED_CORRUPTED, IMPAIRED_REORDERED, IMPAIRED_DELAYED,
+       IMPAIRED_OVERRUN, IMPAIRMENT_COUNTERS };
+
+typedef struct {
+  impairments_t settings;
+  bool is_active;
+  uint64_t random;
+  uint64_t sequence;      // packets that arrived at the stage
+  uint64_t line_free_ns;  // when the rate lets the next packet start
+  packet_list_t held;     // reordered, in order of release
+  packet_list_t line;     // waiting for rate and delay, in order of release
+  packet_list_t ready;    // to be taken by impairments_pop
+  uint64_t *counters;     // IMPAIRMENT_COUNTERS of them, owned by the port
+} impairment_stage_t;
+
+// New settings; everything that the stage holds becomes ready.
+void impairments_set(impairment_stage_t *, const impairments_t *, uint64_t stream);
+// A packet arrives; takes ownership. ignore_time: packets, not clocks, release what is held (synchronous mode).
+void impairments_push(impairment_stage_t *, pool_t *, packet_t *, uint64_t now_ns, bool ignore_time);
+// Move to ready what is due by now; UINT64_MAX releases everything.
+void impairments_advance(impairment_stage_t *, uint64_t now_ns);
+packet_t *impairments_pop(impairment_stage_t *); // NULL when nothing is ready
+uint64_t impairments_deadline(const impairment_stage_t *); // UINT64_MAX: none
+void impairments_drop_all(impairment_stage_t *, pool_t *);
+
+#endif

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ports: frames in and out of the switch, with statistics, impairments and capture. Not locked: the switch's lock
+// covers every call, except port_mem's send and receive, which lock their own rings.
+//
+// Ownership: frames of port_ops_t.receive belong to the port until release; packets belong to the pool and are
+// handed back by whoever takes them off a list. Functions return 0 or a negative errno.
+#ifndef SOFTSWITCH_PORTS_H
+#define SOFTSWITCH_PORTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture.h"
+#include "impairments.h"
+#include "packets.h"
+
+#define PORT_BATCH 64
+#define PORTS_MAX 511 // 9-bit port numbers without the drop port
+
+typedef enum {
+  RX_PACKETS, RX_BYTES, TX_PACKETS, TX_BYTES,
+  RX_OVERSIZE,        // larger than a ring slot or the interface's MTU, segmentation offload for instance
+  RX_OVERFLOW,        // the kernel or a mem ring had no room
+  RX_FOREIGN,         // udp: not from the port's fixed peer
+  TX_OVERSIZE, TX_OVERFLOW,
+  TX_DOWN,            // interface down or gone
+  TX_NO_PEER,         // udp: nobody has sent to this port yet
+  PORT_ERRORS,        // unexpected failures of the operating system
+  DROPPED_NO_PROGRAM, // these five count at the packet's ingress port
+  DROPPED_BY_PROGRAM,
+  DROPPED_UNKNOWN_PORT, DROPPED_UNKNOWN_GROUP,
+  UNSUPPORTED_REQUESTS, // clone, resubmit, recirculate or digest asked for and not done
+  IMPAIRED_FIRST,       // two blocks of impairment counters: in, out
+  STATISTICS_COUNT = IMPAIRED_FIRST + 2 * IMPAIRMENT_COUNTERS
+} statistic_t;
+
+extern const char *const port_statistic_names[STATISTICS_COUNT];
+
+typedef struct {
+  uint8_t *data; // writable up to bytes
+  uint32_t bytes;
+} frame_t;
+
+typedef struct port port_t;
+
+typedef struct {
+  // Take up to capacity frames that have arrived; never blocks.
+  uint32_t (*receive)(port_t *, frame_t *frames, uint32_t capacity);
+  void (*release)(port_t *); // the frames of the last receive may be overwritten
+  void (*transmit)(port_t *, packet_t *const *packets, uint32_t count); // never blocks; counts what did not go
+  void (*close)(port_t *);                                              // frees state
+} port_ops_t;
+
+struct port {
+  const port_ops_t *ops;
+  void *state; // of the kind of port
+  uint32_t number;
+  int fd;          // readable when frames wait; -1 once the port is down
+  uint64_t serial; // tells a port from a later one of the same number
+  capture_t *capture;
+  impairment_stage_t in, out;
+  uint64_t statistics[STATISTICS_COUNT];
+  uint32_t pending_count; // packets that wait for port_flush
+  packet_t *pending[PORT_BATCH];
+};
+
+int port_mem_open(port_t *, uint32_t ring_bytes);
+int port_mem_send(port_t *, const uint8_t *frames, const int32_t *lengths, uint32_t count, size_t stride);
+int port_mem_receive(port_t *, uint8_t *frames, int32_t *lengths, uint32_t count, size_t stride, int64_t timeout_ns);
+void port_mem_interrupt(port_t *); // wakes and refuses every receiver, before close
+
+int port_veth_open(port_t *, const char *interface);
+// Numeric address and service; peer_host NULL: the source of the last datagram received is the peer.
+int port_udp_open(port_t *, const char *host, const char *service, const char *peer_host, const char *peer_service);
+int port_udp_number(const port_t *); // the UDP port that it is bound to
+
+// What one batch of work shares. collected: instead of transmitting, append {port, bytes, frame padded to 4} here.
+typedef struct {
+  uint8_t *data;
+  size_t bytes, capacity;
+} collector_t;
+
+typedef struct {
+  pool_t pool;
+  uint64_t now_ns;        // CLOCK_MONOTONIC, once per batch
+  bool ignore_time;       // synchronous mode: impairments count packets, not time
+  collector_t *collector; // NULL: transmit
+} batch_t;
+
+void port_enqueue(port_t *, batch_t *, packet_t *); // transmit through the impairments; takes ownership
+void port_advance_out(port_t *, batch_t *, uint64_t now_ns); // enqueue what the out impairments release by now
+void port_flush(port_t *, batch_t *);
+void port_close(port_t *, batch_t *); // sends nothing more; frees everything that the port holds
+
+#endif

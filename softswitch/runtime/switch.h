@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The switch: ports, replication engine and at most one pipeline, behind one fair lock. Every function may be called
+// from any thread, except that destroy must be the last call. Strings and arrays belong to the caller.
+//
+// Results: 0 or more is success; negative is -errno, for control operations a P_ code (pipeline.h) or S_NO_PROGRAM.
+#ifndef SOFTSWITCH_SWITCH_H
+#define SOFTSWITCH_SWITCH_H
+
+#include "impairments.h"
+#include "pipeline.h"
+
+#define S_NO_PROGRAM (-1000)
+
+typedef struct softswitch softswitch_t;
+typedef struct {
+  uint32_t port, replica_id;
+} replica_t;
+
+softswitch_t *switch_create(uint32_t cpu_port, uint32_t pool_packets); // NULL: out of memory
+void switch_destroy(softswitch_t *);                                   // stops first; closes all ports
+// Replace the pipeline, keep the ports; groups start afresh. NULL: run without. ops must outlive its use here.
+int switch_load(softswitch_t *, const pipeline_ops_t *ops);
+
+int switch_start(softswitch_t *); // the data-plane thread; -EALREADY when it runs
+int switch_stop(softswitch_t *);  // returns when the thread has ended; 0 also when none runs
+
+int switch_add_mem_port(softswitch_t *, uint32_t number, const char *capture_path); // capture_path may be NULL
+int switch_add_veth_port(softswitch_t *, uint32_t number, const char *interface, const char *capture_path);
+int switch_add_udp_port(softswitch_t *, uint32_t number, const char *host, const char *service, const char *peer_host,
+                        const char *peer_service, const char *capture_path);
+int switch_remove_port(softswitch_t *, uint32_t number); // -ENOENT, -EPERM for the CPU port
+int switch_udp_number(softswitch_t *, uint32_t number);
+int switch_set_impairments(softswitch_t *, uint32_t number, int is_out, const impairments_t *);
+uint32_t switch_statistics_count(void);
+const char *switch_statistic_name(uint32_t index);
+int switch_port_statistics(softswitch_t *, uint32_t number, uint64_t *out);
+
+// Threaded use of a mem port. send returns the frames that found room. receive waits for a first frame.
+int switch_mem_send(softswitch_t *, uint32_t number, const uint8_t *frames, const int32_t *lengths, uint32_t count,
+                    size_t stride);
+int switch_mem_receive(softswitch_t *, uint32_t number, uint8_t *frames, int32_t *lengths, uint32_t count,
+                       size_t stride, int64_t timeout_ns);
+// Synchronous use, refused with -EBUSY while the thread runs: frame NULL releases what impairments hold. With collect,
+// everything that would be transmitted is found at *out, *bytes until the next call: {u32 port, u32 bytes, frame
+// padded to 4}...
+int switch_process(softswitch_t *, uint32_t number, const uint8_t *frame, uint32_t bytes, int collect,
+                   const uint8_t **out, size_t *out_bytes);
+
+int switch_set_multicast_group(softswitch_t *, uint32_t group, const replica_t *, uint32_t count);
+int switch_delete_multicast_group(softswitch_t *, uint32_t group); // P_NOT_FOUND
+
+// The control operations of pipeline.h under the lock.
+int switch_table_insert(softswitch_t *, uint32_t table, const table_entry_t *, uint64_t *handle_out);
+int switch_table_modify(softswitch_t *, uint32_t table, const table_entry_t *);
+int switch_table_delete(softswitch_t *, uint32_t table, const table_entry_t *);
+int switch_table_find(softswitch_t *, uint32_t table, const table_entry_t *, uint64_t *handle_out);
+int switch_table_set_default(softswitch_t *, uint32_t table, uint32_t action, const uint8_t *params, uint32_t bytes);
+int switch_table_size(softswitch_t *, uint32_t table, uint32_t *out);
+int switch_table_clear(softswitch_t *, uint32_t table);
+// match NULL: the default entry.
+int switch_direct_counter_read(softswitch_t *, uint32_t table, const table_entry_t *match, uint64_t *packets,
+                               uint64_t *bytes);
+int switch_direct_counter_write(softswitch_t *, uint32_t table, const table_entry_t *match, uint64_t packets,
+                                uint64_t bytes);
+int switch_counter_read(softswitch_t *, uint32_t array, uint32_t index, uint64_t *packets, uint64_t *bytes);
+int switch_counter_write(softswitch_t *, uint32_t array, uint32_t index, uint64_t packets, uint64_t bytes);
+int switch_register_read(softswitch_t *, uint32_t array, uint32_t index, uint8_t *out, uint32_t capacity);
+int switch_register_write(softswitch_t *, uint32_t array, uint32_t index, const uint8_t *value, uint32_t bytes);
+
+#endif
