@@ -16,7 +16,7 @@ class Match(NamedTuple):
 
     key: bytes
     mask: bytes
-    """Ternary masks, range highs, ones for exact fields; empty where all fields are exact."""
+    """Ternary masks, range highs, ones for exact and lpm; empty where all fields are exact."""
     prefix_len: int
     """Of the lpm field, else 0."""
     priority: int

@@ -3,13 +3,14 @@
 """P4Info ids mapped to positions in the BMv2 JSON; a mismatch of the two is reported in full."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from finsy.proto import p4i, rpc_code
 
-from softswitch.p4runtime.device_config import DeviceConfig, JsonTable
 from softswitch.p4runtime.status import ConfigError, RequestError
-from softswitch.p4runtime.values import field_bytes
+from softswitch.program import Program
+from softswitch.program import Table as ProgramTable
 
 _MATCH_NAMES: dict[int, str] = {
     p4i.MatchField.EXACT: "exact",
@@ -19,7 +20,6 @@ _MATCH_NAMES: dict[int, str] = {
     # p4c writes optional keys as ternary ones into the JSON: all bits or none.
     p4i.MatchField.OPTIONAL: "ternary",
 }
-_JSON_SYNONYMS = {"valid": "exact", "optional": "ternary"}
 _PRIORITY_MATCHES = {p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL}
 
 
@@ -73,13 +73,10 @@ class Table:
     is_default_const: bool
     has_counter: bool
     max_size: int
-    config: JsonTable
-    widths: tuple[int, ...] = field(default=())
-
-    @property
-    def key_bytes(self) -> int:
-        """Bytes of a packed key."""
-        return sum(field_bytes(width) for width in self.widths)
+    program: ProgramTable
+    """The same table in the JSON."""
+    widths: tuple[int, ...]
+    """Bits of each key field."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,13 +125,25 @@ class Schema:
         return table
 
 
-def build_schema(info: p4i.P4Info, config: DeviceConfig) -> Schema:
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_T = TypeVar("_T", bound=_Named)
+
+
+def _find(items: Iterable[_T], name: str) -> _T | None:
+    return next((item for item in items if item.name == name), None)
+
+
+def build_schema(info: p4i.P4Info, program: Program) -> Schema:
     """Map a P4Info onto a JSON; ConfigError lists every difference."""
     problems: list[str] = []
     actions = {action.preamble.id: action for action in info.actions}
     tables: dict[int, Table] = {}
     for table in info.tables:
-        mapped = _map_table(table, actions, config, problems)
+        mapped = _map_table(table, actions, program, problems)
         if mapped is not None:
             tables[mapped.id] = mapped
     direct_counters: dict[int, Table] = {}
@@ -142,16 +151,18 @@ def build_schema(info: p4i.P4Info, config: DeviceConfig) -> Schema:
         owner = tables.get(counter.direct_table_id)
         if owner is not None:
             direct_counters[counter.preamble.id] = owner
-        if counter.preamble.name not in config.counters:
+        if _find(program.counters, counter.preamble.name) is None:
             problems.append(f"direct counter {counter.preamble.name} is not in the JSON")
     schema = Schema(
         tables=tables,
-        counters=_map_counters(info.counters, config, problems),
-        registers=_map_registers(info.registers, config, problems),
+        counters=_map_counters(info.counters, program, problems),
+        registers=_map_registers(info.registers, program, problems),
         direct_counters=direct_counters,
         packet_in=_map_header(info, "packet_in", problems),
         packet_out=_map_header(info, "packet_out", problems),
-        action_widths=config.action_widths,
+        action_widths=tuple(
+            tuple(item.width for item in action.parameters) for action in program.actions
+        ),
     )
     if problems:
         raise ConfigError("P4Info does not match p4_device_config", problems)
@@ -161,11 +172,11 @@ def build_schema(info: p4i.P4Info, config: DeviceConfig) -> Schema:
 def _map_table(
     table: p4i.Table,
     actions: dict[int, p4i.Action],
-    config: DeviceConfig,
+    program: Program,
     problems: list[str],
 ) -> Table | None:
     name = table.preamble.name
-    json_table = config.tables.get(name)
+    json_table = _find(program.tables, name)
     if json_table is None:
         problems.append(f"table {name} is not in the JSON")
         return None
@@ -179,7 +190,7 @@ def _map_table(
         for item in table.match_fields
     )
     _compare_key(name, fields, json_table, problems)
-    mapped = _map_actions(table, actions, json_table, config, problems)
+    mapped = _map_actions(table, actions, json_table, problems)
     match_types = {item.match_type for item in fields}
     return Table(
         id=table.preamble.id,
@@ -196,36 +207,35 @@ def _map_table(
             item >> 24 == p4i.P4Ids.DIRECT_COUNTER for item in table.direct_resource_ids
         ),
         max_size=json_table.max_size,
-        config=json_table,
+        program=json_table,
         widths=tuple(item.width for item in fields),
     )
 
 
 def _compare_key(
-    name: str, fields: tuple[MatchField, ...], json_table: JsonTable, problems: list[str]
+    name: str, fields: tuple[MatchField, ...], json_table: ProgramTable, problems: list[str]
 ) -> None:
     if len(fields) != len(json_table.key):
         problems.append(
             f"table {name}: {len(fields)} match fields in P4Info, {len(json_table.key)} in the JSON"
         )
         return
-    for item, (json_name, json_kind, json_width) in zip(fields, json_table.key, strict=True):
+    for item, column in zip(fields, json_table.key, strict=True):
         match_name = _MATCH_NAMES.get(item.match_type)
-        json_type = _JSON_SYNONYMS.get(json_kind, json_kind)
+        json_type = "ternary" if column.kind == "optional" else column.kind
         where = f"table {name}, match field {item.name}"
-        if item.name != json_name:
-            problems.append(f"{where}: is {json_name} in the JSON")
+        if item.name != column.name:
+            problems.append(f"{where}: is {column.name} in the JSON")
         if match_name != json_type:
             problems.append(f"{where}: {match_name or item.match_type} but {json_type} in the JSON")
-        if item.width != json_width:
-            problems.append(f"{where}: {item.width} bits but {json_width} in the JSON")
+        if item.width != column.width:
+            problems.append(f"{where}: {item.width} bits but {column.width} in the JSON")
 
 
 def _map_actions(
     table: p4i.Table,
     actions: dict[int, p4i.Action],
-    json_table: JsonTable,
-    config: DeviceConfig,
+    json_table: ProgramTable,
     problems: list[str],
 ) -> dict[int, Action]:
     mapped: dict[int, Action] = {}
@@ -236,24 +246,24 @@ def _map_actions(
             problems.append(f"{where} id {reference.id}: no such action in P4Info")
             continue
         name = action.preamble.name
-        position = json_table.actions.get(name)
-        if position is None:
+        json_action = _find(json_table.actions, name)
+        if json_action is None:
             problems.append(f"{where} {name}: not an action of this table in the JSON")
             continue
         params = tuple(
             Param(id=item.id, name=item.name, width=item.bitwidth) for item in action.params
         )
-        widths = tuple(item.width for item in params)
-        if widths != config.action_widths[position]:
+        widths = [item.width for item in params]
+        json_widths = [item.width for item in json_action.parameters]
+        if widths != json_widths:
             problems.append(
-                f"{where} {name}: parameters of {widths} bits in P4Info, "
-                f"{config.action_widths[position]} in the JSON"
+                f"{where} {name}: parameters of {widths} bits in P4Info, {json_widths} in the JSON"
             )
             continue
         mapped[action.preamble.id] = Action(
             id=action.preamble.id,
             name=name,
-            position=position,
+            position=json_action.position,
             params=params,
             scope=reference.scope,
         )
@@ -261,12 +271,12 @@ def _map_actions(
 
 
 def _map_counters(
-    counters: Iterable[p4i.Counter], config: DeviceConfig, problems: list[str]
+    counters: Iterable[p4i.Counter], program: Program, problems: list[str]
 ) -> dict[int, Array]:
     mapped: dict[int, Array] = {}
     for counter in counters:
         name = counter.preamble.name
-        array = config.counters.get(name)
+        array = _find(program.counters, name)
         if array is None:
             problems.append(f"counter {name} is not in the JSON")
         elif array.size != counter.size:
@@ -283,12 +293,12 @@ def _map_counters(
 
 
 def _map_registers(
-    registers: Iterable[p4i.Register], config: DeviceConfig, problems: list[str]
+    registers: Iterable[p4i.Register], program: Program, problems: list[str]
 ) -> dict[int, Array]:
     mapped: dict[int, Array] = {}
     for register in registers:
         name = register.preamble.name
-        array = config.registers.get(name)
+        array = _find(program.registers, name)
         if array is None:
             problems.append(f"register {name} is not in the JSON")
         elif array.size != register.size:

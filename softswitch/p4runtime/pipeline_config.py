@@ -10,12 +10,13 @@ from typing import Any
 
 from finsy.proto import p4r, rpc_code
 
+from softswitch.errors import CompileError, CompilerNotFoundError, ProgramError
 from softswitch.p4runtime.dataplane import DataPlane, RecordingDataPlane
-from softswitch.p4runtime.device_config import parse_device_config
 from softswitch.p4runtime.p4info import Schema, build_schema
 from softswitch.p4runtime.replication import ReplicationStore
 from softswitch.p4runtime.status import ConfigError, RequestError
 from softswitch.p4runtime.table_store import TableStore
+from softswitch.program import Program, read_program
 
 Compile = Callable[[Path], Any]
 """`softswitch.compile_program`, or a stand-in of tests."""
@@ -29,12 +30,12 @@ class Pipeline:
 
     config: p4r.ForwardingPipelineConfig
     schema: Schema
-    program: Any
-    """The CompiledProgram."""
     tables: TableStore
     replication: ReplicationStore
     dataplane: Any
     """The switch, or a RecordingDataPlane as long as the configuration is only saved."""
+    program: Any = None
+    """The CompiledProgram."""
 
     def commit(self, target: DataPlane) -> None:
         """Load the program into the switch and carry out what has been recorded."""
@@ -111,34 +112,38 @@ class PipelineConfig:
             response.config.p4_device_config = config.p4_device_config
         return response
 
-    def adopt(self, config: p4r.ForwardingPipelineConfig, program: Any) -> None:
+    def adopt(self, config: p4r.ForwardingPipelineConfig, model: Program) -> None:
         """Serve a program that the switch runs already."""
-        pipeline = self._build(config, program)
+        pipeline = self._build(config, model)
         pipeline.dataplane = self._dataplane
         pipeline.tables.dataplane = self._dataplane
         pipeline.replication.dataplane = self._dataplane
         self.running = pipeline
 
     def _verify(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
-        # P4Info and JSON are compared first: that is quick, and compiling is not.
-        build_schema(config.p4info, parse_device_config(config.p4_device_config))
         with tempfile.TemporaryDirectory(prefix="softswitch-") as folder:
             path = Path(folder, "program.json")
             path.write_bytes(config.p4_device_config)
-            program = self._compile(path)
-        return self._build(config, program)
+            try:
+                model = read_program(path)
+                # P4Info and JSON are compared first: that is quick, and compiling is not.
+                pipeline = self._build(config, model)
+                pipeline.program = self._compile(path)
+            except ProgramError as exc:
+                raise ConfigError(f"p4_device_config: {exc}") from exc
+            except (CompilerNotFoundError, CompileError) as exc:
+                raise RequestError(rpc_code.FAILED_PRECONDITION, str(exc)) from exc
+        return pipeline
 
-    def _build(self, config: p4r.ForwardingPipelineConfig, program: Any) -> Pipeline:
-        device_config = parse_device_config(config.p4_device_config)
-        schema = build_schema(config.p4info, device_config)
-        recorder = RecordingDataPlane([table.max_size for table in device_config.tables.values()])
+    def _build(self, config: p4r.ForwardingPipelineConfig, model: Program) -> Pipeline:
+        schema = build_schema(config.p4info, model)
+        recorder = RecordingDataPlane([table.max_size for table in model.tables])
         kept = p4r.ForwardingPipelineConfig()
         kept.CopyFrom(config)
         return Pipeline(
             config=kept,
             schema=schema,
-            program=program,
-            tables=TableStore(schema, device_config, recorder),
+            tables=TableStore(schema, recorder),
             replication=ReplicationStore(recorder),
             dataplane=recorder,
         )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from finsy.proto import p4i, p4r, rpc_code
 
 from softswitch.p4runtime.dataplane import Match
-from softswitch.p4runtime.device_config import Json, pack_params
 from softswitch.p4runtime.p4info import Action, MatchField, Schema, Table
 from softswitch.p4runtime.status import RequestError
 from softswitch.p4runtime.values import (
@@ -110,7 +109,9 @@ def _decode_field(
             raise _bad(table, item.name, "exact match field is missing")
         if item.match_type == p4i.MatchField.RANGE:
             return zero, full_mask(width), None
-        return zero, zero, 0 if item.match_type == p4i.MatchField.LPM else None
+        if item.match_type == p4i.MatchField.LPM:
+            return zero, full_mask(width), 0
+        return zero, zero, None
     if kind == "exact":
         return decode(given.exact.value, width, item.name), full_mask(width), None
     if kind == "lpm":
@@ -139,10 +140,9 @@ def _decode_lpm(
             table, item.name, f"prefix_len {lpm.prefix_len}: 1 to {item.width}, or omit the field"
         )
     value = decode(lpm.value, item.width, item.name)
-    mask = prefix_mask(lpm.prefix_len, item.width)
-    if not covers(mask, value):
+    if not covers(prefix_mask(lpm.prefix_len, item.width), value):
         raise _bad(table, item.name, f"bits set after the prefix of {lpm.prefix_len}")
-    return value, mask, lpm.prefix_len
+    return value, full_mask(item.width), lpm.prefix_len
 
 
 def _decode_ternary(
@@ -245,11 +245,12 @@ def _encode_match(table: Table, match: Match, entry: p4r.TableEntry) -> None:
             if any(key) or mask != full_mask(item.width):
                 given = entry.match.add(field_id=item.id).range
                 given.low, given.high = encode(key), encode(mask)
+        elif item.match_type == p4i.MatchField.LPM:
+            if match.prefix_len:
+                lpm = entry.match.add(field_id=item.id).lpm
+                lpm.value, lpm.prefix_len = encode(key), match.prefix_len
         elif not any(mask):
             continue
-        elif item.match_type == p4i.MatchField.LPM:
-            lpm = entry.match.add(field_id=item.id).lpm
-            lpm.value, lpm.prefix_len = encode(key), match.prefix_len
         elif item.match_type == p4i.MatchField.TERNARY:
             ternary = entry.match.add(field_id=item.id).ternary
             ternary.value, ternary.mask = encode(key), encode(mask)
@@ -257,41 +258,16 @@ def _encode_match(table: Table, match: Match, entry: p4r.TableEntry) -> None:
             entry.match.add(field_id=item.id).optional.value = encode(key)
 
 
-def initial_entries(table: Table, schema: Schema, ids: dict[int, int]) -> dict[Match, StoredEntry]:
-    """Return the entries that the program itself holds, from the JSON."""
+def initial_entries(table: Table) -> dict[Match, StoredEntry]:
+    """Return the entries that the program itself holds."""
     entries: dict[Match, StoredEntry] = {}
-    lowest = max((int(entry["priority"]) for entry in table.config.entries), default=0) + 1
-    for entry in table.config.entries:
-        # BMv2 JSON: the smallest number wins; P4Runtime: the largest.
-        priority = lowest - int(entry["priority"]) if table.needs_priority else 0
-        action = ids[entry["action_entry"]["action_id"]]
-        params = pack_params(entry["action_entry"]["action_data"], schema.action_widths[action])
-        match = _initial_match(table, entry["match_key"], priority)
-        entries[match] = StoredEntry(action, params, is_const=table.is_const)
+    for entry in table.program.entries:
+        match = Match(entry.key, b"", 0, 0)
+        if not table.is_all_exact:
+            priority = entry.priority if table.needs_priority else 0
+            match = Match(entry.key, entry.mask, entry.prefix_len, priority)
+        entries[match] = StoredEntry(entry.action, entry.params, is_const=table.is_const)
     return entries
-
-
-def _initial_match(table: Table, keys: list[Json], priority: int) -> Match:
-    values: list[bytes] = []
-    masks: list[bytes] = []
-    prefix_len = 0
-    for item, key in zip(table.fields, keys, strict=True):
-        size = field_bytes(item.width)
-        mask = full_mask(item.width)
-        low = str(int(key["key"])) if isinstance(key.get("key"), bool) else key.get("key", "0")
-        if item.match_type == p4i.MatchField.RANGE:
-            low = key["start"]
-            mask = int(key["end"], 16).to_bytes(size, "big")
-        elif item.match_type == p4i.MatchField.LPM:
-            prefix_len = int(key["prefix_length"])
-            mask = prefix_mask(prefix_len, item.width)
-        elif item.match_type != p4i.MatchField.EXACT:
-            mask = int(key["mask"], 16).to_bytes(size, "big")
-        values.append(int(low, 16).to_bytes(size, "big"))
-        masks.append(mask)
-    if table.is_all_exact:
-        return Match(b"".join(values), b"", 0, 0)
-    return Match(b"".join(values), b"".join(masks), prefix_len, priority)
 
 
 def _bad(table: Table, field: str, reason: str) -> RequestError:

@@ -11,7 +11,6 @@ from typing import Any
 from finsy.proto import p4r, rpc_code
 
 from softswitch.p4runtime.dataplane import Match
-from softswitch.p4runtime.device_config import DeviceConfig
 from softswitch.p4runtime.p4info import Schema, Table
 from softswitch.p4runtime.status import RequestError
 from softswitch.p4runtime.table_entry import (
@@ -26,13 +25,13 @@ from softswitch.p4runtime.table_entry import (
 class TableStore:
     """Table entries and their direct counters. The caller serialises calls."""
 
-    def __init__(self, schema: Schema, config: DeviceConfig, dataplane: Any) -> None:
+    def __init__(self, schema: Schema, dataplane: Any) -> None:
         self._schema = schema
         self.dataplane = dataplane
         self._entries: dict[int, dict[Match, StoredEntry]] = {}
         self._defaults: dict[int, StoredEntry] = {}
         for table in schema.tables.values():
-            self._entries[table.id] = initial_entries(table, schema, config.action_ids)
+            self._entries[table.id] = initial_entries(table)
             self._defaults[table.id] = _initial_default(table)
 
     def insert(self, entry: p4r.TableEntry) -> None:
@@ -213,7 +212,9 @@ class TableStore:
 
 
 def _initial_default(table: Table) -> StoredEntry:
-    return StoredEntry(table.config.default_action, table.config.default_params)
+    action = table.program.default_action
+    assert action is not None, "p4c gives every table a default action"
+    return StoredEntry(action.position, table.program.default_params)
 
 
 def _check_features(table: Table, entry: p4r.TableEntry) -> None:

@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pipeline configurations: every action and response type, and those that do not fit."""
+
+import grpc
+import pytest
+from finsy.proto import p4i, p4r
+
+from p4runtime_fixtures import IDS, JSON, P4INFO, BareClient, insert, loaded, serving, station
+
+Set = p4r.SetForwardingPipelineConfigRequest
+Get = p4r.GetForwardingPipelineConfigRequest
+
+
+def _get(client: BareClient, kind: Get.ResponseType = Get.ALL) -> p4r.ForwardingPipelineConfig:
+    request = Get(device_id=7, response_type=kind)
+    return client.stub.GetForwardingPipelineConfig(request, timeout=5).config
+
+
+def _refused(client: BareClient, **changes: object) -> tuple[grpc.StatusCode, str]:
+    with pytest.raises(grpc.RpcError) as caught:
+        client.push(**changes)
+    error = caught.value
+    assert isinstance(error, grpc.Call)
+    return error.code(), error.details() or ""
+
+
+def test_empty_switch_has_no_config_and_refuses_entries() -> None:
+    with serving() as (server, _), BareClient(server.port) as client:
+        client.become_primary()
+        request = Get(device_id=7)
+        assert not client.stub.GetForwardingPipelineConfig(request).HasField("config")
+        with pytest.raises(grpc.RpcError, match="No forwarding pipeline config") as caught:
+            client.write(insert(station()))
+        assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+
+
+def test_config_comes_back_by_response_type() -> None:
+    with loaded() as (client, _):
+        everything = _get(client)
+        assert everything.p4info == P4INFO
+        assert everything.p4_device_config == JSON
+        assert everything.cookie.cookie == 99
+        cookie = _get(client, Get.COOKIE_ONLY)
+        assert cookie.cookie.cookie == 99
+        assert not cookie.HasField("p4info")
+        assert not cookie.p4_device_config
+        info = _get(client, Get.P4INFO_AND_COOKIE)
+        assert info.p4info == P4INFO
+        assert not info.p4_device_config
+        assert _get(client, Get.DEVICE_CONFIG_AND_COOKIE).p4_device_config == JSON
+
+
+def test_verify_changes_nothing() -> None:
+    with serving() as (server, dataplane), BareClient(server.port) as client:
+        client.become_primary()
+        client.push(action=Set.VERIFY)
+        assert dataplane.num_loads == 0
+        assert not _get(client).cookie.cookie
+
+
+def test_commit_starts_afresh() -> None:
+    with loaded() as (client, dataplane):
+        group = p4r.PacketReplicationEngineEntry()
+        group.multicast_group_entry.multicast_group_id = 1
+        client.write(insert(station()), insert(group))
+        client.push()
+        assert client.read_tables(p4r.TableEntry(table_id=IDS["station"])) == []
+        assert dataplane.groups == {}
+        assert dataplane.num_loads == 2
+
+
+def test_saved_config_takes_writes_and_commit_replays_them() -> None:
+    with serving() as (server, dataplane), BareClient(server.port) as client:
+        client.become_primary()
+        assert _refused(client, action=Set.COMMIT, no_config=True)[0] is grpc.StatusCode.NOT_FOUND
+        client.push(action=Set.VERIFY_AND_SAVE)
+        client.write(insert(station()))
+        assert client.read_tables(p4r.TableEntry(table_id=IDS["station"])) == [station()]
+        assert dataplane.num_loads == 0
+        assert not dataplane.entries
+        code, _ = _refused(client, action=Set.COMMIT)
+        assert code is grpc.StatusCode.INVALID_ARGUMENT
+        client.push(action=Set.COMMIT, no_config=True)
+        assert dataplane.num_loads == 1
+        assert len(dataplane.entries) == 1
+        assert client.read_tables(p4r.TableEntry(table_id=IDS["station"])) == [station()]
+
+
+def test_reconcile_keeps_entries_of_the_same_program_only() -> None:
+    with loaded() as (client, dataplane):
+        client.write(insert(station()))
+        client.push(action=Set.RECONCILE_AND_COMMIT, cookie=100)
+        assert _get(client).cookie.cookie == 100
+        assert dataplane.num_loads == 1
+        assert len(dataplane.entries) == 1
+        code, _ = _refused(client, action=Set.RECONCILE_AND_COMMIT, blob=JSON + b"\n")
+        assert code is grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_only_the_primary_of_this_device_may_push() -> None:
+    with serving() as (server, _), BareClient(server.port) as client:
+        assert _refused(client)[0] is grpc.StatusCode.PERMISSION_DENIED
+        client.become_primary()
+        assert _refused(client, device_id=8)[0] is grpc.StatusCode.NOT_FOUND
+
+
+@pytest.mark.parametrize("blob", [b"", b"\xff\xfe", b"{}", b'{"pipelines": 3, "parsers": []}'])
+def test_broken_device_config_is_refused(blob: bytes) -> None:
+    with loaded() as (client, dataplane):
+        code, text = _refused(client, blob=blob)
+        assert code is grpc.StatusCode.INVALID_ARGUMENT
+        assert "p4_device_config" in text
+        assert dataplane.num_loads == 1
+
+
+def test_missing_config_and_action_are_refused() -> None:
+    with loaded() as (client, _):
+        assert "config" in _refused(client, no_config=True)[1]
+        assert "action" in _refused(client, action=Set.UNSPECIFIED)[1]
+
+
+def test_p4info_of_another_program_lists_every_difference() -> None:
+    info = p4i.P4Info()
+    info.CopyFrom(P4INFO)
+    info.tables[0].preamble.name = "ToyIngress.stations"
+    info.tables[1].match_fields[0].bitwidth = 32
+    info.tables[1].match_fields[0].match_type = p4i.MatchField.EXACT
+    info.counters[0].size = 5
+    info.registers[0].preamble.name = "ToyIngress.gone"
+    info.controller_packet_metadata[0].metadata[0].bitwidth = 8
+    with loaded() as (client, _):
+        code, text = _refused(client, p4info=info)
+        assert code is grpc.StatusCode.INVALID_ARGUMENT
+        for part in (
+            "table ToyIngress.stations is not in the JSON",
+            "src_address: 32 bits but 48",
+            "src_address: exact but lpm",
+            "counter ToyIngress.ports: size 5 but 4",
+            "register ToyIngress.gone is not in the JSON",
+            "are not whole bytes",
+        ):
+            assert part in text
