@@ -1,18 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's place in the network from environment variables, as the testbed sets them.
+"""Settings of a worker from environment variables; nothing else in this package reads them.
 
-SWITCHFOLD_CONTROLLER      controller, "host:port" or "unix:/path"
+SWITCHFOLD_CONTROLLER      controller, "host:port"
 SWITCHFOLD_JOB             name of the job
-SWITCHFOLD_WORKER_ID       0 .. SWITCHFOLD_NUM_WORKERS - 1
+SWITCHFOLD_WORKER_ID       0 .. number of workers - 1
 SWITCHFOLD_NUM_WORKERS     1 .. 32
+SWITCHFOLD_INGRESS_PORT    switch port that the worker hangs on: P4 number or interface name
 SWITCHFOLD_TRANSPORT       udp (default), raw or tunnel
-SWITCHFOLD_ADDRESS         this worker's IPv4 address (udp, tunnel)
-SWITCHFOLD_INTERFACE       this worker's network interface (raw)
-SWITCHFOLD_MAC             this worker's MAC address (tunnel)
-SWITCHFOLD_INGRESS_PORT    switch port of this worker's link; unset: the controller finds it
-SWITCHFOLD_TUNNEL_LOCAL    "host:port" of this end of the tunnel
-SWITCHFOLD_TUNNEL_SWITCH   "host:port" of the switch's end of the tunnel
+SWITCHFOLD_ADDRESS         worker's IPv4 address (udp, tunnel)
+SWITCHFOLD_MAC             worker's MAC address (tunnel)
+SWITCHFOLD_INTERFACE       network interface (raw)
+SWITCHFOLD_UDP_PORT        worker's UDP port; 0 or unset: any (tunnel: 21319)
+SWITCHFOLD_TUNNEL_LOCAL    "host:port" of this end of the cable (tunnel)
+SWITCHFOLD_TUNNEL_SWITCH   "host:port" of the switch's end (tunnel)
+SWITCHFOLD_TOKEN           secret of the controller, where it wants one
 """
 
 from __future__ import annotations
@@ -28,81 +30,87 @@ from hostlib.transports.base import Transport
 from hostlib.transports.raw import RawTransport
 from hostlib.transports.tunnel import TunnelTransport
 from hostlib.transports.udp import UdpTransport
+from hostlib.wire import UDP_PORT
 
-_PREFIX = "SWITCHFOLD_"
+TUNNEL_WORKER_UDP_PORT = UDP_PORT + 1
+"""Inside a tunnel no kernel hands out ports; any will do, as each worker has its own address."""
 
 
-class _Environment:
-    """Typed access that names the variable which is wrong."""
+class _Variables:
+    """Environment variables with errors that name them."""
 
-    def __init__(self, variables: Mapping[str, str]) -> None:
-        self._variables = variables
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
 
     def text(self, name: str, default: str | None = None) -> str:
-        value = self._variables.get(_PREFIX + name, default)
-        if not value:
-            raise ConfigurationError(
-                f"{_PREFIX}{name} is not set: start the worker on a testbed, or set it by hand"
-            )
-        return value
+        value = self._environment.get(name, default)
+        if not value and default is None:
+            raise ConfigurationError(f"environment variable {name} is not set; a worker needs it")
+        return value or ""
 
     def number(self, name: str, default: str | None = None) -> int:
         value = self.text(name, default)
         if not value.isdecimal():
-            raise ConfigurationError(f"{_PREFIX}{name} is {value!r}; it must be a whole number")
+            raise ConfigurationError(f"environment variable {name} is {value!r}; write a number")
         return int(value)
 
-    def socket_address(self, name: str) -> tuple[str, int]:
-        host, colon, port = self.text(name).rpartition(":")
-        if not colon or not port.isdecimal():
-            raise ConfigurationError(f"{_PREFIX}{name} must be host:port, such as 127.0.0.1:4000")
+    def place(self, name: str) -> tuple[str, int]:
+        host, _, port = self.text(name).rpartition(":")
+        if not host or not port.isdecimal():
+            raise ConfigurationError(
+                f"environment variable {name} is {self.text(name)!r}; write host:port"
+            )
         return host, int(port)
 
 
-def transport_from_environment(variables: Mapping[str, str] | None = None) -> Transport:
-    """Open the transport that the environment names.
+def transport_from_environment(environment: Mapping[str, str] = os.environ) -> Transport:
+    """Open the transport that the environment asks for.
 
-    Raises:
-        ConfigurationError: a variable is missing or wrong.
-        TransportError: the transport cannot be opened.
+    Raises ConfigurationError or TransportError.
     """
-    environment = _Environment(os.environ if variables is None else variables)
-    kind = environment.text("TRANSPORT", "udp")
+    variables = _Variables(environment)
+    kind = variables.text("SWITCHFOLD_TRANSPORT", "udp")
     if kind == "udp":
-        return UdpTransport(environment.text("ADDRESS"))
+        port = variables.number("SWITCHFOLD_UDP_PORT", "0")
+        return UdpTransport(variables.text("SWITCHFOLD_ADDRESS"), port)
     if kind == "raw":
-        return RawTransport(environment.text("INTERFACE"))
+        port = variables.number("SWITCHFOLD_UDP_PORT", "0")
+        return RawTransport(variables.text("SWITCHFOLD_INTERFACE"), port)
     if kind == "tunnel":
-        return TunnelTransport(
-            Endpoint(address=environment.text("ADDRESS"), mac=environment.text("MAC")),
-            port_address=environment.socket_address("TUNNEL_SWITCH"),
-            bind_address=environment.socket_address("TUNNEL_LOCAL"),
+        local = Endpoint(
+            address=variables.text("SWITCHFOLD_ADDRESS"),
+            udp_port=variables.number("SWITCHFOLD_UDP_PORT", str(TUNNEL_WORKER_UDP_PORT)),
+            mac=variables.text("SWITCHFOLD_MAC"),
         )
-    raise ConfigurationError(f"{_PREFIX}TRANSPORT is {kind!r}; choose udp, raw or tunnel")
+        return TunnelTransport(
+            local,
+            port_address=variables.place("SWITCHFOLD_TUNNEL_SWITCH"),
+            bind_address=variables.place("SWITCHFOLD_TUNNEL_LOCAL"),
+        )
+    raise ConfigurationError(f"SWITCHFOLD_TRANSPORT is {kind!r}; choose udp, raw or tunnel")
 
 
 def join_from_environment(
-    options: SessionOptions | None = None, variables: Mapping[str, str] | None = None
+    options: SessionOptions | None = None,
+    *,
+    slots_wanted: int = 0,
+    environment: Mapping[str, str] = os.environ,
 ) -> Session:
-    """Join the job that the environment names; see the module's list of variables.
-
-    Raises:
-        ConfigurationError: a variable is missing or wrong.
-        TransportError, JoinError: as `Session.join`.
-    """
-    variables = os.environ if variables is None else variables
-    environment = _Environment(variables)
-    controller = environment.text("CONTROLLER")
-    job = environment.text("JOB")
-    worker_id = environment.number("WORKER_ID")
-    num_workers = environment.number("NUM_WORKERS")
-    ingress_port = environment.number("INGRESS_PORT", "0")
+    """Join the job that the environment names; raises what `Session.join` raises."""
+    variables = _Variables(environment)
+    controller = variables.text("SWITCHFOLD_CONTROLLER")
+    job = variables.text("SWITCHFOLD_JOB")
+    worker_id = variables.number("SWITCHFOLD_WORKER_ID")
+    num_workers = variables.number("SWITCHFOLD_NUM_WORKERS")
+    ingress = variables.text("SWITCHFOLD_INGRESS_PORT", "0")
     return Session.join(
         controller=controller,
         job=job,
         worker_id=worker_id,
         num_workers=num_workers,
-        transport=transport_from_environment(variables),
+        transport=transport_from_environment(environment),
         options=options,
-        ingress_port=ingress_port,
+        ingress_port=int(ingress) if ingress.isdecimal() else ingress,
+        slots_wanted=slots_wanted,
+        token=variables.text("SWITCHFOLD_TOKEN", ""),
     )

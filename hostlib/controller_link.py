@@ -8,6 +8,7 @@ import logging
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, final
@@ -25,7 +26,7 @@ from hostlib.errors import (
     VersionMismatchError,
     WorkerArrivalError,
 )
-from hostlib.job_view import Endpoint, JobView
+from hostlib.job_view import UNKNOWN_MAC, Endpoint, JobView
 from hostlib.session_api import session_pb2 as api
 from hostlib.wire import WIRE_VERSION
 
@@ -62,7 +63,7 @@ class JoinRequest:
             wire_version=WIRE_VERSION,
             values_per_packet=self.values_per_packet,
             address=self.local.address,
-            mac=self.local.mac,
+            mac=self.local.mac if self.local.mac != UNKNOWN_MAC else "",
             udp_port=self.local.udp_port,
             slots_wanted=self.slots_wanted,
             allow_partial=self.allow_partial,
@@ -98,7 +99,8 @@ class GrpcControllerLink:
         self._refusal: HostlibError | None = None
         self._ended: HostlibError | None = None
         self._on_ended: Callable[[HostlibError], None] | None = None
-        self._waiting: set[str] = set()  # barriers sent and not released
+        self._waiting: set[tuple[str, int]] = set()  # barriers sent and not released
+        self._uses: Counter[str] = Counter()  # how often each barrier's name was used
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="switchfold-lease", daemon=True)
 
@@ -144,18 +146,18 @@ class GrpcControllerLink:
     def barrier(self, name: str, timeout_s: float) -> None:
         """Wait until all workers have reached the barrier."""
         with self._lock:
-            self._waiting.add(name)
-            self._outbox.put(api.WorkerMessage(barrier=api.Barrier(name=name)))
+            self._uses[name] += 1
+            key = (name, self._uses[name])
+            self._waiting.add(key)
+            self._outbox.put(_barrier_message(key))
             is_over = self._lock.wait_for(
                 lambda: (
-                    name not in self._waiting
-                    or self._ended is not None
-                    or self._is_closing.is_set()
+                    key not in self._waiting or self._ended is not None or self._is_closing.is_set()
                 ),
                 timeout_s,
             )
-            is_released = name not in self._waiting
-            self._waiting.discard(name)
+            is_released = key not in self._waiting
+            self._waiting.discard(key)
         if is_released:
             return
         if self._ended is not None:
@@ -191,8 +193,8 @@ class GrpcControllerLink:
             with self._lock:
                 self._outbox = queue.SimpleQueue()
                 self._outbox.put(self._request.hello(self._view))
-                for name in self._waiting:
-                    self._outbox.put(api.WorkerMessage(barrier=api.Barrier(name=name)))
+                for key in self._waiting:
+                    self._outbox.put(_barrier_message(key))
             try:
                 self._read_stream()
             except _grpc.RpcError as error:
@@ -250,7 +252,8 @@ class GrpcControllerLink:
             self._take_welcome(message.welcome)
         elif kind == "barrier_released":
             with self._lock:
-                self._waiting.discard(message.barrier_released.name)
+                released = message.barrier_released
+                self._waiting.discard((released.name, released.use))
                 self._lock.notify_all()
         elif kind == "job_ended":
             self._end(JobEndedError(f"the controller ended the job: {message.job_ended.reason}"))
@@ -275,7 +278,7 @@ class GrpcControllerLink:
                 switch=Endpoint(
                     address=welcome.switch_address,
                     udp_port=welcome.switch_udp_port,
-                    mac=welcome.switch_mac or "00:00:00:00:00:00",
+                    mac=welcome.switch_mac or UNKNOWN_MAC,
                 ),
                 allow_partial=welcome.allow_partial,
             )
@@ -305,6 +308,10 @@ class GrpcControllerLink:
             call.cancel()
         if callback is not None:
             callback(error)
+
+
+def _barrier_message(key: tuple[str, int]) -> api.WorkerMessage:
+    return api.WorkerMessage(barrier=api.Barrier(name=key[0], use=key[1]))
 
 
 def _is_transient(error: Any) -> bool:

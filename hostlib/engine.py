@@ -63,7 +63,7 @@ class Engine:
         self.exponents = self._stream(Operation.AGGREGATE_MAX, 0, exponent_slots)
         self.values = self._stream(Operation.AGGREGATE_ADD, exponent_slots, value_slots)
         self._streams = (self.exponents, self.values)
-        self._probe = SlotProbe(view, transport)
+        self.probe = SlotProbe(view, transport)
         size = datagram_bytes(view.values_per_packet)
         self._received = np.empty((options.batch, size), np.uint8)
         self._received_words: Words = self._received.view(np.uint32)
@@ -227,7 +227,7 @@ class Engine:
         slots = words[:, WORD_SLOT].byteswap().astype(np.int64)
         is_value = self.values.owns(slots)
         if is_value.all():
-            taken = self.values.accept(words, slots, now_s)
+            taken = self._accept(self.values, words, slots, now_s)
         else:
             taken = np.zeros(len(words), np.bool_)
             for stream, is_own in (
@@ -235,12 +235,24 @@ class Engine:
                 (self.exponents, self.exponents.owns(slots)),
             ):
                 if is_own.any():
-                    taken[is_own] = stream.accept(words[is_own], slots[is_own], now_s)
+                    own = words[is_own]
+                    taken[is_own] = self._accept(stream, own, slots[is_own], now_s)
         if taken.any():
-            self._probe.note_answer()
+            self.probe.note_answer()
         if not taken.all():
             for notice in sort_out(words[~taken], self._view, self._streams, self.counters):
                 self._take_notice(notice)
+
+    def _accept(
+        self, stream: SlotStream, words: Words, slots: NDArray[np.int64], now_s: float
+    ) -> NDArray[np.bool_]:
+        """Give datagrams to a stream; a result that came twice in one batch counts as duplicate."""
+        before = stream.counters.received
+        taken = stream.accept(words, slots, now_s)
+        repeated = int(np.count_nonzero(taken)) - (stream.counters.received - before)
+        if repeated:
+            self.counters["duplicate"] += repeated
+        return taken
 
     def _take_notice(self, notice: Notice) -> None:
         stream = self.exponents
@@ -255,7 +267,7 @@ class Engine:
                 f"slot {notice.slot}: the job is at round {notice.round}, this worker at"
                 f" {own_round}; fetch the model from another worker and join the job again"
             )
-        self._probe.note_notice(notice, is_same_round=ahead == 0)
+        self.probe.note_notice(notice, is_same_round=ahead == 0)
 
     def _head_stream(self) -> SlotStream:
         """Return the stream that the oldest allreduce waits in."""
@@ -266,17 +278,17 @@ class Engine:
     def _wait_s(self, now_s: float) -> float:
         until_s = min(self.exponents.next_expiry_s, self.values.next_expiry_s, now_s + IDLE_S)
         for task in (*self._running, *self._waiting):
-            until_s = min(until_s, task.deadline_s, self._probe.next_s(task, now_s))
+            until_s = min(until_s, task.deadline_s, self.probe.next_s(task, now_s))
         return max(0.0, until_s - now_s)
 
     def _keep_deadlines(self, now_s: float) -> None:
         for task in (*self._running, *self._waiting):
             if now_s >= task.deadline_s:
-                raise self._probe.verdict(task)
-            if now_s >= self._probe.start_s(task):
-                self._probe.send(self._head_stream(), now_s)
+                raise self.probe.verdict(task)
+            if now_s >= self.probe.start_s(task):
+                self.probe.send(self._head_stream(), now_s)
                 return
-        self._probe.reset()
+        self.probe.reset()
 
     def _end_all(self, error: HostlibError) -> None:
         """Fail everything under way with the error and refuse what comes later."""

@@ -14,6 +14,8 @@ from hostlib.wire import (
     VALUES_PER_PACKET_WIDE,
 )
 
+UNKNOWN_MAC = "00:00:00:00:00:00"
+"""Where the kernel builds the frames, nobody here knows the MAC address."""
 MIN_SLOTS = 2
 """One slot for exponents and one for values."""
 
@@ -25,7 +27,7 @@ class Endpoint:
     address: str
     """Dotted IPv4 address."""
     udp_port: int = UDP_PORT
-    mac: str = "00:00:00:00:00:00"
+    mac: str = UNKNOWN_MAC
     """Needed by transports that build frames themselves."""
 
 

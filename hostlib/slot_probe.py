@@ -28,6 +28,8 @@ class SlotProbe:
         self._view = view
         self._transport = transport
         self._next_s = -math.inf
+        self.sent = 0
+        """Probes sent since the start."""
         self.reset()
 
     def reset(self) -> None:
@@ -59,7 +61,7 @@ class SlotProbe:
         if datagram is not None:
             datagram[OPERATION_BYTE] = Operation.PROBE
             datagram[FLAGS_BYTES] = 0
-            self._transport.send(datagram[None, :])
+            self.sent += self._transport.send(datagram[None, :])
 
     def note_answer(self) -> None:
         """Results arrive: the switch can be reached."""

@@ -34,6 +34,7 @@ class SlotCopy:
     exponent: int = 0
     key: tuple[int, ...] = ()
     is_closed: bool = False
+    packet: NDArray[np.void] | None = None
     lanes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
@@ -109,6 +110,13 @@ class FakeSwitch:
 
     def transport(self, worker_id: int) -> MemTransport:
         return MemTransport(self.ports[worker_id], worker_endpoint(worker_id))
+
+    def flush(self, count: int) -> None:
+        """Close every open round that has `count` contributors, as a controller's agent would."""
+        with self.lock:
+            for copy in list(self.copies.values()):
+                if copy.packet is not None and not copy.is_closed and copy.count == count:
+                    self.outcomes[self._flush(copy.packet, copy, 0, copy.round)] += 1
 
     def take(self, worker_id: int, frames: NDArray[np.uint8]) -> None:
         size = datagram_bytes(self.values_per_packet)
@@ -217,6 +225,7 @@ class FakeSwitch:
         copy.exponent = max(copy.exponent, int(header["exponent"]))
         copy.bitmap |= 1 << int(header["worker_id"])
         copy.count += 1
+        copy.packet = packet
 
     def _answer(
         self,

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 
 from fake_switch import FakeSwitch
 from hostlib import errors
+from hostlib.future import AllreduceFuture
 from hostlib.options import SessionOptions
 from hostlib.quantization import chunk_exponents, error_bound
 from hostlib.session import Session
-from hostlib.wire import Outcome
+from hostlib.wire import Operation, Outcome, datagram_bytes, view_datagrams
 
 QUICK = SessionOptions(min_rto_s=0.01, initial_rto_s=0.02, max_rto_s=0.1, coalesce_s=0)
 IMPAIRED = {"loss": 0.05, "duplication": 0.05, "reordering": 0.05}
@@ -223,3 +225,78 @@ def test_callback_runs_and_its_error_is_logged(caplog: pytest.LogCaptureFixture)
         future.add_done_callback(lambda f: seen[9].real)
     assert seen == [True]
     assert "callback of allreduce 1 failed" in caplog.text
+
+
+def flush_until_done(switch: FakeSwitch, futures: list[AllreduceFuture], count: int) -> None:
+    deadline_s = time.monotonic() + 10
+    while not all(f.done() for f in futures):
+        assert time.monotonic() < deadline_s
+        switch.flush(count)
+        wait_done(futures[-1], 0.01)
+
+
+def wait_done(future: AllreduceFuture, timeout_s: float) -> None:
+    with suppress(errors.AllreduceTimeoutError):
+        future.exception(timeout_s)
+
+
+def test_flushed_rounds_average_by_actual_contributors() -> None:
+    switch = FakeSwitch(3, allow_partial=True, loss=0.02, seed=4)
+    arrays = [np.full(500, float(i + 1), np.float32) for i in range(3)]
+    with sessions(switch) as workers:
+        futures = [w.allreduce(a, op="mean") for w, a in zip(workers[:2], arrays[:2], strict=True)]
+        flush_until_done(switch, futures, 2)
+        for future in futures:
+            np.testing.assert_array_equal(future.result(), np.full(500, 1.5))
+            assert future.num_contributors == 2
+        # The late worker gets the closed results, as its own exponents fit.
+        late = workers[2].allreduce(np.ones(500, np.float32), op="mean")
+        np.testing.assert_array_equal(late.result(10), np.full(500, 1.5))
+
+
+def test_late_worker_with_larger_exponent_is_told() -> None:
+    switch = FakeSwitch(2, allow_partial=True)
+    with sessions(switch) as workers:
+        futures = [workers[0].allreduce(np.ones(50, np.float32))]
+        flush_until_done(switch, futures, 1)
+        late = workers[1].allreduce(np.full(50, 1e6, np.float32))
+        assert isinstance(late.exception(10), errors.RoundClosedError)
+
+
+def test_worker_that_is_rounds_behind_is_told() -> None:
+    switch = FakeSwitch(2, allow_partial=True, slot_count=2)
+    with sessions(switch) as workers:
+        futures = [workers[0].allreduce(np.ones(300, np.int32))]
+        flush_until_done(switch, futures, 1)
+        late = workers[1].allreduce(np.ones(300, np.int32))
+        error = late.exception(10)
+        assert isinstance(error, errors.RoundClosedError)
+        assert "join the job again" in str(error)
+
+
+def test_malformed_datagrams_are_counted_by_cause() -> None:
+    switch = FakeSwitch(1)
+    with sessions(switch) as workers:
+        workers[0].allreduce(np.ones(32, np.int32)).result(10)
+        good = np.zeros((1, datagram_bytes(32)), np.uint8)
+        causes = {
+            "version": {"version": 2},
+            "operation": {"operation": Operation.AGGREGATE_ADD},
+            "foreign_job": {"job_id": 8},
+            "generation": {"generation": 999},
+            "slot": {"slot_index": 32},
+            "duplicate": {"round": 1},
+        }
+        for changes in causes.values():
+            header = view_datagrams(good, 32)["header"]
+            header["version"], header["operation"] = 1, Operation.RESULT
+            header["job_id"], header["generation"] = switch.job_id, switch.generation
+            header["slot_index"], header["round"] = 4, 1
+            for name, value in changes.items():
+                header[name] = value
+            with switch.lock:
+                switch._pass(0, 0, good[0])
+        # Packets stay in order, so a sum that comes back shows that all have been seen.
+        workers[0].allreduce(np.ones(32, np.int32)).result(10)
+        statistics = workers[0].statistics
+        assert {name: statistics[f"refused_{name}"] for name in causes} == dict.fromkeys(causes, 1)

@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+
+from fake_controller import Answer, FakeController, welcome
+from fake_switch import FakeSwitch
+from hostlib import errors
+from hostlib.options import SessionOptions
+from hostlib.session import Session
+from hostlib.session_api import session_pb2 as api
+
+START = Callable[..., FakeController]
+
+
+@pytest.fixture
+def start() -> Iterator[START]:
+    running: list[FakeController] = []
+
+    def run(answer: Answer, address: str = "127.0.0.1:0") -> FakeController:
+        running.append(FakeController(answer, address))
+        return running[-1]
+
+    yield run
+    for controller in running:
+        controller.stop()
+
+
+def greet(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessage]:
+    return [welcome()] if message.HasField("hello") else []
+
+
+def join(address: str, **changes: Any) -> Session:
+    arguments: dict[str, Any] = {
+        "controller": address,
+        "job": "train",
+        "worker_id": 0,
+        "num_workers": 1,
+        "transport": FakeSwitch(1).transport(0),
+        "options": SessionOptions(join_timeout_s=0.5),
+    }
+    return Session.join(**{**arguments, **changes})
+
+
+def test_join_allreduce_leave(start: START) -> None:
+    controller = start(greet)
+    with join(controller.address, ingress_port="s1-eth1", slots_wanted=32, token="x") as session:
+        array = np.arange(100, dtype=np.int32)
+        np.testing.assert_array_equal(session.allreduce(array).result(5), array)
+        controller.wait_for("heartbeat", 2)
+    controller.wait_for("leave")
+    hello = controller.wait_for("hello").hello
+    assert hello.job_name == "train"
+    assert hello.address == "10.0.0.1"
+    assert hello.mac == "02:00:00:00:00:01"
+    assert hello.ingress_port_name == "s1-eth1"
+    assert (hello.wire_version, hello.slots_wanted, hello.token) == (1, 32, "x")
+    assert not hello.HasField("resume")
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("RESOURCE_EXHAUSTED", errors.JobRefusedError),
+        ("INVALID_ARGUMENT", errors.JobRefusedError),
+        ("ALREADY_EXISTS", errors.JobRefusedError),
+        ("UNAUTHENTICATED", errors.JobRefusedError),
+        ("FAILED_PRECONDITION", errors.VersionMismatchError),
+        ("DEADLINE_EXCEEDED", errors.WorkerArrivalError),
+    ],
+)
+def test_join_refusal_is_typed(start: START, code: str, error: type[Exception]) -> None:
+    def refuse(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessage]:
+        context.abort(getattr(grpc.StatusCode, code), "this is why")
+        return []
+
+    with pytest.raises(error, match=r"train.*this is why"):
+        join(start(refuse).address)
+
+
+def test_join_without_controller() -> None:
+    began_s = time.monotonic()
+    with pytest.raises(errors.ControllerUnreachableError, match="no controller answers"):
+        join("127.0.0.1:1")
+    assert time.monotonic() - began_s < 6
+
+
+def test_join_without_welcome_times_out(start: START) -> None:
+    with pytest.raises(errors.WorkerArrivalError, match="no welcome"):
+        join(start(lambda message, context: []).address)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"wire_version": 2}, errors.VersionMismatchError),
+        ({"values_per_packet": 33}, errors.ConfigurationError),
+        ({"slot_count": 1}, errors.ConfigurationError),
+    ],
+)
+def test_join_refuses_welcome(
+    start: START, changes: dict[str, int], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        join(start(lambda message, context: [welcome(**changes)]).address)
+
+
+@pytest.mark.parametrize("numbers", [(0, 0), (0, 33), (4, 4), (-1, 4)])
+def test_join_refuses_worker_numbers(numbers: tuple[int, int]) -> None:
+    with pytest.raises(errors.ConfigurationError):
+        join("127.0.0.1:1", worker_id=numbers[0], num_workers=numbers[1])
+
+
+def test_barrier_released_and_used_again(start: START) -> None:
+    def answer(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessage]:
+        if message.HasField("barrier"):
+            name, use = message.barrier.name, message.barrier.use
+            released = api.BarrierReleased(name=name, use=use)
+            return [api.ControllerMessage(barrier_released=released)]
+        return greet(message, context)
+
+    controller = start(answer)
+    with join(controller.address) as session:
+        session.barrier("epoch", 5)
+        session.barrier("epoch", 5)
+    assert controller.wait_for("barrier", 2).barrier.use == 2
+    with pytest.raises(errors.SessionClosedError):
+        session.barrier("epoch", 5)
+
+
+def test_barrier_times_out(start: START) -> None:
+    with join(start(greet).address) as session, pytest.raises(errors.BarrierTimeoutError):
+        session.barrier("epoch", 0.1)
+
+
+def test_barrier_ends_when_session_closes(start: START) -> None:
+    controller = start(greet)
+    session = join(controller.address)
+    found: list[Exception] = []
+
+    def wait() -> None:
+        try:
+            session.barrier("epoch", 30)
+        except errors.SessionClosedError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    controller.wait_for("barrier")
+    session.close()
+    thread.join(5)
+    assert len(found) == 1
+
+
+def test_job_ended_breaks_the_session(start: START) -> None:
+    def answer(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessage]:
+        if message.HasField("heartbeat"):
+            ended = api.JobEnded(reason="stopped by the operator")
+            return [api.ControllerMessage(job_ended=ended)]
+        return greet(message, context)
+
+    switch = FakeSwitch(1)
+    switch.is_deaf = True
+    with join(start(answer).address, transport=switch.transport(0)) as session:
+        error = session.allreduce(np.ones(4, np.int32)).exception(10)
+        assert isinstance(error, errors.JobEndedError)
+        assert "stopped by the operator" in str(error)
+        with pytest.raises(errors.SessionBrokenError):
+            session.allreduce(np.ones(4, np.int32))
+
+
+def test_controller_restart_resumes_while_aggregation_goes_on(start: START) -> None:
+    first = start(greet)
+    with join(first.address) as session:
+        first.stop()
+        array = np.ones(50, np.int32)
+        np.testing.assert_array_equal(session.allreduce(array).result(5), array)
+        second = start(greet, first.address)
+        assert second.port == first.port
+        resume = second.wait_for("hello").hello.resume
+        assert (resume.job_id, resume.generation) == (7, 1000)
+        np.testing.assert_array_equal(session.allreduce(array).result(5), array)
+    second.wait_for("leave")
+
+
+def test_controller_restart_with_another_generation_ends_the_job(start: START) -> None:
+    first = start(greet)
+    with join(first.address) as session:
+        first.stop()
+        second = start(
+            lambda message, context: (
+                [welcome(generation=1001)] if message.HasField("hello") else []
+            ),
+            first.address,
+        )
+        second.wait_for("hello")
+        with pytest.raises(errors.JobEndedError, match="1001"):
+            session.barrier("never", 10)
