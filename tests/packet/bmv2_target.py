@@ -89,6 +89,8 @@ class _Link:
 class Bmv2Target:
     """One simple_switch_grpc process with its veth pairs."""
 
+    is_fast = False
+
     def __init__(self, variant: p4src.Variant) -> None:
         self.values_per_packet = {
             "narrow": VALUES_PER_PACKET_NARROW,

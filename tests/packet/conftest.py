@@ -14,7 +14,9 @@ from packet_frames import Job
 from packet_target import Target, job_entries
 
 OpenJob = Callable[..., Job]
-_serial = itertools.count(1)
+FIRST_SERIAL = 1000
+FIRST_SLOT = 64
+_serial = itertools.count(FIRST_SERIAL)
 
 
 def _open_bmv2(variant: str) -> Target:
@@ -49,16 +51,19 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
 
 @pytest.fixture
 def open_job(target: Target) -> Iterator[OpenJob]:
-    """Admit jobs with ids and generations of their own; end them with the test."""
+    """Admit jobs with ids and generations of their own; end them with the test.
+
+    Slots keep what earlier tests left: only the generation, ever newer, makes that stale.
+    """
     opened: list[Job] = []
 
     def open_one(**options: int | bool) -> Job:
         serial = next(_serial)
         job = Job(
             job_id=serial,
-            generation=1000 + serial,
+            generation=serial,
             values_per_packet=target.values_per_packet,
-            **options,
+            **({"slot_base": FIRST_SLOT} | options),
         )
         opened.append(job)
         for entry in job_entries(job):

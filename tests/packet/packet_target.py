@@ -30,6 +30,8 @@ class Target(Protocol):
     """A switch that runs one variant's program and holds ports 1 to 4 and the CPU port."""
 
     values_per_packet: int
+    is_fast: bool
+    """Whether a test may send hundreds of thousands of frames."""
 
     def exchange(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         """Send a frame into a port; return all that leaves in answer as (port, frame), sorted.

@@ -17,6 +17,8 @@ from packet_target import PORTS
 class SoftswitchTarget:
     """A softswitch in this process, controlled through its own P4Runtime server."""
 
+    is_fast = True
+
     def __init__(self, variant: p4src.Variant) -> None:
         self.values_per_packet = {
             "narrow": VALUES_PER_PACKET_NARROW,
