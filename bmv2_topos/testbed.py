@@ -22,6 +22,7 @@ from bmv2_topos.config import child_environment
 from bmv2_topos.daemons import Mode, Target, Variant
 from bmv2_topos.errors import PortTakenError, TestbedError
 from bmv2_topos.links import LinkBytes
+from bmv2_topos.port_counters import read_port_bytes
 from bmv2_topos.processes import ManagedProcess, read_records, start_process
 from bmv2_topos.topology import Host, Switch, Topology
 from bmv2_topos.worker_runs import WorkerEndpoint, WorkerResult, run_workers
@@ -249,11 +250,15 @@ class Testbed:
         )
 
     def link_bytes(self) -> tuple[LinkBytes, ...]:
-        """Return what crossed each link, from the kernel's counters; only in mode veth."""
+        """Return what crossed each link: by the kernel's counters, in mode udp by the switch's."""
         namespace = self.namespace_of(self.switch)
-        if namespace is None:
-            raise ValueError("mode udp has no interfaces; read the switch's port counters instead")
-        return links.read_link_bytes(self.topology, switch_namespace=namespace)
+        if namespace is not None:
+            return links.read_link_bytes(self.topology, switch_namespace=namespace)
+        return read_port_bytes(
+            self.topology,
+            switch_address=self.switch_address,
+            p4info=daemons.program_files(self.variant)[1],
+        )
 
     def status(self) -> TestbedStatus:
         """Return processes, rates and bytes as they are now."""
@@ -266,7 +271,8 @@ class Testbed:
             namespaces.namespace_inode(name) == inode for name, inode in record.namespaces.items()
         )
         counted: dict[str, LinkBytes] = {}
-        if self.mode == "veth" and is_network_there and record.namespaces:
+        switch_lives = any(name == self.switch.name and alive for name, _, alive in processes)
+        if is_network_there and (switch_lives or self.mode == "veth"):
             counted = {link.host: link for link in self.link_bytes()}
         return TestbedStatus(
             name=self.name,
@@ -274,7 +280,9 @@ class Testbed:
             target=self.target,
             variant=self.variant,
             is_up=is_network_there
-            and all(alive for name, _, alive in processes if name in {"s1", "controller"}),
+            and all(
+                alive for name, _, alive in processes if name in {self.switch.name, "controller"}
+            ),
             owner_pid=record.owner_pid,
             run_directory=str(record.directory),
             controller_address=self.controller_address,

@@ -1,0 +1,171 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whole testbeds on every target: switch and controller up, sums by workers, traffic, counters."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bmv2_topos import Testbed, state
+from bmv2_topos.config import child_environment
+from bmv2_topos.daemons import Mode, Target, Variant, program_files
+from bmv2_topos.errors import ProcessFailedError, TestbedBusyError
+from bmv2_topos.port_counters import read_port_bytes
+from bmv2_topos.processes import read_records
+from bmv2_topos.topology import single_switch
+
+needs_root = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+]
+needs_bmv2 = [
+    pytest.mark.bmv2,
+    pytest.mark.skipif(
+        shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on the PATH"
+    ),
+]
+KINDS = [
+    pytest.param("softswitch", "udp", "wide", id="softswitch-udp"),
+    pytest.param("softswitch", "veth", "wide", id="softswitch-veth", marks=needs_root),
+    pytest.param("bmv2", "veth", "narrow", id="bmv2-veth", marks=[*needs_root, *needs_bmv2]),
+]
+
+WORKER = """
+import numpy as np
+from hostlib.config import join_from_environment
+
+with join_from_environment() as session:
+    array = np.arange(5000, dtype=np.int32) * (session.view.worker_id + 1)
+    total = session.allreduce(array).result()
+    assert (total == np.arange(5000) * 3).all(), total
+    session.barrier("end")
+print("summed")
+"""
+TALK = """
+import socket, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as talker:
+    talker.bind((sys.argv[1], 7000))
+    talker.settimeout(0.2)
+    for _ in range(50):
+        talker.sendto(b"hello", (sys.argv[2], 7000))
+        try:
+            text, sender = talker.recvfrom(100)
+        except TimeoutError:
+            continue
+        for _ in range(3):  # the other end may have missed the first
+            talker.sendto(b"hello", (sys.argv[2], 7000))
+        print(text.decode(), "from", sender[0])
+        break
+"""
+
+
+@pytest.fixture(autouse=True)
+def records(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep these tests' records apart; the path stays short enough for sockets."""
+    root = tmp_path_factory.mktemp("r")
+    monkeypatch.setattr(state, "records_directory", lambda: root)
+    return root
+
+
+@pytest.mark.parametrize(("target", "mode", "variant"), KINDS)
+def test_testbed_sums_inside_its_switch(target: Target, mode: Mode, variant: Variant) -> None:
+    with Testbed(single_switch(2), target=target, mode=mode, variant=variant) as made:
+        results = made.run_workers([sys.executable, "-c", WORKER], timeout_s=60)
+        assert [result.output for result in results] == ["summed\n"] * 2
+        payload_bytes = 5000 * 4
+        for link in made.link_bytes():
+            assert link.from_host_bytes > payload_bytes, made.link_bytes()
+            assert link.to_host_bytes > payload_bytes, made.link_bytes()
+        by_switch = read_port_bytes(
+            made.topology,
+            switch_address=made.switch_address,
+            p4info=program_files(variant)[1],
+        )
+        for kernel, program in zip(made.link_bytes(), by_switch, strict=True):
+            assert program.from_host_bytes <= kernel.from_host_bytes
+            assert program.to_host_bytes == kernel.to_host_bytes
+        status = made.status()
+        assert status.is_up
+        assert {name for name, _, alive in status.processes if alive} == {"s1", "controller"}
+
+
+@pytest.mark.parametrize(("target", "mode", "variant"), KINDS[1:])
+def test_hosts_reach_each_other_through_the_switch(
+    target: Target, mode: Mode, variant: Variant
+) -> None:
+    with Testbed(single_switch(2), target=target, mode=mode, variant=variant) as made:
+        addresses = [host.address for host in made.topology.hosts]
+        results = made.run_workers(
+            lambda endpoint: [
+                sys.executable,
+                "-c",
+                TALK,
+                addresses[endpoint.worker_id],
+                addresses[1 - endpoint.worker_id],
+            ],
+            timeout_s=30,
+        )
+        assert [result.output for result in results] == [
+            "hello from 10.0.0.2\n",
+            "hello from 10.0.0.1\n",
+        ]
+
+
+UP = """
+import sys
+from pathlib import Path
+from bmv2_topos import state
+state.records_directory = lambda: Path(sys.argv[1])
+from bmv2_topos.commands import testbed
+testbed(sys.argv[2:])
+"""
+
+
+def test_commands_leave_a_testbed_up_and_take_it_down(records: Path) -> None:
+    def command(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", UP, str(records), *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=180,
+            env=child_environment(records),
+        )
+
+    up = command("up", "--mode", "udp", "--workers", "2", "--name", "kept", "--json")
+    assert up.returncode == 0, up.stderr
+    try:
+        assert json.loads(up.stdout)["is_up"]
+        again = command("up", "--mode", "udp", "--name", "kept")
+        assert again.returncode == 1
+        assert "is up" in again.stderr
+        shown = command("status", "--name", "kept", "--json")
+        assert shown.returncode == 0
+        (only,) = json.loads(shown.stdout)
+        assert [name for name, _, alive in only["processes"] if alive] == ["controller", "s1"]
+        attached = Testbed.attach("kept")
+        results = attached.run_workers([sys.executable, "-c", WORKER], timeout_s=60)
+        assert [result.output for result in results] == ["summed\n"] * 2
+        with pytest.raises(TestbedBusyError, match="is up"):
+            Testbed(single_switch(2), mode="udp", name="kept").up()
+        processes = read_records(records / "kept")
+    finally:
+        down = command("down", "--name", "kept")
+    assert down.stdout == "testbed kept is down\n"
+    assert not any(process.living() for process in processes)
+    assert list(records.iterdir()) == []
+    assert command("status", "--name", "kept").returncode == 1
+
+
+def test_switch_that_cannot_start_is_shown_with_its_last_words(records: Path) -> None:
+    made = Testbed(single_switch(1), mode="udp", switch_options=["--no-such-option"])
+    with pytest.raises(ProcessFailedError, match="no-such-option"):
+        made.up()
+    assert list(records.iterdir()) == []
