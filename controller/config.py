@@ -61,7 +61,7 @@ class SwitchConfig:
 
     name: str
     address: str
-    """P4Runtime server, "host:port"."""
+    """P4Runtime server, "host:port" or "unix:/path"."""
     device_id: int = 1
     service_address: str = "10.0.255.254"
     """IPv4 address that workers send contributions to."""
@@ -91,7 +91,7 @@ class ControllerConfig:
 
     switches: tuple[SwitchConfig, ...]
     listen: str = DEFAULT_LISTEN
-    """Session and operator API, "host:port"; port 0 takes a free one."""
+    """Session and operator API, "host:port" (port 0 takes a free one) or "unix:/path"."""
     database: Path = Path("switchfold.sqlite3")
     """SQLite file with the desired state; made if absent."""
     variant: str = "narrow"
@@ -160,10 +160,12 @@ def check_mac(what: str, text: str) -> None:
 
 
 def check_endpoint(what: str, text: str) -> None:
-    """Raise ConfigError unless `text` is "host:port"."""
+    """Raise ConfigError unless `text` is "host:port" or a Unix socket, "unix:/path"."""
+    if text.startswith("unix:/"):
+        return
     host, separator, port = text.rpartition(":")
     if not separator or not host or not port.isdigit() or int(port) > 65535:
-        raise ConfigError(f"{what} {text!r} is not HOST:PORT")
+        raise ConfigError(f"{what} {text!r} is not HOST:PORT or unix:/PATH")
 
 
 def parse_switch(text: str) -> SwitchConfig:

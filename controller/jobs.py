@@ -12,7 +12,6 @@ from controller.errors import InvalidJobError, NoRoomError
 from controller.job import Job, JobState
 from hostlib import wire
 
-
 _FEWEST_SLOTS = 2
 """Fewer are not given unasked: a host needs one slot for exponents and one for values."""
 

@@ -15,6 +15,7 @@ import grpc
 
 from controller.config import ControllerConfig
 from controller.database import Database
+from controller.endpoint import with_port
 from controller.errors import ListenError
 from controller.job import Job, JobState
 from controller.membership import Membership
@@ -95,5 +96,5 @@ class ControllerServer:
                 "machine's; stop the other controller or use --listen HOST:PORT"
             ) from exc
         await server.start()
-        self.address = f"{self.config.listen.rpartition(':')[0]}:{port}"
+        self.address = with_port(self.config.listen, port)
         return server

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import venv
@@ -15,6 +14,7 @@ import click
 
 from controller.commands.output import controller_option
 from controller.config import check_endpoint
+from controller.endpoint import connect
 from controller.errors import SwitchUnreachableError, ToolError
 from controller.operator_client import OperatorClient
 
@@ -69,9 +69,8 @@ def shell(
 
 
 def _check_reachable(address: str) -> None:
-    host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host, int(port)), timeout=_CONNECT_TIMEOUT_S).close()
+        connect(address, _CONNECT_TIMEOUT_S)
     except OSError as exc:
         raise SwitchUnreachableError(
             f"no switch answers at {address} ({exc.strerror or exc}); is it running?"

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from typing import Final
 
 from finsy import P4Client, P4ClientError
@@ -14,6 +13,7 @@ from finsy.proto import p4r
 from controller.config import SwitchConfig
 from controller.doctor.check import Check, fail, ok, warn
 from controller.doctor.symptoms import check_counts
+from controller.endpoint import connect
 from controller.errors import ControllerError, ControllerUnreachableError, SwitchError
 from controller.operator_api import operator_pb2 as pb
 from controller.operator_client import OperatorClient
@@ -41,9 +41,8 @@ def check_controller(client: OperatorClient) -> tuple[Check, list[pb.Switch], li
 def check_switch(config: SwitchConfig, wanted_program: str = "") -> list[Check]:
     """Check one switch without the controller: address, P4Runtime, program, versions."""
     name = f"switch {config.name}"
-    host, _, port = config.address.rpartition(":")
     try:
-        socket.create_connection((host, int(port)), timeout=_CONNECT_TIMEOUT_S).close()
+        connect(config.address, _CONNECT_TIMEOUT_S)
     except OSError as exc:
         text = f"nobody listens at {config.address} ({exc.strerror or exc})"
         return [fail(name, text, "start the switch; compare its gRPC address with the configured")]

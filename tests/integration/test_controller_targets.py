@@ -10,14 +10,17 @@ import os
 import shutil
 import socket
 import sys
+import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pytest
 
 from controller.config import ControllerConfig, SwitchConfig
+from controller.endpoint import connect
 from controller.outcome import Count
 from controller.server import ControllerServer
 from controller_fixtures import HOSTS, FakeWorker, join_all, run, serving
@@ -55,30 +58,30 @@ def softswitch_command(address: str, ports: tuple[str, ...] = ()) -> list[str]:
 @asynccontextmanager
 async def target(command: list[str], address: str) -> AsyncGenerator[asyncio.subprocess.Process]:
     """Run a switch until the context is left; entered when its P4Runtime port answers."""
-    process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
-    )
-    try:
-        async with asyncio.timeout(DEADLINE_S):
-            while not await _answers(address):
-                assert process.returncode is None, f"{command[0]} ended"
-        yield process
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
+    with tempfile.TemporaryFile() as log:
+        process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
+        try:
+            await _await_answer(process, address, log)
+            yield process
+        finally:
+            if process.returncode is None:
+                process.terminate()
+            await process.wait()
 
 
-async def _answers(address: str) -> bool:
-    host, _, port = address.rpartition(":")
-    try:
-        _, writer = await asyncio.open_connection(host, int(port))
-    except OSError:
-        await asyncio.sleep(0.02)
-        return False
-    writer.close()
-    await writer.wait_closed()
-    return True
+async def _await_answer(process: asyncio.subprocess.Process, address: str, log: IO[bytes]) -> None:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + DEADLINE_S
+    while process.returncode is None and loop.time() < deadline:
+        try:
+            await asyncio.to_thread(connect, address, 1.0)
+        except OSError:
+            await asyncio.sleep(0.02)
+        else:
+            return
+    log.seek(0)
+    text = log.read().decode(errors="replace")
+    raise AssertionError(f"no answer at {address}, exit {process.returncode}, it said: {text}")
 
 
 def make_config(folder: Path, address: str, listen: str = "127.0.0.1:0") -> ControllerConfig:
@@ -124,7 +127,8 @@ def test_target_job_from_start_to_end(tmp_path: Path, name: str):
                 changes = await _settled(second)
                 assert not changes
                 again = await join_all(second.address, 2, job_name="next")
-                assert (await again[0].welcome()).generation > welcome.generation
+                for worker in again:
+                    assert (await worker.welcome()).generation > welcome.generation
                 await leave_all(again)
 
     run(scenario())

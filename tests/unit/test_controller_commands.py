@@ -143,6 +143,22 @@ def test_command_jobs_and_switches(tmp_path: Path, command: Any):
     run(scenario())
 
 
+def test_command_over_a_unix_socket(tmp_path: Path, command: Any):
+    async def scenario() -> None:
+        listen = f"unix:{tmp_path}/c.sock"
+        async with running_controller(tmp_path, listen=listen) as (server, _):
+            assert server.address == listen
+            (worker,) = await join_all(listen, 1)
+            await worker.welcome()
+            code, out, _ = await command("job", "list", "--json", "--controller", listen)
+            assert (code, len(json.loads(out))) == (0, 1)
+            found = verdicts((await command("doctor", "--json", "--switch", f"x={listen}"))[1])
+            assert found["switch x"] == "fail", "it listens, but does not speak P4Runtime"
+            await worker.close()
+
+    run(scenario())
+
+
 def test_doctor_on_a_healthy_system(tmp_path: Path, command: Any):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):

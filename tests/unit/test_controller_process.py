@@ -135,3 +135,19 @@ def test_process_without_a_switch(tmp_path: Path):
         assert "Traceback" not in err
 
     run(scenario())
+
+
+def test_process_with_a_listen_address_that_is_taken(tmp_path: Path):
+    async def scenario() -> None:
+        async with fake_switch() as fake:
+            with socket.socket() as taken:
+                taken.bind(("127.0.0.1", 0))
+                taken.listen()
+                config = write_config(tmp_path, fake.address, taken.getsockname()[1])
+                process = await start(config)
+                code, err = await finish(process)
+        assert code == 1
+        assert err.splitlines()[-1].startswith("error: cannot listen at 127.0.0.1:")
+        assert "Traceback" not in err
+
+    run(scenario())

@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses of gRPC servers: "host:port" or "unix:/path"."""
+
+from __future__ import annotations
+
+import socket
+from typing import Final
+
+UNIX_PREFIX: Final = "unix:"
+
+
+def connect(address: str, timeout_s: float) -> None:
+    """Open and close a connection; OSError when nobody listens there."""
+    if address.startswith(UNIX_PREFIX):
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(timeout_s)
+            sock.connect(address.removeprefix(UNIX_PREFIX))
+        return
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s).close()
+
+
+def with_port(address: str, port: int) -> str:
+    """Return the address with the port that was taken for port 0; Unix sockets have none."""
+    if address.startswith(UNIX_PREFIX):
+        return address
+    return f"{address.rpartition(':')[0]}:{port}"
