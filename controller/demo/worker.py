@@ -75,7 +75,7 @@ def packet_counts(session: Session) -> tuple[int, int]:
         sent += int(statistics[f"{stream}_packets_sent"])
         sent += int(statistics[f"{stream}_packets_retransmitted"])
         received += int(statistics[f"{stream}_packets_received"])
-    sent += int(statistics["probes_sent"])
+    sent += int(statistics["probe_packets_sent"])
     received += sum(int(statistics.get(f"refused_{cause}", 0)) for cause in REFUSED_PACKETS)
     return sent, received
 
