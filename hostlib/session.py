@@ -157,8 +157,7 @@ class Session:
         for name, stream in (("exponent", engine.exponents), ("value", engine.values)):
             for key, number in vars(stream.counters).items():
                 result[f"{name}_packets_{key}"] = number
-        result["probes_sent"] = engine.probe.sent
-        result["probe_packets_sent"] = engine.probe.num_sent
+        result["probe_packets_sent"] = engine.probe.sent
         result["round_trip_s"] = engine.values.round_trip_s
         refused = Counter(engine.counters)
         for key, number in (refused + self._transport.counters).items():
