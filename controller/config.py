@@ -169,10 +169,12 @@ def check_endpoint(what: str, text: str) -> None:
 
 
 def parse_switch(text: str) -> SwitchConfig:
-    """Return the switch that a command line names as NAME=HOST:PORT or NAME=HOST:PORT/DEVICE."""
+    """Return the switch that a command line names as NAME=HOST:PORT[/DEVICE_ID] or NAME=unix:/PATH."""
     name, separator, rest = text.partition("=")
     if not separator:
         raise ConfigError(f"--switch {text!r} is not NAME=HOST:PORT[/DEVICE_ID]")
+    if rest.startswith("unix:"):
+        return SwitchConfig(name=name, address=rest)
     address, slash, device_id = rest.partition("/")
     if slash and not device_id.isdigit():
         raise ConfigError(f"--switch {text!r}: the device id is not a number")
