@@ -33,7 +33,31 @@ def _read_entity(pipeline: Pipeline, query: p4r.Entity) -> list[p4r.Entity]:
         return _read_registers(pipeline, query.register_entry)
     if kind is None:
         raise RequestError(rpc_code.INVALID_ARGUMENT, "entities: entity is not set")
-    raise RequestError(rpc_code.UNIMPLEMENTED, f"entities: {kind} is not supported")
+    return _read_absent(pipeline, query, kind)
+
+
+_ABSENT = {
+    "action_profile_member": ("action_profile_id", "action_profiles"),
+    "action_profile_group": ("action_profile_id", "action_profiles"),
+    "meter_entry": ("meter_id", "meters"),
+    "direct_meter_entry": ("table_entry", "direct_meters"),
+    "value_set_entry": ("value_set_id", "value_sets"),
+    "digest_entry": ("digest_id", "digests"),
+}
+"""Entities without support: the field that selects one, the P4Info list that declares them."""
+
+
+def _read_absent(pipeline: Pipeline, query: p4r.Entity, kind: str) -> list[p4r.Entity]:
+    """Return nothing for a wildcard over objects that the program does not have."""
+    selector, declared = _ABSENT.get(kind, ("", ""))
+    if not declared or getattr(pipeline.config.p4info, declared):
+        raise RequestError(rpc_code.UNIMPLEMENTED, f"entities: {kind} is not supported")
+    entry = getattr(query, kind)
+    if getattr(entry, selector) and selector != "table_entry":
+        raise RequestError(
+            rpc_code.NOT_FOUND, f"entities: {kind}: the program has no {declared.replace('_', ' ')}"
+        )
+    return []
 
 
 def _arrays(arrays: dict[int, Array], array_id: int, field: str) -> list[Array]:

@@ -5,7 +5,7 @@
 import logging
 from collections.abc import Iterator
 from concurrent import futures
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import grpc
 from finsy.proto import p4r, p4r_grpc
@@ -48,6 +48,12 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         self._channels: set[StreamChannel] = set()
         self.port = 0
         """TCP port in use; 0 when stopped or on a Unix socket."""
+
+    @property
+    def address(self) -> str:
+        """Where clients connect: host and the port that is bound."""
+        host, _, _ = self._address.rpartition(":")
+        return f"{host}:{self.port}" if self.port else self._address
 
     def start(self) -> None:
         """Bind and serve. Raises AddressInUseError."""
@@ -168,8 +174,3 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
 def _abort(context: grpc.ServicerContext, error: RequestError) -> NoReturn:
     context.abort(error.grpc_code, error.message)
     raise AssertionError("abort returns never")
-
-
-def serve(switch: Any, *, address: str, device_id: int, p4info: Any = None) -> P4RuntimeServer:
-    """Start a P4Runtime server for `switch` at `address` (host:port; port 0 takes any)."""
-    raise AssertionError((switch, address, device_id, p4info))

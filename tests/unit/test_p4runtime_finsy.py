@@ -45,13 +45,14 @@ def test_finsy_pushes_writes_and_reads_back() -> None:
                 {"dst_address": 6, "ingress_port": 1},
             ]
             (found,) = [entry async for entry in switch.read(finsy.P4MulticastGroupEntry())]
-            assert found.replicas == (finsy.P4Replica(1, 1), finsy.P4Replica(2, 2))
+            assert [(item.port, item.instance) for item in found.replicas] == [(1, 1), (2, 2)]
             counters = [entry async for entry in switch.read(finsy.P4CounterEntry("ports"))]
             assert len(counters) == 4
             cells = [entry async for entry in switch.read(finsy.P4RegisterEntry("last_type"))]
             assert [cell.data for cell in cells] == [0, 0, 0, 0]
-            direct = finsy.P4DirectCounterEntry("station")
+            direct = finsy.P4DirectCounterEntry("station_counter")
             assert len([entry async for entry in switch.read(direct)]) == 2
+            await switch.delete([group])
             await switch.delete_all()
             assert not dataplane.entries
             assert not dataplane.groups

@@ -278,9 +278,19 @@ def test_unsupported_entities_say_so() -> None:
     with loaded() as (client, _):
         errors = _refused(client, insert(p4r.MeterEntry(meter_id=1)), insert(p4r.DigestEntry()))
         assert {code for code, _ in errors} == {rpc_code.UNIMPLEMENTED}
-        with pytest.raises(grpc.RpcError, match="meter_entry") as caught:
-            client.read(p4r.Entity(meter_entry=p4r.MeterEntry()))
+        with pytest.raises(grpc.RpcError, match="extern_entry") as caught:
+            client.read(p4r.Entity(extern_entry=p4r.ExternEntry()))
         assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+        with pytest.raises(grpc.RpcError, match="no meters") as caught:
+            client.read(p4r.Entity(meter_entry=p4r.MeterEntry(meter_id=1)))
+        assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+def test_wildcards_over_what_the_program_lacks_find_nothing() -> None:
+    with loaded() as (client, _):
+        assert client.read(p4r.Entity(meter_entry=p4r.MeterEntry())) == []
+        members = p4r.Entity(action_profile_member=p4r.ActionProfileMember())
+        assert client.read(members) == []
 
 
 def test_request_errors_come_before_updates() -> None:
