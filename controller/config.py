@@ -169,7 +169,7 @@ def check_endpoint(what: str, text: str) -> None:
 
 
 def parse_switch(text: str) -> SwitchConfig:
-    """Return the switch that a command line names as NAME=HOST:PORT[/DEVICE_ID] or NAME=unix:/PATH."""
+    """Return the switch that NAME=HOST:PORT[/DEVICE_ID] or NAME=unix:/PATH names."""
     name, separator, rest = text.partition("=")
     if not separator:
         raise ConfigError(f"--switch {text!r} is not NAME=HOST:PORT[/DEVICE_ID]")
