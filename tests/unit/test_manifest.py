@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Committed artefacts belong to the sources, name no machine, and come out of p4c again."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import p4src
+from p4src import compile as p4_compile
+from p4src.artefacts import P4SRC, Variant
+
+
+@pytest.fixture(params=p4src.VARIANTS)
+def variant(request: pytest.FixtureRequest) -> Variant:
+    return request.param
+
+
+def test_manifest_matches_sources_and_artefacts(variant: Variant) -> None:
+    p4_compile.check_manifest(variant)
+
+
+@pytest.mark.parametrize("changed", ["bmv2/slot_epoch.p4", "include/constants.p4"])
+def test_manifest_notices_a_changed_source(variant: Variant, tmp_path: Path, changed: str) -> None:
+    copy = tmp_path / "p4src"
+    shutil.copytree(P4SRC, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    p4_compile.check_manifest(variant, copy / "build", copy)
+    source = copy / changed
+    source.write_text(source.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    with pytest.raises(p4src.StaleArtefactError, match=re.escape(changed)):
+        p4_compile.check_manifest(variant, copy / "build", copy)
+
+
+def test_manifest_notices_an_edited_artefact(variant: Variant, tmp_path: Path) -> None:
+    shutil.copytree(p4src.artefact_dir(variant).parent, tmp_path / "build")
+    edited = p4src.artefacts(variant, tmp_path / "build").json
+    edited.write_bytes(edited.read_bytes() + b" ")
+    with pytest.raises(p4src.StaleArtefactError, match=edited.name):
+        p4_compile.check_manifest(variant, tmp_path / "build")
+
+
+def test_manifest_missing_says_what_to_run(variant: Variant, tmp_path: Path) -> None:
+    with pytest.raises(p4src.StaleArtefactError, match="make p4"):
+        p4_compile.check_manifest(variant, tmp_path)
+
+
+def test_manifest_lists_every_p4_file_of_ours() -> None:
+    listed = {path for variant in p4src.VARIANTS for path in p4src.sources(variant)}
+    assert listed == set(P4SRC.glob("bmv2/*.p4")) | set(P4SRC.glob("include/*.p4"))
+
+
+def test_artefacts_hold_no_absolute_path(variant: Variant) -> None:
+    made = p4src.artefacts(variant)
+    for path in (made.json, made.p4info, made.manifest):
+        found = re.findall(r'"(/[^"]*|[A-Za-z]:\\[^"]*)"', path.read_text(encoding="utf-8"))
+        assert not found, f"{path.name} names {found[:3]}"
+
+
+def test_artefacts_json_source_files_exist(variant: Variant) -> None:
+    text = p4src.artefacts(variant).json.read_text(encoding="utf-8")
+    names = set(re.findall(r'"filename":"([^"]+)"', text))
+    assert names
+    assert all((P4SRC.parent / name).is_file() for name in names)
+
+
+def test_artefacts_p4info_names_program_and_version(variant: Variant) -> None:
+    text = p4src.artefacts(variant).p4info.read_text(encoding="utf-8")
+    values = {"narrow": 32, "wide": 352}[variant]
+    assert 'name: "switchfold"' in text
+    assert f'version: "1.{values}"' in text
+
+
+@pytest.mark.p4c
+def test_artefacts_come_out_of_p4c_again(variant: Variant, tmp_path: Path) -> None:
+    if shutil.which(p4_compile.COMPILER) is None:
+        pytest.skip(f"{p4_compile.COMPILER} is not on the PATH")
+    compiler = f"{p4_compile.COMPILER} " + p4_compile.compiler_version(p4_compile.find_compiler())
+    committed = p4src.artefacts(variant)
+    wanted = json.loads(committed.manifest.read_text(encoding="utf-8"))["compiler"]
+    if wanted != compiler:
+        pytest.skip(f"artefacts were made by {wanted}, here is {compiler}")
+    made = p4_compile.compile_program(variant, tmp_path)
+    assert made.json.read_bytes() == committed.json.read_bytes()
+    assert made.p4info.read_bytes() == committed.p4info.read_bytes()
+    assert made.manifest.read_bytes() == committed.manifest.read_bytes()
+
+
+@pytest.mark.p4c
+def test_compile_warning_is_an_error(tmp_path: Path) -> None:
+    if shutil.which(p4_compile.COMPILER) is None:
+        pytest.skip(f"{p4_compile.COMPILER} is not on the PATH")
+    copy = tmp_path / "p4src"
+    shutil.copytree(P4SRC, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    constants = copy / "include" / "constants.p4"
+    text = constants.read_text(encoding="utf-8")
+    unused = text.replace("#endif", "const bit<8> NOBODY_NEEDS_THIS = 1;\n\n#endif")
+    constants.write_text(unused, encoding="utf-8")
+    with pytest.raises(p4src.CompilationError, match="NOBODY_NEEDS_THIS"):
+        p4_compile.compile_program("narrow", tmp_path / "build", copy)
+
+
+def test_compile_without_p4c_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(p4src.CompilerNotFoundError, match="docker compose run --rm p4c"):
+        p4_compile.find_compiler()
+    assert p4_compile.main([]) == 1
+    assert "docker compose run --rm p4c" in capsys.readouterr().err
+    assert p4_compile.main(["--check"]) == 0
+
+
+def test_public_names_of_the_package() -> None:
+    assert len(set(p4src.__all__)) == len(p4src.__all__)
+    assert all(hasattr(p4src, name) for name in p4src.__all__)
