@@ -3,7 +3,8 @@
 """Testbed: topologies, hosts in namespaces or plain processes, switches, workers."""
 
 from bmv2_topos.links import LinkBytes
-from bmv2_topos.testbed import Testbed, TestbedStatus
+from bmv2_topos.status import TestbedStatus
+from bmv2_topos.testbed import Testbed
 from bmv2_topos.topology import Host, Link, Switch, Topology, single_switch
 from bmv2_topos.worker_runs import WorkerEndpoint, WorkerResult
 

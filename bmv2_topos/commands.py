@@ -15,7 +15,8 @@ import click
 from bmv2_topos import state
 from bmv2_topos.daemons import Mode, Target, Variant
 from bmv2_topos.errors import TestbedError
-from bmv2_topos.testbed import Testbed, TestbedStatus
+from bmv2_topos.status import TestbedStatus
+from bmv2_topos.testbed import Testbed
 from bmv2_topos.topology import MAX_HOSTS, single_switch
 
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}

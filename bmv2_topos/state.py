@@ -10,6 +10,7 @@ time.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -78,7 +79,8 @@ class Record:
         for name, inode in self.namespaces.items():
             if inode is None or namespace_inode(name) == inode:
                 remove_namespace(name)
-        shutil.rmtree(self.directory, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another sweep was faster
+            shutil.rmtree(self.directory)
 
 
 def create_record(name: str, topology: Topology, *, target: str, mode: str, variant: str) -> Record:
@@ -167,7 +169,8 @@ def sweep() -> list[str]:
             swept.append(name)
     for path in records_directory().glob(f"{_PARTIAL_PREFIX}*"):
         if not Path(f"/proc/{path.name.split('-')[1]}").exists():
-            shutil.rmtree(path, ignore_errors=True)
+            with contextlib.suppress(FileNotFoundError):  # another sweep was faster
+                shutil.rmtree(path)
     return swept
 
 

@@ -13,46 +13,24 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self, cast
 
 from bmv2_topos import daemons, links, namespaces, state
 from bmv2_topos.config import child_environment
 from bmv2_topos.daemons import Mode, Target, Variant
-from bmv2_topos.errors import PortTakenError, TestbedError
+from bmv2_topos.errors import TestbedError
 from bmv2_topos.links import LinkBytes
+from bmv2_topos.network import make_network, namespace_name, reserve_udp_ports
 from bmv2_topos.port_counters import read_port_bytes
-from bmv2_topos.processes import ManagedProcess, read_records, start_process
+from bmv2_topos.processes import ManagedProcess, start_process
+from bmv2_topos.status import TestbedStatus, read_status
 from bmv2_topos.topology import Host, Switch, Topology
 from bmv2_topos.worker_runs import WorkerEndpoint, WorkerResult, run_workers
 
 READY_TIMEOUT_S: Final = 120.0
 """For a switch to become ready, its first compilation to native code included."""
-_CARRIER_TIMEOUT_S: Final = 5.0
 _MAX_UNIX_PATH_BYTES: Final = 107
-
-
-@dataclass(frozen=True, kw_only=True)
-class TestbedStatus:
-    """A testbed as it is now."""
-
-    __test__ = False
-
-    name: str
-    mode: str
-    target: str
-    variant: str
-    is_up: bool
-    """Every process that should run does."""
-    owner_pid: int | None
-    run_directory: str
-    controller_address: str
-    shaper: str | None
-    processes: tuple[tuple[str, int, bool], ...]
-    """Name, pid, whether it lives."""
-    links: tuple[tuple[str, int, int | None, LinkBytes | None], ...]
-    """Host, switch port, rate in bits per second, bytes so far where the kernel counts them."""
 
 
 class Testbed:
@@ -139,7 +117,7 @@ class Testbed:
 
     def namespace_of(self, node: Host | Switch) -> str | None:
         """Return the namespace of a host or switch, None in mode udp."""
-        return f"sf-{self.name}-{node.name}" if self.mode == "veth" else None
+        return namespace_name(self.name, node) if self.mode == "veth" else None
 
     def up(self) -> Self:
         """Make everything; on any error take down what was made and raise.
@@ -159,9 +137,9 @@ class Testbed:
             if len(os.fsencode(self.switch_address)) > _MAX_UNIX_PATH_BYTES:
                 raise TestbedError(f"{self.run_directory} is too long for sockets; use --name")
             if self.mode == "veth":
-                self._make_network()
+                make_network(self._record)
             else:
-                self._reserve_udp_ports()
+                reserve_udp_ports(self._record, self._udp_base_port)
             if self._has_switch:
                 self._start_switch()
             if self._has_controller:
@@ -262,90 +240,12 @@ class Testbed:
 
     def status(self) -> TestbedStatus:
         """Return processes, rates and bytes as they are now."""
-        record = self._recorded()
-        processes = tuple(
-            (process.name, process.pid, process.is_leader_alive())
-            for process in read_records(record.directory)
-        )
-        is_network_there = all(
-            namespaces.namespace_inode(name) == inode for name, inode in record.namespaces.items()
-        )
-        counted: dict[str, LinkBytes] = {}
-        switch_lives = any(name == self.switch.name and alive for name, _, alive in processes)
-        if is_network_there and (switch_lives or self.mode == "veth"):
-            counted = {link.host: link for link in self.link_bytes()}
-        return TestbedStatus(
-            name=self.name,
-            mode=self.mode,
-            target=self.target,
-            variant=self.variant,
-            is_up=is_network_there
-            and all(
-                alive for name, _, alive in processes if name in {self.switch.name, "controller"}
-            ),
-            owner_pid=record.owner_pid,
-            run_directory=str(record.directory),
-            controller_address=self.controller_address,
-            shaper=record.shaper,
-            processes=processes,
-            links=tuple(
-                (link.host, link.port, link.rate_bits_per_s, counted.get(link.host))
-                for link in self.topology.links
-            ),
-        )
+        return read_status(self._recorded(), self.controller_address, self.link_bytes)
 
     def _recorded(self) -> state.Record:
         if self._record is None:
             raise TestbedError(f"testbed {self.name} is down")
         return self._record
-
-    def _make_network(self) -> None:
-        record = self._recorded()
-        for node in (*self.topology.switches, *self.topology.hosts):
-            namespace = self.namespace_of(node)
-            assert namespace is not None
-            namespaces.check_free(namespace)
-            record.namespaces[namespace] = None
-            record.save()
-            record.namespaces[namespace] = namespaces.create_namespace(namespace)
-            record.save()
-        switch_namespace = self.namespace_of(self.switch)
-        assert switch_namespace is not None
-        for link in self.topology.links_of(self.switch):
-            host = next(host for host in self.topology.hosts if host.name == link.host)
-            namespace = self.namespace_of(host)
-            assert namespace is not None
-            links.create_link(
-                link, host, host_namespace=namespace, switch_namespace=switch_namespace
-            )
-            links.set_neighbours(host, self.topology, namespace=namespace)
-            if link.rate_bits_per_s is not None:
-                rate = link.rate_bits_per_s
-                record.shaper = links.shape(link.host_interface, rate, namespace=namespace)
-                links.shape(link.switch_interface, rate, namespace=switch_namespace)
-        record.save()
-        ends = {switch_namespace: [link.switch_interface for link in self.topology.links]}
-        for host in self.topology.hosts:
-            ends[str(self.namespace_of(host))] = [host.interface]
-        for namespace, interfaces in ends.items():
-            links.wait_for_carrier(interfaces, namespace=namespace, timeout_s=_CARRIER_TIMEOUT_S)
-
-    def _reserve_udp_ports(self) -> None:
-        """Choose loopback ports for each link: those asked for, or ones that are free now."""
-        record = self._recorded()
-        held: list[socket.socket] = []
-        try:
-            for number, link in enumerate(self.topology.links):
-                base = self._udp_base_port
-                wanted = (0, 0) if base is None else (base + 2 * number, base + 2 * number + 1)
-                pair = [_bind_loopback(port) for port in wanted]
-                held += pair
-                ports = [int(taken.getsockname()[1]) for taken in pair]
-                record.udp_ports[link.host] = (ports[0], ports[1])
-        finally:
-            for taken in held:
-                taken.close()
-        record.save()
 
     def _start_switch(self) -> None:
         record = self._recorded()
@@ -382,19 +282,6 @@ class Testbed:
             variant=self.variant,
         )
         self.start("controller", daemons.controller_command(config), ready_timeout_s=60.0)
-
-
-def _bind_loopback(port: int) -> socket.socket:
-    bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    try:
-        bound.bind(("127.0.0.1", port))
-    except OSError as exc:
-        bound.close()
-        raise PortTakenError(
-            f"UDP port {port} of 127.0.0.1 cannot be used ({exc.strerror}): end the process that "
-            "holds it or choose another --udp-base-port"
-        ) from exc
-    return bound
 
 
 def _accepts(address: str) -> bool:

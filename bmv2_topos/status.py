@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a testbed looks like now: processes, links, bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bmv2_topos.links import LinkBytes
+from bmv2_topos.namespaces import namespace_inode
+from bmv2_topos.processes import read_records
+from bmv2_topos.state import Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestbedStatus:
+    """A testbed as it is now."""
+
+    __test__ = False
+
+    name: str
+    mode: str
+    target: str
+    variant: str
+    is_up: bool
+    """Every process that should run does."""
+    owner_pid: int | None
+    run_directory: str
+    controller_address: str
+    shaper: str | None
+    processes: tuple[tuple[str, int, bool], ...]
+    """Name, pid, whether it lives."""
+    links: tuple[tuple[str, int, int | None, LinkBytes | None], ...]
+    """Host, switch port, rate in bits per second, bytes so far where the kernel counts them."""
+
+
+def read_status(
+    record: Record, controller_address: str, read_link_bytes: Callable[[], tuple[LinkBytes, ...]]
+) -> TestbedStatus:
+    """Return processes, rates and bytes as they are now; bytes only while they can be read."""
+    processes = tuple(
+        (process.name, process.pid, process.is_leader_alive())
+        for process in read_records(record.directory)
+    )
+    switches = {switch.name for switch in record.topology.switches}
+    living = {name for name, _, is_alive in processes if is_alive}
+    expected = {name for name, _, _ in processes if name in switches | {"controller"}}
+    is_network_there = all(
+        inode is not None and namespace_inode(name) == inode
+        for name, inode in record.namespaces.items()
+    )
+    counted: dict[str, LinkBytes] = {}
+    if is_network_there and (record.namespaces or switches <= living):
+        counted = {link.host: link for link in read_link_bytes()}
+    return TestbedStatus(
+        name=record.name,
+        mode=record.mode,
+        target=record.target,
+        variant=record.variant,
+        is_up=is_network_there and expected <= living,
+        owner_pid=record.owner_pid,
+        run_directory=str(record.directory),
+        controller_address=controller_address,
+        shaper=record.shaper,
+        processes=processes,
+        links=tuple(
+            (link.host, link.port, link.rate_bits_per_s, counted.get(link.host))
+            for link in record.topology.links
+        ),
+    )
