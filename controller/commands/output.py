@@ -14,9 +14,17 @@ from google.protobuf.message import Message
 from rich.console import Console
 from rich.table import Table
 
+from bmv2_topos.config import records_directory
 from controller.config import DEFAULT_LISTEN
+from controller.endpoint import UNIX_PREFIX
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def default_controller() -> str:
+    """Return the controller of the only testbed that is up, else the usual address."""
+    sockets = list(records_directory().glob("*/controller.sock"))
+    return f"{UNIX_PREFIX}{sockets[0]}" if len(sockets) == 1 else DEFAULT_LISTEN
 
 
 def controller_option(function: _F) -> _F:
@@ -24,12 +32,12 @@ def controller_option(function: _F) -> _F:
     return click.option(
         "--controller",
         "address",
-        default=DEFAULT_LISTEN,
+        default=default_controller,
         envvar="SWITCHFOLD_CONTROLLER",
-        show_default=True,
+        show_default=f"the only testbed's, else {DEFAULT_LISTEN}",
         show_envvar=True,
-        metavar="HOST:PORT",
-        help="Controller to ask.",
+        metavar="ADDRESS",
+        help="Controller to ask, HOST:PORT or unix:/PATH.",
     )(function)
 
 

@@ -16,6 +16,8 @@ from finsy.proto import p4r
 from controller.__main__ import COMMANDS
 from controller.__main__ import run as run_command
 from controller.commands import bench as bench_module
+from controller.commands.output import default_controller
+from controller.config import DEFAULT_LISTEN
 from controller_fixtures import fake_switch, join_all, make_config, run, running_controller, serving
 from hostlib.wire import Outcome
 
@@ -139,6 +141,23 @@ def test_command_jobs_and_switches(tmp_path: Path, command: Any):
                 code, _, err = await command(*arguments, *at)
                 assert code == 1
                 assert err.startswith("error: no ")
+
+    run(scenario())
+
+
+def test_command_finds_the_only_testbed(
+    tmp_path: Path, command: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("controller.commands.output.records_directory", lambda: tmp_path)
+    monkeypatch.delenv("SWITCHFOLD_CONTROLLER", raising=False)
+    assert default_controller() == DEFAULT_LISTEN
+
+    async def scenario() -> None:
+        folder = tmp_path / "main"
+        folder.mkdir()
+        async with running_controller(folder, listen=f"unix:{folder}/controller.sock"):
+            code, out, _ = await command("switch", "list", "--json")
+            assert (code, json.loads(out)[0]["name"]) == (0, "s1")
 
     run(scenario())
 
