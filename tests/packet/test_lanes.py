@@ -91,9 +91,9 @@ def test_lanes_edges_without_saturation_are_not_flagged(target: Target, job: Job
 
 def test_lanes_overflow_flag_ends_with_its_round(target: Target, job: Job) -> None:
     values = job.values_per_packet
-    loud = np.full(values, HIGH)
+    loud, quiet = np.full(values, HIGH, np.int64), np.ones(values, np.int64)
     check_sum(target, job, 1, Operation.AGGREGATE_ADD, (loud, loud))
-    check_sum(target, job, 3, Operation.AGGREGATE_ADD, (np.ones(values), np.ones(values)))
+    check_sum(target, job, 3, Operation.AGGREGATE_ADD, (quiet, quiet))
 
 
 def test_lanes_slots_and_copies_do_not_mix(target: Target, job: Job) -> None:

@@ -9,13 +9,21 @@ from collections.abc import Callable
 import pytest
 
 from hostlib.wire import Operation, Outcome
-from packet_frames import Job, change, contribution, to_all_workers, to_switch, to_worker
+from packet_frames import (
+    Datagram,
+    Job,
+    change,
+    contribution,
+    to_all_workers,
+    to_switch,
+    to_worker,
+)
 from packet_target import Target, check_exchange, job_entries
 
 OpenJob = Callable[..., Job]
 
 
-def result(datagram: object, values: int, **fields: int) -> object:
+def result(datagram: Datagram, values: int, **fields: int) -> Datagram:
     defaults = {"operation": Operation.RESULT, "worker_bitmap": 3, "num_contributors": 2}
     return change(datagram, values, **(defaults | fields))
 
