@@ -96,7 +96,8 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         self.port = 0
 
     def __enter__(self) -> "P4RuntimeServer":
-        self.start()
+        if self._server is None:
+            self.start()
         return self
 
     def __exit__(self, *exc: object) -> None:

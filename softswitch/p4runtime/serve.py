@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Starts a P4Runtime server for a `softswitch.Switch`."""
+
+import json
+from pathlib import Path
+
+from finsy.proto import p4i, p4r
+from google.protobuf import text_format
+
+from softswitch.p4runtime.dataplane import DataPlane
+from softswitch.p4runtime.pipeline_config import Compile
+from softswitch.p4runtime.server import P4RuntimeServer
+from softswitch.p4runtime.status import ConfigError
+from softswitch.program import Program
+
+DEFAULT_ADDRESS = "127.0.0.1:9559"
+
+
+def read_p4info(path: Path) -> p4i.P4Info:
+    """Read a P4Info text file; ConfigError says what is wrong with it."""
+    try:
+        return text_format.Parse(path.read_text(encoding="utf-8"), p4i.P4Info())
+    except (text_format.ParseError, UnicodeDecodeError) as exc:
+        raise ConfigError(f"{path} is not a P4Info text file: {exc}") from exc
+
+
+def serve_dataplane(
+    dataplane: DataPlane,
+    *,
+    address: str,
+    device_id: int,
+    compile_program: Compile,
+    p4info: Path | p4i.P4Info | None = None,
+    running: Program | None = None,
+) -> P4RuntimeServer:
+    """Start a server; with `running`, the data plane's program is served under `p4info` at once."""
+    server = P4RuntimeServer(
+        dataplane, address=address, device_id=device_id, compile_program=compile_program
+    )
+    if running is not None:
+        if p4info is None:
+            raise ValueError(f"the switch runs {running.name}: its P4Info is needed to serve it")
+        info = read_p4info(p4info) if isinstance(p4info, Path) else p4info
+        blob = json.dumps(running.json).encode()
+        config = p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=blob)
+        server.device.config.adopt(config, running)
+    server.start()
+    return server
