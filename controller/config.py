@@ -108,8 +108,8 @@ class ControllerConfig:
     """A worker that is silent for so long is lost."""
     resume_grace_s: float = 30.0
     """After a controller restart, workers of running jobs have so long to come back."""
-    join_timeout_s: float = 60.0
-    """All workers of a job must arrive within this time of the first."""
+    join_timeout_s: float = 50.0
+    """All workers of a job must arrive within this time of the first, less if that asks for it."""
     connect_timeout_s: float = 15.0
     """At start, switches must be configured within this time."""
     reconcile_interval_s: float = 10.0

@@ -206,7 +206,7 @@ class Membership:
         if live is not None and live.has_started:
             live = self._replace_started(live, hello)
         if live is None:
-            return self._admit(request)
+            return self._admit(request, self._join_timeout_s(hello))
         seat = live.seats.get(hello.worker_id)
         if seat is not None:
             raise InvalidJobError(
@@ -231,11 +231,18 @@ class Membership:
             "use another job name, or end it with 'switchfold job stop'"
         )
 
-    def _admit(self, request: JobRequest) -> LiveJob:
+    def _join_timeout_s(self, hello: pb.Hello) -> float:
+        """Return how long to wait for all workers: a little less than the first one waits."""
+        if hello.join_timeout_s <= 0:
+            return self._config.join_timeout_s
+        wished_s = hello.join_timeout_s - min(1.0, 0.1 * hello.join_timeout_s)
+        return min(self._config.join_timeout_s, wished_s)
+
+    def _admit(self, request: JobRequest, join_timeout_s: float) -> LiveJob:
         job = self._admission.admit(request)
-        live = LiveJob(job, request)
+        live = LiveJob(job, request, join_timeout_s)
         live.join_timer = asyncio.get_running_loop().call_later(
-            self._config.join_timeout_s, self._join_timed_out, live
+            join_timeout_s, self._join_timed_out, live
         )
         self._live[request.name] = live
         _LOGGER.info("job %s admitted: %s", job.name, job)
@@ -269,7 +276,7 @@ class Membership:
         missing = ", ".join(str(worker_id) for worker_id in live.missing)
         text = (
             f"job {live.job.name!r}: worker {missing} of {live.request.num_workers} never arrived "
-            f"within {self._config.join_timeout_s:g} s; start all workers, check their addresses"
+            f"within {live.join_timeout_s:g} s; start all workers, check their addresses"
         )
         self._end(live, f"worker {missing} never arrived", error=WorkersMissingError(text))
 

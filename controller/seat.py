@@ -73,6 +73,7 @@ class LiveJob:
 
     job: Job
     request: JobRequest
+    join_timeout_s: float = 0.0
     seats: dict[WorkerId, Seat] = field(default_factory=dict[WorkerId, Seat])
     """Workers that have arrived and neither left nor were lost."""
     barriers: dict[str, set[WorkerId]] = field(default_factory=dict[str, set[WorkerId]])

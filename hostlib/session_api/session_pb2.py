@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!hostlib/session_api/session.proto\x12\x15switchfold.session.v1\"\xe2\x01\n\rWorkerMessage\x12-\n\x05hello\x18\x01 \x01(\x0b\x32\x1c.switchfold.session.v1.HelloH\x00\x12\x35\n\theartbeat\x18\x02 \x01(\x0b\x32 .switchfold.session.v1.HeartbeatH\x00\x12-\n\x05leave\x18\x03 \x01(\x0b\x32\x1c.switchfold.session.v1.LeaveH\x00\x12\x31\n\x07\x62\x61rrier\x18\x04 \x01(\x0b\x32\x1e.switchfold.session.v1.BarrierH\x00\x42\t\n\x07message\"\xcb\x01\n\x11\x43ontrollerMessage\x12\x31\n\x07welcome\x18\x01 \x01(\x0b\x32\x1e.switchfold.session.v1.WelcomeH\x00\x12\x42\n\x10\x62\x61rrier_released\x18\x02 \x01(\x0b\x32&.switchfold.session.v1.BarrierReleasedH\x00\x12\x34\n\tjob_ended\x18\x03 \x01(\x0b\x32\x1f.switchfold.session.v1.JobEndedH\x00\x42\t\n\x07message\"\xe2\x02\n\x05Hello\x12\x10\n\x08job_name\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\r\x12\x13\n\x0bnum_workers\x18\x03 \x01(\r\x12\x14\n\x0cwire_version\x18\x04 \x01(\r\x12\x19\n\x11values_per_packet\x18\x05 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x06 \x01(\t\x12\x0b\n\x03mac\x18\x07 \x01(\t\x12\x10\n\x08udp_port\x18\x08 \x01(\r\x12\x16\n\x0cingress_port\x18\t \x01(\rH\x00\x12\x1b\n\x11ingress_port_name\x18\n \x01(\tH\x00\x12\x14\n\x0cslots_wanted\x18\x0b \x01(\r\x12\x15\n\rallow_partial\x18\x0c \x01(\x08\x12\r\n\x05token\x18\r \x01(\t\x12\x13\n\x0bswitch_name\x18\x0e \x01(\t\x12-\n\x06resume\x18\x0f \x01(\x0b\x32\x1d.switchfold.session.v1.ResumeB\t\n\x07ingress\",\n\x06Resume\x12\x0e\n\x06job_id\x18\x01 \x01(\r\x12\x12\n\ngeneration\x18\x02 \x01(\r\"\x1d\n\tHeartbeat\x12\x10\n\x08sequence\x18\x01 \x01(\x04\"\x07\n\x05Leave\"$\n\x07\x42\x61rrier\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03use\x18\x02 \x01(\r\"\xf4\x01\n\x07Welcome\x12\x0e\n\x06job_id\x18\x01 \x01(\r\x12\x12\n\ngeneration\x18\x02 \x01(\r\x12\x12\n\nslot_count\x18\x03 \x01(\r\x12\x13\n\x0bnum_workers\x18\x04 \x01(\r\x12\x19\n\x11values_per_packet\x18\x05 \x01(\r\x12\x14\n\x0cwire_version\x18\x06 \x01(\r\x12\x16\n\x0eswitch_address\x18\x07 \x01(\t\x12\x12\n\nswitch_mac\x18\x08 \x01(\t\x12\x17\n\x0fswitch_udp_port\x18\t \x01(\r\x12\x0f\n\x07lease_s\x18\n \x01(\x01\x12\x15\n\rallow_partial\x18\x0b \x01(\x08\",\n\x0f\x42\x61rrierReleased\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03use\x18\x02 \x01(\r\"\x1a\n\x08JobEnded\x12\x0e\n\x06reason\x18\x01 \x01(\t2o\n\x11SwitchfoldSession\x12Z\n\x04Join\x12$.switchfold.session.v1.WorkerMessage\x1a(.switchfold.session.v1.ControllerMessage(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!hostlib/session_api/session.proto\x12\x15switchfold.session.v1\"\xe2\x01\n\rWorkerMessage\x12-\n\x05hello\x18\x01 \x01(\x0b\x32\x1c.switchfold.session.v1.HelloH\x00\x12\x35\n\theartbeat\x18\x02 \x01(\x0b\x32 .switchfold.session.v1.HeartbeatH\x00\x12-\n\x05leave\x18\x03 \x01(\x0b\x32\x1c.switchfold.session.v1.LeaveH\x00\x12\x31\n\x07\x62\x61rrier\x18\x04 \x01(\x0b\x32\x1e.switchfold.session.v1.BarrierH\x00\x42\t\n\x07message\"\xcb\x01\n\x11\x43ontrollerMessage\x12\x31\n\x07welcome\x18\x01 \x01(\x0b\x32\x1e.switchfold.session.v1.WelcomeH\x00\x12\x42\n\x10\x62\x61rrier_released\x18\x02 \x01(\x0b\x32&.switchfold.session.v1.BarrierReleasedH\x00\x12\x34\n\tjob_ended\x18\x03 \x01(\x0b\x32\x1f.switchfold.session.v1.JobEndedH\x00\x42\t\n\x07message\"\xfa\x02\n\x05Hello\x12\x10\n\x08job_name\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\r\x12\x13\n\x0bnum_workers\x18\x03 \x01(\r\x12\x14\n\x0cwire_version\x18\x04 \x01(\r\x12\x19\n\x11values_per_packet\x18\x05 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x06 \x01(\t\x12\x0b\n\x03mac\x18\x07 \x01(\t\x12\x10\n\x08udp_port\x18\x08 \x01(\r\x12\x16\n\x0cingress_port\x18\t \x01(\rH\x00\x12\x1b\n\x11ingress_port_name\x18\n \x01(\tH\x00\x12\x14\n\x0cslots_wanted\x18\x0b \x01(\r\x12\x15\n\rallow_partial\x18\x0c \x01(\x08\x12\r\n\x05token\x18\r \x01(\t\x12\x13\n\x0bswitch_name\x18\x0e \x01(\t\x12-\n\x06resume\x18\x0f \x01(\x0b\x32\x1d.switchfold.session.v1.Resume\x12\x16\n\x0ejoin_timeout_s\x18\x10 \x01(\x01\x42\t\n\x07ingress\",\n\x06Resume\x12\x0e\n\x06job_id\x18\x01 \x01(\r\x12\x12\n\ngeneration\x18\x02 \x01(\r\"\x1d\n\tHeartbeat\x12\x10\n\x08sequence\x18\x01 \x01(\x04\"\x07\n\x05Leave\"$\n\x07\x42\x61rrier\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03use\x18\x02 \x01(\r\"\xf4\x01\n\x07Welcome\x12\x0e\n\x06job_id\x18\x01 \x01(\r\x12\x12\n\ngeneration\x18\x02 \x01(\r\x12\x12\n\nslot_count\x18\x03 \x01(\r\x12\x13\n\x0bnum_workers\x18\x04 \x01(\r\x12\x19\n\x11values_per_packet\x18\x05 \x01(\r\x12\x14\n\x0cwire_version\x18\x06 \x01(\r\x12\x16\n\x0eswitch_address\x18\x07 \x01(\t\x12\x12\n\nswitch_mac\x18\x08 \x01(\t\x12\x17\n\x0fswitch_udp_port\x18\t \x01(\r\x12\x0f\n\x07lease_s\x18\n \x01(\x01\x12\x15\n\rallow_partial\x18\x0b \x01(\x08\",\n\x0f\x42\x61rrierReleased\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03use\x18\x02 \x01(\r\"\x1a\n\x08JobEnded\x12\x0e\n\x06reason\x18\x01 \x01(\t2o\n\x11SwitchfoldSession\x12Z\n\x04Join\x12$.switchfold.session.v1.WorkerMessage\x1a(.switchfold.session.v1.ControllerMessage(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,21 +36,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CONTROLLERMESSAGE']._serialized_start=290
   _globals['_CONTROLLERMESSAGE']._serialized_end=493
   _globals['_HELLO']._serialized_start=496
-  _globals['_HELLO']._serialized_end=850
-  _globals['_RESUME']._serialized_start=852
-  _globals['_RESUME']._serialized_end=896
-  _globals['_HEARTBEAT']._serialized_start=898
-  _globals['_HEARTBEAT']._serialized_end=927
-  _globals['_LEAVE']._serialized_start=929
-  _globals['_LEAVE']._serialized_end=936
-  _globals['_BARRIER']._serialized_start=938
-  _globals['_BARRIER']._serialized_end=974
-  _globals['_WELCOME']._serialized_start=977
-  _globals['_WELCOME']._serialized_end=1221
-  _globals['_BARRIERRELEASED']._serialized_start=1223
-  _globals['_BARRIERRELEASED']._serialized_end=1267
-  _globals['_JOBENDED']._serialized_start=1269
-  _globals['_JOBENDED']._serialized_end=1295
-  _globals['_SWITCHFOLDSESSION']._serialized_start=1297
-  _globals['_SWITCHFOLDSESSION']._serialized_end=1408
+  _globals['_HELLO']._serialized_end=874
+  _globals['_RESUME']._serialized_start=876
+  _globals['_RESUME']._serialized_end=920
+  _globals['_HEARTBEAT']._serialized_start=922
+  _globals['_HEARTBEAT']._serialized_end=951
+  _globals['_LEAVE']._serialized_start=953
+  _globals['_LEAVE']._serialized_end=960
+  _globals['_BARRIER']._serialized_start=962
+  _globals['_BARRIER']._serialized_end=998
+  _globals['_WELCOME']._serialized_start=1001
+  _globals['_WELCOME']._serialized_end=1245
+  _globals['_BARRIERRELEASED']._serialized_start=1247
+  _globals['_BARRIERRELEASED']._serialized_end=1291
+  _globals['_JOBENDED']._serialized_start=1293
+  _globals['_JOBENDED']._serialized_end=1319
+  _globals['_SWITCHFOLDSESSION']._serialized_start=1321
+  _globals['_SWITCHFOLDSESSION']._serialized_end=1432
 # @@protoc_insertion_point(module_scope)

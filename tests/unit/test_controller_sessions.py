@@ -114,14 +114,17 @@ def test_session_refusal(tmp_path: Path, fields: dict[str, Any], status: StatusC
     run(scenario())
 
 
-def test_session_names_workers_that_never_arrive(tmp_path: Path):
+@pytest.mark.parametrize("whose", ["controller", "worker"])
+def test_session_names_workers_that_never_arrive(tmp_path: Path, whose: str):
+    limit_s = {"controller": (0.45, 0.0), "worker": (50.0, 0.5)}[whose]
+
     async def scenario() -> None:
-        async with running_controller(tmp_path, join_timeout_s=0.5) as (server, fake):
-            workers = await join_all(server.address, 2, num_workers=4)
+        async with running_controller(tmp_path, join_timeout_s=limit_s[0]) as (server, fake):
+            workers = await join_all(server.address, 2, num_workers=4, join_timeout_s=limit_s[1])
             for worker in workers:
                 code, details = await worker.refusal()
                 assert code is StatusCode.DEADLINE_EXCEEDED
-                assert "worker 2, 3 of 4 never arrived within 0.5 s" in details
+                assert "worker 2, 3 of 4 never arrived within 0.45 s" in details
                 await worker.close()
             assert sum(fake.tables().values()) == 4
 
