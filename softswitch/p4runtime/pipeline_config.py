@@ -38,9 +38,8 @@ class Pipeline:
     """The CompiledProgram."""
 
     def commit(self, target: DataPlane) -> None:
-        """Load the program into the switch and carry out what has been recorded."""
+        """Carry out on the loaded program what has been recorded, and write to it from now on."""
         recorder = self.dataplane
-        target.load(self.program)
         self.dataplane = target
         self.tables.dataplane = target
         self.replication.dataplane = target
@@ -149,11 +148,10 @@ class PipelineConfig:
         )
 
     def _replace(self, pipeline: Pipeline) -> None:
-        if self.running is not None:
-            self.running.replication.clear()
-        pipeline.commit(self._dataplane)
+        self._dataplane.load(pipeline.program)
         self.running = pipeline
         self.saved = None
+        pipeline.commit(self._dataplane)
 
     def _commit_saved(self) -> None:
         if self.saved is None:

@@ -53,15 +53,6 @@ class ReplicationStore:
             _entity(clone_session_entry=session) for session in self._sessions.values()
         ]
 
-    def clear(self) -> None:
-        """Remove every group and session, in the data plane too."""
-        for group in self._groups:
-            self.dataplane.delete_multicast_group(group)
-        for session in self._sessions:
-            self.dataplane.delete_clone_session(session)
-        self._groups.clear()
-        self._sessions.clear()
-
     def _write_group(self, update_type: int, entry: p4r.MulticastGroupEntry) -> None:
         group = entry.multicast_group_id
         _check_id("multicast_group_id", group, MAX_GROUP_ID)

@@ -79,8 +79,7 @@ class StreamChannel:
             self._out.put(exc)
         except grpc.RpcError:
             logger.debug("stream cancelled by its client")
-            self.close()
-        else:
+        finally:
             self.close()
 
     def _handle(self, request: p4r.StreamMessageRequest) -> None:

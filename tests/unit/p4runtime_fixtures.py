@@ -53,6 +53,8 @@ class FakeDataPlane:
         self.defaults.clear()
         self.counters.clear()
         self.registers.clear()
+        self.groups.clear()
+        self.sessions.clear()
 
     def table_insert(self, table: int, match: Match, action: int, params: bytes) -> None:
         assert self.program is not None
