@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import controller
 from controller.config import ControllerConfig, SwitchConfig, load_config, parse_host, parse_switch
 from controller.errors import ConfigError
 
@@ -88,3 +89,12 @@ def test_config_command_line_switch_and_host():
             parse_switch(text)
     with pytest.raises(ConfigError, match="not SWITCH/HOST"):
         parse_host("h2=2,10.0.0.2")
+
+
+def test_public_names():
+    assert sorted(controller.__all__) == controller.__all__
+    assert controller.load_config is load_config
+    for name in controller.__all__:
+        assert getattr(controller, name).__name__ == name
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = controller.nonsense
