@@ -39,11 +39,11 @@ TUNNEL_WORKER_UDP_PORT = UDP_PORT + 1
 class _Variables:
     """Environment variables with errors that name them."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._environment = environment
+    def __init__(self, variables: Mapping[str, str] | None) -> None:
+        self._variables = os.environ if variables is None else variables
 
     def text(self, name: str, default: str | None = None) -> str:
-        value = self._environment.get(name, default)
+        value = self._variables.get(name, default)
         if not value and default is None:
             raise ConfigurationError(f"environment variable {name} is not set; a worker needs it")
         return value or ""
@@ -63,29 +63,29 @@ class _Variables:
         return host, int(port)
 
 
-def transport_from_environment(environment: Mapping[str, str] = os.environ) -> Transport:
+def transport_from_environment(variables: Mapping[str, str] | None = None) -> Transport:
     """Open the transport that the environment asks for.
 
     Raises ConfigurationError or TransportError.
     """
-    variables = _Variables(environment)
-    kind = variables.text("SWITCHFOLD_TRANSPORT", "udp")
+    environment = _Variables(variables)
+    kind = environment.text("SWITCHFOLD_TRANSPORT", "udp")
     if kind == "udp":
-        port = variables.number("SWITCHFOLD_UDP_PORT", "0")
-        return UdpTransport(variables.text("SWITCHFOLD_ADDRESS"), port)
+        port = environment.number("SWITCHFOLD_UDP_PORT", "0")
+        return UdpTransport(environment.text("SWITCHFOLD_ADDRESS"), port)
     if kind == "raw":
-        port = variables.number("SWITCHFOLD_UDP_PORT", "0")
-        return RawTransport(variables.text("SWITCHFOLD_INTERFACE"), port)
+        port = environment.number("SWITCHFOLD_UDP_PORT", "0")
+        return RawTransport(environment.text("SWITCHFOLD_INTERFACE"), port)
     if kind == "tunnel":
         local = Endpoint(
-            address=variables.text("SWITCHFOLD_ADDRESS"),
-            udp_port=variables.number("SWITCHFOLD_UDP_PORT", str(TUNNEL_WORKER_UDP_PORT)),
-            mac=variables.text("SWITCHFOLD_MAC"),
+            address=environment.text("SWITCHFOLD_ADDRESS"),
+            udp_port=environment.number("SWITCHFOLD_UDP_PORT", str(TUNNEL_WORKER_UDP_PORT)),
+            mac=environment.text("SWITCHFOLD_MAC"),
         )
         return TunnelTransport(
             local,
-            port_address=variables.place("SWITCHFOLD_TUNNEL_SWITCH"),
-            bind_address=variables.place("SWITCHFOLD_TUNNEL_LOCAL"),
+            port_address=environment.place("SWITCHFOLD_TUNNEL_SWITCH"),
+            bind_address=environment.place("SWITCHFOLD_TUNNEL_LOCAL"),
         )
     raise ConfigurationError(f"SWITCHFOLD_TRANSPORT is {kind!r}; choose udp, raw or tunnel")
 
@@ -94,23 +94,23 @@ def join_from_environment(
     options: SessionOptions | None = None,
     *,
     slots_wanted: int = 0,
-    environment: Mapping[str, str] = os.environ,
+    variables: Mapping[str, str] | None = None,
 ) -> Session:
     """Join the job that the environment names; raises what `Session.join` raises."""
-    variables = _Variables(environment)
-    controller = variables.text("SWITCHFOLD_CONTROLLER")
-    job = variables.text("SWITCHFOLD_JOB")
-    worker_id = variables.number("SWITCHFOLD_WORKER_ID")
-    num_workers = variables.number("SWITCHFOLD_NUM_WORKERS")
-    ingress = variables.text("SWITCHFOLD_INGRESS_PORT", "0")
+    environment = _Variables(variables)
+    controller = environment.text("SWITCHFOLD_CONTROLLER")
+    job = environment.text("SWITCHFOLD_JOB")
+    worker_id = environment.number("SWITCHFOLD_WORKER_ID")
+    num_workers = environment.number("SWITCHFOLD_NUM_WORKERS")
+    ingress = environment.text("SWITCHFOLD_INGRESS_PORT", "0")
     return Session.join(
         controller=controller,
         job=job,
         worker_id=worker_id,
         num_workers=num_workers,
-        transport=transport_from_environment(environment),
+        transport=transport_from_environment(variables),
         options=options,
         ingress_port=int(ingress) if ingress.isdecimal() else ingress,
         slots_wanted=slots_wanted,
-        token=variables.text("SWITCHFOLD_TOKEN", ""),
+        token=environment.text("SWITCHFOLD_TOKEN", ""),
     )

@@ -26,6 +26,7 @@ class SessionOptions:
     batch: int = 64
     """Most datagrams that one receive takes."""
     min_rto_s: float = 0.02
+    """Least margin of the retransmission timeout over the smoothed round trip."""
     max_rto_s: float = 1.0
     initial_rto_s: float = 0.1
     """Retransmission timeout before the first measured round trip."""

@@ -14,6 +14,8 @@ class RoundTripTimer:
     """Smoothed round-trip time and the timeout that follows from it, with exponential backoff.
 
     Feed it only with samples of packets that were sent once (Karn's rule). Times are seconds.
+    `minimum_s` is the least margin over the smoothed round trip: it stands for the RFC's clock
+    granularity, here the time that a busy machine may keep a thread waiting.
     """
 
     def __init__(self, *, initial_s: float, minimum_s: float, maximum_s: float) -> None:
@@ -43,7 +45,7 @@ class RoundTripTimer:
             deviation = abs(self._smoothed_s - sample_s)
             self._variation_s += VARIATION * (deviation - self._variation_s)
             self._smoothed_s += SMOOTHING * (sample_s - self._smoothed_s)
-        self._base_s = max(self._minimum_s, self._smoothed_s + 4 * self._variation_s)
+        self._base_s = self._smoothed_s + max(self._minimum_s, 4 * self._variation_s)
         self._backoff = 0
 
     def back_off(self) -> None:
