@@ -101,7 +101,7 @@ class Schedule:
         if draw < 0.90:
             return worker_id, change(datagram, operation=Operation.PROBE)
         if draw < 0.94 and self.job.allow_partial:
-            return worker_id, change(datagram, operation=Operation.FLUSH)
+            return self._flush(worker_id, datagram)
         if self.is_lawful:
             return None
         return self._invent(worker_id, datagram)
@@ -123,6 +123,14 @@ class Schedule:
         packet = (worker_id, self.contribution_of(worker_id, slot, step))
         self.sent.append(packet)
         return packet
+
+    def _flush(self, worker_id: int, datagram: Datagram) -> tuple[int, Datagram]:
+        """Flush a packet's round, or the one that a worker is in, contributed to or not."""
+        if self.generator.integers(2):
+            worker_id, slot = self._pick()
+            step = self._progress.get((worker_id, slot), 0)
+            datagram = self.contribution_of(worker_id, slot, step)
+        return worker_id, change(datagram, operation=Operation.FLUSH)
 
     def _invent(self, worker_id: int, datagram: Datagram) -> tuple[int, Datagram]:
         name, highest = _MUTABLE_FIELDS[self.generator.integers(len(_MUTABLE_FIELDS))]
