@@ -76,6 +76,7 @@ def test_artefacts_p4info_names_program_and_version(variant: Variant) -> None:
 
 
 @pytest.mark.p4c
+@pytest.mark.slow
 def test_artefacts_come_out_of_p4c_again(variant: Variant, tmp_path: Path) -> None:
     if shutil.which(p4_compile.COMPILER) is None:
         pytest.skip(f"{p4_compile.COMPILER} is not on the PATH")
