@@ -1,0 +1,7 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""From the model of a P4 program to C: one module per construct."""
+
+from softswitch.generator.emit import generate
+
+__all__ = ["generate"]

@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Actions: a structure for the parameters and a function for the body of each."""
+
+from softswitch.generator.context import Context
+from softswitch.generator.expressions import local_name
+from softswitch.generator.headers import identifier, storage_type
+from softswitch.generator.lanes import count_locals, finish, roll
+from softswitch.generator.primitives import Branch, Primitives, structure
+from softswitch.program import Action, Json
+
+
+def action_symbol(action: Action) -> str:
+    """C name of an action's function; with _t it is the type of its parameters."""
+    return f"p4_action_{action.position}_{identifier(action.name)}"
+
+
+def params_bytes(action: Action) -> int:
+    """Bytes of an action's parameters at the seam."""
+    return sum((parameter.width + 7) // 8 for parameter in action.parameters)
+
+
+class ActionWriter:
+    """Writes the actions of a program."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.primitives = Primitives(context)
+
+    def emit(self) -> str:
+        """All actions, in the order of the JSON."""
+        return "\n".join(self._action(action) for action in self.context.program.actions)
+
+    def _action(self, action: Action) -> str:
+        symbol = action_symbol(action)
+        self.context.action = action
+        text = [f"// {action.name}, {action.source}", "typedef struct {"]
+        for index, parameter in enumerate(action.parameters):
+            if parameter.width > 64:
+                text.append(f"uint8_t p{index}[{(parameter.width + 7) // 8}]; // {parameter.name}")
+            else:
+                kind = storage_type(parameter.width, False)
+                text.append(f"{kind} p{index}; // {parameter.name}, {parameter.width} bits")
+        if not action.parameters:
+            text.append("uint8_t empty;")
+        text.append(f"}} {symbol}_t;\n")
+        text.append(
+            f"static void {symbol}(pipeline_t *restrict s, phv_t *restrict p, "
+            f"const {symbol}_t *restrict a) {{"
+        )
+        text.append("(void)s; (void)p; (void)a;")
+        with self.context.refusals(action.source):
+            body = structure(action.primitives, 0, len(action.primitives))
+            statements = self._statements(body)
+            totals = count_locals(statements)
+            text += self._declare(totals)
+            text.append(finish(roll(statements, totals)))
+        text += ["}", ""]
+        self.context.action = None
+        return "\n".join(text)
+
+    def _declare(self, names: dict[str, int]) -> list[str]:
+        lines: list[str] = []
+        for header, name in sorted(self.context.locals):
+            symbol = local_name(header, name)
+            if symbol in names:
+                storage = self.context.layout.fields[header, name]
+                lines.append(f"{storage.type} {symbol} = 0; (void){symbol};")
+        return lines
+
+    def _statements(self, body: list[Json | Branch]) -> list[str]:
+        result: list[str] = []
+        for item in body:
+            if isinstance(item, Branch):
+                result.append(self._branch(item))
+                continue
+            with self.context.refusals(self.primitives.where(item)):
+                result.append(self.primitives.statement(item))
+                if item["op"] in ("exit", "assert", "assume"):
+                    result.append("if (p->exited) return;")
+        return result
+
+    def _branch(self, branch: Branch) -> str:
+        condition = self.primitives.expressions.condition(branch.condition)
+        taken = self._roll(branch.taken)
+        if not branch.other:
+            return f"if ({condition}) {{\n{taken}\n}}"
+        return f"if ({condition}) {{\n{taken}\n}} else {{\n{self._roll(branch.other)}\n}}"
+
+    def _roll(self, body: list[Json | Branch]) -> str:
+        # Variables of a branch may be used behind it: without totals only unrenamed ones repeat.
+        return "\n".join(roll(self._statements(body), count_locals([])))
+
+    def emit_decoder(self) -> str:
+        """C function that turns parameters at the seam into an action's structure."""
+        text = [
+            "// Bytes of the decoded structure, or a P_ code.",
+            "static int p4_decode(uint32_t action, const uint8_t *from, uint32_t bytes,",
+            "                     void *to) {",
+            "(void)from; (void)to;",
+            "switch (action) {",
+        ]
+        for action in self.context.program.actions:
+            symbol = action_symbol(action)
+            text.append(f"case {action.position}: {{")
+            text.append(f"if (bytes != {params_bytes(action)}) return P_BAD_ARGUMENT;")
+            if action.parameters:
+                text.append(f"{symbol}_t *a = to; memset(a, 0, sizeof *a);")
+            offset = 0
+            for index, parameter in enumerate(action.parameters):
+                text.append(_decode(index, parameter.width, offset))
+                offset += (parameter.width + 7) // 8
+            size = f"(int)sizeof({symbol}_t)" if action.parameters else "0"
+            text.append(f"return {size}; }}")
+        return "\n".join([*text, "default: return P_BAD_ARGUMENT;", "}", "}", ""])
+
+
+def _decode(index: int, width: int, offset: int) -> str:
+    size = (width + 7) // 8
+    spare = size * 8 - width
+    check = f"if (from[{offset}] >> {8 - spare}) return P_BAD_ARGUMENT; " if spare else ""
+    if width > 64:
+        return f"{check}memcpy(a->p{index}, from + {offset}, {size});"
+    kind = storage_type(width, False)
+    return f"{check}a->p{index} = ({kind})load_be(from + {offset}, {size});"

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Counter and register arrays: memory and access from the control plane."""
+
+from softswitch.generator.context import Context, Refusal
+from softswitch.generator.headers import resolve_marks
+from softswitch.generator.registers import register_blocks, register_element
+from softswitch.program import Counter
+
+
+class ArrayWriter:
+    """Writes the arrays of a program."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.counters: list[Counter] = [
+            item for item in context.program.counters if item.table is None
+        ]
+        self.blocks = []
+        for register in context.program.registers:
+            with context.refusals(f"register {register.name}"):
+                if register.width > 64:
+                    raise Refusal(
+                        f"register {register.name} of {register.width} bits",
+                        "elements may have at most 64 bits",
+                        "Split it into several registers",
+                    )
+        if context.program.json.get("meter_arrays"):
+            with context.refusals("meter_arrays"):
+                names = ", ".join(item["name"] for item in context.program.json["meter_arrays"])
+                raise Refusal(f"meters {names}", "meters are not supported", "Remove the meters")
+        if all(register.width <= 64 for register in context.program.registers):
+            self.blocks = list(register_blocks(context.program))
+
+    def emit_members(self) -> str:
+        """Members of struct pipeline."""
+        text = [f"counter_cell_t *c{item.position}; // {item.name}" for item in self.counters]
+        for block in self.blocks:
+            first, last = block.registers[0], block.registers[-1]
+            names = first.name if first is last else f"{first.name} to {last.name}"
+            text.append(f"{block.type} *{block.member}; // {names}")
+        return "\n".join(text)
+
+    def emit_functions(self) -> str:
+        """C functions that allocate, free and reach the arrays."""
+        text = ["static bool p4_allocate_arrays(pipeline_t *s) {", "(void)s;"]
+        sizes = [(f"c{item.position}", item.size) for item in self.counters]
+        sizes += [(block.member, block.elements) for block in self.blocks]
+        for member, size in sizes:
+            text.append(f"s->{member} = calloc({max(size, 1)}, sizeof *s->{member});")
+            text.append(f"if (s->{member} == NULL) return false;")
+        text += ["return true;", "}", "", "static void p4_free_arrays(pipeline_t *s) {", "(void)s;"]
+        text += [f"free(s->{member});" for member, _ in sizes]
+        text += ["}", "", *self._counter(), *self._register()]
+        return "\n".join(text)
+
+    def _counter(self) -> list[str]:
+        text = [
+            "static int p4_counter(pipeline_t *s, uint32_t array, uint32_t index,",
+            "                      counter_cell_t **cell) {",
+            "(void)s; (void)index; (void)cell;",
+            "switch (array) {",
+        ]
+        for item in self.counters:
+            text.append(
+                f"case {item.position}: if (index >= {item.size}) return P_NOT_FOUND; "
+                f"*cell = &s->c{item.position}[index]; return P_OK;"
+            )
+        return [*text, "default: return P_BAD_ARGUMENT;", "}", "}", ""]
+
+    def _register(self) -> list[str]:
+        text = [
+            "// Bytes of an element, or a P_ code.",
+            "static int p4_register(pipeline_t *s, uint32_t array, uint32_t index,",
+            "                       uint64_t *value, bool is_write) {",
+            "(void)s; (void)index; (void)value; (void)is_write;",
+            "switch (array) {",
+        ]
+        for block in self.blocks:
+            for item in block.registers:
+                element = resolve_marks(register_element(tuple(self.blocks), item, "(size_t)index"))
+                text.append(
+                    f"case {item.position}: if (index >= {item.size}) return P_NOT_FOUND; "
+                    f"if (is_write && (*value & ~low_mask({item.width}))) return P_BAD_ARGUMENT; "
+                    f"if (is_write) {element} = ({block.type})*value; else *value = {element}; "
+                    f"return {(item.width + 7) // 8};"
+                )
+        return [*text, "default: return P_BAD_ARGUMENT;", "}", "}", ""]

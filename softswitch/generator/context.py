@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What every construct of the generator shares: program, storage layout, problems found.
+
+Text of a statement may hold marks, resolved by `lanes.roll`: an index into an array of equal
+fields or registers, and the name of a scalar that lives in one action only.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from softswitch.errors import Problem
+from softswitch.generator.headers import Layout
+from softswitch.program import Action, Json, Program
+
+STANDARD = "standard_metadata"
+
+
+class Refusal(Exception):  # noqa: N818 - control flow of the generator, never seen outside
+    """A construct is not supported; caught at the next statement, state or table."""
+
+    def __init__(self, what: str, why: str, remedy: str) -> None:
+        super().__init__(what, why, remedy)
+        self.what = what
+        self.why = why
+        self.remedy = remedy
+
+
+@dataclass(kw_only=True)
+class Context:
+    """State of one run of the generator."""
+
+    program: Program
+    layout: Layout
+    problems: list[Problem] = field(default_factory=list[Problem])
+    action: Action | None = None
+    """Action whose body is being written: its parameters are in reach."""
+    locals: frozenset[tuple[str, str]] = frozenset()
+    """Scalars whose values never leave an action."""
+
+    @contextmanager
+    def refusals(self, where: str) -> Generator[None]:
+        """Collect a refusal of the enclosed construct as a problem at this place."""
+        try:
+            yield
+        except Refusal as exc:
+            self.problems.append(
+                Problem(what=exc.what, where=where, why=exc.why, remedy=exc.remedy)
+            )
+
+    def calculation(self, name: str) -> Json:
+        """Return a calculation of the program by its name."""
+        for item in self.program.json.get("calculations", []):
+            if item["name"] == name:
+                return item
+        raise Refusal(f"calculation {name}", "the JSON does not define it", "Compile again")
+
+    def error_code(self, name: str) -> int:
+        """Value of a P4 error; 0 where the program has none of this name."""
+        errors: list[list[Any]] = self.program.json.get("errors", [])
+        return next((item[1] for item in errors if item[0] == name), 0)
+
+    def has_standard(self, name: str) -> bool:
+        """Whether standard_metadata exists and has this field."""
+        return (STANDARD, name) in self.layout.fields
+
+    def standard(self, name: str) -> str:
+        """C lvalue of a field of standard_metadata."""
+        return self.layout.plain(STANDARD, name)

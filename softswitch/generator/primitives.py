@@ -1,0 +1,253 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Primitives of actions, one C statement each, and the structure that their jumps stand for."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from softswitch.generator.checksums import Calculations
+from softswitch.generator.context import Context, Refusal
+from softswitch.generator.expressions import Expressions, store, unwrap
+from softswitch.generator.registers import register_blocks, register_element
+from softswitch.program import Json, parse_hex, source_of
+
+
+@dataclass(frozen=True)
+class Branch:
+    """An if inside an action: jumps put back into blocks."""
+
+    condition: Any
+    taken: "list[Json | Branch]"
+    other: "list[Json | Branch]"
+
+
+def _target(primitive: Json, slot: int) -> int:
+    return parse_hex(primitive["parameters"][slot]["value"])
+
+
+def structure(primitives: tuple[Json, ...], start: int, end: int) -> "list[Json | Branch]":
+    """Turn the jumps of primitives [start, end) into branches."""
+    result: list[Json | Branch] = []
+    at = start
+    while at < end:
+        primitive = primitives[at]
+        if primitive["op"] == "_jump":
+            raise _bad_jump()
+        if primitive["op"] != "_jump_if_zero":
+            result.append(primitive)
+            at += 1
+            continue
+        middle = _target(primitive, 1)
+        if not at < middle <= end:
+            raise _bad_jump()
+        after = middle
+        then_end = middle
+        last = primitives[middle - 1]
+        if middle - 1 > at and last["op"] == "_jump":
+            after = _target(last, 0)
+            then_end = middle - 1
+            if not middle <= after <= end:
+                raise _bad_jump()
+        taken = structure(primitives, at + 1, then_end)
+        other = structure(primitives, middle, after)
+        result.append(Branch(primitive["parameters"][0], taken, other))
+        at = after
+    return result
+
+
+def _bad_jump() -> Refusal:
+    return Refusal(
+        "jump in an action", "its jumps do not form blocks", "Compile with an unmodified p4c"
+    )
+
+
+class Primitives:
+    """Writes the statements of actions."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.expressions = Expressions(context)
+        self.calculations = Calculations(context)
+        self.blocks = register_blocks(context.program)
+
+    def statement(self, primitive: Json) -> str:
+        """C text of one primitive, marks and all."""
+        writer = getattr(self, f"_op_{primitive['op']}", None)
+        if writer is None:
+            raise Refusal(
+                f"primitive '{primitive['op']}'",
+                "this switch does not support it",
+                "Run the program on simple_switch_grpc, or do without it",
+            )
+        return writer(*primitive["parameters"])
+
+    def where(self, primitive: Json) -> str:
+        """Name the place of a primitive for a problem."""
+        action = self.context.action
+        return source_of(primitive, action.source if action is not None else primitive["op"])
+
+    # ---- fields and headers ----
+
+    def assign(self, target: Any, value: Any) -> str:
+        """Assign an expression to a field."""
+        target = unwrap(target)
+        if target.get("type") != "field":
+            raise Refusal(
+                f"assignment to '{target.get('type')}'",
+                "only plain header fields can be written",
+                "Use plain header instances instead of stacks and unions",
+            )
+        header, name = target["value"]
+        width = self.expressions.width_of(target)
+        reference = self.expressions.reference(target)
+        if width is None:
+            return f"{reference} = (uint8_t)(({self.expressions.low_bits(value, 32)}) & 1);"
+        if width > 64:
+            source = self.expressions.wide_operand(value, width)
+            return f"memmove({reference}, {source}, {width // 8});"
+        storage = self.context.layout.fields[header, name]
+        code = self.expressions.low_bits(value, width)
+        return store(reference, width, storage.field.is_signed, code)
+
+    def _op_assign(self, target: Any, value: Any) -> str:
+        return self.assign(target, value)
+
+    def _header(self, node: Any) -> str:
+        node = unwrap(node)
+        if node.get("type") != "header":
+            raise Refusal(
+                f"operation on '{node.get('type')}'",
+                "only plain headers are supported",
+                "Use plain header instances instead of stacks and unions",
+            )
+        return node["value"]
+
+    def _op_add_header(self, node: Any) -> str:
+        header = self._header(node)
+        member, valid = self.context.layout.member(header), self.context.layout.valid(header)
+        return f"if (!{valid}) {{ memset(&{member}, 0, sizeof {member}); {valid} = 1; }}"
+
+    def _op_remove_header(self, node: Any) -> str:
+        return f"{self.context.layout.valid(self._header(node))} = 0;"
+
+    def _op_assign_header(self, target: Any, source: Any) -> str:
+        to, origin = self._header(target), self._header(source)
+        layout = self.context.layout
+        if [item.width for item in self.context.program.header(to).fields] != [
+            item.width for item in self.context.program.header(origin).fields
+        ]:
+            raise Refusal("header assignment", "the headers differ in type", "Compile again")
+        to_member, from_member = layout.member(to), layout.member(origin)
+        return (
+            f"{layout.valid(to)} = {layout.valid(origin)};\n"
+            f"if ({layout.valid(to)}) memmove(&{to_member}, &{from_member}, sizeof {to_member});"
+        )
+
+    # ---- registers, counters, hashes ----
+
+    def _register(self, node: Any) -> Any:
+        for register in self.context.program.registers:
+            if register.name == node["value"]:
+                if register.width > 64:
+                    raise Refusal(
+                        f"register {register.name} of {register.width} bits",
+                        "elements may have at most 64 bits",
+                        "Split it into several registers",
+                    )
+                return register
+        raise Refusal(f"register {node['value']}", "the JSON does not define it", "Compile again")
+
+    def _op_register_read(self, target: Any, array: Any, index: Any) -> str:
+        register = self._register(array)
+        element = register_element(self.blocks, register, "(size_t)at")
+        target = unwrap(target)
+        header, name = target["value"]
+        field = self.context.layout.fields[header, name].field
+        if field.width > 64:
+            raise Refusal("register read", "the field is wider than 64 bits", "Split the field")
+        reference = self.expressions.reference(target)
+        text = store(reference, field.width, field.is_signed, element)
+        return (
+            f"{{ const uint64_t at = {self.expressions.index(index)};\n"
+            f"if (at < {register.size}) {text} }}"
+        )
+
+    def _op_register_write(self, array: Any, index: Any, value: Any) -> str:
+        register = self._register(array)
+        element = register_element(self.blocks, register, "(size_t)at")
+        code = self.expressions.low_bits(value, register.width)
+        return (
+            f"{{ const uint64_t at = {self.expressions.index(index)};\n"
+            f"if (at < {register.size}) {store(element, register.width, False, code)} }}"
+        )
+
+    def _op_count(self, array: Any, index: Any) -> str:
+        for counter in self.context.program.counters:
+            if counter.name == array["value"] and counter.table is None:
+                return (
+                    f"count_packet(s->c{counter.position}, {counter.size}, "
+                    f"{self.expressions.index(index)}, p->counted_bytes);"
+                )
+        raise Refusal(f"counter {array['value']}", "it is not a counter array", "Compile again")
+
+    def _op_modify_field_with_hash_based_offset(
+        self, target: Any, base: Any, calculation: Any, size: Any
+    ) -> str:
+        target = unwrap(target)
+        header, name = target["value"]
+        field = self.context.layout.fields[header, name].field
+        body = self.calculations.hash(calculation["value"], "digest_bits")
+        code = (
+            f"{self.expressions.low_bits(base, 64)} + "
+            f"remainder_of_hash(digest_bits, {self.expressions.low_bits(size, 64)})"
+        )
+        reference = self.expressions.reference(target)
+        return f"{{ {body}\n{store(reference, field.width, field.is_signed, code)} }}"
+
+    # ---- fate of the packet ----
+
+    def _op_mark_to_drop(self, _header: Any = None) -> str:
+        text = f"{self.context.standard('egress_spec')} = DROP_PORT;"
+        if self.context.has_standard("mcast_grp"):
+            text += f" {self.context.standard('mcast_grp')} = 0;"
+        return text
+
+    _op_drop = _op_mark_to_drop
+
+    def _op_exit(self) -> str:
+        return "p->exited = 1;"
+
+    def _op_clone_ingress_pkt_to_egress(self, session: Any, fields: Any = None) -> str:
+        return self._note("clone_session", session, "clone_fields", fields)
+
+    _op_clone_egress_pkt_to_egress = _op_clone_ingress_pkt_to_egress
+
+    def _note(self, member: str, value: Any, second: str, fields: Any) -> str:
+        text = f"p->out.{member} = {self.expressions.low_bits(value, 32)} + 1;"
+        if fields is not None:
+            text += f" p->out.{second} = {self.expressions.low_bits(fields, 32)};"
+        return text
+
+    def _op_resubmit(self, fields: Any) -> str:
+        return f"p->out.resubmit = {self.expressions.low_bits(fields, 32)} + 1;"
+
+    def _op_recirculate(self, fields: Any) -> str:
+        return f"p->out.recirculate = {self.expressions.low_bits(fields, 32)} + 1;"
+
+    def _op_generate_digest(self, _receiver: Any, number: Any) -> str:
+        return f"note_digest(&p->out, {self.expressions.low_bits(number, 32)});"
+
+    def _op_truncate(self, length: Any) -> str:
+        return f"p->out.truncate_bytes = {self.expressions.low_bits(length, 32)};"
+
+    def _op_assert(self, condition: Any) -> str:
+        test = self.expressions.condition(condition)
+        return f"if (!({test})) {{ {self._op_mark_to_drop()} p->exited = 1; }}"
+
+    _op_assume = _op_assert
+
+    def _op_no_op(self) -> str:
+        return ";"
+
+    def _op_log_msg(self, *_arguments: Any) -> str:
+        return ";"

@@ -1,0 +1,231 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tables: shapes, keys, default entries, constant entries and the control operations on them."""
+
+from softswitch.generator.actions import action_symbol, params_bytes
+from softswitch.generator.context import Context, Refusal
+from softswitch.generator.headers import identifier
+from softswitch.program import KeyField, Table
+
+_KINDS = {
+    "exact": "MATCH_EXACT",
+    "lpm": "MATCH_LPM",
+    "ternary": "MATCH_TERNARY",
+    "optional": "MATCH_TERNARY",
+    "range": "MATCH_RANGE",
+}
+MAX_WORDS = 64
+
+
+def table_symbol(table: Table) -> str:
+    """C name of a table's lookup-and-apply function."""
+    return f"p4_table_{table.position}_{identifier(table.name)}"
+
+
+def key_words(table: Table) -> int:
+    """64-bit words of a key in memory."""
+    return sum((part.width + 63) // 64 for part in table.key)
+
+
+class TableWriter:
+    """Writes the tables of a program."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def emit_shapes(self) -> str:
+        """Constant description of every table and the data of constant entries."""
+        text: list[str] = []
+        for table in self.context.program.tables:
+            with self.context.refusals(table.source):
+                self._check(table)
+                text.append(self._shape(table))
+        return "\n".join(text)
+
+    def _check(self, table: Table) -> None:
+        types = {
+            item["name"]: item.get("type", "simple")
+            for pipeline in self.context.program.json["pipelines"]
+            for item in pipeline["tables"]
+        }
+        if types.get(table.name) != "simple":
+            raise Refusal(
+                f"table {table.name} with an action profile",
+                "action profiles and selectors are not supported",
+                "Give the table its actions directly",
+            )
+        for pipeline in self.context.program.json["pipelines"]:
+            for item in pipeline["tables"]:
+                if item["name"] == table.name and item.get("direct_meters"):
+                    raise Refusal(
+                        f"direct meter of table {table.name}",
+                        "meters are not supported",
+                        "Remove the meter",
+                    )
+        kinds = [part.kind for part in table.key]
+        if any(kind not in _KINDS for kind in [*kinds, table.kind]):
+            raise Refusal(
+                f"match kind of table {table.name}",
+                "it is not one of exact, lpm, ternary, range, optional",
+                "Use one of those",
+            )
+        if kinds.count("lpm") > 1:
+            raise Refusal(
+                f"table {table.name}", "more than one key field is lpm", "Make one of them ternary"
+            )
+        if key_words(table) > MAX_WORDS:
+            raise Refusal(
+                f"key of table {table.name}", "it is longer than 64 words", "Match on fewer fields"
+            )
+
+    def _shape(self, table: Table) -> str:
+        name = f"table_{table.position}"
+        text = [f"// {table.name}, {table.source}"]
+        fields = ", ".join(f"{{{part.width}, {_KINDS[part.kind]}}}" for part in table.key)
+        text.append(
+            f"static const key_field_t {name}_fields[] = {{{fields or '{0, MATCH_EXACT}'}}};"
+        )
+        sizes = [f"sizeof({action_symbol(item)}_t)" for item in table.actions if item.parameters]
+        data = "0"
+        for size in sizes:
+            data = size if data == "0" else f"MAX_OF({data}, {size})"
+        longest = max((part.width for part in table.key if part.kind == "lpm"), default=0)
+        key_bytes = sum((part.width + 7) // 8 for part in table.key)
+        entries = max(table.max_size, len(table.entries))
+        text.append(
+            f"static const table_shape_t {name}_shape = {{.kind = {_KINDS[table.kind]}, "
+            f".num_fields = {len(table.key)}, .words = {key_words(table)}, "
+            f".key_bytes = {key_bytes}, .data_bytes = {data}, .max_entries = {entries}, "
+            f".longest_prefix = {longest}, .fields = {name}_fields}};"
+        )
+        return "\n".join(text)
+
+    def emit_apply(self) -> str:
+        """One function per table: looks up, counts, runs the action; sets the hit flag."""
+        return "\n".join(self._apply(table) for table in self.context.program.tables)
+
+    def _apply(self, table: Table) -> str:
+        text = [
+            f"// {table.name}, {table.source}",
+            f"static uint32_t {table_symbol(table)}(pipeline_t *s, phv_t *p, bool *is_hit) {{",
+        ]
+        slot = f"s->tables[{table.position}]"
+        text.append(f"uint32_t action = s->defaults[{table.position}].action;")
+        text += [f"const void *data = s->defaults[{table.position}].data;", "*is_hit = false;"]
+        if table.key:
+            text.append(f"uint64_t key[{key_words(table)}];")
+            with self.context.refusals(table.source):
+                text += self._key(table)
+            text += [
+                f"const uint32_t entry = table_lookup(&{slot}, key);",
+                "if (entry != TABLE_NONE) {",
+                f"table_node_t *node = table_node(&{slot}, entry);",
+                f"action = node->action; data = table_node_data(&{slot}, entry); *is_hit = true;",
+            ]
+            if table.has_direct_counter:
+                text.append("node->packets++; node->bytes += p->counted_bytes;")
+            text.append("}")
+        if table.has_direct_counter:
+            text.append(
+                f"if (!*is_hit) {{ s->defaults[{table.position}].packets++; "
+                f"s->defaults[{table.position}].bytes += p->counted_bytes; }}"
+            )
+        text.append("switch (action) {")
+        for action in table.actions:
+            text.append(f"case {action.position}: {action_symbol(action)}(s, p, data); break;")
+        return "\n".join([*text, "default: break;", "}", "return action;", "}", ""])
+
+    def _key(self, table: Table) -> list[str]:
+        lines: list[str] = []
+        word = 0
+        for part in table.key:
+            lines += self._key_field(part, word)
+            word += (part.width + 63) // 64
+        return lines
+
+    def _key_field(self, part: KeyField, word: int) -> list[str]:
+        layout = self.context.layout
+        header, name = part.target
+        if name == "$valid$":
+            return [f"key[{word}] = {layout.valid(header)};"]
+        if (header, name) not in layout.fields:
+            raise Refusal(f"key {part.name}", "it is no plain header field", "Use plain headers")
+        reference = layout.plain(header, name)
+        if part.width <= 64:
+            mask = f" & UINT64_C({part.mask})" if part.mask is not None else ""
+            return [f"key[{word}] = (uint64_t){reference} & low_mask({part.width}){mask};"]
+        if part.mask is not None:
+            raise Refusal(
+                f"masked key {part.name}", "it is wider than 64 bits", "Match on it as ternary"
+            )
+        size = (part.width + 7) // 8
+        lines: list[str] = []
+        at = 0
+        while at < size:
+            step = size % 8 if at == 0 and size % 8 else 8
+            lines.append(f"key[{word}] = load_be({reference} + {at}, {step});")
+            word += 1
+            at += step
+        return lines
+
+    def emit_allowed(self) -> str:
+        """C functions on what the control plane may do: actions of a table, what is constant."""
+        text = [
+            "static bool p4_is_action_of(uint32_t table, uint32_t action) {",
+            "(void)action;",
+            "switch (table) {",
+        ]
+        for table in self.context.program.tables:
+            tests = " || ".join(f"action == {item.position}" for item in table.actions) or "false"
+            text.append(f"case {table.position}: return {tests};")
+        text += ["default: return false;", "}", "}", ""]
+        text += _flags("p4_has_const_entries", [t.has_const_entries for t in self._tables()])
+        text += _flags("p4_has_direct_counter", [t.has_direct_counter for t in self._tables()])
+        text += _flags(
+            "p4_has_const_default",
+            [t.is_default_action_const or t.is_default_entry_const for t in self._tables()],
+        )
+        return "\n".join(text)
+
+    def _tables(self) -> tuple[Table, ...]:
+        return self.context.program.tables
+
+    def emit_fill(self) -> str:
+        """C function that gives a new pipeline its tables, default and constant entries."""
+        text = ["static int p4_fill_tables(pipeline_t *s) {", "int result;", "(void)s;"]
+        for table in self._tables():
+            name = f"table_{table.position}"
+            text.append(f"result = table_create(&s->tables[{table.position}], &{name}_shape);")
+            text.append("if (result != P_OK) return result;")
+        for table in self._tables():
+            if table.default_action is None:
+                text.append(f"s->defaults[{table.position}].action = TABLE_NONE;")
+                text.append("result = P_OK;")
+            else:
+                text.append(
+                    f"result = p4_set_default(s, {table.position}, "
+                    f"{table.default_action.position}, {_octets(table.default_params)}, "
+                    f"{params_bytes(table.default_action)});"
+                )
+            text.append("if (result != P_OK) return result;")
+            for entry in table.entries:
+                text.append(
+                    f"result = p4_add_entry(s, {table.position}, &(table_entry_t){{"
+                    f".key = {_octets(entry.key)}, .mask = {_octets(entry.mask)}, "
+                    f".prefix_len = {entry.prefix_len}, .priority = {entry.priority}, "
+                    f".action_id = {entry.action}, .params = {_octets(entry.params)}, "
+                    f".params_bytes = {len(entry.params)}}}, NULL);"
+                )
+                text.append("if (result != P_OK) return result;")
+        return "\n".join([*text, "return P_OK;", "}", ""])
+
+
+def _octets(data: bytes) -> str:
+    inside = "".join(f"\\{byte:03o}" for byte in data)
+    return f'(const uint8_t *)"{inside}"'
+
+
+def _flags(name: str, flags: list[bool]) -> list[str]:
+    text = [f"static bool {name}(uint32_t table) {{", "switch (table) {"]
+    text += [f"case {index}: return true;" for index, flag in enumerate(flags) if flag]
+    return [*text, "default: return false;", "}", "}", ""]

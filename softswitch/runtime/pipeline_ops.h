@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of the seam, on top of what generated code defined: struct pipeline, struct phv and the p4_ functions.
+// Included once, at the end of generated code.
+#ifndef SOFTSWITCH_PIPELINE_OPS_H
+#define SOFTSWITCH_PIPELINE_OPS_H
+
+static void op_destroy(pipeline_t *s) {
+  if (s == NULL) return;
+  for (uint32_t i = 0; i < NUM_TABLES; i++) table_destroy(&s->tables[i]);
+  p4_free_arrays(s);
+  free(s);
+}
+
+static pipeline_t *op_create(void) {
+  pipeline_t *s = calloc(1, sizeof *s);
+  if (s == NULL) return NULL;
+  if (p4_allocate_arrays(s) && p4_fill_tables(s) == P_OK) return s;
+  op_destroy(s);
+  return NULL;
+}
+
+static void export_intrinsics(const phv_t *p, intrinsic_t *out) {
+  *out = p->out;
+  out->egress_spec = p4_egress_spec(p);
+  out->mcast_grp = p4_mcast_grp(p);
+}
+
+static int op_ingress(pipeline_t *s, phv_t *p, const uint8_t *frame, uint32_t bytes, const packet_info_t *info,
+                      intrinsic_t *out) {
+  memset(p, 0, sizeof *p);
+  p->counted_bytes = info->packet_length;
+  p4_start_ingress(p, info);
+  p4_parse(s, p, frame, bytes);
+  p4_verify_checksums(p);
+  p4_control_ingress(s, p);
+  export_intrinsics(p, out);
+  return P_OK;
+}
+
+static int op_egress(pipeline_t *s, phv_t *p, const packet_info_t *info, intrinsic_t *out) {
+  memset(&p->out, 0, sizeof p->out);
+  p->exited = 0;
+  p->counted_bytes = info->packet_length;
+  p4_start_egress(p, info);
+  p4_control_egress(s, p);
+  export_intrinsics(p, out);
+  return P_OK;
+}
+
+static int op_deparse(pipeline_t *s, phv_t *p, uint8_t *out, uint32_t capacity) {
+  (void)s;
+  p4_update_checksums(p);
+  return p4_write(p, out, capacity);
+}
+
+static void op_copy_phv(phv_t *to, const phv_t *from) { *to = *from; }
+
+static void op_keep_fields(pipeline_t *s, phv_t *to, uint32_t list, const phv_t *from) {
+  (void)s;
+  p4_keep_fields(to, list, from);
+}
+
+static int op_digest(pipeline_t *s, const phv_t *p, uint32_t id, uint8_t *out, uint32_t capacity) {
+  (void)s;
+  return p4_digest(p, id, out, capacity);
+}
+
+// ---- tables ----
+
+static int check_entry(uint32_t table, const table_entry_t *entry) {
+  if (table >= NUM_TABLES || entry == NULL) return P_BAD_ARGUMENT;
+  return p4_has_const_entries(table) ? P_UNSUPPORTED : P_OK;
+}
+
+static int op_table_insert(pipeline_t *s, uint32_t table, const table_entry_t *entry, uint64_t *handle) {
+  int result = check_entry(table, entry);
+  return result == P_OK ? p4_add_entry(s, table, entry, handle) : result;
+}
+
+static int op_table_modify(pipeline_t *s, uint32_t table, const table_entry_t *entry) {
+  uint64_t data[MAX_DATA_WORDS];
+  uint32_t found;
+  int result = check_entry(table, entry);
+  if (result != P_OK) return result;
+  if (!p4_is_action_of(table, entry->action_id)) return P_BAD_ARGUMENT;
+  int bytes = p4_decode(entry->action_id, entry->params, entry->params_bytes, data);
+  if (bytes < 0) return bytes;
+  result = table_locate(&s->tables[table], entry, &found);
+  if (result != P_OK) return result;
+  return table_change(&s->tables[table], found, entry->action_id, data, (uint32_t)bytes);
+}
+
+static int op_table_delete(pipeline_t *s, uint32_t table, const table_entry_t *entry) {
+  uint32_t found;
+  int result = check_entry(table, entry);
+  if (result == P_OK) result = table_locate(&s->tables[table], entry, &found);
+  return result == P_OK ? table_remove(&s->tables[table], found) : result;
+}
+
+static int op_table_find(pipeline_t *s, uint32_t table, const table_entry_t *entry, uint64_t *handle) {
+  uint32_t found;
+  if (table >= NUM_TABLES || entry == NULL) return P_BAD_ARGUMENT;
+  int result = table_locate(&s->tables[table], entry, &found);
+  if (result == P_OK && handle != NULL) *handle = found;
+  return result;
+}
+
+static int op_table_set_default(pipeline_t *s, uint32_t table, uint32_t action, const uint8_t *params, uint32_t bytes) {
+  if (table >= NUM_TABLES) return P_BAD_ARGUMENT;
+  return p4_has_const_default(table) ? P_UNSUPPORTED : p4_set_default(s, table, action, params, bytes);
+}
+
+static uint32_t op_table_size(pipeline_t *s, uint32_t table) { return table < NUM_TABLES ? s->tables[table].count : 0; }
+
+static int op_table_clear(pipeline_t *s, uint32_t table) {
+  if (table >= NUM_TABLES) return P_BAD_ARGUMENT;
+  if (p4_has_const_entries(table)) return P_UNSUPPORTED;
+  table_clear_entries(&s->tables[table]);
+  return P_OK;
+}
+
+static int direct_cell(pipeline_t *s, uint32_t table, uint64_t handle, uint64_t **packets, uint64_t **bytes) {
+  if (table >= NUM_TABLES) return P_BAD_ARGUMENT;
+  if (!p4_has_direct_counter(table)) return P_UNSUPPORTED;
+  if (handle == UINT64_MAX) {
+    *packets = &s->defaults[table].packets;
+    *bytes = &s->defaults[table].bytes;
+    return P_OK;
+  }
+  if (handle >= s->tables[table].used) return P_NOT_FOUND;
+  table_node_t *node = table_node(&s->tables[table], (uint32_t)handle);
+  if (node->action == TABLE_NONE) return P_NOT_FOUND;
+  *packets = &node->packets;
+  *bytes = &node->bytes;
+  return P_OK;
+}
+
+static int op_direct_counter(pipeline_t *s, uint32_t table, uint64_t handle, uint64_t *packets, uint64_t *bytes) {
+  uint64_t *held_packets;
+  uint64_t *held_bytes;
+  int result = direct_cell(s, table, handle, &held_packets, &held_bytes);
+  if (result != P_OK) return result;
+  *packets = *held_packets;
+  *bytes = *held_bytes;
+  return P_OK;
+}
+
+static int op_direct_counter_write(pipeline_t *s, uint32_t table, uint64_t handle, uint64_t packets, uint64_t bytes) {
+  uint64_t *held_packets;
+  uint64_t *held_bytes;
+  int result = direct_cell(s, table, handle, &held_packets, &held_bytes);
+  if (result != P_OK) return result;
+  *held_packets = packets;
+  *held_bytes = bytes;
+  return P_OK;
+}
+
+// ---- arrays ----
+
+static int op_counter_read(pipeline_t *s, uint32_t array, uint32_t index, uint64_t *packets, uint64_t *bytes) {
+  counter_cell_t *cell;
+  int result = p4_counter(s, array, index, &cell);
+  if (result != P_OK) return result;
+  *packets = cell->packets;
+  *bytes = cell->bytes;
+  return P_OK;
+}
+
+static int op_counter_write(pipeline_t *s, uint32_t array, uint32_t index, uint64_t packets, uint64_t bytes) {
+  counter_cell_t *cell;
+  int result = p4_counter(s, array, index, &cell);
+  if (result == P_OK) *cell = (counter_cell_t){.packets = packets, .bytes = bytes};
+  return result;
+}
+
+static int op_register_read(pipeline_t *s, uint32_t array, uint32_t index, uint8_t *out, uint32_t capacity) {
+  uint64_t value = 0;
+  int bytes = p4_register(s, array, index, &value, false);
+  if (bytes < 0) return bytes;
+  if ((uint32_t)bytes > capacity) return P_BAD_ARGUMENT;
+  store_be(out, (unsigned)bytes, value);
+  return bytes;
+}
+
+static int op_register_write(pipeline_t *s, uint32_t array, uint32_t index, const uint8_t *from, uint32_t bytes) {
+  if (bytes > 8) return P_BAD_ARGUMENT;
+  uint64_t value = 0;
+  int size = p4_register(s, array, index, &value, false);
+  if (size < 0) return size;
+  if ((uint32_t)size != bytes) return P_BAD_ARGUMENT;
+  value = load_be(from, bytes);
+  size = p4_register(s, array, index, &value, true);
+  return size < 0 ? size : P_OK;
+}
+
+const pipeline_ops_t *p4_pipeline(void) {
+  static const pipeline_ops_t ops = {
+      .abi_version = PIPELINE_ABI_VERSION,
+      .phv_bytes = (uint32_t)((sizeof(phv_t) + 63) / 64 * 64),
+      .drop_port = DROP_PORT,
+      .program_name = PROGRAM_NAME,
+      .create = op_create,
+      .destroy = op_destroy,
+      .ingress = op_ingress,
+      .egress = op_egress,
+      .deparse = op_deparse,
+      .copy_phv = op_copy_phv,
+      .keep_fields = op_keep_fields,
+      .digest = op_digest,
+      .table_insert = op_table_insert,
+      .table_modify = op_table_modify,
+      .table_delete = op_table_delete,
+      .table_find = op_table_find,
+      .table_set_default = op_table_set_default,
+      .table_size = op_table_size,
+      .table_clear = op_table_clear,
+      .direct_counter = op_direct_counter,
+      .direct_counter_write = op_direct_counter_write,
+      .counter_read = op_counter_read,
+      .counter_write = op_counter_write,
+      .register_read = op_register_read,
+      .register_write = op_register_write,
+  };
+  return &ops;
+}
+
+#endif

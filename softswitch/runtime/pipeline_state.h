@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What generated code builds its pipeline from. Included once, by generated code, which defines MAX_DATA_WORDS before.
+#ifndef SOFTSWITCH_PIPELINE_STATE_H
+#define SOFTSWITCH_PIPELINE_STATE_H
+
+#include <stdlib.h>
+
+#include "packet.h"
+#include "pipeline.h"
+#include "table.h"
+
+#define MAX_OF(a, b) ((a) > (b) ? (a) : (b))
+
+// What a table does when no entry matches.
+typedef struct {
+  uint32_t action; // TABLE_NONE: nothing
+  uint64_t packets;
+  uint64_t bytes;
+  uint64_t data[MAX_DATA_WORDS];
+} default_entry_t;
+
+typedef struct {
+  uint64_t packets;
+  uint64_t bytes;
+} counter_cell_t;
+
+P4_UNUSED static inline void count_packet(counter_cell_t *cells, uint64_t size, uint64_t index, uint32_t bytes) {
+  if (index >= size) return;
+  cells[index].packets++;
+  cells[index].bytes += bytes;
+}
+
+P4_UNUSED static inline void note_digest(intrinsic_t *out, uint32_t id) {
+  for (uint32_t i = 0; i < out->num_digests; i++)
+    if (out->digest_ids[i] == id) return;
+  if (out->num_digests < PIPELINE_MAX_DIGESTS) out->digest_ids[out->num_digests++] = id;
+}
+
+P4_UNUSED static inline int64_t clamp_64(int64_t value, int64_t low, int64_t high) {
+  return value < low ? low : value > high ? high : value;
+}
+
+P4_UNUSED static inline wide_int_t clamp_wide(wide_int_t value, wide_int_t low, wide_int_t high) {
+  return value < low ? low : value > high ? high : value;
+}
+
+P4_UNUSED static inline wide_int_t divide_or_0(wide_int_t left, wide_int_t right) {
+  return right == 0 ? 0 : left / right;
+}
+
+P4_UNUSED static inline wide_int_t remainder_or_0(wide_int_t left, wide_int_t right) {
+  return right == 0 ? 0 : left % right;
+}
+
+// A range of 0 counts as 1.
+P4_UNUSED static inline uint64_t remainder_of_hash(uint64_t hash, uint64_t range) {
+  return range == 0 ? 0 : hash % range;
+}
+
+#endif
