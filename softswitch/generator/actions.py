@@ -118,7 +118,7 @@ class ActionWriter:
 def _decode(index: int, width: int, offset: int) -> str:
     size = (width + 7) // 8
     spare = size * 8 - width
-    check = f"if (from[{offset}] >> {8 - spare}) return P_BAD_ARGUMENT; " if spare else ""
+    check = f"if (from[{offset}] >> {8 - spare}) return P_BAD_ARGUMENT;\n" if spare else ""
     if width > 64:
         return f"{check}memcpy(a->p{index}, from + {offset}, {size});"
     kind = storage_type(width, False)

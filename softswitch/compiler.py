@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""From generated C to a shared library: finds a C compiler, and keeps what it built in a cache.
+
+A library's file name holds the hash of all that went into it: generated text, runtime sources,
+compiler and flags. It appears in the cache by an atomic rename, so that processes may compile the
+same program at the same time.
+"""
+
+import hashlib
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from softswitch.errors import CompileError, CompilerNotFoundError
+from softswitch.generator import generate
+from softswitch.program import Program, read_program
+
+RUNTIME = Path(__file__).parent / "runtime"
+SOURCES = ("table.c", "table_match.c")
+HEADERS = (
+    "packet.h",
+    "pipeline.h",
+    "pipeline_ops.h",
+    "pipeline_state.h",
+    "table.h",
+    "table_match.h",
+)
+FLAGS = (
+    "-std=c11",
+    "-O3",
+    "-march=native",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=default",
+    "-fno-math-errno",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+)
+TIMEOUT_S = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledProgram:
+    """A program as native code: give it to a switch."""
+
+    program_name: str
+    library: Path
+    """Shared library behind the pipeline seam."""
+    model: Program
+    """Tables, actions, counters, registers: names, widths and positions."""
+
+
+def find_compiler() -> tuple[str, ...]:
+    """Return the command of a C compiler: cc, gcc, clang, or zig's from the ziglang wheel.
+
+    Raises CompilerNotFoundError when there is none.
+    """
+    for name in ("cc", "gcc", "clang"):
+        found = shutil.which(name)
+        if found is not None:
+            return (found,)
+    if importlib.util.find_spec("ziglang") is not None:
+        return (sys.executable, "-m", "ziglang", "cc")
+    raise CompilerNotFoundError(
+        "no C compiler: looked for cc, gcc and clang on the PATH and for the Python package "
+        "ziglang. Install one of them, e.g. 'apt install gcc' or 'pip install ziglang'"
+    )
+
+
+def default_cache_dir() -> Path:
+    """Directory of compiled programs: softswitch below XDG_CACHE_HOME, or below ~/.cache."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    root = Path(base) if base else Path.home() / ".cache"
+    return root / "softswitch"
+
+
+def compile_program(
+    json_path: Path, *, cache_dir: Path | None = None, cflags: Sequence[str] = ()
+) -> CompiledProgram:
+    """Compile a BMv2 JSON file to a native library, or take it from the cache.
+
+    cflags are added behind the switch's own. Raises ProgramError or UnsupportedError with all
+    problems of the program, CompilerNotFoundError, CompileError, and OSError for unreadable files.
+    """
+    program = read_program(json_path)
+    return compile_model(program, cache_dir=cache_dir, cflags=cflags)
+
+
+def compile_model(
+    program: Program, *, cache_dir: Path | None = None, cflags: Sequence[str] = ()
+) -> CompiledProgram:
+    """Compile a program that has been read; see compile_program."""
+    text = generate(program)
+    command = [*find_compiler(), *FLAGS, *cflags]
+    directory = default_cache_dir() if cache_dir is None else cache_dir
+    directory.mkdir(parents=True, exist_ok=True)
+    library = directory / f"{program.name}-{_digest(text, command)}.so"
+    if not library.exists():
+        _build(text, command, library)
+    return CompiledProgram(program_name=program.name, library=library, model=program)
+
+
+def _digest(text: str, command: list[str]) -> str:
+    digest = hashlib.sha256()
+    pieces = [text, *command, platform.machine(), platform.processor(), _processor()]
+    for piece in pieces:
+        digest.update(piece.encode() + b"\0")
+    for name in (*SOURCES, *HEADERS):
+        digest.update((RUNTIME / name).read_bytes() + b"\0")
+    return digest.hexdigest()[:24]
+
+
+def _processor() -> str:
+    """Features of the processor: -march=native makes the library depend on them."""
+    path = Path("/proc/cpuinfo")
+    if not path.exists():
+        return ""
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return next((line for line in lines if line.startswith(("flags", "Features"))), "")
+
+
+def _build(text: str, command: list[str], library: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=library.parent, prefix="building-") as name:
+        directory = Path(name)
+        source = directory / "pipeline.c"
+        source.write_text(text, encoding="utf-8")
+        built = directory / library.name
+        sources = [str(source), *(str(RUNTIME / item) for item in SOURCES)]
+        arguments = [*command, f"-I{RUNTIME}", "-o", str(built), *sources]
+        try:
+            result = subprocess.run(
+                arguments, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as exc:
+            raise CompileError(f"{command[0]} could not be run: {exc}") from exc
+        if result.returncode != 0:
+            raise CompileError(
+                f"{command[0]} failed with status {result.returncode} on {library.stem}; please "
+                f"report this with the program. It said:\n{result.stderr[-4000:]}"
+            )
+        built.replace(library)
