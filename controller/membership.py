@@ -16,19 +16,17 @@ from controller.errors import (
     ControllerError,
     ControllerStoppingError,
     InvalidJobError,
-    NoSwitchError,
     SwitchError,
     TokenError,
     UnknownJobError,
-    VersionMismatchError,
     WorkersMissingError,
     WorkerTakenError,
 )
 from controller.job import Job, JobState, Worker, WorkerState
 from controller.jobs import Admission, JobRequest
 from controller.seat import LiveJob, Outbox, Seat
-from controller.switch_link import LinkState, SwitchLink
-from hostlib import wire
+from controller.switch_link import SwitchLink
+from controller.welcome import check_compatible, welcome
 from hostlib.session_api import session_pb2 as pb
 
 _LOGGER = logging.getLogger(__name__)
@@ -78,7 +76,7 @@ class Membership:
         switch = attached_switch(hello, self._config.switches)
         link = self._links[switch.name]
         worker = attached_worker(hello, switch)
-        self._check_switch(hello, link)
+        check_compatible(hello, link)
         live = self._waiting_job(hello, switch.name)
         seat = self._seat(live, worker)
         outbox = seat.attach()
@@ -169,24 +167,6 @@ class Membership:
         seat.send(self._welcome(live))
         _LOGGER.info("job %s: worker %d is back", hello.job_name, hello.worker_id)
         return live, seat, outbox
-
-    def _check_switch(self, hello: pb.Hello, link: SwitchLink) -> None:
-        if link.state is not LinkState.READY:
-            raise link.error or NoSwitchError(
-                f"switch {link.config.name} is {link.state}; try again in a moment"
-            )
-        program = link.program
-        if hello.wire_version != program.wire_version:
-            raise VersionMismatchError(
-                f"worker {hello.worker_id} speaks wire version {hello.wire_version}, switch "
-                f"{link.config.name} {program.wire_version}; install the same release on both"
-            )
-        if hello.values_per_packet not in (0, program.values_per_packet):
-            raise VersionMismatchError(
-                f"worker {hello.worker_id} sends {hello.values_per_packet} values per packet, "
-                f"switch {link.config.name} takes {program.values_per_packet}; let the worker "
-                "take any, or start the controller with the other --variant"
-            )
 
     def _waiting_job(self, hello: pb.Hello, switch: str) -> LiveJob:
         """Return the job that this worker may enter; make it if it is the first."""
@@ -320,22 +300,7 @@ class Membership:
             _LOGGER.warning("job %s: entries go when the switch is back: %s", job.name, exc)
 
     def _welcome(self, live: LiveJob) -> pb.ControllerMessage:
-        link = self._links[live.job.switch]
-        return pb.ControllerMessage(
-            welcome=pb.Welcome(
-                job_id=live.job.job_id,
-                generation=live.job.generation,
-                slot_count=live.job.slot_count,
-                num_workers=live.job.num_workers,
-                values_per_packet=link.program.values_per_packet,
-                wire_version=link.program.wire_version,
-                switch_address=link.config.service_address,
-                switch_mac=link.config.service_mac,
-                switch_udp_port=wire.UDP_PORT,
-                lease_s=self._config.lease_s,
-                allow_partial=live.job.allow_partial,
-            )
-        )
+        return welcome(live.job, self._links[live.job.switch], self._config.lease_s)
 
     def _spawn(self, coroutine: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(coroutine)

@@ -7,13 +7,11 @@ from __future__ import annotations
 import asyncio
 import enum
 import logging
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import Final
 
-import grpc
-from finsy import GRPCStatusCode, P4Client, P4ClientError, Switch, SwitchEvent, SwitchOptions
-from finsy.proto import p4r
+from finsy import P4ClientError, Switch, SwitchEvent, SwitchOptions
 
 from controller import outcome
 from controller.config import SwitchConfig
@@ -28,6 +26,12 @@ from controller.outcome import Count
 from controller.packet_io import answer_arp
 from controller.program import Program, describe
 from controller.reconcile import Changes, Reconciler, desired_entities
+from controller.switch_call import (
+    closing_is_unreachable,
+    fetch_pipeline,
+    refusal,
+    unreachable_error,
+)
 from hostlib.wire import Outcome
 
 _LOGGER = logging.getLogger(__name__)
@@ -228,7 +232,7 @@ class SwitchLink:
             raise self.error or self._unreachable("connection is being set up")
         try:
             async with asyncio.timeout(timeout_s):
-                with _closing_is_unreachable(self.config, switch):
+                with closing_is_unreachable(self.config, switch):
                     yield switch, reconciler
         except P4ClientError as exc:
             raise refusal(self.config, what, exc) from exc
@@ -258,59 +262,3 @@ class SwitchLink:
             f"another controller (election id {switch.primary_id}) is primary on switch "
             f"{self.config.name}; stop it, or start this one with a higher --election-id"
         )
-
-
-@contextmanager
-def _closing_is_unreachable(config: SwitchConfig, switch: Switch) -> Generator[None]:
-    """Turn what finsy and gRPC raise when a connection closes under a call into an error."""
-    try:
-        yield
-    except asyncio.CancelledError as exc:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
-            raise
-        raise unreachable_error(config, "connection lost during a call") from exc
-    except (AssertionError, grpc.aio.UsageError) as exc:
-        if isinstance(exc, AssertionError) and switch.is_up:
-            raise
-        raise unreachable_error(config, "connection lost before a call") from exc
-
-
-def unreachable_error(config: SwitchConfig, detail: str) -> SwitchUnreachableError:
-    """Return the error for a switch that does not answer."""
-    return SwitchUnreachableError(
-        f"switch {config.name} at {config.address} is not reachable ({detail}); is it running "
-        "and is the address right?"
-    )
-
-
-def refusal(config: SwitchConfig, what: str, exc: P4ClientError) -> SwitchError:
-    """Return the typed error for a failed P4Runtime call."""
-    if exc.code in (GRPCStatusCode.UNAVAILABLE, GRPCStatusCode.DEADLINE_EXCEEDED):
-        return unreachable_error(config, exc.message.strip() or str(exc.code))
-    details = "; ".join(error.message for error in exc.details.values() if error.message)
-    return SwitchUpdateError(
-        f"switch {config.name} at {config.address} refused {what}: {exc.code.name} "
-        f"{details or exc.message}; see the switch's log"
-    )
-
-
-async def fetch_pipeline(
-    config: SwitchConfig, timeout_s: float = 5.0
-) -> p4r.ForwardingPipelineConfig | None:
-    """Return what a switch runs, None when nothing; works beside a primary controller."""
-    client = P4Client(config.address, wait_for_ready=False)
-    request = p4r.GetForwardingPipelineConfigRequest(
-        device_id=config.device_id,
-        response_type=p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE,
-    )
-    try:
-        async with asyncio.timeout(timeout_s), client:
-            reply = await client.request(request)
-    except P4ClientError as exc:
-        if exc.is_pipeline_missing:
-            return None
-        raise refusal(config, "to tell its program", exc) from exc
-    except TimeoutError as exc:
-        raise unreachable_error(config, f"no answer in {timeout_s:.0f} s") from exc
-    return reply.config if reply.config.HasField("p4info") else None

@@ -18,7 +18,7 @@ from controller.errors import ControllerError, ControllerUnreachableError, Switc
 from controller.operator_api import operator_pb2 as pb
 from controller.operator_client import OperatorClient
 from controller.program import PROGRAM_NAME, describe
-from controller.switch_link import fetch_pipeline
+from controller.switch_call import fetch_pipeline
 from hostlib.wire import WIRE_VERSION
 
 _CONNECT_TIMEOUT_S: Final = 3.0

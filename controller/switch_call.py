@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The seam where finsy's and gRPC's errors become ours, and calls that need no primary."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import grpc
+from finsy import GRPCStatusCode, P4Client, P4ClientError, Switch
+from finsy.proto import p4r
+
+from controller.config import SwitchConfig
+from controller.errors import SwitchError, SwitchUnreachableError, SwitchUpdateError
+
+
+@contextmanager
+def closing_is_unreachable(config: SwitchConfig, switch: Switch) -> Generator[None]:
+    """Turn what finsy and gRPC raise when a connection closes under a call into an error."""
+    try:
+        yield
+    except asyncio.CancelledError as exc:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise unreachable_error(config, "connection lost during a call") from exc
+    except (AssertionError, grpc.aio.UsageError) as exc:
+        if isinstance(exc, AssertionError) and switch.is_up:
+            raise
+        raise unreachable_error(config, "connection lost before a call") from exc
+
+
+def unreachable_error(config: SwitchConfig, detail: str) -> SwitchUnreachableError:
+    """Return the error for a switch that does not answer."""
+    return SwitchUnreachableError(
+        f"switch {config.name} at {config.address} is not reachable ({detail}); is it running "
+        "and is the address right?"
+    )
+
+
+def refusal(config: SwitchConfig, what: str, exc: P4ClientError) -> SwitchError:
+    """Return the typed error for a failed P4Runtime call."""
+    if exc.code in (GRPCStatusCode.UNAVAILABLE, GRPCStatusCode.DEADLINE_EXCEEDED):
+        return unreachable_error(config, exc.message.strip() or str(exc.code))
+    details = "; ".join(error.message for error in exc.details.values() if error.message)
+    return SwitchUpdateError(
+        f"switch {config.name} at {config.address} refused {what}: {exc.code.name} "
+        f"{details or exc.message}; see the switch's log"
+    )
+
+
+async def fetch_pipeline(
+    config: SwitchConfig, timeout_s: float = 5.0
+) -> p4r.ForwardingPipelineConfig | None:
+    """Return what a switch runs, None when nothing; works beside a primary controller."""
+    client = P4Client(config.address, wait_for_ready=False)
+    request = p4r.GetForwardingPipelineConfigRequest(
+        device_id=config.device_id,
+        response_type=p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE,
+    )
+    try:
+        async with asyncio.timeout(timeout_s), client:
+            reply = await client.request(request)
+    except P4ClientError as exc:
+        if exc.is_pipeline_missing:
+            return None
+        raise refusal(config, "to tell its program", exc) from exc
+    except TimeoutError as exc:
+        raise unreachable_error(config, f"no answer in {timeout_s:.0f} s") from exc
+    return reply.config if reply.config.HasField("p4info") else None
