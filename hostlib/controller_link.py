@@ -53,6 +53,8 @@ class JoinRequest:
     token: str = ""
     switch_name: str = ""
     values_per_packet: int = 0
+    timeout_s: float = 0.0
+    """How long this worker waits for the others; 0 leaves it to the controller."""
 
     def hello(self, resume: JobView | None) -> api.WorkerMessage:
         """Return the stream's first message."""
@@ -69,6 +71,7 @@ class JoinRequest:
             allow_partial=self.allow_partial,
             token=self.token,
             switch_name=self.switch_name,
+            join_timeout_s=self.timeout_s,
         )
         if isinstance(self.ingress_port, str):
             hello.ingress_port_name = self.ingress_port

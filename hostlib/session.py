@@ -97,6 +97,7 @@ class Session:
             token=token,
             switch_name=switch_name,
             values_per_packet=values_per_packet,
+            timeout_s=options.join_timeout_s,
         )
         try:
             link = GrpcControllerLink(controller, request)

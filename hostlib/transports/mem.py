@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import Any, Protocol, final
+from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,15 @@ from hostlib.transports.frames import FrameCodec
 
 POLL_S = 0.02
 """Longest wait in the port at a time, so that `wake` is seen soon."""
+MAX_FRAME_BYTES = 9232
+"""Row for one frame; a port may carry longer frames than ours, and they must fit to be refused."""
 
 
 class FramePort(Protocol):
     """A switch port in this process; softswitch's mem ports are such."""
 
-    def send(self, frames: NDArray[np.uint8], lengths: NDArray[np.int32]) -> Any:
-        """Give frames (count, stride) with their lengths to the switch."""
+    def send(self, frames: NDArray[np.uint8], lengths: NDArray[np.int32]) -> int:
+        """Give frames (count, stride) with their lengths to the switch; return how many it took."""
         ...
 
     def receive(
@@ -43,6 +45,8 @@ class MemTransport:
         self._local = local
         self._counters: Counter[str] = Counter()
         self._wake = threading.Event()
+        self._frames: NDArray[np.uint8] = np.empty((0, MAX_FRAME_BYTES), np.uint8)
+        self._lengths = np.empty(0, np.int32)
         self._is_closed = False
 
     @property
@@ -60,20 +64,20 @@ class MemTransport:
         self._codec = FrameCodec(self._local, remote, datagram_bytes)
 
     def send(self, datagrams: Datagrams) -> int:
-        """Give all rows to the switch."""
+        """Give rows to the switch in order; return how many it took."""
         if self._is_closed:
             raise TransportClosedError("the mem transport was closed")
         count = len(datagrams)
         frames = np.empty((count, self._codec.frame_bytes), np.uint8)
         self._codec.wrap(datagrams, frames)
-        self._port.send(frames, np.full(count, self._codec.frame_bytes, np.int32))
-        return count
+        return self._port.send(frames, np.full(count, self._codec.frame_bytes, np.int32))
 
     def receive(self, out: Datagrams, timeout_s: float) -> int:
         """Wait for frames in short steps; return the datagrams taken."""
-        stride = self._codec.frame_bytes + 4  # longer frames show by their length
-        frames = np.empty((len(out), stride), np.uint8)
-        lengths = np.zeros(len(out), np.int32)
+        if len(self._frames) != len(out):
+            self._frames = np.empty((len(out), MAX_FRAME_BYTES), np.uint8)
+            self._lengths = np.empty(len(out), np.int32)
+        frames, lengths = self._frames, self._lengths
         left_s = timeout_s
         while True:
             if self._wake.is_set():

@@ -47,8 +47,9 @@ class FakePort:
         self.queue: deque[NDArray[np.uint8]] = deque()
         self.arrived = threading.Condition(switch.lock)
 
-    def send(self, frames: NDArray[np.uint8], lengths: NDArray[np.int32]) -> None:
+    def send(self, frames: NDArray[np.uint8], lengths: NDArray[np.int32]) -> int:
         self.switch.take(self.worker_id, frames)
+        return len(frames)
 
     def receive(
         self, frames_out: NDArray[np.uint8], lengths_out: NDArray[np.int32], timeout_s: float
