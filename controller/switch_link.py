@@ -36,7 +36,7 @@ from hostlib.wire import Outcome
 
 _LOGGER = logging.getLogger(__name__)
 _FIRST_RETRY_S: Final = 0.2
-_LAST_RETRY_S: Final = 5.0
+_LAST_RETRY_S: Final = 2.0
 _HANDSHAKE_TIMEOUT_S: Final = 10.0
 _REQUEST_TIMEOUT_S: Final = 10.0
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from finsy.proto import p4r
 
 from controller.attachment import attached_switch, attached_worker
 from controller.config import SwitchConfig
 from controller.doctor.check import Status
 from controller.doctor.machine import check_compiler, check_interface, check_packages
 from controller.doctor.symptoms import check_counts
+from controller.doctor.system import check_program
 from controller.errors import InvalidJobError, ProgramMissingError
 from controller.operator_api import operator_pb2
 from controller.packet_io import arp_reply
@@ -127,6 +129,26 @@ def test_doctor_without_a_compiler(monkeypatch: pytest.MonkeyPatch):
     check = check_compiler(("no-such-compiler",))
     assert check.status is Status.FAIL
     assert "gcc" in check.remedy
+
+
+@pytest.mark.parametrize(
+    ("running", "wanted", "status", "text"),
+    [
+        (("switchfold", "1.32"), "", Status.OK, "like this host"),
+        (("switchfold", "1.352"), "switchfold 1.352", Status.OK, "like this host"),
+        (("switchfold", "1.352"), "switchfold 1.32", Status.FAIL, "wanted is switchfold 1.32"),
+        (("switchfold", "2.32"), "", Status.FAIL, "wire version 2, this host speaks 1"),
+        (("acme", "1.32"), "", Status.FAIL, "runs acme 1.32"),
+        (("", ""), "", Status.FAIL, "a program without name"),
+    ],
+)
+def test_doctor_program(running: tuple[str, str], wanted: str, status: Status, text: str):
+    pipeline = p4r.ForwardingPipelineConfig()
+    pipeline.p4info.pkg_info.name, pipeline.p4info.pkg_info.version = running
+    check = check_program("switch s1", pipeline, wanted)
+    assert (check.name, check.status) == ("switch s1 program", status)
+    assert text in check.text
+    assert check_program("switch s1", None).status is Status.FAIL
 
 
 def test_program_missing(tmp_path: Path):
