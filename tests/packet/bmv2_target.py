@@ -32,7 +32,8 @@ SENTINEL_ETHERTYPE = 0x88B5
 """IEEE 802 local experimental: not IPv4, hence a packet-in."""
 SENTINEL_SOURCE = 0xC612_FFFF
 SENTINEL_PREFIX = b"switchfold sentinel"
-_serial = itertools.count()
+_targets = itertools.count()
+_marks = itertools.count()
 
 
 def missing_reason() -> str | None:
@@ -99,7 +100,7 @@ class Bmv2Target:
         self._own_frames: dict[tuple[str, int], int] = {}
         with contextlib.ExitStack() as stack:
             ipr = stack.enter_context(IPRoute())
-            prefix = f"sfb{os.getpid() % 100000}x{next(_serial)}"
+            prefix = f"sfb{os.getpid() % 100000}x{next(_targets)}"
             self._links: dict[int, _Link] = {}
             for port in PORTS:
                 self._links[port] = _Link(ipr, f"{prefix}p{port}")
@@ -163,7 +164,7 @@ class Bmv2Target:
         return self._collect(port)
 
     def _collect(self, port: int) -> list[tuple[int, bytes]]:
-        mark = SENTINEL_PREFIX + next(_serial).to_bytes(8, "big")
+        mark = SENTINEL_PREFIX + next(_marks).to_bytes(8, "big")
         for out_port in PORTS:
             address = SENTINEL_NETWORK + out_port
             segment = udp(SENTINEL_SOURCE, address, 9, 9, mark)
