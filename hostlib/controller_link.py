@@ -292,6 +292,8 @@ class GrpcControllerLink:
             self._lease_s = welcome.lease_s
             resumed = self._view
             self._view = self._view or view
+            # The first heartbeat at once: what waits for it does not know the lease yet.
+            self._outbox.put(api.WorkerMessage(heartbeat=api.Heartbeat()))
             self._lock.notify_all()
         if resumed is not None and resumed != view:
             self._end(

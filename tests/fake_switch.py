@@ -91,11 +91,20 @@ class FakeSwitch:
         self.copies: dict[tuple[int, int], SlotCopy] = {}
         self.held: deque[tuple[int, int | None, NDArray[np.uint8]]] = deque()
         self.ports = [FakePort(self, i) for i in range(num_workers)]
-        size = datagram_bytes(values_per_packet)
-        ends = [worker_endpoint(i) for i in range(num_workers)]
-        self.codecs = [FrameCodec(SWITCH, end, size) for end in ends]
         self.is_deaf = False
         self.job_id, self.generation = 7, 1000
+        self._use_address(SWITCH)
+
+    def _use_address(self, switch: Endpoint) -> None:
+        size = datagram_bytes(self.values_per_packet)
+        ends = [worker_endpoint(i) for i in range(self.num_workers)]
+        self.codecs = [FrameCodec(switch, end, size) for end in ends]
+
+    def adopt(self, view: JobView) -> None:
+        """Become the switch that a controller described to its workers."""
+        self.job_id, self.generation = view.job_id, view.generation
+        self.slot_count, self.values_per_packet = view.slot_count, view.values_per_packet
+        self._use_address(view.switch)
 
     def view(self, worker_id: int) -> JobView:
         return JobView(

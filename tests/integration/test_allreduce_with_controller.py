@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions join a real controller; its switch is a fake, and so is the data plane."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from controller_fixtures import make_config, run, running_controller, serving
+from fake_p4runtime import FakeP4Runtime
+from fake_switch import FakeSwitch
+from hostlib import errors
+from hostlib.options import SessionOptions
+from hostlib.session import Session
+
+OPTIONS = SessionOptions(join_timeout_s=8.0, min_rto_s=0.01, initial_rto_s=0.02)
+
+
+def join(address: str, switch: FakeSwitch, worker_id: int, **changes: Any) -> Session:
+    arguments: dict[str, Any] = {
+        "controller": address,
+        "job": "train",
+        "worker_id": worker_id,
+        "num_workers": switch.num_workers,
+        "transport": switch.transport(worker_id),
+        "options": OPTIONS,
+        "ingress_port": worker_id + 1,
+    }
+    return Session.join(**{**arguments, **changes})
+
+
+async def join_all(address: str, switch: FakeSwitch) -> list[Session]:
+    joins = [
+        asyncio.to_thread(join, address, switch, worker_id)
+        for worker_id in range(switch.num_workers)
+    ]
+    sessions = await asyncio.gather(*joins)
+    switch.adopt(sessions[0].view)
+    return sessions
+
+
+async def allreduce(sessions: list[Session], array: NDArray[Any]) -> list[NDArray[Any]]:
+    futures = [session.allreduce(array) for session in sessions]
+    return [await asyncio.to_thread(future.result, 10) for future in futures]
+
+
+def test_join_allreduce_barrier_close(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            switch = FakeSwitch(2, loss=0.02)
+            sessions = await join_all(server.address, switch)
+            array = np.arange(1000, dtype=np.int32)
+            for result in await allreduce(sessions, array):
+                np.testing.assert_array_equal(result, 2 * array)
+            for _ in range(2):
+                waits = [asyncio.to_thread(s.barrier, "epoch", 5.0) for s in sessions]
+                await asyncio.gather(*waits)
+            # Longer than the lease of one second: heartbeats keep the job.
+            with pytest.raises(errors.BarrierTimeoutError):
+                await asyncio.to_thread(sessions[0].barrier, "lonely", 1.5)
+            for result in await allreduce(sessions, array):
+                np.testing.assert_array_equal(result, 2 * array)
+            await asyncio.gather(*(asyncio.to_thread(s.close) for s in sessions))
+
+    run(scenario())
+
+
+def test_worker_that_never_joins_is_named(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            options = SessionOptions(join_timeout_s=1.0)
+            with pytest.raises(errors.WorkerArrivalError, match="1"):
+                await asyncio.to_thread(join, server.address, FakeSwitch(2), 0, options=options)
+
+    run(scenario())
+
+
+def test_job_without_room_is_refused(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            with pytest.raises(errors.JobRefusedError, match="slots"):
+                await asyncio.to_thread(join, server.address, FakeSwitch(1), 0, slots_wanted=5000)
+
+    run(scenario())
+
+
+def test_controller_restart_while_job_runs(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        fake = FakeP4Runtime()
+        await fake.start()
+        try:
+            config = make_config(tmp_path, fake)
+            switch = FakeSwitch(2)
+            array = np.ones(500, np.int32)
+            async with serving(config) as server:
+                sessions = await join_all(server.address, switch)
+                address = server.address
+            for result in await allreduce(sessions, array):
+                np.testing.assert_array_equal(result, 2 * array)
+            async with serving(make_config(tmp_path, fake, listen=address)):
+                waits = [asyncio.to_thread(s.barrier, "back", 10.0) for s in sessions]
+                await asyncio.gather(*waits)
+                for result in await allreduce(sessions, array):
+                    np.testing.assert_array_equal(result, 2 * array)
+                await asyncio.gather(*(asyncio.to_thread(s.close) for s in sessions))
+        finally:
+            await fake.stop()
+
+    run(scenario())
