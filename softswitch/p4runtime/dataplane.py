@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from finsy.proto import rpc_code
-
-from softswitch.p4runtime.status import RequestError
+from softswitch.errors import TableFullError
 
 
 class Match(NamedTuple):
@@ -28,14 +26,14 @@ Replicas = Sequence[tuple[int, int]]
 
 
 class DataPlane(Protocol):
-    """A switch with at most one program. Positions as in the JSON; methods raise RequestError."""
+    """What `softswitch.Switch` offers. Positions as in the JSON; methods raise SoftswitchError."""
 
     def load(self, program: Any) -> None:
         """Replace the program; tables, counters, registers, groups and sessions start afresh."""
         ...
 
-    def table_insert(self, table: int, match: Match, action: int, params: bytes) -> None:
-        """Add an entry."""
+    def table_insert(self, table: int, match: Match, action: int, params: bytes) -> object:
+        """Add an entry; what is returned does not matter."""
         ...
 
     def table_modify(self, table: int, match: Match, action: int, params: bytes) -> None:
@@ -122,7 +120,7 @@ class RecordingDataPlane:
     def table_insert(self, table: int, match: Match, action: int, params: bytes) -> None:
         """Record; a full table is refused now, not at COMMIT."""
         if self._free[table] <= 0:
-            raise RequestError(rpc_code.RESOURCE_EXHAUSTED, "the table is full")
+            raise TableFullError("the table is full")
         self._free[table] -= 1
         self._record("table_insert", table, match, action, params)
 
@@ -145,13 +143,6 @@ class RecordingDataPlane:
         """Return zero: the program has not run yet."""
         del array, index
         return b"\0"
-
-    def packet_out(self, frame: bytes) -> None:
-        """Refuse: the saved program does not run yet."""
-        del frame
-        raise RequestError(
-            rpc_code.FAILED_PRECONDITION, "the saved pipeline is not committed; send COMMIT first"
-        )
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         if name not in _RECORDED:

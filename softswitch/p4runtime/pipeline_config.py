@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forwarding pipeline configurations: verify, save, commit, and the state that belongs to one."""
 
+import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.errors import CompileError, CompilerNotFoundError, ProgramError
+from softswitch.errors import ProgramError
 from softswitch.p4runtime.dataplane import DataPlane, RecordingDataPlane
 from softswitch.p4runtime.p4info import Schema, build_schema
 from softswitch.p4runtime.replication import ReplicationStore
@@ -127,11 +128,11 @@ class PipelineConfig:
                 model = read_program(path)
                 # P4Info and JSON are compared first: that is quick, and compiling is not.
                 pipeline = self._build(config, model)
-                pipeline.program = self._compile(path)
+                # Under its own name, so that the compiler's cache knows it again.
+                named = path.rename(path.with_name(f"{_file_stem(model)}.json"))
+                pipeline.program = self._compile(named)
             except ProgramError as exc:
                 raise ConfigError(f"p4_device_config: {exc}") from exc
-            except (CompilerNotFoundError, CompileError) as exc:
-                raise RequestError(rpc_code.FAILED_PRECONDITION, str(exc)) from exc
         return pipeline
 
     def _build(self, config: p4r.ForwardingPipelineConfig, model: Program) -> Pipeline:
@@ -183,3 +184,8 @@ _ACTIONS = {
     SetRequest.VERIFY_AND_COMMIT,
     SetRequest.RECONCILE_AND_COMMIT,
 }
+
+
+def _file_stem(model: Program) -> str:
+    source = str(model.json.get("program") or "")
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", Path(source).stem).lstrip(".") or "program"

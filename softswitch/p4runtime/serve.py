@@ -8,11 +8,13 @@ from pathlib import Path
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
+from softswitch.compiler import CompiledProgram, compile_program
 from softswitch.p4runtime.dataplane import DataPlane
 from softswitch.p4runtime.pipeline_config import Compile
 from softswitch.p4runtime.server import P4RuntimeServer
 from softswitch.p4runtime.status import ConfigError
 from softswitch.program import Program
+from softswitch.switch import Switch
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
@@ -23,6 +25,34 @@ def read_p4info(path: Path) -> p4i.P4Info:
         return text_format.Parse(path.read_text(encoding="utf-8"), p4i.P4Info())
     except (text_format.ParseError, UnicodeDecodeError) as exc:
         raise ConfigError(f"{path} is not a P4Info text file: {exc}") from exc
+
+
+def serve(
+    switch: Switch,
+    p4info: Path | p4i.P4Info | None = None,
+    address: str = DEFAULT_ADDRESS,
+    *,
+    device_id: int | None = None,
+) -> P4RuntimeServer:
+    """Start a P4Runtime server for a switch; stop it before the switch is closed.
+
+    A program that the switch runs already is served under `p4info`; an empty switch waits for
+    SetForwardingPipelineConfig. `device_id` is the switch's own unless given.
+    Raises AddressInUseError, and ConfigError where the P4Info does not match the program.
+    """
+    program = switch.program
+    running: Program | None = None
+    if program is not None:
+        assert isinstance(program, CompiledProgram)
+        running = program.model
+    return serve_dataplane(
+        switch,
+        address=address,
+        device_id=switch.device_id if device_id is None else device_id,
+        compile_program=compile_program,
+        p4info=p4info,
+        running=running,
+    )
 
 
 def serve_dataplane(

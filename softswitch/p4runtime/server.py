@@ -10,13 +10,14 @@ from typing import NoReturn
 import grpc
 from finsy.proto import p4r, p4r_grpc
 
+from softswitch.errors import SoftswitchError
 from softswitch.p4runtime.dataplane import DataPlane
 from softswitch.p4runtime.device import Device
 from softswitch.p4runtime.pipeline_config import Compile
 from softswitch.p4runtime.status import (
     DETAILS_KEY,
     AddressInUseError,
-    RequestError,
+    request_error,
     write_details,
 )
 from softswitch.p4runtime.stream import StreamChannel
@@ -116,7 +117,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         """Verify, save or commit a program."""
         try:
             self.device.set_config(request)
-        except RequestError as exc:
+        except SoftswitchError as exc:
             _abort(context, exc)
         return p4r.SetForwardingPipelineConfigResponse()
 
@@ -126,7 +127,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         """Return the program."""
         try:
             return self.device.get_config(request)
-        except RequestError as exc:
+        except SoftswitchError as exc:
             _abort(context, exc)
 
     def Write(  # noqa: N802
@@ -135,7 +136,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         """Carry out a batch of updates."""
         try:
             results = self.device.write(request)
-        except RequestError as exc:
+        except SoftswitchError as exc:
             _abort(context, exc)
         if any(results):
             message, details = write_details(results)
@@ -149,7 +150,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         """Return entities, in several messages where they are many."""
         try:
             entities = self.device.read(request)
-        except RequestError as exc:
+        except SoftswitchError as exc:
             _abort(context, exc)
         for start in range(0, max(len(entities), 1), ENTITIES_PER_RESPONSE):
             yield p4r.ReadResponse(entities=entities[start : start + ENTITIES_PER_RESPONSE])
@@ -172,6 +173,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
             self._channels.discard(channel)
 
 
-def _abort(context: grpc.ServicerContext, error: RequestError) -> NoReturn:
-    context.abort(error.grpc_code, error.message)
+def _abort(context: grpc.ServicerContext, error: SoftswitchError) -> NoReturn:
+    refusal = request_error(error)
+    context.abort(refusal.grpc_code, refusal.message)
     raise AssertionError("abort returns never")

@@ -14,7 +14,17 @@ import grpc
 from finsy.proto import p4r, rpc_code, rpc_status
 from google.protobuf import any_pb2
 
-from softswitch.errors import SoftswitchError
+from softswitch.errors import (
+    BadArgumentError,
+    CompilerNotFoundError,
+    EntryExistsError,
+    EntryNotFoundError,
+    PortError,
+    SoftswitchError,
+    SwitchStateError,
+    TableFullError,
+    UnsupportedControlError,
+)
 
 DETAILS_KEY = "grpc-status-details-bin"
 MESSAGE_BUDGET_BYTES = 6 * 1024
@@ -57,6 +67,28 @@ class ConfigError(RequestError):
 
 class AddressInUseError(SoftswitchError):
     """The address for the P4Runtime server is taken or does not exist on this machine."""
+
+
+_CODES_OF_ERRORS: list[tuple[type[SoftswitchError], int]] = [
+    (EntryNotFoundError, rpc_code.NOT_FOUND),
+    (EntryExistsError, rpc_code.ALREADY_EXISTS),
+    (TableFullError, rpc_code.RESOURCE_EXHAUSTED),
+    (UnsupportedControlError, rpc_code.UNIMPLEMENTED),
+    (BadArgumentError, rpc_code.INVALID_ARGUMENT),
+    (PortError, rpc_code.UNAVAILABLE),
+    (SwitchStateError, rpc_code.FAILED_PRECONDITION),
+    (CompilerNotFoundError, rpc_code.FAILED_PRECONDITION),
+]
+
+
+def request_error(error: SoftswitchError) -> RequestError:
+    """Return an error of the switch as the refusal of a request; a RequestError is one."""
+    if isinstance(error, RequestError):
+        return error
+    for kind, code in _CODES_OF_ERRORS:
+        if isinstance(error, kind):
+            return RequestError(code, str(error))
+    return RequestError(rpc_code.INTERNAL, str(error))
 
 
 def write_details(errors: Sequence[RequestError | None]) -> tuple[str, bytes]:

@@ -10,9 +10,15 @@ from collections.abc import Iterator
 import grpc
 from finsy.proto import p4r, rpc_code
 
+from softswitch.errors import SoftswitchError
 from softswitch.p4runtime.arbitration import Client
 from softswitch.p4runtime.device import Device
-from softswitch.p4runtime.status import RequestError, other_stream_error, packet_out_error
+from softswitch.p4runtime.status import (
+    RequestError,
+    other_stream_error,
+    packet_out_error,
+    request_error,
+)
 
 MAX_QUEUED_PACKETS = 4096
 """Packet-ins that wait for one slow client; more are dropped."""
@@ -90,8 +96,8 @@ class StreamChannel:
         elif kind == "packet":
             try:
                 self._device.send_packet_out(self._client, request.packet)
-            except RequestError as exc:
-                self._out.put(packet_out_error(exc, request.packet))
+            except SoftswitchError as exc:
+                self._out.put(packet_out_error(request_error(exc), request.packet))
         else:
             error = RequestError(rpc_code.UNIMPLEMENTED, f"stream message {kind} is not supported")
             self._out.put(other_stream_error(error))

@@ -10,6 +10,7 @@ from typing import Any
 
 from finsy.proto import p4r, rpc_code
 
+from softswitch.errors import TableFullError
 from softswitch.p4runtime.dataplane import Match
 from softswitch.p4runtime.p4info import Schema, Table
 from softswitch.p4runtime.status import RequestError
@@ -51,8 +52,11 @@ class TableStore:
             )
         try:
             self.dataplane.table_insert(table.position, match, action, params)
-        except RequestError as exc:
-            raise _in_table(table, exc, len(entries)) from exc
+        except TableFullError as exc:
+            raise RequestError(
+                rpc_code.RESOURCE_EXHAUSTED,
+                f"table {table.name} is full: {len(entries)} entries of {table.max_size}",
+            ) from exc
         entries[match] = StoredEntry(action, params, entry.metadata, entry.controller_metadata)
         if entry.HasField("counter_data"):
             self._write_counter(table, match, entry.counter_data)
@@ -233,12 +237,6 @@ def _check_features(table: Table, entry: p4r.TableEntry) -> None:
             rpc_code.INVALID_ARGUMENT,
             f"table {table.name}: counter_data: the table has no direct counter",
         )
-
-
-def _in_table(table: Table, error: RequestError, held: int) -> RequestError:
-    return RequestError(
-        error.code, f"table {table.name}: {error.message} ({held} entries of {table.max_size})"
-    )
 
 
 def _no_default(table: Table, verb: str) -> RequestError:

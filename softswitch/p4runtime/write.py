@@ -4,9 +4,10 @@
 
 from finsy.proto import p4r, rpc_code
 
+from softswitch.errors import SoftswitchError
 from softswitch.p4runtime.p4info import Array
 from softswitch.p4runtime.pipeline_config import Pipeline
-from softswitch.p4runtime.status import RequestError
+from softswitch.p4runtime.status import RequestError, request_error
 from softswitch.p4runtime.values import decode
 
 
@@ -18,8 +19,8 @@ def write_updates(pipeline: Pipeline, request: p4r.WriteRequest) -> list[Request
     for update in request.updates:
         try:
             _write_update(pipeline, update)
-        except RequestError as exc:
-            results.append(exc)
+        except SoftswitchError as exc:
+            results.append(request_error(exc))
         else:
             results.append(None)
     return results

@@ -14,9 +14,9 @@ import grpc
 from finsy.proto import U128, p4i, p4r, p4r_grpc, rpc_status
 from google.protobuf import text_format
 
+from softswitch.errors import TableFullError
 from softswitch.p4runtime.dataplane import Match, Replicas
 from softswitch.p4runtime.server import P4RuntimeServer
-from softswitch.p4runtime.status import RequestError
 from softswitch.program import Program, read_program
 
 SAMPLE = Path(__file__).parent / "p4runtime_sample"
@@ -60,7 +60,7 @@ class FakeDataPlane:
         assert self.program is not None
         held = sum(1 for number, _ in self.entries if number == table)
         if held >= self.program.tables[table].max_size:
-            raise RequestError(8, "the table is full")
+            raise TableFullError("the table is full")
         self.entries[table, match] = (action, params)
 
     def table_modify(self, table: int, match: Match, action: int, params: bytes) -> None:
