@@ -172,6 +172,17 @@ def test_pages_name_files_that_exist(page: Path) -> None:
     assert not missing, f"{page.name} names {missing}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_name_verbs_that_exist(page: Path) -> None:
+    verbs = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    text = page.read_text("utf-8")
+    named = re.findall(r"`make ([a-z][a-z0-9 -]*)`", text) + re.findall(
+        r"^make ([a-z][a-z0-9 -]*?) *(?:#.*)?$", text, re.MULTILINE
+    )
+    missing = {verb for words in named for verb in words.split()} - verbs
+    assert not missing, f"{page.name} names make {', '.join(sorted(missing))}"
+
+
 @pytest.mark.parametrize("picture", sorted(DOCS.rglob("*.svg")), ids=lambda path: path.name)
 def test_pictures_are_well_formed_and_titled(picture: Path) -> None:
     root = ElementTree.parse(picture).getroot()
