@@ -28,6 +28,7 @@ from packet_frames import CPU_PORT, ETHERTYPE_IPV4, SWITCH_MAC, ethernet, ipv4, 
 from packet_target import PORTS, SENTINEL_NETWORK, Entry
 
 BINARY = "simple_switch_grpc"
+ETH_P_ALL = 3
 SENTINEL_ETHERTYPE = 0x88B5
 """IEEE 802 local experimental: not IPv4, hence a packet-in."""
 SENTINEL_SOURCE = 0xC612_FFFF
@@ -61,8 +62,9 @@ class _Link:
             Path(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6").write_text("1", encoding="ascii")
             index = ipr.link_lookup(ifname=end)[0]
             ipr.link("set", index=index, state="up", mtu=9000)
-        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-        self.socket.bind((self.peer, 0))
+        # Protocol 0 receives nothing before the socket is bound to its interface.
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        self.socket.bind((self.peer, ETH_P_ALL))
 
     def send(self, frame: bytes) -> None:
         self.socket.send(frame)
