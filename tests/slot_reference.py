@@ -105,7 +105,7 @@ class ReferenceSwitch:
         )
         same = generation == copy.generation and round_ == copy.round
         if not newer and not same:
-            if job.allow_partial:
+            if job.allow_partial and generation == copy.generation:
                 return Outcome.NOTIFIED, self._notice(job, copy, datagram)
             return Outcome.STALE, None
         if newer and operation is Operation.FLUSH:
