@@ -7,13 +7,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Final
 
 import grpc
-from finsy import GRPCStatusCode, P4Client, P4ClientError, Switch
+from finsy import GRPCStatusCode, P4Client, P4ClientError, Switch, p4client
 from finsy.proto import p4r
 
 from controller.config import SwitchConfig
 from controller.errors import SwitchError, SwitchUnreachableError, SwitchUpdateError
+
+PROGRAM_TIMEOUT_S: Final = 180.0
+"""softswitch compiles a new program to native code before it answers."""
+
+# finsy gives every call 10 s, too few for that; each call of ours has a limit of its own.
+p4client.__dict__["_DEFAULT_RPC_TIMEOUT"] = PROGRAM_TIMEOUT_S
 
 
 @contextmanager

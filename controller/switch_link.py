@@ -27,6 +27,7 @@ from controller.packet_io import answer_arp
 from controller.program import Program, describe
 from controller.reconcile import Changes, Reconciler, desired_entities
 from controller.switch_call import (
+    PROGRAM_TIMEOUT_S,
     closing_is_unreachable,
     fetch_pipeline,
     refusal,
@@ -45,6 +46,8 @@ class LinkState(enum.StrEnum):
     """How far the controller is with a switch."""
 
     CONNECTING = "connecting"
+    LOADING = "loading"
+    """The switch takes the program; softswitch compiles it first."""
     BACKUP = "backup"
     """Another controller is primary."""
     READY = "ready"
@@ -53,6 +56,12 @@ class LinkState(enum.StrEnum):
     UNREACHABLE = "unreachable"
     FAILED = "failed"
     """The switch answers but refuses something."""
+
+
+_REACHED: Final = frozenset(
+    {LinkState.LOADING, LinkState.READY, LinkState.BACKUP, LinkState.WRONG_PROGRAM}
+)
+_DECIDED: Final = frozenset(LinkState) - {LinkState.CONNECTING, LinkState.LOADING}
 
 
 class SwitchLink:
@@ -96,18 +105,22 @@ class SwitchLink:
             await asyncio.sleep(delay_s)
 
     async def wait_ready(self, timeout_s: float) -> None:
-        """Return when the switch is ready; raise its error on a wrong program or after the time."""
+        """Return when the switch is ready or we are its backup; raise its error otherwise.
+
+        A switch that has been reached gets the time that it needs to load the program.
+        """
         try:
-            async with asyncio.timeout(timeout_s), self._changed:
-                await self._changed.wait_for(
-                    lambda: (
-                        self.state in (LinkState.READY, LinkState.WRONG_PROGRAM, LinkState.BACKUP)
-                    )
-                )
+            await self._wait_for(_REACHED, timeout_s)
+            if self.state is LinkState.LOADING:
+                await self._wait_for(_DECIDED, PROGRAM_TIMEOUT_S)
         except TimeoutError as exc:
             raise self.error or self._unreachable("no answer") from exc
-        if self.state is LinkState.WRONG_PROGRAM and self.error is not None:
+        if self.state not in (LinkState.READY, LinkState.BACKUP) and self.error is not None:
             raise self.error
+
+    async def _wait_for(self, states: frozenset[LinkState], timeout_s: float) -> None:
+        async with asyncio.timeout(timeout_s), self._changed:
+            await self._changed.wait_for(lambda: self.state in states)
 
     async def apply(self) -> Changes:
         """Make the switch match the database now; SwitchError when that is not possible."""
@@ -157,8 +170,10 @@ class SwitchLink:
             initial_election_id=self._election_id,
         )
         switch = Switch(self.config.name, self.config.address, options)
+        if not has_program:
+            await self._set_state(LinkState.LOADING, None)
         try:
-            async with asyncio.timeout(_HANDSHAKE_TIMEOUT_S):
+            async with asyncio.timeout(_HANDSHAKE_TIMEOUT_S if has_program else PROGRAM_TIMEOUT_S):
                 await switch.__aenter__()
         except TimeoutError as exc:
             raise self._unreachable("the handshake got no answer") from exc

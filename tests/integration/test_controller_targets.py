@@ -9,6 +9,7 @@ import importlib.util
 import os
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncGenerator
@@ -23,6 +24,7 @@ from controller.config import ControllerConfig, SwitchConfig
 from controller.endpoint import connect
 from controller.outcome import Count
 from controller.server import ControllerServer
+from controller.switch_link import LinkState
 from controller_fixtures import HOSTS, FakeWorker, join_all, run, serving
 from hostlib import wire
 from hostlib.session_api import session_pb2 as pb
@@ -40,8 +42,14 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
 def bmv2_command(address: str) -> list[str]:
     if shutil.which("simple_switch_grpc") is None:
         pytest.skip("simple_switch_grpc is not on the PATH")
+    # Builds with Thrift listen on a fixed port unless told otherwise.
+    usage = subprocess.run(
+        ["simple_switch_grpc", "--help"], capture_output=True, check=False, timeout=DEADLINE_S
+    )
+    has_thrift = b"--thrift-port" in usage.stdout + usage.stderr
+    thrift = ["--thrift-port", str(free_port())] if has_thrift else []
     return [
-        "simple_switch_grpc", "--no-p4", "--device-id", "1", "--",
+        "simple_switch_grpc", "--no-p4", "--device-id", "1", *thrift, "--",
         "--grpc-server-addr", address, "--cpu-port", "255",
     ]  # fmt: skip
 
@@ -154,9 +162,9 @@ def test_target_restarted_while_a_job_runs_is_repaired(tmp_path: Path, name: str
                 await worker.welcome()
         link = server.links["s1"]
         async with target(command, address), asyncio.timeout(DEADLINE_S):
-            while link.error is None:
+            while link.state is LinkState.READY:
                 await asyncio.sleep(0.01)
-            while link.error is not None:
+            while link.state is not LinkState.READY:
                 await asyncio.sleep(0.01)
             assert not await link.apply()
             counts = await link.read_job_counts(1)

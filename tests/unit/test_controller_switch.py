@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from pathlib import Path
 
 import pytest
+from finsy import p4client
 from finsy.proto import p4r
 
 from controller.config import SwitchConfig
@@ -15,6 +17,7 @@ from controller.errors import ListenError, SwitchUnreachableError, WrongProgramE
 from controller.job import Job, JobState, Worker
 from controller.program import load_program
 from controller.reconcile import desired_entities
+from controller.switch_call import PROGRAM_TIMEOUT_S
 from controller.switch_link import LinkState
 from controller_fixtures import (
     HOSTS,
@@ -43,6 +46,22 @@ def test_switch_without_a_program_gets_ours(tmp_path: Path):
             assert sum(fake.tables().values()) == len(HOSTS)
 
     run(scenario())
+
+
+def test_switch_that_loads_slowly_gets_its_time(tmp_path: Path):
+    async def scenario() -> None:
+        async with fake_switch() as fake:
+            fake.load_s = 0.8
+            async with serving(make_config(tmp_path, fake, connect_timeout_s=0.4)) as server:
+                assert server.links["s1"].state is LinkState.READY
+        assert p4client.__dict__["_DEFAULT_RPC_TIMEOUT"] == PROGRAM_TIMEOUT_S
+
+    run(scenario())
+
+
+def test_finsy_has_the_limit_that_we_lift():
+    source = inspect.getsource(p4client.P4Client.request)
+    assert "timeout=_DEFAULT_RPC_TIMEOUT" in source
 
 
 def test_switch_with_our_program_keeps_it(tmp_path: Path):
