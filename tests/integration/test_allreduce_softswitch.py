@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions over the compiled P4 program on softswitch: exact sums, also on a bad network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import p4src
+from hostlib.errors import SaturationError
+from hostlib.session import Session
+from hostlib.wire import Outcome
+from softswitch.impairments import Impairments
+from softswitch_job import running_job
+
+BAD = {"loss": 0.05, "duplication": 0.05, "reordering": 0.05, "reordering_delay_s": 0.02}
+
+
+def allreduce(workers: list[Session], arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    futures = [w.allreduce(a) for w, a in zip(workers, arrays, strict=True)]
+    return [future.result(30) for future in futures]
+
+
+@pytest.mark.parametrize("port_kind", ["mem", "udp"])
+@pytest.mark.parametrize("variant", ["narrow", "wide"])
+def test_allreduce_and_the_switch_counts_every_packet(
+    variant: p4src.Variant, port_kind: str
+) -> None:
+    rng = np.random.default_rng(1)
+    arrays = [rng.standard_normal(100_000).astype(np.float32) for _ in range(4)]
+    with running_job(variant, 4, port_kind=port_kind) as job:
+        with job.sessions() as workers:
+            results = allreduce(workers, arrays)
+            sent = sum(
+                value
+                for worker in workers
+                for name, value in worker.statistics.items()
+                if name.endswith(("packets_sent", "packets_retransmitted"))
+            )
+        for result in results:
+            np.testing.assert_allclose(result, np.sum(arrays, axis=0), atol=1e-6)
+            assert result.tobytes() == results[0].tobytes()
+        outcomes = job.outcomes()
+        chunks = -(-100_000 // job.values_per_packet)
+        exponents = -(-chunks // job.values_per_packet)
+        assert outcomes[Outcome.COMPLETED] == chunks + exponents
+        assert sum(outcomes.values()) == sent
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("loss",), ("duplication",), ("reordering", "reordering_delay_s"), tuple(BAD)],
+    ids=["loss", "duplication", "reordering", "all"],
+)
+@pytest.mark.parametrize("port_kind", ["mem", "udp"])
+def test_allreduce_exact_on_a_bad_network(port_kind: str, names: tuple[str, ...]) -> None:
+    def impairments(worker_id: int) -> Impairments:
+        return Impairments(seed=worker_id + 1, **{name: BAD[name] for name in names})
+
+    rng = np.random.default_rng(2)
+    with (
+        running_job(
+            "narrow", 3, port_kind=port_kind, slot_count=16, impairments=impairments
+        ) as job,
+        job.sessions() as workers,
+    ):
+        for length in (1, 333, 20_000):
+            arrays = [rng.integers(-(2**29), 2**29, length, np.int32) for _ in range(3)]
+            for result in allreduce(workers, arrays):
+                np.testing.assert_array_equal(result, np.sum(arrays, axis=0))
+
+
+def test_saturation_is_told_to_every_worker() -> None:
+    with running_job("narrow", 2) as job, job.sessions() as workers:
+        futures = [w.allreduce(np.full(100, 2**30 + 5, np.int32)) for w in workers]
+        for future in futures:
+            assert isinstance(future.exception(20), SaturationError)
