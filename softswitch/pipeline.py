@@ -81,7 +81,7 @@ class PacketInfo(ctypes.Structure):
 class TableEntry(ctypes.Structure):
     """`table_entry_t`: one table entry as the control plane sees it.
 
-    The three pointers hold addresses only: keep the bytes alive for the length of the call.
+    Set the three pointers from bytes and do not read them back: ctypes would stop at the first zero.
     """
 
     _fields_ = [

@@ -14,7 +14,7 @@ from softswitch.generator.liveness import local_scalars
 from softswitch.generator.metadata import MetadataWriter
 from softswitch.generator.parser import ParserWriter
 from softswitch.generator.tables import TableWriter
-from softswitch.program import Program
+from softswitch.program import Program, source_of
 
 DROP_PORT = 511
 """simple_switch's drop port, unless it is told otherwise."""
@@ -22,7 +22,7 @@ DROP_PORT = 511
 _ADD_ENTRY = """
 static int p4_add_entry(pipeline_t *s, uint32_t table, const table_entry_t *entry,
                         uint64_t *handle) {
-  uint64_t data[MAX_DATA_WORDS];
+  uint64_t data[MAX_DATA_WORDS] = {0};
   if (!p4_is_action_of(table, entry->action_id)) return P_BAD_ARGUMENT;
   const int bytes = p4_decode(entry->action_id, entry->params, entry->params_bytes, data);
   if (bytes < 0) return bytes;
@@ -126,7 +126,7 @@ def _check_whole(context: Context) -> None:
         ("extern_instances", "extern instance"),
     ):
         for item in json.get(key, []):
-            with context.refusals(program.name):
+            with context.refusals(source_of(item, program.name)):
                 raise Refusal(
                     f"{what} {item['name']}",
                     "it is not supported",

@@ -44,6 +44,11 @@ def roll(statements: list[str], totals: Counter[str]) -> list[str]:
             at += 1
             continue
         period, repeats = found
+        shift = _best_shift(items, at, period)
+        if shift:
+            result += [item.text for item in items[at : at + shift]]
+            at += shift
+            repeats = _repeats(items, at, period, totals)
         result.append(_emit_loop(items[at : at + period * repeats], period, repeats))
         at += period * repeats
     return result
@@ -58,6 +63,22 @@ def _find_loop(items: list[_Statement], at: int, totals: Counter[str]) -> tuple[
         if repeats >= MIN_REPEATS and repeats * period >= MIN_STATEMENTS:
             return period, repeats
     return None
+
+
+def _best_shift(items: list[_Statement], at: int, period: int) -> int:
+    """Statements to leave before the loop, so that an iteration stays within one lane.
+
+    Iterations that read what the one before wrote could not run side by side.
+    """
+
+    def spread(shift: int) -> int:
+        first = _block(items, at + shift, period)
+        second = _block(items, at + shift + period, period)
+        pairs = zip(first, second, strict=True)
+        moving = {old for (kind, old), (_, new) in pairs if kind == "I" and old != new}
+        return len(moving)
+
+    return min(range(period), key=spread)
 
 
 def _block(items: list[_Statement], start: int, period: int) -> list[tuple[str, str]]:

@@ -80,7 +80,7 @@ static int op_table_insert(pipeline_t *s, uint32_t table, const table_entry_t *e
 }
 
 static int op_table_modify(pipeline_t *s, uint32_t table, const table_entry_t *entry) {
-  uint64_t data[MAX_DATA_WORDS];
+  uint64_t data[MAX_DATA_WORDS] = {0};
   uint32_t found;
   int result = check_entry(table, entry);
   if (result != P_OK) return result;
