@@ -7,11 +7,12 @@ from __future__ import annotations
 import contextlib
 
 import p4src
-import softswitch
 from hostlib.wire import VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
 from p4runtime_control import P4RuntimeControl
 from packet_frames import CPU_PORT
 from packet_target import PORTS
+from softswitch.p4runtime.serve import serve
+from softswitch.switch import Switch
 
 
 class SoftswitchTarget:
@@ -24,13 +25,11 @@ class SoftswitchTarget:
             "narrow": VALUES_PER_PACKET_NARROW,
             "wide": VALUES_PER_PACKET_WIDE,
         }[variant]
-        made = p4src.artefacts(variant)
         with contextlib.ExitStack() as stack:
-            self._switch = softswitch.Switch(softswitch.compile_program(made.json), device_id=1)
+            self._switch = stack.enter_context(Switch())
             for port in PORTS:
                 self._switch.add_port(port, "mem")
-            server = softswitch.serve(self._switch, made.p4info, "127.0.0.1:0")
-            stack.callback(server.stop)
+            server = stack.enter_context(serve(self._switch, address="127.0.0.1:0"))
             self._control = P4RuntimeControl(variant, server.address)
             stack.callback(self._control.close)
             self.insert = self._control.insert
