@@ -43,8 +43,8 @@ FLAGS = (
     "-fno-math-errno",
     "-Wall",
     "-Wextra",
-    "-Werror",
 )
+"""Warnings are errors in our tests only: a newer compiler must not keep a program from loading."""
 TIMEOUT_S = 300
 
 

@@ -81,7 +81,7 @@ class PacketInfo(ctypes.Structure):
 class TableEntry(ctypes.Structure):
     """`table_entry_t`: one table entry as the control plane sees it.
 
-    Set the three pointers from bytes and do not read them back: ctypes would stop at the first zero.
+    Set the three pointers from bytes and do not read them back: ctypes stops at the first zero.
     """
 
     _fields_ = [

@@ -81,7 +81,7 @@ static int op_table_insert(pipeline_t *s, uint32_t table, const table_entry_t *e
 
 static int op_table_modify(pipeline_t *s, uint32_t table, const table_entry_t *entry) {
   uint64_t data[MAX_DATA_WORDS] = {0};
-  uint32_t found;
+  uint32_t found = TABLE_NONE;
   int result = check_entry(table, entry);
   if (result != P_OK) return result;
   if (!p4_is_action_of(table, entry->action_id)) return P_BAD_ARGUMENT;
@@ -93,14 +93,14 @@ static int op_table_modify(pipeline_t *s, uint32_t table, const table_entry_t *e
 }
 
 static int op_table_delete(pipeline_t *s, uint32_t table, const table_entry_t *entry) {
-  uint32_t found;
+  uint32_t found = TABLE_NONE;
   int result = check_entry(table, entry);
   if (result == P_OK) result = table_locate(&s->tables[table], entry, &found);
   return result == P_OK ? table_remove(&s->tables[table], found) : result;
 }
 
 static int op_table_find(pipeline_t *s, uint32_t table, const table_entry_t *entry, uint64_t *handle) {
-  uint32_t found;
+  uint32_t found = TABLE_NONE;
   if (table >= NUM_TABLES || entry == NULL) return P_BAD_ARGUMENT;
   int result = table_locate(&s->tables[table], entry, &found);
   if (result == P_OK && handle != NULL) *handle = found;
@@ -138,8 +138,8 @@ static int direct_cell(pipeline_t *s, uint32_t table, uint64_t handle, uint64_t 
 }
 
 static int op_direct_counter(pipeline_t *s, uint32_t table, uint64_t handle, uint64_t *packets, uint64_t *bytes) {
-  uint64_t *held_packets;
-  uint64_t *held_bytes;
+  uint64_t *held_packets = NULL;
+  uint64_t *held_bytes = NULL;
   int result = direct_cell(s, table, handle, &held_packets, &held_bytes);
   if (result != P_OK) return result;
   *packets = *held_packets;
@@ -148,8 +148,8 @@ static int op_direct_counter(pipeline_t *s, uint32_t table, uint64_t handle, uin
 }
 
 static int op_direct_counter_write(pipeline_t *s, uint32_t table, uint64_t handle, uint64_t packets, uint64_t bytes) {
-  uint64_t *held_packets;
-  uint64_t *held_bytes;
+  uint64_t *held_packets = NULL;
+  uint64_t *held_bytes = NULL;
   int result = direct_cell(s, table, handle, &held_packets, &held_bytes);
   if (result != P_OK) return result;
   *held_packets = packets;
@@ -160,7 +160,7 @@ static int op_direct_counter_write(pipeline_t *s, uint32_t table, uint64_t handl
 // ---- arrays ----
 
 static int op_counter_read(pipeline_t *s, uint32_t array, uint32_t index, uint64_t *packets, uint64_t *bytes) {
-  counter_cell_t *cell;
+  counter_cell_t *cell = NULL;
   int result = p4_counter(s, array, index, &cell);
   if (result != P_OK) return result;
   *packets = cell->packets;
@@ -169,7 +169,7 @@ static int op_counter_read(pipeline_t *s, uint32_t array, uint32_t index, uint64
 }
 
 static int op_counter_write(pipeline_t *s, uint32_t array, uint32_t index, uint64_t packets, uint64_t bytes) {
-  counter_cell_t *cell;
+  counter_cell_t *cell = NULL;
   int result = p4_counter(s, array, index, &cell);
   if (result == P_OK) *cell = (counter_cell_t){.packets = packets, .bytes = bytes};
   return result;

@@ -36,7 +36,7 @@ class Driver:
     """A pipeline with its phv and buffers."""
 
     def __init__(self, json_path: Path, cache_dir: Path | None = None) -> None:
-        self.compiled = compile_program(json_path, cache_dir=cache_dir)
+        self.compiled = compile_program(json_path, cache_dir=cache_dir, cflags=("-Werror",))
         self.model: Program = self.compiled.model
         self._library, self.ops = open_pipeline(self.compiled.library)
         self.state = self.ops.create()

@@ -64,7 +64,7 @@ def test_second_compilation_comes_from_the_cache(
 
 def test_flags_are_part_of_the_cache_key(tmp_path: Path) -> None:
     plain = compile_program(PROGRAM, cache_dir=tmp_path)
-    debug = compile_program(PROGRAM, cache_dir=tmp_path, cflags=("-O1",))
+    debug = compile_program(PROGRAM, cache_dir=tmp_path, cflags=("-O1", "-Werror"))
     assert plain.library != debug.library
 
 
