@@ -178,7 +178,6 @@ int port_mem_receive(port_t *port, uint8_t *frames, int32_t *lengths, uint32_t c
   }
   if (mem->is_closing && received == 0) result = -ESHUTDOWN;
   mem->waiting--;
-  if (mem->waiting == 0 && mem->is_closing) pthread_cond_broadcast(&mem->arrived);
   pthread_mutex_unlock(&mem->lock);
   return received > 0 || result >= 0 ? (int)received : result;
 }
@@ -188,6 +187,7 @@ void port_mem_interrupt(port_t *port) {
   pthread_mutex_lock(&mem->lock);
   mem->is_closing = true;
   pthread_cond_broadcast(&mem->arrived);
-  while (mem->waiting) pthread_cond_wait(&mem->arrived, &mem->lock);
   pthread_mutex_unlock(&mem->lock);
 }
+
+bool port_is_mem(const port_t *port) { return port->ops == &mem_ops; }

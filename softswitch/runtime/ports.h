@@ -70,7 +70,8 @@ struct port {
 int port_mem_open(port_t *, uint32_t ring_bytes);
 int port_mem_send(port_t *, const uint8_t *frames, const int32_t *lengths, uint32_t count, size_t stride);
 int port_mem_receive(port_t *, uint8_t *frames, int32_t *lengths, uint32_t count, size_t stride, int64_t timeout_ns);
-void port_mem_interrupt(port_t *); // wakes and refuses every receiver, before close
+bool port_is_mem(const port_t *);
+void port_mem_interrupt(port_t *); // wakes and refuses every receiver; close once they have left
 
 int port_veth_open(port_t *, const char *interface);
 // Numeric address and service; peer_host NULL: the source of the last datagram received is the peer.

@@ -25,6 +25,7 @@ int switch_load(softswitch_t *, const pipeline_ops_t *ops);
 
 int switch_start(softswitch_t *); // the data-plane thread; -EALREADY when it runs
 int switch_stop(softswitch_t *);  // returns when the thread has ended; 0 also when none runs
+int switch_is_running(softswitch_t *);
 
 int switch_add_mem_port(softswitch_t *, uint32_t number, const char *capture_path); // capture_path may be NULL
 int switch_add_veth_port(softswitch_t *, uint32_t number, const char *interface, const char *capture_path);

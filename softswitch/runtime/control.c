@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Control operations: each is atomic between two batches of packets.
+#include "switch_state.h"
+
+// One pipeline operation under the lock, or S_NO_PROGRAM.
+#define WITH_PIPELINE(sw, expression)                                              \
+  switch_lock(sw);                                                                 \
+  const pipeline_ops_t *ops = (sw)->engine.ops;                                    \
+  pipeline_t *pipeline = (sw)->engine.pipeline;                                    \
+  int result = ops ? (expression) : S_NO_PROGRAM;                                  \
+  switch_unlock(sw);                                                               \
+  return result
+
+int switch_table_insert(softswitch_t *sw, uint32_t table, const table_entry_t *entry, uint64_t *handle_out) {
+  WITH_PIPELINE(sw, ops->table_insert(pipeline, table, entry, handle_out));
+}
+
+int switch_table_modify(softswitch_t *sw, uint32_t table, const table_entry_t *entry) {
+  WITH_PIPELINE(sw, ops->table_modify(pipeline, table, entry));
+}
+
+int switch_table_delete(softswitch_t *sw, uint32_t table, const table_entry_t *entry) {
+  WITH_PIPELINE(sw, ops->table_delete(pipeline, table, entry));
+}
+
+int switch_table_find(softswitch_t *sw, uint32_t table, const table_entry_t *entry, uint64_t *handle_out) {
+  WITH_PIPELINE(sw, ops->table_find(pipeline, table, entry, handle_out));
+}
+
+int switch_table_set_default(softswitch_t *sw, uint32_t table, uint32_t action, const uint8_t *params, uint32_t bytes) {
+  WITH_PIPELINE(sw, ops->table_set_default(pipeline, table, action, params, bytes));
+}
+
+int switch_table_size(softswitch_t *sw, uint32_t table, uint32_t *out) {
+  WITH_PIPELINE(sw, (*out = ops->table_size(pipeline, table), P_OK));
+}
+
+int switch_table_clear(softswitch_t *sw, uint32_t table) { WITH_PIPELINE(sw, ops->table_clear(pipeline, table)); }
+
+static int find_handle(const pipeline_ops_t *ops, pipeline_t *pipeline, uint32_t table, const table_entry_t *match,
+                       uint64_t *handle) {
+  *handle = UINT64_MAX;
+  return match ? ops->table_find(pipeline, table, match, handle) : P_OK;
+}
+
+static int direct_read(const pipeline_ops_t *ops, pipeline_t *pipeline, uint32_t table, const table_entry_t *match,
+                       uint64_t *packets, uint64_t *bytes) {
+  uint64_t handle;
+  int result = find_handle(ops, pipeline, table, match, &handle);
+  return result < 0 ? result : ops->direct_counter(pipeline, table, handle, packets, bytes);
+}
+
+static int direct_write(const pipeline_ops_t *ops, pipeline_t *pipeline, uint32_t table, const table_entry_t *match,
+                        uint64_t packets, uint64_t bytes) {
+  uint64_t handle;
+  int result = find_handle(ops, pipeline, table, match, &handle);
+  return result < 0 ? result : ops->direct_counter_write(pipeline, table, handle, packets, bytes);
+}
+
+int switch_direct_counter_read(softswitch_t *sw, uint32_t table, const table_entry_t *match, uint64_t *packets,
+                               uint64_t *bytes) {
+  WITH_PIPELINE(sw, direct_read(ops, pipeline, table, match, packets, bytes));
+}
+
+int switch_direct_counter_write(softswitch_t *sw, uint32_t table, const table_entry_t *match, uint64_t packets,
+                                uint64_t bytes) {
+  WITH_PIPELINE(sw, direct_write(ops, pipeline, table, match, packets, bytes));
+}
+
+int switch_counter_read(softswitch_t *sw, uint32_t array, uint32_t index, uint64_t *packets, uint64_t *bytes) {
+  WITH_PIPELINE(sw, ops->counter_read(pipeline, array, index, packets, bytes));
+}
+
+int switch_counter_write(softswitch_t *sw, uint32_t array, uint32_t index, uint64_t packets, uint64_t bytes) {
+  WITH_PIPELINE(sw, ops->counter_write(pipeline, array, index, packets, bytes));
+}
+
+int switch_register_read(softswitch_t *sw, uint32_t array, uint32_t index, uint8_t *out, uint32_t capacity) {
+  WITH_PIPELINE(sw, ops->register_read(pipeline, array, index, out, capacity));
+}
+
+int switch_register_write(softswitch_t *sw, uint32_t array, uint32_t index, const uint8_t *value, uint32_t bytes) {
+  WITH_PIPELINE(sw, ops->register_write(pipeline, array, index, value, bytes));
+}
+
+int switch_set_multicast_group(softswitch_t *sw, uint32_t group, const replica_t *replicas, uint32_t count) {
+  switch_lock(sw);
+  int result = replication_set_group(&sw->engine, group, replicas, count);
+  switch_unlock(sw);
+  return result;
+}
+
+int switch_delete_multicast_group(softswitch_t *sw, uint32_t group) {
+  switch_lock(sw);
+  int result = replication_delete_group(&sw->engine, group);
+  switch_unlock(sw);
+  return result;
+}

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The data-plane thread: waits for frames, timers and wake-ups; one lock and one time stamp per batch.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "switch_state.h"
+
+#define EVENTS_MAX 64
+
+void loop_flush(softswitch_t *sw) {
+  for (uint32_t number = 0; number < PORTS_MAX; number++) {
+    port_t *port = sw->engine.ports[number];
+    if (port) port_flush(port, &sw->batch);
+  }
+}
+
+void loop_advance(softswitch_t *sw, uint64_t now_ns) {
+  // In before out, so that what is released here can leave here.
+  for (uint32_t number = 0; number < PORTS_MAX; number++) {
+    port_t *port = sw->engine.ports[number];
+    if (port && impairments_deadline(&port->in) <= now_ns) replication_advance_in(&sw->engine, &sw->batch, port, now_ns);
+  }
+  for (uint32_t number = 0; number < PORTS_MAX; number++) {
+    port_t *port = sw->engine.ports[number];
+    if (port && impairments_deadline(&port->out) <= now_ns) port_advance_out(port, &sw->batch, now_ns);
+  }
+  loop_flush(sw);
+}
+
+void loop_rearm(softswitch_t *sw) {
+  uint64_t deadline = UINT64_MAX;
+  for (uint32_t number = 0; number < PORTS_MAX; number++) {
+    const port_t *port = sw->engine.ports[number];
+    if (!port) continue;
+    uint64_t in = impairments_deadline(&port->in), out = impairments_deadline(&port->out);
+    if (in < deadline) deadline = in;
+    if (out < deadline) deadline = out;
+  }
+  if (deadline == sw->armed_ns) return;
+  sw->armed_ns = deadline;
+  struct itimerspec when = {0};
+  if (deadline != UINT64_MAX) {
+    uint64_t at = deadline ? deadline : 1; // 0 would disarm
+    when.it_value.tv_sec = (time_t)(at / 1000000000u);
+    when.it_value.tv_nsec = (long)(at % 1000000000u);
+  }
+  timerfd_settime(sw->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static void receive_batch(softswitch_t *sw, port_t *port) {
+  frame_t frames[PORT_BATCH];
+  uint32_t count = port->ops->receive(port, frames, PORT_BATCH);
+  for (uint32_t i = 0; i < count; i++) replication_receive(&sw->engine, &sw->batch, port, &frames[i]);
+  port->ops->release(port);
+}
+
+// One event under one lock. data: port number below, serial above; a port removed meanwhile is not found.
+static void handle_event(softswitch_t *sw, uint64_t data) {
+  switch_lock(sw);
+  sw->batch.now_ns = switch_now_ns();
+  uint32_t number = (uint32_t)(data & 0xffff);
+  port_t *port = number < PORTS_MAX ? sw->engine.ports[number] : NULL;
+  if (port && port->fd >= 0 && port->serial == data >> 16) receive_batch(sw, port);
+  if (sw->armed_ns <= sw->batch.now_ns) {
+    sw->armed_ns = UINT64_MAX - 1; // the timer has fired or is about to: set it anew in any case
+    loop_advance(sw, sw->batch.now_ns);
+  } else {
+    loop_flush(sw);
+  }
+  loop_rearm(sw);
+  switch_unlock(sw);
+}
+
+void *loop_run(void *argument) {
+  softswitch_t *sw = argument;
+  struct epoll_event events[EVENTS_MAX];
+  while (!atomic_load(&sw->is_stopping)) {
+    int count = epoll_wait(sw->epoll, events, EVENTS_MAX, -1);
+    if (count < 0 && errno != EINTR) break;
+    for (int i = 0; i < count; i++) {
+      uint64_t expirations;
+      if (events[i].data.u64 == PORTS_MAX && read(sw->timer, &expirations, sizeof expirations) < 0) continue;
+      if (events[i].data.u64 == PORTS_MAX + 1 && read(sw->wake, &expirations, sizeof expirations) < 0) continue;
+      handle_event(sw, events[i].data.u64);
+    }
+  }
+  return NULL;
+}

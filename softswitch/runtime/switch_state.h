@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The switch's insides, shared by switch.c (life and ports), loop.c (the thread) and control.c (tables and arrays).
+#ifndef SOFTSWITCH_SWITCH_STATE_H
+#define SOFTSWITCH_SWITCH_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "replication.h"
+
+struct softswitch {
+  // A fair lock: first come, first served, so that a busy data plane cannot starve control operations.
+  pthread_mutex_t turn_lock;
+  pthread_cond_t turn_passed;
+  uint64_t next_turn, turn;
+
+  // Finds mem ports for user threads, which must not wait for the data plane. Taken inside the fair lock or alone.
+  pthread_mutex_t users_lock;
+  pthread_cond_t users_left;
+  uint32_t users[PORTS_MAX];
+
+  replication_t engine;
+  batch_t batch;
+  collector_t collector;
+  uint32_t cpu_port;
+  uint64_t next_serial;
+
+  int epoll, timer, wake;
+  uint64_t armed_ns; // deadline that the timer is set to; UINT64_MAX: none
+  bool is_running;
+  atomic_bool is_stopping;
+  pthread_t thread;
+};
+
+void switch_lock(softswitch_t *);
+void switch_unlock(softswitch_t *);
+uint64_t switch_now_ns(void);
+
+// loop.c; the caller holds the lock.
+void loop_advance(softswitch_t *, uint64_t now_ns); // impairments of all ports: what is due by now_ns, transmitted
+void loop_flush(softswitch_t *);
+void loop_rearm(softswitch_t *); // timer to the next deadline
+void *loop_run(void *argument);  // the thread; the lock is not held
+
+#endif

@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The C runtime (runtime/switch.h) as a shared library: compiled once, declared for ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import subprocess
+import tempfile
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from pathlib import Path
+from typing import Final
+
+from softswitch.compiler import default_cache_dir, find_compiler
+from softswitch.errors import CompileError
+from softswitch.pipeline import PipelineOps, TableEntry
+
+RUNTIME: Final = Path(__file__).parent / "runtime"
+SOURCES: Final = tuple(
+    RUNTIME / f"{name}.c"
+    for name in (
+        "capture",
+        "checksum",
+        "control",
+        "impairments",
+        "loop",
+        "packets",
+        "port_mem",
+        "port_udp",
+        "port_veth",
+        "ports",
+        "replication",
+        "switch",
+    )
+)
+FLAGS: Final = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread", f"-I{RUNTIME}")
+FRAME_BYTES_MAX: Final = 9232
+"""Of runtime/packets.h: the longest frame that the switch carries."""
+NO_PROGRAM: Final = -1000
+
+
+class ImpairmentsT(ctypes.Structure):
+    """`impairments_t` of runtime/impairments.h."""
+
+    _fields_ = [
+        ("loss", c_double),
+        ("duplication", c_double),
+        ("corruption", c_double),
+        ("reordering", c_double),
+        ("reordering_delay_ns", c_uint64),
+        ("reordering_packets", c_uint64),
+        ("delay_ns", c_uint64),
+        ("rate_bits_per_s", c_double),
+        ("queue_packets", c_uint64),
+        ("seed", c_uint64),
+    ]
+
+
+class ReplicaT(ctypes.Structure):
+    """`replica_t` of runtime/switch.h."""
+
+    _fields_ = [("port", c_uint32), ("replica_id", c_uint32)]
+
+
+_S = c_void_p
+_U = c_uint32
+_ENTRY = POINTER(TableEntry)
+_OUT64 = POINTER(c_uint64)
+_MEM = [_S, _U, c_void_p, c_void_p, _U, c_size_t]
+
+_ARGUMENTS: Final[dict[str, list[object]]] = {
+    "switch_destroy": [_S],
+    "switch_load": [_S, POINTER(PipelineOps)],
+    "switch_start": [_S],
+    "switch_stop": [_S],
+    "switch_is_running": [_S],
+    "switch_add_mem_port": [_S, _U, c_char_p],
+    "switch_add_veth_port": [_S, _U, c_char_p, c_char_p],
+    "switch_add_udp_port": [_S, _U, *[c_char_p] * 5],
+    "switch_remove_port": [_S, _U],
+    "switch_udp_number": [_S, _U],
+    "switch_set_impairments": [_S, _U, c_int, POINTER(ImpairmentsT)],
+    "switch_port_statistics": [_S, _U, _OUT64],
+    "switch_mem_send": _MEM,
+    "switch_mem_receive": [*_MEM, c_int64],
+    "switch_process": [_S, _U, c_char_p, _U, c_int, POINTER(c_void_p), POINTER(c_size_t)],
+    "switch_set_multicast_group": [_S, _U, POINTER(ReplicaT), _U],
+    "switch_delete_multicast_group": [_S, _U],
+    "switch_table_insert": [_S, _U, _ENTRY, _OUT64],
+    "switch_table_modify": [_S, _U, _ENTRY],
+    "switch_table_delete": [_S, _U, _ENTRY],
+    "switch_table_find": [_S, _U, _ENTRY, _OUT64],
+    "switch_table_set_default": [_S, _U, _U, c_char_p, _U],
+    "switch_table_size": [_S, _U, POINTER(c_uint32)],
+    "switch_table_clear": [_S, _U],
+    "switch_direct_counter_read": [_S, _U, _ENTRY, _OUT64, _OUT64],
+    "switch_direct_counter_write": [_S, _U, _ENTRY, c_uint64, c_uint64],
+    "switch_counter_read": [_S, _U, _U, _OUT64, _OUT64],
+    "switch_counter_write": [_S, _U, _U, c_uint64, c_uint64],
+    "switch_register_read": [_S, _U, _U, c_void_p, _U],
+    "switch_register_write": [_S, _U, _U, c_char_p, _U],
+}
+
+
+def compile_runtime(library: Path, flags: tuple[str, ...] = FLAGS) -> None:
+    """Build the runtime as `library`; CompilerNotFoundError without a C compiler, CompileError with its output."""
+    library.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+        built = Path(folder) / "runtime.so"
+        command = [*find_compiler(), *flags, "-shared", "-fPIC", "-o", str(built)]
+        command += [str(source) for source in SOURCES]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise CompileError(
+                f"the switch runtime does not compile: {' '.join(command)}\n{done.stderr}"
+            )
+        built.rename(library)
+
+
+def _cached_runtime(cache_dir: Path | None) -> Path:
+    digest = hashlib.sha256(repr((FLAGS, find_compiler())).encode())
+    for path in (*SOURCES, *sorted(RUNTIME.glob("*.h"))):
+        digest.update(path.read_bytes())
+    library = (cache_dir or default_cache_dir()) / f"runtime-{digest.hexdigest()[:20]}.so"
+    if not library.exists():
+        compile_runtime(library)
+    return library
+
+
+@functools.cache
+def runtime_library(cache_dir: Path | None = None) -> ctypes.CDLL:
+    """Compile the runtime (or take it from the cache) and load it; CompilerNotFoundError without a C compiler.
+
+    Environment variable SWITCHFOLD_RUNTIME_LIBRARY names a ready build instead, one with sanitizers for instance.
+    """
+    ready = os.environ.get("SWITCHFOLD_RUNTIME_LIBRARY")
+    path = Path(ready) if ready else _cached_runtime(cache_dir)
+    library = ctypes.CDLL(str(path))
+    library.switch_create.argtypes = [_U, _U]
+    library.switch_create.restype = _S
+    library.switch_statistics_count.argtypes = []
+    library.switch_statistics_count.restype = _U
+    library.switch_statistic_name.argtypes = [_U]
+    library.switch_statistic_name.restype = c_char_p
+    for name, arguments in _ARGUMENTS.items():
+        function = getattr(library, name)
+        function.argtypes = arguments
+        function.restype = None if name == "switch_destroy" else c_int
+    return library
