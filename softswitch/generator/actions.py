@@ -45,7 +45,7 @@ class ActionWriter:
             text.append("uint8_t empty;")
         text.append(f"}} {symbol}_t;\n")
         text.append(
-            f"static void {symbol}(pipeline_t *restrict s, phv_t *restrict p, "
+            f"P4_UNUSED static void {symbol}(pipeline_t *restrict s, phv_t *restrict p, "
             f"const {symbol}_t *restrict a) {{"
         )
         text.append("(void)s; (void)p; (void)a;")
@@ -97,7 +97,7 @@ class ActionWriter:
             "// Bytes of the decoded structure, or a P_ code.",
             "static int p4_decode(uint32_t action, const uint8_t *from, uint32_t bytes,",
             "                     void *to) {",
-            "(void)from; (void)to;",
+            "(void)from; (void)bytes; (void)to;",
             "switch (action) {",
         ]
         for action in self.context.program.actions:

@@ -36,7 +36,7 @@ class ParserWriter:
             "const uint32_t end = bytes * 8;",
             "uint32_t error = 0;",
             "uint32_t steps = 0;",
-            "(void)s; (void)steps;",
+            "(void)s; (void)steps; (void)end; (void)frame;",
         ]
         if parser["init_state"] is not None:
             text.append(f"goto {self.labels[parser['init_state']]};")

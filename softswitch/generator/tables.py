@@ -107,7 +107,8 @@ class TableWriter:
     def _apply(self, table: Table) -> str:
         text = [
             f"// {table.name}, {table.source}",
-            f"static uint32_t {table_symbol(table)}(pipeline_t *s, phv_t *p, bool *is_hit) {{",
+            f"P4_UNUSED static uint32_t {table_symbol(table)}(",
+            "pipeline_t *s, phv_t *p, bool *is_hit) {",
         ]
         slot = f"s->tables[{table.position}]"
         text.append(f"uint32_t action = s->defaults[{table.position}].action;")
@@ -192,7 +193,11 @@ class TableWriter:
 
     def emit_fill(self) -> str:
         """C function that gives a new pipeline its tables, default and constant entries."""
-        text = ["static int p4_fill_tables(pipeline_t *s) {", "int result;", "(void)s;"]
+        text = [
+            "static int p4_fill_tables(pipeline_t *s) {",
+            "int result = P_OK; (void)result;",
+            "(void)s;",
+        ]
         for table in self._tables():
             name = f"table_{table.position}"
             text.append(f"result = table_create(&s->tables[{table.position}], &{name}_shape);")
