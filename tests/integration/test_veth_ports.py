@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from softswitch.errors import InterfaceNotFoundError, PortInUseError
+from softswitch.switch import Switch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "softswitch_runtime"))
+from first_byte import HandWrittenProgram, compile_first_byte  # noqa: E402
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="veth ports need root"),
+]
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> HandWrittenProgram:
+    return compile_first_byte(tmp_path_factory.mktemp("first_byte"))
+
+
+@pytest.fixture
+def interfaces() -> Iterator[tuple[str, str]]:
+    switch_end, host_end = f"vs{os.getpid()}", f"vh{os.getpid()}"
+    ip("link", "add", switch_end, "type", "veth", "peer", "name", host_end)
+    try:
+        for name in (switch_end, host_end):
+            Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
+            ip("link", "set", name, "up")
+        yield switch_end, host_end
+    finally:
+        subprocess.run(["ip", "link", "del", switch_end], check=False, capture_output=True)
+
+
+def packet_socket(interface: str) -> socket.socket:
+    host = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    host.setsockopt(263, 23, 1)  # SOL_PACKET, PACKET_IGNORE_OUTGOING
+    host.bind((interface, 0))
+    host.settimeout(5)
+    return host
+
+
+def test_veth_port_echoes_frames(
+    program: HandWrittenProgram, interfaces: tuple[str, str]
+) -> None:
+    with Switch(program) as switch, packet_socket(interfaces[1]) as host:
+        switch.add_port(1, f"veth:{interfaces[0]}")
+        switch.start()
+        for serial in range(200):
+            data = bytes(8) + struct.pack(">I", serial) + b"\x88\xb5" + bytes(1400)
+            host.send(data)
+            assert host.recv(2048) == data
+        statistics = switch.port_statistics(1)
+        assert (statistics["rx_packets"], statistics["tx_packets"]) == (200, 200)
+
+
+def test_vlan_tag_is_kept(program: HandWrittenProgram, interfaces: tuple[str, str]) -> None:
+    with Switch(program) as switch, packet_socket(interfaces[1]) as host:
+        switch.add_port(1, f"veth:{interfaces[0]}")
+        switch.start()
+        tagged = bytes(12) + b"\x81\x00\x00\x05\x88\xb5" + bytes(60)
+        host.send(tagged)
+        wait_for_statistic(switch, "tx_bytes", len(tagged))
+
+
+def wait_for_statistic(switch: Switch, name: str, value: int) -> None:
+    end = time.monotonic() + 5
+    while switch.port_statistics(1)[name] < value:
+        assert time.monotonic() < end, (name, switch.port_statistics(1))
+    assert switch.port_statistics(1)[name] == value
+
+
+def test_offloaded_udp_checksum_is_completed(
+    program: HandWrittenProgram, interfaces: tuple[str, str]
+) -> None:
+    ip("addr", "add", "10.99.7.1/24", "dev", interfaces[1])
+    mac = "00:01:00:00:00:07"  # first byte 0: echo
+    ip("neigh", "add", "10.99.7.2", "lladdr", mac, "dev", interfaces[1])
+    with (
+        Switch(program) as switch,
+        packet_socket(interfaces[1]) as host,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
+    ):
+        switch.add_port(1, f"veth:{interfaces[0]}")
+        switch.start()
+        sender.sendto(b"abcde", ("10.99.7.2", 9))
+        frame = host.recv(2048)
+        while frame[12:14] != b"\x08\x00":
+            frame = host.recv(2048)
+    segment = frame[34 : 34 + 8 + 5]
+    pseudo = frame[26:34] + struct.pack(">HH", 17, len(segment)) + segment + b"\0"
+    total = sum(struct.unpack(f">{len(pseudo) // 2}H", pseudo))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    assert total == 0xFFFF
+    assert segment[6:8] != b"\0\0"
+
+
+def test_taken_and_missing_interfaces_are_refused(
+    program: HandWrittenProgram, interfaces: tuple[str, str]
+) -> None:
+    with Switch(program) as switch, Switch(program) as second:
+        switch.add_port(1, f"veth:{interfaces[0]}")
+        with pytest.raises(PortInUseError, match="another switch"):
+            second.add_port(1, f"veth:{interfaces[0]}")
+        with pytest.raises(InterfaceNotFoundError, match="no interface 'nothere'"):
+            second.add_port(1, "veth:nothere")
+        switch.remove_port(1)
+        second.add_port(1, f"veth:{interfaces[0]}")
+
+
+def test_vanished_interface_takes_only_its_port_down(
+    program: HandWrittenProgram, interfaces: tuple[str, str]
+) -> None:
+    with Switch(program) as switch:
+        switch.add_port(1, f"veth:{interfaces[0]}")
+        switch.start()
+        ip("link", "del", interfaces[0])
+        end = time.monotonic() + 5
+        while switch.port_statistics(1)["port_errors"] == 0:
+            assert time.monotonic() < end
+        errors = switch.port_statistics(1)["port_errors"]
+        switch.packet_out(bytes([4, 1]).ljust(60, b"\0"))
+        wait_for_statistic(switch, "tx_down", 1)
+        assert switch.port_statistics(1)["port_errors"] == errors <= 2
+        switch.packet_out(bytes([2]).ljust(60, b"\0"))
+        assert switch.packet_in(5.0) is not None
