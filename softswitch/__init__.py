@@ -2,6 +2,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """A P4 switch that compiles to native code: BMv2's JSON in, packets through, P4Runtime on top."""
 
-from softswitch.compiler import CompiledProgram, compile_program
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["CompiledProgram", "compile_program"]
+from softswitch.compiler import CompiledProgram, compile_program
+from softswitch.control import Match
+from softswitch.errors import SoftswitchError
+from softswitch.impairments import Impairments
+from softswitch.switch import Switch
+
+if TYPE_CHECKING:
+    from softswitch.p4runtime.serve import serve
+
+__all__ = [
+    "CompiledProgram",
+    "Impairments",
+    "Match",
+    "SoftswitchError",
+    "Switch",
+    "compile_program",
+    "serve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # The server brings grpc along, which a switch without P4Runtime does not need.
+    if name == "serve":
+        from softswitch.p4runtime.serve import serve  # noqa: PLC0415
+
+        return serve
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

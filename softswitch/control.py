@@ -64,7 +64,8 @@ class MatchLike(Protocol):
 
 
 class Control:
-    """The control half of a Switch; positions as in the program's JSON, each call atomic between packets.
+    """The control half of a Switch; positions as in the program's JSON, each call atomic between
+    packets.
 
     Raises ControlError subclasses, NoProgramError without a program.
     """
@@ -92,7 +93,9 @@ class Control:
         """Add an entry; returns its handle."""
         handle = c_uint64()
         entry = _entry(match, action, params)
-        self._control(f"insert into table {table}", "switch_table_insert", table, entry, byref(handle))
+        self._control(
+            f"insert into table {table}", "switch_table_insert", table, entry, byref(handle)
+        )
         return handle.value
 
     def table_modify(self, table: int, match: MatchLike, action: int, params: bytes = b"") -> None:
@@ -102,7 +105,7 @@ class Control:
 
     def table_delete(self, table: int, match: MatchLike) -> None:
         """Remove an entry."""
-        self._control(f"delete from table {table}", "switch_table_delete", table, _entry(match))
+        self._control(f"delete in table {table}", "switch_table_delete", table, _entry(match))
 
     def table_find(self, table: int, match: MatchLike) -> int:
         """Return the handle of an entry."""
@@ -209,7 +212,9 @@ class Control:
     ) -> None:
         """Refuse: the replication engine does not clone."""
         del replicas, truncate_bytes
-        raise UnsupportedControlError(f"clone session {session}: this switch does not clone packets")
+        raise UnsupportedControlError(
+            f"clone session {session}: this switch does not clone packets"
+        )
 
     def delete_clone_session(self, session: int) -> None:
         """Refuse: there are no clone sessions."""

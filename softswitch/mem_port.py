@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The user's end of a mem port: batches of frames as numpy arrays, without the interpreter's lock while waiting."""
+"""The user's end of a mem port: batches of frames as numpy arrays.
+
+Without the interpreter's lock while waiting.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,18 @@ class MemPort:
     def send(self, frames: NDArray[np.uint8], lengths: NDArray[np.int32]) -> int:
         """Send frames, uint8 (count, stride), lengths int32 (count,) in bytes; C-contiguous.
 
-        Returns how many found room in the port's queue; the rest was not taken. Raises ValueError for
+        Returns how many found room in the port's queue; the rest was not taken. Raises ValueError
+        for
         a wrong shape or length, PortNotFoundError after the port has been removed.
         """
         stride = _check(frames, lengths)
         count: int = self._library.switch_mem_send(
-            self._handle(), self.number, frames.ctypes.data, lengths.ctypes.data, len(frames), stride
+            self._handle(),
+            self.number,
+            frames.ctypes.data,
+            lengths.ctypes.data,
+            len(frames),
+            stride,
         )
         if count == -errno.EMSGSIZE:
             raise ValueError(
@@ -47,8 +56,10 @@ class MemPort:
     ) -> int:
         """Wait for a first frame up to timeout_s, then take what is there; returns the count.
 
-        frames_out: uint8 (capacity, stride), lengths_out: int32 (capacity,). Raises ValueError when a row is
-        too short for the next frame (it stays queued), PortNotFoundError after the port has been removed.
+        frames_out: uint8 (capacity, stride), lengths_out: int32 (capacity,). Raises ValueError
+        when a row is
+        too short for the next frame (it stays queued), PortNotFoundError after the port has been
+        removed.
         """
         stride = _check(frames_out, lengths_out)
         count: int = self._library.switch_mem_receive(

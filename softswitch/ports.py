@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Port descriptions (`mem`, `veth:IFNAME`, `udp:HOST:PORT[-PEERHOST:PEERPORT]`) and errors of opening them."""
+"""Port descriptions and the errors of opening them.
+
+Forms: `mem`, `veth:IFNAME`, `udp:HOST:PORT[-PEERHOST:PEERPORT]`.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,8 @@ def parse_port_spec(text: str) -> PortSpec:
             peer=_resolve(text, peer) if dash else None,
         )
     raise PortSpecError(
-        f"port {text!r}: expected mem, veth:IFNAME, udp:HOST:PORT or udp:HOST:PORT-PEERHOST:PEERPORT"
+        f"port {text!r}: expected mem, veth:IFNAME, udp:HOST:PORT "
+        "or udp:HOST:PORT-PEERHOST:PEERPORT"
     )
 
 
@@ -82,19 +86,21 @@ def open_error(number: int, spec: PortSpec, code: int) -> PortError:
         )
     if error in (errno.EPERM, errno.EACCES):
         return PortPermissionError(
-            f"{what}: not permitted; run as root (packet sockets need CAP_NET_RAW), or use udp ports "
-            "above 1023"
+            f"{what}: not permitted; run as root (packet sockets need CAP_NET_RAW), or use "
+            "udp ports above 1023"
         )
     if error == errno.EADDRINUSE:
         holder = "another switch" if spec.kind == "veth" else "another socket"
         return PortInUseError(f"{what}: {holder} holds it; stop that one or choose another")
     if error == errno.EADDRNOTAVAIL:
-        return PortError(f"{what}: {spec.local[0]} is no address of this machine; bind to one that is")
+        return PortError(
+            f"{what}: {spec.local[0]} is no address of this machine; bind to one that is"
+        )
     if error == errno.EINVAL:
         return PortSpecError(f"{what}: port numbers are 0 to 510 (511 means drop)")
     return PortError(f"{what}: cannot be opened: {os.strerror(error)}")
 
 
 def port_not_found(number: int) -> PortNotFoundError:
-    """Build the error for a port that does not exist (or is not of the kind that the call needs)."""
+    """Build the error for a port that is not there (or of another kind)."""
     return PortNotFoundError(f"the switch has no such port {number}; add it first with add_port")

@@ -10,7 +10,18 @@ import hashlib
 import os
 import subprocess
 import tempfile
-from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from collections.abc import Sequence
+from ctypes import (
+    POINTER,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from pathlib import Path
 from typing import Final
 
@@ -71,7 +82,7 @@ _ENTRY = POINTER(TableEntry)
 _OUT64 = POINTER(c_uint64)
 _MEM = [_S, _U, c_void_p, c_void_p, _U, c_size_t]
 
-_ARGUMENTS: Final[dict[str, list[object]]] = {
+_ARGUMENTS: Final[dict[str, Sequence[object]]] = {
     "switch_destroy": [_S],
     "switch_load": [_S, POINTER(PipelineOps)],
     "switch_start": [_S],
@@ -106,7 +117,10 @@ _ARGUMENTS: Final[dict[str, list[object]]] = {
 
 
 def compile_runtime(library: Path, flags: tuple[str, ...] = FLAGS) -> None:
-    """Build the runtime as `library`; CompilerNotFoundError without a C compiler, CompileError with its output."""
+    """Build the runtime as `library`.
+
+    CompilerNotFoundError without a C compiler, CompileError with its output.
+    """
     library.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         built = Path(folder) / "runtime.so"
@@ -132,9 +146,11 @@ def _cached_runtime(cache_dir: Path | None) -> Path:
 
 @functools.cache
 def runtime_library(cache_dir: Path | None = None) -> ctypes.CDLL:
-    """Compile the runtime (or take it from the cache) and load it; CompilerNotFoundError without a C compiler.
+    """Compile the runtime (or take it from the cache) and load it; CompilerNotFoundError without
+    a C compiler.
 
-    Environment variable SWITCHFOLD_RUNTIME_LIBRARY names a ready build instead, one with sanitizers for instance.
+    Environment variable SWITCHFOLD_RUNTIME_LIBRARY names a ready build instead, one with
+    sanitizers for instance.
     """
     ready = os.environ.get("SWITCHFOLD_RUNTIME_LIBRARY")
     path = Path(ready) if ready else _cached_runtime(cache_dir)

@@ -46,8 +46,10 @@ class LoadableProgram(Protocol):
 class Switch(Control):
     """A P4 switch in this process; close it, or use it as a context manager.
 
-    Synchronous use: `process`, deterministic, with mem ports. Threaded use: `start` runs the data plane in a
-    C thread, `mem_port(n)` and the network feed it. Control operations work in both, also while packets flow.
+    Synchronous use: `process`, deterministic, with mem ports. Threaded use: `start` runs the data
+    plane in a
+    C thread, `mem_port(n)` and the network feed it. Control operations work in both, also while
+    packets flow.
     """
 
     def __init__(
@@ -127,7 +129,8 @@ class Switch(Control):
     ) -> None:
         """Open a port: `mem`, `veth:IFNAME`, `udp:HOST:PORT` or `udp:HOST:PORT-PEERHOST:PEERPORT`.
 
-        Works on a running switch. `capture` names a pcap file for both directions. Raises PortError subclasses.
+        Works on a running switch. `capture` names a pcap file for both directions. Raises
+        PortError subclasses.
         """
         parsed = parse_port_spec(spec)
         if not 0 <= number <= 510:
@@ -148,12 +151,16 @@ class Switch(Control):
         if code < 0:
             raise open_error(number, parsed, code)
         self._ports[number] = parsed
-        for impairments, direction in ((impairments_in, "in"), (impairments_out, "out")):
-            if impairments is not None:
-                self.set_impairments(number, impairments, direction=direction)
+        if impairments_in is not None:
+            self.set_impairments(number, impairments_in, direction="in")
+        if impairments_out is not None:
+            self.set_impairments(number, impairments_out, direction="out")
 
     def remove_port(self, number: int) -> None:
-        """Close a port; PortNotFoundError when there is none, PortPermissionError for the CPU port."""
+        """Close a port.
+
+        PortNotFoundError when there is none, PortPermissionError for the CPU port.
+        """
         code: int = self._library.switch_remove_port(self._handle, number)
         if code == -errno.EPERM:
             raise PortPermissionError(f"port {number} is the CPU port and stays")
@@ -218,7 +225,8 @@ class Switch(Control):
     def process(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         """Send one frame through; returns (egress port, frame) in order of transmission.
 
-        Frames for the CPU port are among them, and go to the packet-in callback as well. Impairments count
+        Frames for the CPU port are among them, and go to the packet-in callback as well.
+        Impairments count
         packets instead of time: held packets come with a later call or with `flush_delayed`.
         """
         if self._program is None:
@@ -253,7 +261,9 @@ class Switch(Control):
 
     def _check_process(self, code: int, port: int) -> None:
         if code == -errno.EBUSY:
-            raise SwitchStateError("the data-plane thread runs; use mem_port, or stop the switch first")
+            raise SwitchStateError(
+                "the data-plane thread runs; use mem_port, or stop the switch first"
+            )
         if code == -errno.EMSGSIZE:
             raise ValueError(f"frame too long: the switch carries up to {FRAME_BYTES_MAX} bytes")
         if code < 0:
@@ -269,7 +279,8 @@ class Switch(Control):
     def packet_out(self, frame: bytes) -> None:
         """Inject a frame at ingress from the CPU port, controller header included.
 
-        A switch that is not running handles it in the call. Raises PortError when the queue is full.
+        A switch that is not running handles it in the call. Raises PortError when the queue is
+        full.
         """
         unused = byref(ctypes.c_void_p()), byref(ctypes.c_size_t())
         code: int = self._library.switch_process(
@@ -286,7 +297,10 @@ class Switch(Control):
         self._check_process(code, self.cpu_port)
 
     def packet_in(self, timeout_s: float = 0.0) -> bytes | None:
-        """Take the next frame that left by the CPU port, controller header included; None after the timeout."""
+        """Take the next frame that left by the CPU port, controller header included.
+
+        None after the timeout.
+        """
         frame = ctypes.create_string_buffer(FRAME_BYTES_MAX)
         length = ctypes.c_int32()
         count: int = self._library.switch_mem_receive(
@@ -301,7 +315,10 @@ class Switch(Control):
         return frame.raw[: length.value] if count > 0 else None
 
     def set_packet_in(self, callback: Callable[[bytes], None] | None) -> None:
-        """Hand frames that leave by the CPU port to `callback`, from a thread of its own; None: queue them."""
+        """Hand frames that leave by the CPU port to `callback`, from a thread of its own.
+
+        None: queue them.
+        """
         if self._reader is not None and self._reader is not threading.current_thread():
             self._is_reading.clear()
             self._reader.join()

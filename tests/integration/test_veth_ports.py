@@ -17,7 +17,7 @@ from softswitch.errors import InterfaceNotFoundError, PortInUseError
 from softswitch.switch import Switch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "softswitch_runtime"))
-from first_byte import HandWrittenProgram, compile_first_byte  # noqa: E402
+from first_byte import HandWrittenProgram, compile_first_byte
 
 pytestmark = [
     pytest.mark.root,
@@ -55,9 +55,7 @@ def packet_socket(interface: str) -> socket.socket:
     return host
 
 
-def test_veth_port_echoes_frames(
-    program: HandWrittenProgram, interfaces: tuple[str, str]
-) -> None:
+def test_veth_port_echoes_frames(program: HandWrittenProgram, interfaces: tuple[str, str]) -> None:
     with Switch(program) as switch, packet_socket(interfaces[1]) as host:
         switch.add_port(1, f"veth:{interfaces[0]}")
         switch.start()

@@ -29,7 +29,7 @@ from softswitch.impairments import Impairments, parse_impairments
 from softswitch.switch import Switch
 
 sys.path.insert(0, str(Path(__file__).parent / "softswitch_runtime"))
-from first_byte import HandWrittenProgram, compile_first_byte  # noqa: E402
+from first_byte import HandWrittenProgram, compile_first_byte
 
 MASK = (1 << 64) - 1
 
@@ -120,9 +120,7 @@ def test_switch_without_program_drops_and_counts() -> None:
         assert empty.port_statistics(255)["dropped_no_program"] == 1
 
 
-def test_load_replaces_program_and_keeps_ports(
-    switch: Switch, program: HandWrittenProgram
-) -> None:
+def test_load_replaces_program_and_keeps_ports(switch: Switch, program: HandWrittenProgram) -> None:
     switch.start()
     switch.packet_out(frame(4, 255, serial=1))
     assert switch.packet_in(5.0) is not None

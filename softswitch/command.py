@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The `softswitch` command: run a switch, show what a program compiles to."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from softswitch.compiler import compile_program
+from softswitch.errors import SoftswitchError
+from softswitch.generator import generate
+from softswitch.impairments import Direction, Impairments, parse_impairments
+from softswitch.ports import parse_port_spec
+from softswitch.program import read_program
+from softswitch.switch import Switch
+
+logger = logging.getLogger(__name__)
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_RUN_EXAMPLE = """\b
+Example:
+  softswitch run switchfold_wide.json --p4info switchfold_wide.p4info.txtpb \\
+    --port 1=veth:s1-eth1 --port 2=veth:s1-eth2 --grpc 127.0.0.1:9559 \\
+    --impair 1:in:loss=0.05,reordering=0.05,reordering_delay_s=0.02,seed=7
+
+\b
+Ports: mem, veth:IFNAME, udp:HOST:PORT, udp:HOST:PORT-PEERHOST:PEERPORT.
+Exit codes: 0 stopped by a signal, 1 an error, 2 wrong usage.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What `softswitch run` was asked for."""
+
+    program: Path | None
+    p4info: Path | None
+    ports: tuple[tuple[int, str], ...]
+    impairments: tuple[tuple[int, Direction, Impairments], ...]
+    grpc_address: str
+    device_id: int
+    cpu_port: int
+    pcap_dir: Path | None
+    ready_fd: int | None
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """A P4 switch that compiles BMv2 JSON to native code."""
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+
+
+def _parse_ports(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[int, str], ...]:
+    del context, parameter
+    ports: dict[int, str] = {}
+    for text in values:
+        number, _, spec = text.partition("=")
+        if not number.isdigit() or not spec:
+            raise click.BadParameter(f"{text!r} is not NUMBER=SPEC, e.g. 1=veth:s1-eth1")
+        if int(number) in ports:
+            raise click.BadParameter(f"port {number} is given twice")
+        try:
+            parse_port_spec(spec)
+        except ValueError as exc:
+            raise click.BadParameter(str(exc)) from exc
+        ports[int(number)] = spec
+    return tuple(ports.items())
+
+
+def _parse_impair(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[int, Direction, Impairments], ...]:
+    del context, parameter
+    try:
+        return tuple(parse_impairments(text) for text in values)
+    except ValueError as exc:
+        raise click.BadParameter(str(exc)) from exc
+
+
+@main.command(epilog=_RUN_EXAMPLE)
+@click.argument("program", type=_FILE, required=False)
+@click.option("--p4info", type=_FILE, help="P4Info text file of the program.")
+@click.option("--port", "ports", multiple=True, callback=_parse_ports, metavar="NUMBER=SPEC")
+@click.option(
+    "--impair",
+    "impairments",
+    multiple=True,
+    callback=_parse_impair,
+    metavar="PORT:in|out:NAME=VALUE,...",
+    help="What a port's link does to packets.",
+)
+@click.option("--grpc", "grpc_address", default="127.0.0.1:9559", show_default=True)
+@click.option("--device-id", default=1, show_default=True, type=click.IntRange(min=1))
+@click.option("--cpu-port", default=255, show_default=True, type=click.IntRange(0, 510))
+@click.option(
+    "--pcap-dir", type=click.Path(file_okay=False, path_type=Path), help="One capture per port."
+)
+@click.option("--ready-fd", type=int, help="Write `ready` and a newline here once all is up.")
+def run(  # noqa: PLR0917 - click passes options by name
+    program: Path | None,
+    p4info: Path | None,
+    ports: tuple[tuple[int, str], ...],
+    impairments: tuple[tuple[int, Direction, Impairments], ...],
+    grpc_address: str,
+    device_id: int,
+    cpu_port: int,
+    pcap_dir: Path | None,
+    ready_fd: int | None,
+) -> None:
+    """Run a switch until SIGTERM or SIGINT.
+
+    With PROGRAM (BMv2 JSON), or empty until P4Runtime fills it.
+    """
+    if (program is None) != (p4info is None):
+        raise click.UsageError("PROGRAM and --p4info go together: give both or none")
+    missing = {number for number, _, _ in impairments} - {number for number, _ in ports}
+    if missing:
+        raise click.UsageError(f"--impair names ports that do not exist: {sorted(missing)}")
+    options = RunOptions(
+        program=program,
+        p4info=p4info,
+        ports=ports,
+        impairments=impairments,
+        grpc_address=grpc_address,
+        device_id=device_id,
+        cpu_port=cpu_port,
+        pcap_dir=pcap_dir,
+        ready_fd=ready_fd,
+    )
+    logger.info("%s", options)
+    # Blocked before any thread starts: every thread inherits it, and sigwait alone takes them.
+    signals = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        with contextlib.ExitStack() as stack:
+            _bring_up(options, stack)
+            signal.sigwait(signals)
+    except (SoftswitchError, OSError) as exc:
+        raise click.ClickException(str(exc)) from exc
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+
+
+def _bring_up(options: RunOptions, stack: contextlib.ExitStack) -> None:
+    from softswitch.p4runtime.serve import serve  # noqa: PLC0415 - grpc only when it is needed
+
+    compiled = compile_program(options.program) if options.program else None
+    switch = stack.enter_context(
+        Switch(compiled, device_id=options.device_id, cpu_port=options.cpu_port)
+    )
+    if options.pcap_dir is not None:
+        options.pcap_dir.mkdir(parents=True, exist_ok=True)
+    for number, spec in options.ports:
+        capture = options.pcap_dir / f"port{number}.pcap" if options.pcap_dir else None
+        switch.add_port(number, spec, capture=capture)
+    for number, direction, impairments in options.impairments:
+        switch.set_impairments(number, impairments, direction=direction)
+    server = serve(switch, options.p4info, options.grpc_address)
+    stack.callback(server.stop)
+    switch.start()
+    click.echo(f"ready: P4Runtime on {server.address}, ports {sorted(switch.ports)}")
+    if options.ready_fd is not None:
+        os.write(options.ready_fd, b"ready\n")
+        os.close(options.ready_fd)
+
+
+@main.command(epilog="Example: softswitch show switchfold_narrow.json > switchfold_narrow.c")
+@click.argument("program", type=_FILE)
+def show(program: Path) -> None:
+    """Print the C text that PROGRAM (BMv2 JSON) compiles to."""
+    try:
+        click.echo(generate(read_program(program)), nl=False)
+    except (SoftswitchError, OSError) as exc:
+        raise click.ClickException(str(exc)) from exc
