@@ -45,8 +45,8 @@ class MemPort:
         )
         if count == -errno.EMSGSIZE:
             raise ValueError(
-                f"frame lengths must be 0 to {min(stride, FRAME_BYTES_MAX)} bytes, and fit
-        their row"
+                f"frame lengths must be 0 to {min(stride, FRAME_BYTES_MAX)} bytes, "
+                "and fit their row"
             )
         if count < 0:
             raise port_not_found(self.number)
