@@ -21,7 +21,7 @@ class SessionOptions:
     """How long an allreduce may take, unless the call says otherwise."""
     nonfinite: NonfinitePolicy = "raise"
     """NaN or infinity in a tensor: NonFiniteError on all workers, or NaN for the whole chunk."""
-    window: int = 128
+    window: int = 256
     """Most value chunks without result at a time; the job's slots are another limit."""
     batch: int = 64
     """Most datagrams that one receive takes."""

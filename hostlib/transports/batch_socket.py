@@ -29,6 +29,13 @@ SOFT_ERRORS = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.
 """Errors that an earlier packet left on the socket; the retransmission timer deals with them."""
 SOFT_ERROR_LIMIT = 3
 BUSY_ERRORS = (errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM)
+SOL_UDP = 17
+UDP_SEGMENT = 103
+SEGMENTS = 8
+"""Datagrams that the kernel cuts out of one message: one way down its stack for all of them, small
+enough not to be a burst of their own on a shaped link."""
+NO_SEGMENTATION_ERRORS = (errno.EIO, errno.EINVAL)
+"""What kernels before 6.11 say where the interface computes no checksums."""
 
 _IOVEC_DTYPE = np.dtype([("base", np.uint64), ("length", np.uint64)])
 _MMSGHDR_DTYPE = np.dtype(
@@ -74,6 +81,17 @@ class _Batch:
         self._base = 0
         self._stride = 0
 
+    def point_at_groups(self, rows: NDArray[np.uint8], group: int) -> int:
+        """Let each message hold `group` rows, the last what is left; return the messages."""
+        count = -(-len(rows) // group)
+        stride, size = rows.strides[0], rows.shape[1]
+        self._stride = self._base = -1
+        np.multiply(self._rows[:count], np.uint64(stride * group), out=self._bases[:count])
+        self._bases[:count] += np.uint64(address_of(rows))
+        self._lengths[:count] = size * group
+        self._lengths[count - 1] = size * (len(rows) - (count - 1) * group)
+        return count
+
     def point_at(self, rows: NDArray[np.uint8]) -> int:
         """Let message i point at row i; return how many messages there are (at most MAX_BATCH)."""
         count = min(len(rows), MAX_BATCH)
@@ -101,6 +119,7 @@ class BatchSocket:
         self.busy = 0
         """Times that a send had to give rows back."""
         self._descriptor = sock.fileno()
+        self._segments = 1
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._out, self._in = _Batch(), _Batch()
         self._in_lengths = self._in.messages["length"]
@@ -111,19 +130,43 @@ class BatchSocket:
         self._writable = select.poll()
         self._writable.register(self._descriptor, select.POLLOUT)
 
+    def cut_messages(self, datagram_bytes: int) -> None:
+        """Let the kernel cut messages of several rows into datagrams, where it can (UDP only)."""
+        try:
+            self.socket.setsockopt(SOL_UDP, UDP_SEGMENT, datagram_bytes)
+        except OSError:
+            return  # an older kernel: one message per datagram
+        self._segments = SEGMENTS
+
+    def _stop_cutting(self) -> None:
+        self.socket.setsockopt(SOL_UDP, UDP_SEGMENT, 0)
+        self._segments = 1
+
+    def _send_some(self, rows: NDArray[np.uint8]) -> int:
+        """Send what one call takes; return the rows sent, or -1 and errno."""
+        group = self._segments
+        if group > 1 and rows.strides[0] == rows.shape[1]:
+            rows = rows[: MAX_BATCH * group]
+            count = self._out.point_at_groups(rows, group)
+            sent: int = _libc.sendmmsg(self._descriptor, self._out.address, count, MSG_DONTWAIT)
+            return min(sent * group, len(rows)) if sent >= 0 else sent
+        count = self._out.point_at(rows)
+        return _libc.sendmmsg(self._descriptor, self._out.address, count, MSG_DONTWAIT)
+
     def send(self, rows: NDArray[np.uint8]) -> int:
         """Send rows in order; return how many the kernel took."""
         done = 0
         soft_errors = 0
         has_waited = False
         while done < len(rows):
-            count = self._out.point_at(rows[done:])
-            sent = _libc.sendmmsg(self._descriptor, self._out.address, count, MSG_DONTWAIT)
+            sent = self._send_some(rows[done:])
             if sent >= 0:
                 done += sent
                 continue
             error = ctypes.get_errno()
-            if error in SOFT_ERRORS:
+            if error in NO_SEGMENTATION_ERRORS and self._segments > 1:
+                self._stop_cutting()
+            elif error in SOFT_ERRORS:
                 # The first was left by an earlier packet; the next are this batch's own.
                 self.soft_errors += 1
                 soft_errors += 1

@@ -49,6 +49,7 @@ class UdpTransport:
         """Connect to the switch; only its datagrams are received from now on."""
         connect_udp(self._batch.socket, remote.address, remote.udp_port)
         self._datagram_bytes = datagram_bytes
+        self._batch.cut_messages(datagram_bytes)
 
     def send(self, datagrams: Datagrams) -> int:
         """Send rows in order; return how many the kernel took."""
