@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Things that break while a job runs, on a live testbed: errors, their times, doctor's verdicts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bmv2_topos import daemons, state
+from hostlib import errors
+from hostlib.session import Session
+from live_testbed import LiveTestbed, wait_until, within
+
+ARRAY = np.arange(3000, dtype=np.int32)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Keep these tests' records apart; the path stays short enough for sockets."""
+    root = tmp_path_factory.mktemp("r")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, "records_directory", lambda: root)
+        yield root
+
+
+@pytest.fixture(scope="module")
+def whole(records: Path) -> Iterator[LiveTestbed]:
+    """A testbed that no test of this module breaks."""
+    with LiveTestbed(3) as live:
+        yield live
+
+
+@pytest.fixture
+def frail(records: Path) -> Iterator[LiveTestbed]:
+    """A testbed to break."""
+    with LiveTestbed(3) as live:
+        yield live
+
+
+def sums(sessions: list[Session]) -> None:
+    """Sum ARRAY once on all workers and check the results."""
+    futures = [session.allreduce(ARRAY, timeout_s=10) for session in sessions]
+    for future in futures:
+        np.testing.assert_array_equal(future.result(12), ARRAY * len(sessions))
+
+
+def failed(found: dict[str, tuple[str, str]]) -> set[str]:
+    return {name for name, (status, _) in found.items() if status == "fail"}
+
+
+def test_doctor_healthy_without_and_with_a_job(whole: LiveTestbed) -> None:
+    with within(3, "doctor"):
+        code, found = whole.doctor()
+    assert (code, failed(found)) == (0, set())
+    assert found["jobs"] == ("ok", "none is live | ")
+    with whole.sessions(3) as sessions:
+        sums(sessions)
+        code, found = whole.doctor()
+        assert (code, failed(found)) == (0, set())
+        assert found["job train"] == ("ok", "running with 3 workers | ")
+        assert found["job train packets"][0] == "ok"
+        assert "none of them a symptom" in found["switch s1 packets"][1]
+
+
+def test_worker_that_never_arrives_is_named_within_its_time(whole: LiveTestbed) -> None:
+    caught: list[BaseException] = []
+
+    def join() -> None:
+        with within(2 + 2, "naming the worker"), pytest.raises(errors.WorkerArrivalError) as info:
+            whole.join(0, 2, "lonely", join_timeout_s=2)
+        caught.append(info.value)
+
+    joining = threading.Thread(target=join)
+    joining.start()
+    wait_until(lambda: whole.show("job", "list"), "job on the list")
+    code, found = whole.doctor()
+    joining.join(6)
+    assert "worker 1 of 2 never arrived within" in str(caught[0])
+    assert (code, failed(found)) == (1, {"job lonely"})
+    assert "waits for worker 1 of 2" in found["job lonely"][1]
+
+
+def test_worker_that_stops_is_named_within_the_timeout(whole: LiveTestbed) -> None:
+    with whole.sessions(3, timeout_s=2) as sessions:
+        sums(sessions)
+        with within(2 + 2, "naming the worker"):
+            futures = [session.allreduce(ARRAY) for session in sessions[:2]]
+            found = [future.exception(5) for future in futures]
+        for error in found:
+            assert isinstance(error, errors.WorkerMissingError)
+            assert error.worker_ids == [2]
+        with within(0.5, "refusing the next call"), pytest.raises(errors.SessionBrokenError):
+            sessions[0].allreduce(ARRAY)
+
+
+def test_nonfinite_value_of_one_worker_is_told_to_all(whole: LiveTestbed) -> None:
+    arrays = [np.ones(5000, np.float32) for _ in range(3)]
+    arrays[1][[70, 4990]] = np.nan, np.inf
+    with whole.sessions(3) as sessions:
+        with within(2, "the error on all workers"):
+            futures = [s.allreduce(a) for s, a in zip(sessions, arrays, strict=True)]
+            found = [future.exception(5) for future in futures]
+        for error in found:
+            assert isinstance(error, errors.NonFiniteError)
+            assert error.ranges == [(64, 96), (4960, 4992)]
+        sums(sessions)
+
+
+@pytest.mark.parametrize(
+    ("array", "error"),
+    [
+        (np.zeros(0, np.float32), errors.EmptyTensorError),
+        (np.zeros((3, 0), np.int32), errors.EmptyTensorError),
+        (np.zeros(4, np.int64), errors.UnsupportedDtypeError),
+        (np.zeros(4, np.complex64), errors.UnsupportedDtypeError),
+        (np.array(["a"]), errors.UnsupportedDtypeError),
+    ],
+)
+def test_refused_array_harms_nobody(
+    whole: LiveTestbed, array: np.ndarray, error: type[Exception]
+) -> None:
+    with whole.sessions(2) as sessions:
+        with within(0.5, "the refusal"), pytest.raises(error):
+            sessions[0].allreduce(array)
+        sums(sessions)
+
+
+def test_switch_killed_during_a_job(frail: LiveTestbed) -> None:
+    with frail.sessions(2, timeout_s=3) as sessions:
+        sums(sessions)
+        futures = [session.allreduce(np.ones(40_000_000, np.int32)) for session in sessions]
+        frail.kill("s1")
+        with within(3 + 2, "the error"):
+            found = [future.exception(10) for future in futures]
+        for error in found:
+            assert isinstance(error, errors.SwitchUnreachableError)
+            assert "switch" in str(error)
+        wait_until(
+            lambda: frail.show("switch", "show", "s1")["state"] == "unreachable",
+            "controller sees it",
+        )
+        with within(6, "doctor"):
+            code, verdicts = frail.doctor()
+        assert code == 1
+        assert failed(verdicts) == {"switch s1", "switch s1 control"}
+        assert "nobody listens" in verdicts["switch s1"][1]
+        with pytest.raises(errors.SessionBrokenError):
+            sessions[0].allreduce(ARRAY)
+    with within(5, "the refusal"), pytest.raises(errors.JoinError, match="s1"):
+        frail.join(0, 1, "next")
+
+
+def test_controller_killed_during_a_job(frail: LiveTestbed) -> None:
+    with frail.sessions(2) as sessions:
+        sums(sessions)
+        frail.kill("controller")
+        sums(sessions)
+        with within(6, "doctor"):
+            code, found = frail.doctor()
+        assert code == 1
+        assert found["controller"][0] == "fail"
+        assert "no controller answers" in found["controller"][1]
+        with within(6, "job list"):
+            code, _, err = frail.command("job", "list")
+        assert code == 3
+        assert err.startswith("error: no controller answers at")
+        with within(2 + 1, "joining"), pytest.raises(errors.ControllerUnreachableError):
+            frail.join(2, 3, "next", join_timeout_s=2)
+        config = frail.made.run_directory / "controller.toml"
+        frail.made.start("controller", daemons.controller_command(config), ready_timeout_s=20)
+        with within(10, "coming back"):
+            with ThreadPoolExecutor(2) as pool:
+                for wait in [pool.submit(s.barrier, "back", 10) for s in sessions]:
+                    wait.result()
+        sums(sessions)
+        code, found = frail.doctor()
+        assert (code, failed(found)) == (0, set())
