@@ -8,6 +8,7 @@ import socket
 from typing import Final
 
 UNIX_PREFIX: Final = "unix:"
+_TAKEN_TIMEOUT_S: Final = 1.0
 
 
 def connect(address: str, timeout_s: float) -> None:
@@ -19,6 +20,17 @@ def connect(address: str, timeout_s: float) -> None:
         return
     host, _, port = address.rpartition(":")
     socket.create_connection((host.strip("[]"), int(port)), timeout=timeout_s).close()
+
+
+def is_taken(address: str) -> bool:
+    """Return whether somebody serves a Unix socket: gRPC would take it away without a word."""
+    if not address.startswith(UNIX_PREFIX):
+        return False  # a TCP port in use is refused by the kernel
+    try:
+        connect(address, _TAKEN_TIMEOUT_S)
+    except OSError:
+        return False
+    return True
 
 
 def with_port(address: str, port: int) -> str:

@@ -15,7 +15,7 @@ import grpc
 
 from controller.config import ControllerConfig
 from controller.database import Database
-from controller.endpoint import with_port
+from controller.endpoint import is_taken, with_port
 from controller.errors import ListenError
 from controller.job import Job, JobState
 from controller.membership import Membership
@@ -88,13 +88,17 @@ class ControllerServer:
         add_session(SessionService(self.membership), server)
         add_operator = cast("Any", operator_pb2_grpc).add_OperatorServicer_to_server
         add_operator(OperatorService(self._database, self.membership, self.links), server)
+        listen = self.config.listen
+        refusal = ListenError(
+            f"cannot listen at {listen}: the address is taken or not this machine's; stop the "
+            "other controller or use --listen HOST:PORT or unix:/PATH"
+        )
+        if is_taken(listen):
+            raise refusal
         try:
-            port = server.add_insecure_port(self.config.listen)
+            port = server.add_insecure_port(listen)
         except RuntimeError as exc:
-            raise ListenError(
-                f"cannot listen at {self.config.listen}: the address is taken or not this "
-                "machine's; stop the other controller or use --listen HOST:PORT"
-            ) from exc
+            raise refusal from exc
         await server.start()
-        self.address = with_port(self.config.listen, port)
+        self.address = with_port(listen, port)
         return server

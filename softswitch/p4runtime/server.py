@@ -3,6 +3,7 @@
 """The gRPC server: P4Runtime 1.4 for one softswitch."""
 
 import logging
+import socket
 from collections.abc import Iterator
 from concurrent import futures
 from typing import NoReturn
@@ -32,6 +33,7 @@ ENTITIES_PER_RESPONSE = 1024
 """Entities in one ReadResponse, well below the 4 MiB that clients accept."""
 STOP_GRACE_S = 0.5
 THREAD_END_S = 5.0
+SOCKET_PROBE_S = 1.0
 
 logger = logging.getLogger(__name__)
 
@@ -72,16 +74,19 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         )
         p4r_grpc.add_P4RuntimeServicer_to_server(self, server)
         try:
-            self.port = server.add_insecure_port(self._address)
+            if _is_served(self._address):
+                raise RuntimeError("another process serves this Unix socket")
+            port = server.add_insecure_port(self._address)
         except RuntimeError as exc:
             self._pool.shutdown()
             raise AddressInUseError(
-                f"P4Runtime server: cannot bind {self._address}: the port is taken or the address "
-                f"is not one of this machine; stop the other process or choose another address"
+                f"P4Runtime server: cannot bind {self._address}: the address is taken, or it is "
+                "not one of this machine; stop the other process or choose another address"
             ) from exc
+        self.port = 0 if self._address.startswith("unix:") else port
         server.start()
         self._server = server
-        logger.info("P4Runtime on %s, port %d", self._address, self.port)
+        logger.info("P4Runtime on %s", self.address)
 
     def stop(self) -> None:
         """End all streams, wait for their threads. May be called twice."""
@@ -171,6 +176,15 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
             yield from channel.responses()
         finally:
             self._channels.discard(channel)
+
+
+def _is_served(address: str) -> bool:
+    """Return whether somebody serves a Unix socket: gRPC would take it away without a word."""
+    if not address.startswith("unix:"):
+        return False  # a TCP port in use is refused by the kernel
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(SOCKET_PROBE_S)
+        return probe.connect_ex(address.removeprefix("unix:")) == 0
 
 
 def _abort(context: grpc.ServicerContext, error: SoftswitchError) -> NoReturn:
