@@ -7,6 +7,7 @@ In a real network the controller does what `install_job` does here.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +75,7 @@ def main() -> None:
             switch.add_port(port, "mem")
         install_job(switch, program)
         switch.start()
-        sums = list(threads.map(lambda worker_id: work(switch, worker_id), range(NUM_WORKERS)))
+        sums = list(threads.map(partial(work, switch), range(NUM_WORKERS)))
     exact = sum(
         np.random.default_rng(i).standard_normal(100_000, dtype=np.float32).astype(float)
         for i in range(NUM_WORKERS)

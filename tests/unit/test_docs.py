@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import struct
+from dataclasses import fields
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,7 +14,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from controller.config import ControllerConfig
 from hostlib import wire
+from hostlib.options import SessionOptions
 from hostlib.quantization import scale_shifts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,6 +93,26 @@ def test_outcome_table_is_the_enum() -> None:
     rows = read_table("protocol.md", "<!-- outcomes:")
     documented = {plain(row[1]): int(row[0]) for row in rows}
     assert documented == {outcome.name: outcome.value for outcome in wire.Outcome}
+
+
+def test_controller_defaults_are_documented() -> None:
+    defaults = {field.name: field.default for field in fields(ControllerConfig)}
+    for name, documented, _ in read_table("operations.md", "## Configuration of the controller"):
+        default = defaults.pop(plain(name), None)
+        if isinstance(default, float):
+            assert f"{default:g}" == documented, name
+        elif isinstance(default, int) and not isinstance(default, bool):
+            assert str(default) == documented, name
+    assert set(defaults) == {"switches"}
+
+
+def test_worker_defaults_are_documented() -> None:
+    page = (DOCS / "protocol.md").read_text("utf-8")
+    options = SessionOptions()
+    assert f"`window` chunks ({options.window})" in page
+    assert f"starts at {options.initial_rto_s:g} s" in page
+    assert f"at most {options.max_rto_s:g} s" in page
+    assert f"| allreduce | {options.timeout_s:g} s" in page
 
 
 def test_size_table_is_computed() -> None:
