@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections import Counter
@@ -81,36 +82,30 @@ class Session:
         any.
         Raises JoinError and its kinds; the transport is closed when joining fails.
         """
-        check_worker(worker_id, num_workers)
         # grpc is needed by those who join, not by those who import.
         from hostlib.controller_link import GrpcControllerLink, JoinRequest  # noqa: PLC0415
 
         options = options or SessionOptions()
-        request = JoinRequest(
-            job=job,
-            worker_id=worker_id,
-            num_workers=num_workers,
-            local=transport.local,
-            ingress_port=ingress_port,
-            slots_wanted=slots_wanted,
-            allow_partial=allow_partial,
-            token=token,
-            switch_name=switch_name,
-            values_per_packet=values_per_packet,
-            timeout_s=options.join_timeout_s,
-        )
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(transport.close)
+            check_worker(worker_id, num_workers)
+            request = JoinRequest(
+                job=job,
+                worker_id=worker_id,
+                num_workers=num_workers,
+                local=transport.local,
+                ingress_port=ingress_port,
+                slots_wanted=slots_wanted,
+                allow_partial=allow_partial,
+                token=token,
+                switch_name=switch_name,
+                values_per_packet=values_per_packet,
+                timeout_s=options.join_timeout_s,
+            )
             link = GrpcControllerLink(controller, request)
-        except HostlibError:
-            transport.close()
-            raise
-        try:
-            view = link.join(options.join_timeout_s)
-            session = cls(view, transport, options, link)
-        except HostlibError:
-            link.close()
-            transport.close()
-            raise
+            undo.callback(link.close)
+            session = cls(link.join(options.join_timeout_s), transport, options, link)
+            undo.pop_all()
         link.on_job_ended(session.fail)
         return session
 
