@@ -101,6 +101,8 @@ class SwitchLink:
             except SwitchError as exc:
                 was_ready = self.state is LinkState.READY
                 await self._fail(exc)
+            else:
+                continue  # we are primary now: start over at once
             delay_s = _FIRST_RETRY_S if was_ready else min(delay_s * 2, _LAST_RETRY_S)
             await asyncio.sleep(delay_s)
 
@@ -160,7 +162,10 @@ class SwitchLink:
         return next((worker.mac for worker in workers if worker.address == address), None)
 
     async def _serve(self) -> None:
-        """Hold one connection until it breaks; always ends with a SwitchError."""
+        """Hold one connection until it breaks, which is a SwitchError.
+
+        Returns when a backup has become primary: the program may have changed meanwhile.
+        """
         has_program = await self._check_program()
         options = SwitchOptions(
             p4info=self.program.p4info_path,
@@ -193,8 +198,9 @@ class SwitchLink:
             await self._set_state(LinkState.BACKUP, self._backup_error(switch))
             primary = switch.ee.event_future(SwitchEvent.BECOME_PRIMARY)
             await asyncio.wait((down, primary), return_when=asyncio.FIRST_COMPLETED)
-            # The program may have changed meanwhile: start over as primary.
-            raise self._unreachable("primary controller went away")
+            if down.done():
+                raise self._unreachable("connection lost")
+            return
         self._switch, self._reconciler = switch, Reconciler(switch)
         await self.apply()
         await self._set_state(LinkState.READY, None)
