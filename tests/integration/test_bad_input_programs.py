@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Switches that are not there or run something else, and jobs that are refused, on real switches."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from grpc import StatusCode
+
+import p4src
+from bmv2_topos import state
+from controller.config import ControllerConfig, SwitchConfig
+from controller.errors import SwitchUnreachableError, WrongProgramError
+from controller_fixtures import HOSTS, FakeWorker, run, serving
+from hostlib import errors
+from live_testbed import LiveTestbed, within
+from softswitch import Switch, compile_program
+from softswitch.p4runtime.serve import serve
+
+SAMPLE = Path(__file__).parents[1] / "unit" / "p4runtime_sample"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    root = tmp_path_factory.mktemp("r")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, "records_directory", lambda: root)
+        yield root
+
+
+@pytest.fixture(scope="module")
+def whole(records: Path) -> Iterator[LiveTestbed]:
+    with LiveTestbed(3) as live:
+        yield live
+
+
+def make_config(folder: Path, address: str, **options: Any) -> ControllerConfig:
+    return ControllerConfig(
+        switches=(SwitchConfig(name="s1", address=address, hosts=HOSTS),),
+        listen="127.0.0.1:0",
+        database=folder / "controller.sqlite3",
+        **options,
+    )
+
+
+def start_controller(config: ControllerConfig) -> None:
+    async def scenario() -> None:
+        async with serving(config):
+            pass
+
+    run(scenario())
+
+
+def artefacts(folder: Path, program: str) -> tuple[Path, Path]:
+    """Return JSON and P4Info of a program that is not the narrow one."""
+    if program == "toy_forwarding":
+        return SAMPLE / f"{program}.json", SAMPLE / f"{program}.p4info.txtpb"
+    build = Path(p4src.__file__).parent / "build"
+    variant = "wide" if program == "wide" else "narrow"
+    base = build / f"switchfold_{variant}" / f"switchfold_{variant}"
+    p4info = base.with_suffix(".p4info.txtpb")
+    if program != "wide":
+        text = p4info.read_text("utf-8")
+        assert '"1.32"' in text
+        p4info = folder / "changed.p4info.txtpb"
+        p4info.write_text(text.replace('"1.32"', f'"{program}"'), "utf-8")
+    return base.with_suffix(".json"), p4info
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "verdict"),
+    [
+        ("toy_forwarding", "a program without name", "wanted is switchfold"),
+        ("wide", "switchfold 1.352", ""),
+        ("2.32", "switchfold 2.32", "wire version 2, this host speaks 1"),
+        ("1.33", "switchfold 1.33", ""),
+    ],
+)
+def test_wrong_program_on_the_switch(
+    whole: LiveTestbed, tmp_path: Path, program: str, name: str, verdict: str
+) -> None:
+    json_path, p4info = artefacts(tmp_path, program)
+    with (
+        Switch(compile_program(json_path)) as switch,
+        serve(switch, p4info, "127.0.0.1:0") as server,
+    ):
+        with within(2, "the refusal"), pytest.raises(WrongProgramError) as caught:
+            start_controller(make_config(tmp_path, server.address))
+        text = str(caught.value)
+        assert f"switch s1 at {server.address} runs {name}" in text
+        assert "needs switchfold 1.32" in text
+        assert "--replace-program" in text
+        with within(4, "doctor"):
+            code, found = whole.doctor("--switch", f"other={server.address}")
+        status, text = found["switch other program"]
+        assert found["switch s1 program"][0] == "ok"
+        assert name in text
+        if verdict:
+            assert (code, status) == (1, "fail")
+            assert verdict in text
+
+
+def test_wrong_program_is_replaced_when_asked(tmp_path: Path) -> None:
+    with Switch() as switch, serve(switch, address="127.0.0.1:0") as server:
+        start_controller(make_config(tmp_path, server.address, variant="wide"))
+        with pytest.raises(WrongProgramError):
+            start_controller(make_config(tmp_path, server.address))
+        start_controller(make_config(tmp_path, server.address, replace_program=True))
+
+
+def test_program_changed_under_a_running_controller(records: Path, tmp_path: Path) -> None:
+    """Another controller with a higher election id loads its own program."""
+    with LiveTestbed(2) as live:
+        other = make_config(
+            tmp_path,
+            live.made.switch_address,
+            variant="wide",
+            replace_program=True,
+            election_id=20,
+        )
+        start_controller(other)
+        with within(4, "doctor"):
+            code, found = live.doctor()
+        assert code == 1
+        assert found["switch s1 program"][0] == "fail"
+        assert "runs switchfold 1.352, wanted is switchfold 1.32" in found["switch s1 program"][1]
+        with within(5, "the refusal"), pytest.raises(errors.JoinError, match="1.352"):
+            live.join(0, 1, "next")
+
+
+@pytest.mark.parametrize("kind", ["closed", "silent"])
+def test_controller_without_a_switch(tmp_path: Path, kind: str) -> None:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        if kind == "silent":
+            sock.listen()
+        address = f"127.0.0.1:{sock.getsockname()[1]}"
+        with within(2 + 2, "giving up"), pytest.raises(SwitchUnreachableError) as caught:
+            start_controller(make_config(tmp_path, address, connect_timeout_s=2))
+    assert f"switch s1 at {address}" in str(caught.value)
+    assert "is it running" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "texts"),
+    [
+        ({"num_workers": 33}, StatusCode.INVALID_ARGUMENT, ("33 workers", "1 to 32")),
+        ({"wire_version": 2}, StatusCode.FAILED_PRECONDITION, ("wire version 2", "same release")),
+        (
+            {"values_per_packet": 352},
+            StatusCode.FAILED_PRECONDITION,
+            ("352 values per packet", "takes 32", "--variant"),
+        ),
+        (
+            {"slots_wanted": 1025},
+            StatusCode.RESOURCE_EXHAUSTED,
+            ("wants 1025 slots", "s1 has 1024 in all"),
+        ),
+        (
+            {"slots_wanted": 100},
+            StatusCode.RESOURCE_EXHAUSTED,
+            ("24 slots would fit", "held by big (1000)", "ask for fewer slots"),
+        ),
+        ({"address": "10.9.9.9"}, StatusCode.INVALID_ARGUMENT, ("10.9.9.9", "not a configured")),
+    ],
+)
+def test_hello_that_is_refused(
+    whole: LiveTestbed, fields: dict[str, Any], status: StatusCode, texts: tuple[str, ...]
+) -> None:
+    async def scenario() -> None:
+        address = whole.made.controller_address
+        big = await FakeWorker(address, 0, 1, job_name="big", slots_wanted=1000).join()
+        await big.welcome()
+        worker = FakeWorker(address, 1, **({"job_name": "next"} | fields))
+        with within(1, "the refusal"):
+            code, details = await (await worker.join()).refusal()
+        assert code is status
+        assert all(text in details for text in texts), details
+        await worker.close()
+        whole.command("job", "stop", "big")
+        await big.close()
+
+    run(scenario())
+
+
+def test_more_than_32_workers_are_refused_before_anything_is_sent(whole: LiveTestbed) -> None:
+    with within(0.5, "the refusal"), pytest.raises(errors.ConfigurationError, match="32"):
+        whole.join(0, 33)
