@@ -161,8 +161,11 @@ def test_barrier_ends_when_session_closes(start: START) -> None:
 
 
 def test_job_ended_breaks_the_session(start: START) -> None:
+    is_submitted = threading.Event()
+
     def answer(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessage]:
         if message.HasField("heartbeat"):
+            is_submitted.wait(5)
             ended = api.JobEnded(reason="stopped by the operator")
             return [api.ControllerMessage(job_ended=ended)]
         return greet(message, context)
@@ -170,7 +173,9 @@ def test_job_ended_breaks_the_session(start: START) -> None:
     switch = FakeSwitch(1)
     switch.is_deaf = True
     with join(start(answer).address, transport=switch.transport(0)) as session:
-        error = session.allreduce(np.ones(4, np.int32)).exception(10)
+        future = session.allreduce(np.ones(4, np.int32))
+        is_submitted.set()
+        error = future.exception(10)
         assert isinstance(error, errors.JobEndedError)
         assert "stopped by the operator" in str(error)
         with pytest.raises(errors.SessionBrokenError):
