@@ -207,19 +207,6 @@ class Control:
         """Remove a multicast group."""
         self._control(f"multicast group {group}", "switch_delete_multicast_group", group)
 
-    def set_clone_session(
-        self, session: int, replicas: Sequence[tuple[int, int]], truncate_bytes: int = 0
-    ) -> None:
-        """Refuse: the replication engine does not clone."""
-        del replicas, truncate_bytes
-        raise UnsupportedControlError(
-            f"clone session {session}: this switch does not clone packets"
-        )
-
-    def delete_clone_session(self, session: int) -> None:
-        """Refuse: there are no clone sessions."""
-        raise EntryNotFoundError(f"clone session {session}: this switch does not clone packets")
-
 
 def _entry(match: MatchLike, action: int = 0, params: bytes = b"") -> TableEntry:
     # ctypes keeps the byte strings alive as long as the structure.

@@ -21,8 +21,7 @@ from ctypes import (
 )
 from pathlib import Path
 
-ABI_VERSION = 1
-MAX_DIGESTS = 4
+ABI_VERSION = 2
 PHV_ALIGNMENT = 64
 """Bytes that a phv must be aligned to."""
 DEFAULT_ENTRY_HANDLE = 0xFFFF_FFFF_FFFF_FFFF
@@ -36,12 +35,7 @@ P_BAD_ARGUMENT = -4
 P_UNSUPPORTED = -5
 
 INSTANCE_NORMAL = 0
-INSTANCE_INGRESS_CLONE = 1
-INSTANCE_EGRESS_CLONE = 2
-INSTANCE_COALESCED = 3
-INSTANCE_RECIRC = 4
 INSTANCE_REPLICATION = 5
-INSTANCE_RESUBMIT = 6
 
 
 class IntrinsicT(ctypes.Structure):
@@ -50,13 +44,6 @@ class IntrinsicT(ctypes.Structure):
     _fields_ = [
         ("egress_spec", c_uint32),
         ("mcast_grp", c_uint32),
-        ("clone_session", c_uint32),
-        ("clone_fields", c_uint32),
-        ("resubmit", c_uint32),
-        ("recirculate", c_uint32),
-        ("truncate_bytes", c_uint32),
-        ("num_digests", c_uint32),
-        ("digest_ids", c_uint32 * MAX_DIGESTS),
     ]
 
 
@@ -127,8 +114,6 @@ class PipelineOps(ctypes.Structure):
         ),
         ("deparse", CFUNCTYPE(c_int, _PIPELINE, _PHV, c_void_p, c_uint32)),
         ("copy_phv", CFUNCTYPE(None, _PHV, _PHV)),
-        ("keep_fields", CFUNCTYPE(None, _PIPELINE, _PHV, c_uint32, _PHV)),
-        ("digest", CFUNCTYPE(c_int, _PIPELINE, _PHV, c_uint32, c_void_p, c_uint32)),
         (
             "table_insert",
             CFUNCTYPE(c_int, _PIPELINE, c_uint32, POINTER(TableEntry), POINTER(c_uint64)),

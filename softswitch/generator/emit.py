@@ -79,7 +79,6 @@ def _parts(context: Context) -> list[str]:
         "uint32_t payload_bytes;",
         "uint32_t counted_bytes; // length of the packet for counters",
         "uint32_t exited;",
-        "intrinsic_t out;",
         "PHV_HEADERS",
         "};\n",
         "struct pipeline {",

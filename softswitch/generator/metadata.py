@@ -1,10 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Standard metadata, preserved field lists and digests."""
+"""Standard metadata: what the runtime fills in, and what it acts on."""
 
-from typing import Any
-
-from softswitch.generator.context import STANDARD, Context, Refusal
+from softswitch.generator.context import STANDARD, Context
 
 _BOTH = (
     "ingress_port",
@@ -31,7 +29,7 @@ class MetadataWriter:
 
     def emit(self) -> str:
         """All functions."""
-        return "\n".join([*self._starts(), *self._outputs(), *self._keep(), *self._digest()])
+        return "\n".join([*self._starts(), *self._outputs()])
 
     def _fill(self, name: str) -> str | None:
         if not self.context.has_standard(name):
@@ -59,66 +57,3 @@ class MetadataWriter:
             text += [f"static uint32_t p4_{name}(const phv_t *p) {{", "(void)p;"]
             text += [f"return {value};", "}", ""]
         return text
-
-    def _elements(self, item: Any, what: str) -> list[tuple[str, str]]:
-        names: list[tuple[str, str]] = []
-        for element in item["elements"]:
-            if (
-                element["type"] != "field"
-                or tuple(element["value"]) not in self.context.layout.fields
-            ):
-                raise Refusal(
-                    f"{what} with an element of type '{element['type']}'",
-                    "only plain fields are supported",
-                    "List fields",
-                )
-            names.append((element["value"][0], element["value"][1]))
-        return names
-
-    def _keep(self) -> list[str]:
-        layout = self.context.layout
-        text = [
-            "static void p4_keep_fields(phv_t *to, uint32_t list, const phv_t *from) {",
-            "(void)from;",
-        ]
-        for header in self.context.program.headers:
-            if header.is_metadata:
-                member = layout.member(header.name).removeprefix("p->")
-                text.append(f"memset(&to->{member}, 0, sizeof to->{member});")
-        text.append("switch (list) {")
-        for item in self.context.program.json.get("field_lists", []):
-            text.append(f"case {item['id']}: // {item['name']}")
-            with self.context.refusals(f"field list {item['name']}"):
-                for header, name in self._elements(item, "field list"):
-                    member = layout.plain(header, name).removeprefix("p->")
-                    text.append(f"memcpy(&to->{member}, &from->{member}, sizeof to->{member});")
-            text.append("break;")
-        return [*text, "default: break;", "}", "}", ""]
-
-    def _digest(self) -> list[str]:
-        text = [
-            "static int p4_digest(const phv_t *p, uint32_t id, uint8_t *out, uint32_t capacity) {",
-            "(void)p; (void)out; (void)capacity;",
-            "switch (id) {",
-        ]
-        for item in self.context.program.json.get("learn_lists", []):
-            text.append(f"case {item['id']}: {{ // {item['name']}")
-            with self.context.refusals(f"digest {item['name']}"):
-                body: list[str] = []
-                at = 0
-                for name in self._elements(item, "digest"):
-                    storage = self.context.layout.fields[name]
-                    size = (storage.field.width + 7) // 8
-                    reference = self.context.layout.plain(*name)
-                    mask = f"low_mask({storage.field.width})"
-                    if storage.is_wide:
-                        body.append(f"memcpy(out + {at}, {reference}, {size});")
-                    else:
-                        body.append(
-                            f"store_be(out + {at}, {size}, (uint64_t){reference} & {mask});"
-                        )
-                    at += size
-                text.append(f"if (capacity < {at}) return P_FULL;")
-                text += [*body, f"return {at};"]
-            text.append("}")
-        return [*text, "default: return P_NOT_FOUND;", "}", "}", ""]

@@ -55,6 +55,23 @@ def structure(primitives: tuple[Json, ...], start: int, end: int) -> "list[Json 
     return result
 
 
+_CLONE = (
+    "clones",
+    "send copies with a multicast group, to the CPU port with a replica of it",
+)
+_REFUSED = {
+    "clone_ingress_pkt_to_egress": _CLONE,
+    "clone_egress_pkt_to_egress": _CLONE,
+    "resubmit": ("resubmission", "do all of the packet's work in one pass"),
+    "recirculate": ("recirculation", "do all of the packet's work in one pass"),
+    "generate_digest": ("digests", "send the packet to the CPU port as a packet-in"),
+    "truncate": ("truncation", "emit the headers that you need, without the rest"),
+    "execute_meter": ("meters", "limit rates outside, by an impairment of the port"),
+    "modify_field_rng_uniform": ("random numbers", "use a hash of the packet's fields"),
+}
+"""What the replication engine would have to do, and what a program can do instead."""
+
+
 def _bad_jump() -> Refusal:
     return Refusal(
         "jump in an action", "its jumps do not form blocks", "Compile with an unmodified p4c"
@@ -74,10 +91,11 @@ class Primitives:
         """C text of one primitive, marks and all."""
         writer = getattr(self, f"_op_{primitive['op']}", None)
         if writer is None:
+            what, remedy = _REFUSED.get(primitive["op"], ("it", "do without it"))
             raise Refusal(
                 f"primitive '{primitive['op']}'",
-                "this switch does not support it",
-                "Run the program on simple_switch_grpc, or do without it",
+                f"this switch does not support {what}",
+                f"Run the program on simple_switch_grpc, or {remedy}",
             )
         return writer(*primitive["parameters"])
 
@@ -216,29 +234,6 @@ class Primitives:
 
     def _op_exit(self) -> str:
         return "p->exited = 1;"
-
-    def _op_clone_ingress_pkt_to_egress(self, session: Any, fields: Any = None) -> str:
-        return self._note("clone_session", session, "clone_fields", fields)
-
-    _op_clone_egress_pkt_to_egress = _op_clone_ingress_pkt_to_egress
-
-    def _note(self, member: str, value: Any, second: str, fields: Any) -> str:
-        text = f"p->out.{member} = {self.expressions.low_bits(value, 32)} + 1;"
-        if fields is not None:
-            text += f" p->out.{second} = {self.expressions.low_bits(fields, 32)};"
-        return text
-
-    def _op_resubmit(self, fields: Any) -> str:
-        return f"p->out.resubmit = {self.expressions.low_bits(fields, 32)} + 1;"
-
-    def _op_recirculate(self, fields: Any) -> str:
-        return f"p->out.recirculate = {self.expressions.low_bits(fields, 32)} + 1;"
-
-    def _op_generate_digest(self, _receiver: Any, number: Any) -> str:
-        return f"note_digest(&p->out, {self.expressions.low_bits(number, 32)});"
-
-    def _op_truncate(self, length: Any) -> str:
-        return f"p->out.truncate_bytes = {self.expressions.low_bits(length, 32)};"
 
     def _op_assert(self, condition: Any) -> str:
         test = self.expressions.condition(condition)

@@ -62,6 +62,12 @@ class TableWriter:
                         "meters are not supported",
                         "Remove the meter",
                     )
+                if item["name"] == table.name and item.get("support_timeout"):
+                    raise Refusal(
+                        f"idle timeout of table {table.name}",
+                        "entries do not age",
+                        "Remove support_timeout",
+                    )
         kinds = [part.kind for part in table.key]
         if any(kind not in _KINDS for kind in [*kinds, table.kind]):
             raise Refusal(

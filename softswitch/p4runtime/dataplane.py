@@ -82,14 +82,6 @@ class DataPlane(Protocol):
         """Remove a multicast group."""
         ...
 
-    def set_clone_session(self, session: int, replicas: Replicas, truncate_bytes: int) -> None:
-        """Create or replace a clone session; 0 bytes: not truncated."""
-        ...
-
-    def delete_clone_session(self, session: int) -> None:
-        """Remove a clone session."""
-        ...
-
     def packet_out(self, frame: bytes) -> None:
         """Inject a frame, controller header included, at the CPU port."""
         ...
@@ -165,6 +157,4 @@ _RECORDED = {
     "register_write",
     "set_multicast_group",
     "delete_multicast_group",
-    "set_clone_session",
-    "delete_clone_session",
 }

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Multicast groups and clone sessions of the packet replication engine."""
+"""Multicast groups of the packet replication engine."""
 
 # pyright: reportDeprecated=false
 # egress_port and controller_metadata are deprecated, and clients in use send them.
@@ -17,7 +17,6 @@ PORT_WIDTH = 9
 """Bits of a v1model port."""
 MAX_GROUP_ID = 0xFFFF
 MAX_INSTANCE = 0xFFFF
-MAX_SESSION_ID = 0x7FFF
 
 
 class ReplicationStore:
@@ -26,7 +25,6 @@ class ReplicationStore:
     def __init__(self, dataplane: Any) -> None:
         self.dataplane = dataplane
         self._groups: dict[int, p4r.MulticastGroupEntry] = {}
-        self._sessions: dict[int, p4r.CloneSessionEntry] = {}
 
     def write(self, update_type: int, entry: p4r.PacketReplicationEngineEntry) -> None:
         """Carry out one update."""
@@ -34,24 +32,25 @@ class ReplicationStore:
         if kind == "multicast_group_entry":
             self._write_group(update_type, entry.multicast_group_entry)
         elif kind == "clone_session_entry":
-            self._write_session(update_type, entry.clone_session_entry)
+            session = entry.clone_session_entry.session_id
+            raise RequestError(
+                rpc_code.UNIMPLEMENTED,
+                f"clone session {session}: packets are not cloned; use a multicast group",
+            )
         else:
             raise RequestError(
                 rpc_code.INVALID_ARGUMENT, "packet_replication_engine_entry: type is not set"
             )
 
     def read(self, query: p4r.PacketReplicationEngineEntry) -> list[p4r.Entity]:
-        """Return the selected groups or sessions; id 0 selects all."""
+        """Return the selected groups; id 0 selects all. There are no clone sessions."""
         kind = query.WhichOneof("type")
         if kind == "multicast_group_entry":
             groups = _select(self._groups, query.multicast_group_entry.multicast_group_id)
             return [_entity(multicast_group_entry=group) for group in groups]
         if kind == "clone_session_entry":
-            sessions = _select(self._sessions, query.clone_session_entry.session_id)
-            return [_entity(clone_session_entry=session) for session in sessions]
-        return [_entity(multicast_group_entry=group) for group in self._groups.values()] + [
-            _entity(clone_session_entry=session) for session in self._sessions.values()
-        ]
+            return []
+        return [_entity(multicast_group_entry=group) for group in self._groups.values()]
 
     def _write_group(self, update_type: int, entry: p4r.MulticastGroupEntry) -> None:
         group = entry.multicast_group_id
@@ -67,32 +66,6 @@ class ReplicationStore:
         stored.CopyFrom(entry)
         _make_canonical(stored.replicas)
         self._groups[group] = stored
-
-    def _write_session(self, update_type: int, entry: p4r.CloneSessionEntry) -> None:
-        session = entry.session_id
-        _check_id("session_id", session, MAX_SESSION_ID)
-        _check_existence("clone session", update_type, session, self._sessions)
-        if update_type == p4r.Update.DELETE:
-            self.dataplane.delete_clone_session(session)
-            del self._sessions[session]
-            return
-        where = f"clone session {session}"
-        if entry.class_of_service:
-            raise RequestError(
-                rpc_code.UNIMPLEMENTED, f"{where}: class_of_service: there is one queue per port"
-            )
-        if entry.packet_length_bytes < 0:
-            raise RequestError(
-                rpc_code.INVALID_ARGUMENT, f"{where}: packet_length_bytes is negative"
-            )
-        replicas = _decode_replicas(where, entry.replicas)
-        if not replicas:
-            raise RequestError(rpc_code.INVALID_ARGUMENT, f"{where}: replicas: at least one")
-        self.dataplane.set_clone_session(session, replicas, entry.packet_length_bytes)
-        stored = p4r.CloneSessionEntry()
-        stored.CopyFrom(entry)
-        _make_canonical(stored.replicas)
-        self._sessions[session] = stored
 
 
 def _select(entries: dict[int, Any], wanted: int) -> list[Any]:

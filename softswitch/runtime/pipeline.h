@@ -14,8 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PIPELINE_ABI_VERSION 1u
-#define PIPELINE_MAX_DIGESTS 4
+#define PIPELINE_ABI_VERSION 2u
 
 typedef struct pipeline pipeline_t; // tables, registers, counters of one loaded program
 typedef struct phv phv_t;           // headers and metadata of one packet; phv_bytes large, 64-byte aligned, owned by the caller
@@ -24,17 +23,10 @@ typedef struct phv phv_t;           // headers and metadata of one packet; phv_b
 typedef struct {
   uint32_t egress_spec; // 511 (or the program's drop port) means drop
   uint32_t mcast_grp;
-  uint32_t clone_session; // 0: none; otherwise mirror session id of the last clone call + 1
-  uint32_t clone_fields;  // preserved field list id of that clone
-  uint32_t resubmit;      // 0: none; otherwise field list id + 1
-  uint32_t recirculate;   // 0: none; otherwise field list id + 1
-  uint32_t truncate_bytes; // 0: none
-  uint32_t num_digests;
-  uint32_t digest_ids[PIPELINE_MAX_DIGESTS];
 } intrinsic_t;
 
-enum { INSTANCE_NORMAL = 0, INSTANCE_INGRESS_CLONE = 1, INSTANCE_EGRESS_CLONE = 2, INSTANCE_COALESCED = 3,
-       INSTANCE_RECIRC = 4, INSTANCE_REPLICATION = 5, INSTANCE_RESUBMIT = 6 };
+// Of simple_switch's instance types: those that occur without clones, recirculation and resubmission.
+enum { INSTANCE_NORMAL = 0, INSTANCE_REPLICATION = 5 };
 
 typedef struct {
   uint32_t ingress_port;
@@ -82,10 +74,6 @@ typedef struct {
   // Update checksums and write the packet with its unparsed rest; returns its bytes, or a negative P_ code if it exceeds the capacity.
   int (*deparse)(pipeline_t *, phv_t *, uint8_t *out, uint32_t capacity);
   void (*copy_phv)(phv_t *to, const phv_t *from);
-  // After copy_phv for clone, resubmit or recirculate: keep only the fields of this preserved field list and the headers.
-  void (*keep_fields)(pipeline_t *, phv_t *, uint32_t field_list_id, const phv_t *from);
-  // Serialise a learn list of this packet; returns bytes written.
-  int (*digest)(pipeline_t *, const phv_t *, uint32_t digest_id, uint8_t *out, uint32_t capacity);
 
   // Tables, by position in the concatenation of the JSON pipelines' "tables" (ingress first).
   int (*table_insert)(pipeline_t *, uint32_t table, const table_entry_t *, uint64_t *handle_out);

@@ -22,7 +22,6 @@ static pipeline_t *op_create(void) {
 }
 
 static void export_intrinsics(const phv_t *p, intrinsic_t *out) {
-  *out = p->out;
   out->egress_spec = p4_egress_spec(p);
   out->mcast_grp = p4_mcast_grp(p);
 }
@@ -40,7 +39,6 @@ static int op_ingress(pipeline_t *s, phv_t *p, const uint8_t *frame, uint32_t by
 }
 
 static int op_egress(pipeline_t *s, phv_t *p, const packet_info_t *info, intrinsic_t *out) {
-  memset(&p->out, 0, sizeof p->out);
   p->exited = 0;
   p->counted_bytes = info->packet_length;
   p4_start_egress(p, info);
@@ -56,16 +54,6 @@ static int op_deparse(pipeline_t *s, phv_t *p, uint8_t *out, uint32_t capacity) 
 }
 
 static void op_copy_phv(phv_t *to, const phv_t *from) { *to = *from; }
-
-static void op_keep_fields(pipeline_t *s, phv_t *to, uint32_t list, const phv_t *from) {
-  (void)s;
-  p4_keep_fields(to, list, from);
-}
-
-static int op_digest(pipeline_t *s, const phv_t *p, uint32_t id, uint8_t *out, uint32_t capacity) {
-  (void)s;
-  return p4_digest(p, id, out, capacity);
-}
 
 // ---- tables ----
 
@@ -207,8 +195,6 @@ const pipeline_ops_t *p4_pipeline(void) {
       .egress = op_egress,
       .deparse = op_deparse,
       .copy_phv = op_copy_phv,
-      .keep_fields = op_keep_fields,
-      .digest = op_digest,
       .table_insert = op_table_insert,
       .table_modify = op_table_modify,
       .table_delete = op_table_delete,

@@ -32,12 +32,6 @@ P4_UNUSED static inline void count_packet(counter_cell_t *cells, uint64_t size, 
   cells[index].bytes += bytes;
 }
 
-P4_UNUSED static inline void note_digest(intrinsic_t *out, uint32_t id) {
-  for (uint32_t i = 0; i < out->num_digests; i++)
-    if (out->digest_ids[i] == id) return;
-  if (out->num_digests < PIPELINE_MAX_DIGESTS) out->digest_ids[out->num_digests++] = id;
-}
-
 P4_UNUSED static inline int64_t clamp_64(int64_t value, int64_t low, int64_t high) {
   return value < low ? low : value > high ? high : value;
 }

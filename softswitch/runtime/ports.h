@@ -29,11 +29,10 @@ typedef enum {
   TX_DOWN,            // interface down or gone
   TX_NO_PEER,         // udp: nobody has sent to this port yet
   PORT_ERRORS,        // unexpected failures of the operating system
-  DROPPED_NO_PROGRAM, // these five count at the packet's ingress port
+  DROPPED_NO_PROGRAM, // these four count at the packet's ingress port
   DROPPED_BY_PROGRAM,
   DROPPED_UNKNOWN_PORT, DROPPED_UNKNOWN_GROUP,
-  UNSUPPORTED_REQUESTS, // clone, resubmit, recirculate or digest asked for and not done
-  IMPAIRED_FIRST,       // two blocks of impairment counters: in, out
+  IMPAIRED_FIRST, // two blocks of impairment counters: in, out
   STATISTICS_COUNT = IMPAIRED_FIRST + 2 * IMPAIRMENT_COUNTERS
 } statistic_t;
 

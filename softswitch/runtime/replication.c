@@ -64,10 +64,6 @@ int replication_delete_group(replication_t *engine, uint32_t group) {
   return P_OK;
 }
 
-static bool asks_for_unsupported(const intrinsic_t *result) {
-  return result->clone_session || result->resubmit || result->recirculate || result->num_digests;
-}
-
 // Egress and deparse of one replica. The phv is used up.
 static void send_replica(replication_t *engine, batch_t *batch, port_t *from, phv_t *phv, packet_info_t *info) {
   port_t *to = info->egress_port < PORTS_MAX ? engine->ports[info->egress_port] : NULL;
@@ -77,7 +73,6 @@ static void send_replica(replication_t *engine, batch_t *batch, port_t *from, ph
   }
   intrinsic_t result = {0};
   engine->ops->egress(engine->pipeline, phv, info, &result);
-  if (asks_for_unsupported(&result)) from->statistics[UNSUPPORTED_REQUESTS]++;
   if (result.egress_spec == engine->ops->drop_port) {
     from->statistics[DROPPED_BY_PROGRAM]++;
     return;
@@ -94,7 +89,6 @@ static void send_replica(replication_t *engine, batch_t *batch, port_t *from, ph
     return;
   }
   packet->bytes = (uint32_t)bytes;
-  if (result.truncate_bytes && result.truncate_bytes < packet->bytes) packet->bytes = result.truncate_bytes;
   port_enqueue(to, batch, packet);
 }
 
@@ -128,7 +122,6 @@ static void run_program(replication_t *engine, batch_t *batch, port_t *from, con
                         .enq_timestamp = (uint32_t)now_us};
   intrinsic_t result = {0};
   engine->ops->ingress(engine->pipeline, engine->phv, frame, bytes, &info, &result);
-  if (asks_for_unsupported(&result)) from->statistics[UNSUPPORTED_REQUESTS]++;
   if (result.mcast_grp) {
     multicast(engine, batch, from, result.mcast_grp, &info);
   } else if (result.egress_spec == engine->ops->drop_port) {

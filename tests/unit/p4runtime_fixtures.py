@@ -41,7 +41,6 @@ class FakeDataPlane:
         self.counters: dict[Any, tuple[int, int]] = {}
         self.registers: dict[tuple[int, int], bytes] = {}
         self.groups: dict[int, Replicas] = {}
-        self.sessions: dict[int, tuple[Replicas, int]] = {}
         self.packets_out: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self.num_loads = 0
         self._packet_in: Callable[[bytes], None] | None = None
@@ -54,7 +53,6 @@ class FakeDataPlane:
         self.counters.clear()
         self.registers.clear()
         self.groups.clear()
-        self.sessions.clear()
 
     def table_insert(self, table: int, match: Match, action: int, params: bytes) -> None:
         assert self.program is not None
@@ -98,12 +96,6 @@ class FakeDataPlane:
 
     def delete_multicast_group(self, group: int) -> None:
         del self.groups[group]
-
-    def set_clone_session(self, session: int, replicas: Replicas, truncate_bytes: int) -> None:
-        self.sessions[session] = (replicas, truncate_bytes)
-
-    def delete_clone_session(self, session: int) -> None:
-        del self.sessions[session]
 
     def packet_out(self, frame: bytes) -> None:
         self.packets_out.put(frame)

@@ -258,20 +258,17 @@ def test_multicast_groups() -> None:
         assert list(dataplane.groups) == [1]
 
 
-def test_clone_sessions() -> None:
+def test_clone_sessions_are_refused() -> None:
     entry = p4r.PacketReplicationEngineEntry()
     entry.clone_session_entry.session_id = 5
-    entry.clone_session_entry.packet_length_bytes = 64
-    entry.clone_session_entry.replicas.add(egress_port=255, instance=1)  # as older clients do
-    with loaded() as (client, dataplane):
-        client.write(insert(entry))
-        assert dataplane.sessions == {5: ([(255, 1)], 64)}
-        query = p4r.PacketReplicationEngineEntry()
-        query.clone_session_entry.SetInParent()
-        (found,) = client.read(p4r.Entity(packet_replication_engine_entry=query))
-        assert found.packet_replication_engine_entry == entry
-        client.write(delete(entry))
-        assert not dataplane.sessions
+    entry.clone_session_entry.replicas.add(egress_port=255, instance=1)
+    query = p4r.PacketReplicationEngineEntry()
+    query.clone_session_entry.SetInParent()
+    with loaded() as (client, _):
+        ((code, message),) = _refused(client, insert(entry))
+        assert code == rpc_code.UNIMPLEMENTED
+        assert "clone session 5" in message
+        assert client.read(p4r.Entity(packet_replication_engine_entry=query)) == []
 
 
 def test_unsupported_entities_say_so() -> None:

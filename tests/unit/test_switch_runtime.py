@@ -23,7 +23,6 @@ from softswitch.errors import (
     PortNotFoundError,
     PortSpecError,
     SwitchStateError,
-    UnsupportedControlError,
 )
 from softswitch.impairments import Impairments, parse_impairments
 from softswitch.switch import Switch
@@ -141,8 +140,6 @@ def test_registers_and_counters_cross_the_seam(switch: Switch) -> None:
     assert switch.counter_read(0, 0) == (5, 6)
     with pytest.raises(BadArgumentError):
         switch.register_read(0, 4)
-    with pytest.raises(UnsupportedControlError):
-        switch.set_clone_session(1, [(1, 0)])
 
 
 def test_packet_in_reaches_callback_once(switch: Switch) -> None:

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parser errors, lookahead, advance, masks, registers, hashes, digests, clones, truncation, exit.
+// Parser errors, lookahead, advance, masks, registers, hashes, exit.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -10,8 +10,7 @@ header frame_h { bit<8> magic; bit<8> command; bit<16> index; }
 header value_h { bit<32> value; }
 header reply_h { bit<32> parser_error; bit<16> crc16; bit<32> crc32; bit<16> sum; bit<16> port; bit<32> held; bit<8> seen; }
 struct headers_t { frame_h frame; value_h value; reply_h reply; }
-struct metadata_t { @field_list(1) bit<16> kept; bit<16> lost; bit<8> seen; bit<32> bounded; }
-struct digest_t { bit<16> index; bit<9> port; }
+struct metadata_t { bit<8> seen; bit<32> bounded; }
 
 parser TheParser(packet_in packet, out headers_t hdr, inout metadata_t md, inout standard_metadata_t sm) {
     state start {
@@ -47,22 +46,15 @@ control TheIngress(inout headers_t hdr, inout metadata_t md, inout standard_meta
         hash(hdr.reply.crc32, HashAlgorithm.crc32, 32w0, { hdr.frame.magic, hdr.frame.command, hdr.frame.index, hdr.value.value }, 64w0x100000000);
         hash(hdr.reply.sum, HashAlgorithm.csum16, 16w0, { hdr.frame.magic, hdr.frame.command, hdr.frame.index, hdr.value.value }, 32w65536);
         hash(md.bounded, HashAlgorithm.crc32, 32w10, { hdr.value.value }, 32w5);
-        md.kept = hdr.frame.index; md.lost = hdr.frame.index;
         hdr.reply.port = (bit<16>)sm.ingress_port;
         sm.egress_spec = 3;
-        if (hdr.frame.command == 2) { clone_preserving_field_list(CloneType.I2E, 5, 1); }
-        if (hdr.frame.command == 3) { digest<digest_t>(1, { hdr.frame.index, sm.ingress_port }); }
-        if (hdr.frame.command == 4) { truncate(20); }
-        if (hdr.frame.command == 5) { resubmit_preserving_field_list(1); exit; }
+        if (hdr.frame.command == 5) { exit; }
         if (hdr.frame.command == 6) { mark_to_drop(sm); exit; }
         hdr.frame.magic = 0x5a;
     }
 }
 control TheEgress(inout headers_t hdr, inout metadata_t md, inout standard_metadata_t sm) {
-    apply {
-        if (sm.instance_type == 1) { hdr.reply.setValid(); hdr.reply.port = md.kept; hdr.reply.sum = md.lost; }
-        if (hdr.frame.command == 7) { recirculate_preserving_field_list(1); }
-    }
+    apply { }
 }
 control Compute(inout headers_t hdr, inout metadata_t md) { apply { } }
 control TheDeparser(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }

@@ -60,11 +60,6 @@ static int deparse(pipeline_t *pipeline, phv_t *phv, uint8_t *out, uint32_t capa
 }
 
 static void copy_phv(phv_t *to, const phv_t *from) { *to = *from; }
-static void keep_fields(pipeline_t *p, phv_t *to, uint32_t list, const phv_t *from) { (void)p, (void)list, *to = *from; }
-static int digest(pipeline_t *p, const phv_t *phv, uint32_t id, uint8_t *out, uint32_t capacity) {
-  (void)p, (void)phv, (void)id, (void)out, (void)capacity;
-  return P_UNSUPPORTED;
-}
 static int insert(pipeline_t *p, uint32_t table, const table_entry_t *entry, uint64_t *handle) {
   (void)p, (void)table, (void)entry, (void)handle;
   return P_FULL;
@@ -116,7 +111,7 @@ static int register_write(pipeline_t *p, uint32_t array, uint32_t index, const u
 
 static const pipeline_ops_t ops = {
     PIPELINE_ABI_VERSION, sizeof(phv_t), 511, "first_byte", create, destroy, ingress, egress, deparse, copy_phv,
-    keep_fields, digest, insert, change, change, find, set_default, size, clear, direct, direct_write, counter_read,
+    insert, change, change, find, set_default, size, clear, direct, direct_write, counter_read,
     counter_write, register_read, register_write};
 
 const pipeline_ops_t *p4_pipeline(void) { return &ops; }
