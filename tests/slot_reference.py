@@ -129,7 +129,7 @@ class ReferenceSwitch:
             return Outcome.BAD_OPERATION
         if start >= end or end - start > self.values_per_packet:
             return Outcome.BAD_RANGE
-        if start != (int(header["chunk_index"]) * self.values_per_packet) & 0xFFFFFFFF:
+        if start != int(header["chunk_index"]) * self.values_per_packet:
             return Outcome.OFF_GRID
         if job is None:
             return Outcome.FOREIGN_JOB

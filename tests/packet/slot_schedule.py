@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hostlib.wire import Operation
+from hostlib.wire import Flag, Operation
 from packet_frames import Datagram, Job, change, contribution
 
 SLOTS = 2
@@ -66,6 +66,7 @@ class Schedule:
             worker_id,
             values.integers(-high, high, self.job.values_per_packet),
             operation=Operation.AGGREGATE_MAX if is_max else Operation.AGGREGATE_ADD,
+            flags=Flag.LAST if slot == 1 else 0,
             slot_index=slot,
             round=self.round_at(step),
             tensor_id=step,
