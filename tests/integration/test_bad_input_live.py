@@ -152,6 +152,8 @@ def test_switch_killed_during_a_job(frail: LiveTestbed) -> None:
         assert "nobody listens" in verdicts["switch s1"][1]
         with pytest.raises(errors.SessionBrokenError):
             sessions[0].allreduce(ARRAY)
+        with within(0.5, "the refusal"), pytest.raises(errors.PortTakenError, match="taken"):
+            frail.join(0, 1, "beside it")
     with within(5, "the refusal"), pytest.raises(errors.JoinError, match="s1"):
         frail.join(0, 1, "next")
 
@@ -174,10 +176,9 @@ def test_controller_killed_during_a_job(frail: LiveTestbed) -> None:
             frail.join(2, 3, "next", join_timeout_s=2)
         config = frail.made.run_directory / "controller.toml"
         frail.made.start("controller", daemons.controller_command(config), ready_timeout_s=20)
-        with within(10, "coming back"):
-            with ThreadPoolExecutor(2) as pool:
-                for wait in [pool.submit(s.barrier, "back", 10) for s in sessions]:
-                    wait.result()
+        with within(10, "coming back"), ThreadPoolExecutor(2) as pool:
+            for wait in [pool.submit(s.barrier, "back", 10) for s in sessions]:
+                wait.result()
         sums(sessions)
         code, found = frail.doctor()
         assert (code, failed(found)) == (0, set())
