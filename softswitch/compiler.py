@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -45,6 +46,8 @@ FLAGS = (
     "-Wextra",
 )
 """Warnings are errors in our tests only: a newer compiler must not keep a program from loading."""
+CFLAGS_VARIABLE = "SWITCHFOLD_CFLAGS"
+"""Environment variable with further flags for programs and runtime, sanitizers for instance."""
 TIMEOUT_S = 300
 
 
@@ -76,6 +79,11 @@ def find_compiler() -> tuple[str, ...]:
     )
 
 
+def environment_flags() -> tuple[str, ...]:
+    """Return the compiler flags of SWITCHFOLD_CFLAGS, none when it is not set."""
+    return tuple(shlex.split(os.environ.get(CFLAGS_VARIABLE, "")))
+
+
 def default_cache_dir() -> Path:
     """Directory of compiled programs: softswitch below XDG_CACHE_HOME, or below ~/.cache."""
     base = os.environ.get("XDG_CACHE_HOME")
@@ -100,7 +108,7 @@ def compile_model(
 ) -> CompiledProgram:
     """Compile a program that has been read; see compile_program."""
     text = generate(program)
-    command = [*find_compiler(), *FLAGS, *cflags]
+    command = [*find_compiler(), *FLAGS, *environment_flags(), *cflags]
     directory = default_cache_dir() if cache_dir is None else cache_dir
     directory.mkdir(parents=True, exist_ok=True)
     library = directory / f"{program.name}-{_digest(text, command)}.so"

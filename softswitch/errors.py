@@ -10,6 +10,7 @@ SoftswitchError
  |    +-- PortInUseError           another socket or switch holds the address or interface
  |    +-- PortPermissionError      packet sockets need root or CAP_NET_RAW
  |    +-- InterfaceNotFoundError
+ |    +-- CaptureError             the capture file, not the port, is at fault
  +-- SwitchStateError              the call does not fit: switch running, stopped or closed
  |    +-- NoProgramError           no program is loaded
  +-- ProgramError                  the program cannot be loaded; holds all problems found
@@ -58,6 +59,10 @@ class PortPermissionError(PortError):
 
 class InterfaceNotFoundError(PortError):
     """There is no network interface of this name in the switch's namespace."""
+
+
+class CaptureError(PortError):
+    """The port's capture file cannot be opened."""
 
 
 class SwitchStateError(SoftswitchError):

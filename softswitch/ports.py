@@ -11,8 +11,10 @@ import errno
 import os
 import socket
 from dataclasses import dataclass
+from pathlib import Path
 
 from softswitch.errors import (
+    CaptureError,
     InterfaceNotFoundError,
     PortError,
     PortExistsError,
@@ -99,6 +101,14 @@ def open_error(number: int, spec: PortSpec, code: int) -> PortError:
     if error == errno.EINVAL:
         return PortSpecError(f"{what}: port numbers are 0 to 510 (511 means drop)")
     return PortError(f"{what}: cannot be opened: {os.strerror(error)}")
+
+
+def capture_error(number: int, capture: Path, error: int) -> CaptureError:
+    """Build the error for a capture file that cannot be opened."""
+    return CaptureError(
+        f"port {number}: capture file {capture} cannot be written: {os.strerror(error)}; "
+        "choose another place, or leave the capture out"
+    )
 
 
 def port_not_found(number: int) -> PortNotFoundError:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
-import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ from ctypes import (
 from pathlib import Path
 from typing import Final
 
-from softswitch.compiler import default_cache_dir, find_compiler
+from softswitch.compiler import default_cache_dir, environment_flags, find_compiler
 from softswitch.errors import CompileError
 from softswitch.pipeline import PipelineOps, TableEntry
 
@@ -51,6 +50,8 @@ FLAGS: Final = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread", f"-I{RUNTIME}
 FRAME_BYTES_MAX: Final = 9232
 """Of runtime/packets.h: the longest frame that the switch carries."""
 NO_PROGRAM: Final = -1000
+CAPTURE_FAILED: Final = -2000
+"""Of runtime/switch.h: minus the errno of opening the capture file."""
 
 
 class ImpairmentsT(ctypes.Structure):
@@ -116,15 +117,11 @@ _ARGUMENTS: Final[dict[str, Sequence[object]]] = {
 }
 
 
-def compile_runtime(library: Path, flags: tuple[str, ...] = FLAGS) -> None:
-    """Build the runtime as `library`.
-
-    CompilerNotFoundError without a C compiler, CompileError with its output.
-    """
+def _compile_runtime(library: Path, compiler: tuple[str, ...]) -> None:
     library.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         built = Path(folder) / "runtime.so"
-        command = [*find_compiler(), *flags, "-shared", "-fPIC", "-o", str(built)]
+        command = [*compiler, "-shared", "-fPIC", "-o", str(built)]
         command += [str(source) for source in SOURCES]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -134,27 +131,25 @@ def compile_runtime(library: Path, flags: tuple[str, ...] = FLAGS) -> None:
         built.rename(library)
 
 
-def _cached_runtime(cache_dir: Path | None) -> Path:
-    digest = hashlib.sha256(repr((FLAGS, find_compiler())).encode())
+def build_runtime(cache_dir: Path | None = None) -> Path:
+    """Compile the runtime, or take it from the cache.
+
+    CompilerNotFoundError without a C compiler, CompileError with its output.
+    """
+    compiler = (*find_compiler(), *FLAGS, *environment_flags())
+    digest = hashlib.sha256(repr(compiler).encode())
     for path in (*SOURCES, *sorted(RUNTIME.glob("*.h"))):
         digest.update(path.read_bytes())
     library = (cache_dir or default_cache_dir()) / f"runtime-{digest.hexdigest()[:20]}.so"
     if not library.exists():
-        compile_runtime(library)
+        _compile_runtime(library, compiler)
     return library
 
 
 @functools.cache
 def runtime_library(cache_dir: Path | None = None) -> ctypes.CDLL:
-    """Compile the runtime (or take it from the cache) and load it; CompilerNotFoundError without
-    a C compiler.
-
-    Environment variable SWITCHFOLD_RUNTIME_LIBRARY names a ready build instead, one with
-    sanitizers for instance.
-    """
-    ready = os.environ.get("SWITCHFOLD_RUNTIME_LIBRARY")
-    path = Path(ready) if ready else _cached_runtime(cache_dir)
-    library = ctypes.CDLL(str(path))
+    """Load the runtime, compiled if need be; errors as of build_runtime."""
+    library = ctypes.CDLL(str(build_runtime(cache_dir)))
     library.switch_create.argtypes = [_U, _U]
     library.switch_create.restype = _S
     library.switch_statistics_count.argtypes = []

@@ -26,8 +26,13 @@ from softswitch.errors import (
 from softswitch.impairments import Direction, Impairments
 from softswitch.mem_port import MemPort
 from softswitch.pipeline import PipelineOps, open_pipeline
-from softswitch.ports import PortSpec, open_error, parse_port_spec, port_not_found
-from softswitch.runtime_library import FRAME_BYTES_MAX, ImpairmentsT, runtime_library
+from softswitch.ports import PortSpec, capture_error, open_error, parse_port_spec, port_not_found
+from softswitch.runtime_library import (
+    CAPTURE_FAILED,
+    FRAME_BYTES_MAX,
+    ImpairmentsT,
+    runtime_library,
+)
 
 POOL_PACKETS: Final = 32768
 """Packets that the switch may hold at once: in batches and in impairments."""
@@ -136,8 +141,6 @@ class Switch(Control):
         if not 0 <= number <= 510:
             raise open_error(number, parsed, -errno.EINVAL)
         path = None if capture is None else os.fsencode(capture)
-        if capture is not None and not capture.parent.is_dir():
-            raise PortError(f"port {number}: no folder {capture.parent} for the capture; create it")
         match parsed.kind:
             case "mem":
                 code = self._library.switch_add_mem_port(self._handle, number, path)
@@ -148,6 +151,8 @@ class Switch(Control):
                 local = _encode_address(parsed.local)
                 peer = _encode_address(parsed.peer) if parsed.peer else (None, None)
                 code = self._library.switch_add_udp_port(self._handle, number, *local, *peer, path)
+        if capture is not None and code <= CAPTURE_FAILED:
+            raise capture_error(number, capture, CAPTURE_FAILED - code)
         if code < 0:
             raise open_error(number, parsed, code)
         self._ports[number] = parsed

@@ -12,6 +12,7 @@
 struct capture {
   FILE *file;
   bool is_dirty;
+  bool has_failed;
 };
 
 typedef struct {
@@ -36,25 +37,31 @@ int capture_open(capture_t **out, const char *path) {
   setvbuf(capture->file, NULL, _IOFBF, 256 * 1024);
   const pcap_header_t header = {0xa1b23c4d, 2, 4, 0, 0, 65535, 1};
   fwrite(&header, sizeof header, 1, capture->file);
-  capture->is_dirty = true;
-  capture_flush(capture);
+  if (fflush(capture->file) != 0) {
+    int error = errno;
+    capture_close(capture);
+    return -error;
+  }
   *out = capture;
   return 0;
 }
 
-void capture_write(capture_t *capture, const uint8_t *frame, uint32_t bytes) {
+bool capture_write(capture_t *capture, const uint8_t *frame, uint32_t bytes) {
+  if (capture->has_failed) return false;
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   const pcap_record_t record = {(uint32_t)now.tv_sec, (uint32_t)now.tv_nsec, bytes, bytes};
-  fwrite(&record, sizeof record, 1, capture->file);
-  fwrite(frame, bytes, 1, capture->file);
   capture->is_dirty = true;
+  capture->has_failed = fwrite(&record, sizeof record, 1, capture->file) != 1 ||
+                        (bytes != 0 && fwrite(frame, bytes, 1, capture->file) != 1);
+  return !capture->has_failed;
 }
 
-void capture_flush(capture_t *capture) {
-  if (!capture->is_dirty) return;
-  fflush(capture->file);
+bool capture_flush(capture_t *capture) {
+  if (!capture->is_dirty || capture->has_failed) return true;
   capture->is_dirty = false;
+  capture->has_failed = fflush(capture->file) != 0;
+  return !capture->has_failed;
 }
 
 void capture_close(capture_t *capture) {

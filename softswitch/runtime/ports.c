@@ -13,7 +13,7 @@ const char *const port_statistic_names[STATISTICS_COUNT] = {
     "rx_packets", "rx_bytes", "tx_packets", "tx_bytes",
     "rx_oversize", "rx_overflow", "rx_foreign",
     "tx_oversize", "tx_overflow", "tx_down", "tx_no_peer",
-    "port_errors",
+    "port_errors", "capture_errors",
     "dropped_no_program", "dropped_by_program", "dropped_unknown_port", "dropped_unknown_group",
     IMPAIRMENT_NAMES("impaired_in"), IMPAIRMENT_NAMES("impaired_out"),
 };
@@ -55,12 +55,14 @@ void port_advance_out(port_t *port, batch_t *batch, uint64_t now_ns) {
   }
 }
 
+void port_capture(port_t *port, const uint8_t *frame, uint32_t bytes) {
+  if (port->capture && !capture_write(port->capture, frame, bytes)) port->statistics[CAPTURE_ERRORS]++;
+}
+
 void port_flush(port_t *port, batch_t *batch) {
   if (port->pending_count > 0) {
-    if (port->capture) {
-      for (uint32_t i = 0; i < port->pending_count; i++) {
-        capture_write(port->capture, port->pending[i]->data, port->pending[i]->bytes);
-      }
+    for (uint32_t i = 0; port->capture && i < port->pending_count; i++) {
+      port_capture(port, port->pending[i]->data, port->pending[i]->bytes);
     }
     if (batch->collector) {
       for (uint32_t i = 0; i < port->pending_count; i++) {
@@ -76,7 +78,7 @@ void port_flush(port_t *port, batch_t *batch) {
     for (uint32_t i = 0; i < port->pending_count; i++) pool_give(&batch->pool, port->pending[i]);
     port->pending_count = 0;
   }
-  if (port->capture) capture_flush(port->capture);
+  if (port->capture && !capture_flush(port->capture)) port->statistics[CAPTURE_ERRORS]++;
 }
 
 void port_close(port_t *port, batch_t *batch) {

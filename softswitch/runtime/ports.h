@@ -29,6 +29,7 @@ typedef enum {
   TX_DOWN,            // interface down or gone
   TX_NO_PEER,         // udp: nobody has sent to this port yet
   PORT_ERRORS,        // unexpected failures of the operating system
+  CAPTURE_ERRORS,     // batches, then frames, that the capture file did not take: it ends at the first
   DROPPED_NO_PROGRAM, // these four count at the packet's ingress port
   DROPPED_BY_PROGRAM,
   DROPPED_UNKNOWN_PORT, DROPPED_UNKNOWN_GROUP,
@@ -93,6 +94,7 @@ typedef struct {
 void port_enqueue(port_t *, batch_t *, packet_t *); // transmit through the impairments; takes ownership
 void port_advance_out(port_t *, batch_t *, uint64_t now_ns); // enqueue what the out impairments release by now
 void port_flush(port_t *, batch_t *);
+void port_capture(port_t *, const uint8_t *frame, uint32_t bytes); // if the port has a capture
 void port_close(port_t *, batch_t *); // sends nothing more; frees everything that the port holds
 
 #endif

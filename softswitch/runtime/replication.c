@@ -135,7 +135,7 @@ static void run_program(replication_t *engine, batch_t *batch, port_t *from, con
 void replication_receive(replication_t *engine, batch_t *batch, port_t *port, const frame_t *frame) {
   port->statistics[RX_PACKETS]++;
   port->statistics[RX_BYTES] += frame->bytes;
-  if (port->capture) capture_write(port->capture, frame->data, frame->bytes);
+  port_capture(port, frame->data, frame->bytes);
   if (!port->in.is_active) {
     run_program(engine, batch, port, frame->data, frame->bytes);
     return;

@@ -49,6 +49,7 @@ static void free_port(softswitch_t *sw, port_t *port) {
 // Takes ownership of an opened port, also when it fails.
 static int install_port(softswitch_t *sw, port_t *port, const char *capture_path) {
   int error = capture_path ? capture_open(&port->capture, capture_path) : 0;
+  if (error) error += S_CAPTURE_FAILED;
   switch_lock(sw);
   if (!error && sw->engine.ports[port->number]) error = -EEXIST;
   port->serial = ++sw->next_serial;

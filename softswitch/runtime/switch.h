@@ -12,6 +12,7 @@
 #include "pipeline.h"
 
 #define S_NO_PROGRAM (-1000)
+#define S_CAPTURE_FAILED (-2000) // minus the errno: the port is fine, its capture file cannot be opened
 
 typedef struct softswitch softswitch_t;
 typedef struct {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import threading
@@ -14,6 +15,7 @@ import pytest
 
 from softswitch.errors import (
     BadArgumentError,
+    CaptureError,
     EntryNotFoundError,
     InterfaceNotFoundError,
     NoProgramError,
@@ -363,8 +365,11 @@ def test_bad_ports_raise_typed_errors(switch: Switch, tmp_path: Path) -> None:
             switch.add_port(9, text)
     with pytest.raises(PortSpecError):
         switch.add_port(511, "mem")
-    with pytest.raises(PortError, match="capture"):
-        switch.add_port(9, "mem", capture=tmp_path / "none" / "a.pcap")
+    missing = tmp_path / "none" / "a.pcap"
+    with pytest.raises(CaptureError, match=f"capture file {missing} cannot be written: No such"):
+        switch.add_port(9, "mem", capture=missing)
+    with pytest.raises(CaptureError, match="/dev/full cannot be written: No space left"):
+        switch.add_port(9, "mem", capture=Path("/dev/full"))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
         holder.bind(("127.0.0.1", 0))
         with pytest.raises(PortInUseError, match="another socket"):
@@ -398,3 +403,21 @@ def test_impairments_check_themselves() -> None:
             parse_impairments(text)
     with pytest.raises(ValueError, match="never go on"):
         Impairments(reordering=0.1)
+
+
+def test_capture_that_breaks_is_counted_and_the_port_goes_on(
+    program: HandWrittenProgram, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with Switch(program) as switch:
+        switch.add_port(1, "mem", capture=pipe)
+        assert switch.process(1, frame(0)) == [(1, frame(0))]
+        assert len(os.read(reader, 65536)) == 24 + 2 * (16 + 60)
+        os.close(reader)
+        assert switch.port_statistics(1)["capture_errors"] == 0
+        for _ in range(2):
+            assert switch.process(1, frame(0)) == [(1, frame(0))]
+        statistics = switch.port_statistics(1)
+        assert (statistics["capture_errors"], statistics["tx_packets"]) == (3, 3)
