@@ -34,7 +34,7 @@ $(VENV)/.bench-installed: pyproject.toml | $(BIN)/python
 deps: $(VENV)/.dev-installed ## Set up the development environment in .venv
 
 switch: $(VENV)/.run-installed ## Build the embedded switch's native code for the committed programs
-	$(BIN)/python -m softswitch build p4src/build/*/*.json
+	$(BIN)/softswitch build p4src/build/*/switchfold_*.json
 
 demo: $(VENV)/.run-installed ## Train a model on 4 workers, gradients summed inside a P4 switch; leaves report/
 	$(BIN)/switchfold demo
@@ -77,6 +77,12 @@ model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela model (
 
 golden: $(VENV)/.dev-installed ## Renew the golden files of the generator's tests
 	$(BIN)/python -m pytest tests/unit tests/pipeline --golden
+
+SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+sanitize: $(VENV)/.dev-installed ## The switch's C code under the address and undefined-behaviour sanitizers
+	SWITCHFOLD_CFLAGS="$(SANITIZE)" LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+	  $(BIN)/python -m pytest tests/unit/test_switch_runtime.py tests/pipeline
 
 clean: ## Remove the environment, build output and reports
 	rm -rf $(VENV) build dist report *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The `softswitch` command: run a switch, show what a program compiles to."""
+"""The `softswitch` command: run a switch, build programs ahead, show what they compile to."""
 
 from __future__ import annotations
 
@@ -8,29 +8,33 @@ import contextlib
 import logging
 import os
 import signal
+import time
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from softswitch.compiler import compile_program
+from softswitch.compiler import CompiledProgram, compile_program
 from softswitch.errors import SoftswitchError
 from softswitch.generator import generate
 from softswitch.impairments import Direction, Impairments, parse_impairments
 from softswitch.ports import parse_port_spec
 from softswitch.program import read_program
+from softswitch.runtime_library import build_runtime
 from softswitch.switch import Switch
 
 logger = logging.getLogger(__name__)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _RUN_EXAMPLE = """\b
-Example:
+Examples:
+  softswitch run --port 1=udp:127.0.0.1:5001 --port 2=udp:127.0.0.1:5002 --grpc unix:/tmp/s1.sock
   softswitch run switchfold_wide.json --p4info switchfold_wide.p4info.txtpb \\
     --port 1=veth:s1-eth1 --port 2=veth:s1-eth2 --grpc 127.0.0.1:9559 \\
     --impair 1:in:loss=0.05,reordering=0.05,reordering_delay_s=0.02,seed=7
 
 \b
-Ports: mem, veth:IFNAME, udp:HOST:PORT, udp:HOST:PORT-PEERHOST:PEERPORT.
+Ports: veth:IFNAME, udp:HOST:PORT, udp:HOST:PORT-PEERHOST:PEERPORT, mem (in the process only).
 Exit codes: 0 stopped by a signal, 1 an error, 2 wrong usage.
 """
 
@@ -50,7 +54,16 @@ class RunOptions:
     ready_fd: int | None
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+_MAIN_EXAMPLE = """\b
+Examples:
+  softswitch run --port 1=veth:s1-eth1 --port 2=veth:s1-eth2 --grpc 127.0.0.1:9559
+  softswitch build p4src/build/*/switchfold_*.json
+  softswitch show switchfold_narrow.json | less
+"""
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_MAIN_EXAMPLE)
+@click.version_option(package_name="switchfold", prog_name="softswitch")
 def main() -> None:
     """A P4 switch that compiles BMv2 JSON to native code."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
@@ -124,6 +137,8 @@ def run(  # noqa: PLR0917 - click passes options by name
     missing = {number for number, _, _ in impairments} - {number for number, _ in ports}
     if missing:
         raise click.UsageError(f"--impair names ports that do not exist: {sorted(missing)}")
+    if ready_fd is not None and not Path(f"/proc/self/fd/{ready_fd}").exists():
+        raise click.UsageError(f"--ready-fd {ready_fd}: no such file descriptor is open")
     options = RunOptions(
         program=program,
         p4info=p4info,
@@ -136,23 +151,36 @@ def run(  # noqa: PLR0917 - click passes options by name
         ready_fd=ready_fd,
     )
     logger.info("%s", options)
-    # Blocked before any thread starts: every thread inherits it, and sigwait alone takes them.
     signals = {signal.SIGTERM, signal.SIGINT}
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    with _errors_in_words():
+        # Ctrl-C ends a compilation; after it the signals are blocked, before any thread starts:
+        # every thread inherits that, and sigwait alone takes them.
+        build_runtime()
+        compiled = compile_program(options.program) if options.program else None
+        signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+        try:
+            with contextlib.ExitStack() as stack:
+                _bring_up(options, compiled, stack)
+                signal.sigwait(signals)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+
+
+@contextlib.contextmanager
+def _errors_in_words() -> Generator[None]:
     try:
-        with contextlib.ExitStack() as stack:
-            _bring_up(options, stack)
-            signal.sigwait(signals)
+        yield
     except (SoftswitchError, OSError) as exc:
         raise click.ClickException(str(exc)) from exc
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
 
 
-def _bring_up(options: RunOptions, stack: contextlib.ExitStack) -> None:
+def _bring_up(
+    options: RunOptions, compiled: CompiledProgram | None, stack: contextlib.ExitStack
+) -> None:
+    # gRPC would print its own account of a failure beside ours.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from softswitch.p4runtime.serve import serve  # noqa: PLC0415 - grpc only when it is needed
 
-    compiled = compile_program(options.program) if options.program else None
     switch = stack.enter_context(
         Switch(compiled, device_id=options.device_id, cpu_port=options.cpu_port)
     )
@@ -166,17 +194,39 @@ def _bring_up(options: RunOptions, stack: contextlib.ExitStack) -> None:
     server = serve(switch, options.p4info, options.grpc_address)
     stack.callback(server.stop)
     switch.start()
-    click.echo(f"ready: P4Runtime on {server.address}, ports {sorted(switch.ports)}")
+    ports = ", ".join(f"{number}={_bound(switch, number)}" for number in sorted(switch.ports))
+    click.echo(f"ready: P4Runtime on {server.address}; ports: {ports or 'none'}")
     if options.ready_fd is not None:
         os.write(options.ready_fd, b"ready\n")
         os.close(options.ready_fd)
+
+
+def _bound(switch: Switch, number: int) -> str:
+    """Return a port's description, with the number that a udp port on 0 was given."""
+    text = switch.ports[number]
+    if not text.startswith("udp:"):
+        return text
+    host, port = switch.udp_address(number)
+    return f"udp:[{host}]:{port}" if ":" in host else f"udp:{host}:{port}"
+
+
+@main.command(epilog="Example: softswitch build p4src/build/*/switchfold_*.json")
+@click.argument("programs", type=_FILE, nargs=-1, required=True)
+def build(programs: tuple[Path, ...]) -> None:
+    """Compile PROGRAMS (BMv2 JSON) and the runtime into the cache.
+
+    Prints each library and the seconds that it took; `run` then starts at once.
+    """
+    with _errors_in_words():
+        for program in (None, *programs):
+            started = time.monotonic()
+            library = build_runtime() if program is None else compile_program(program).library
+            click.echo(f"{library}  {time.monotonic() - started:.2f} s")
 
 
 @main.command(epilog="Example: softswitch show switchfold_narrow.json > switchfold_narrow.c")
 @click.argument("program", type=_FILE)
 def show(program: Path) -> None:
     """Print the C text that PROGRAM (BMv2 JSON) compiles to."""
-    try:
+    with _errors_in_words():
         click.echo(generate(read_program(program)), nl=False)
-    except (SoftswitchError, OSError) as exc:
-        raise click.ClickException(str(exc)) from exc
