@@ -76,7 +76,7 @@ model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela model (
 	$(BIN)/python tests/model/check.py
 
 golden: $(VENV)/.dev-installed ## Renew the golden files of the generator's tests
-	$(BIN)/python -m pytest tests/unit tests/pipeline --golden
+	$(BIN)/python -m pytest --golden tests/pipeline/test_golden_files.py
 
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 sanitize: $(VENV)/.dev-installed ## The switch's C code under the address and undefined-behaviour sanitizers

@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Golden files: compared in every run, written anew with --golden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--golden", action="store_true", help="write golden files anew instead of comparing"
+    )
+
+
+@pytest.fixture
+def check_golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Return a function that compares a text with a golden file, or renews it with --golden."""
+
+    def check(path: Path, text: str) -> None:
+        if request.config.getoption("--golden"):
+            path.write_text(text, encoding="utf-8")
+        expected = path.read_text(encoding="utf-8")
+        assert text == expected, f"{path.name} differs; if that is meant: make golden"
+
+    return check

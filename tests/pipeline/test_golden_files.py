@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the generator writes and refuses, in golden files, so that review sees each change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from softswitch.errors import UnsupportedError
+from softswitch.generator import generate
+from softswitch.program import read_program
+
+PROGRAMS = Path(__file__).with_name("programs")
+
+
+def test_generated_c_of_a_small_program(check_golden: Callable[[Path, str], None]) -> None:
+    text = generate(read_program(PROGRAMS / "forward.json"))
+    check_golden(PROGRAMS / "forward.golden.c", text)
+
+
+def test_diagnostics_of_a_refused_program(check_golden: Callable[[Path, str], None]) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        generate(read_program(PROGRAMS / "refused.json"))
+    text = str(caught.value).replace(f"{PROGRAMS}/", "")
+    check_golden(PROGRAMS / "refused.golden.txt", text + "\n")
