@@ -48,8 +48,9 @@ class Membership:
     def restore(self) -> None:
         """Take up the running jobs of the database; their workers have a grace to come back."""
         for job in self._database.jobs(is_live_only=True):
-            if job.state is JobState.WAITING or job.switch not in self._links:
-                self._database.end_job(job.generation, "controller restarted before the job ran")
+            reason = self._reason_to_end(job)
+            if reason is not None:
+                self._database.end_job(job.generation, reason)
                 continue
             live = LiveJob(job, _request(job), has_started=True, has_welcomed=True)
             live.released = self._database.released_barriers(job.generation)
@@ -58,6 +59,19 @@ class Membership:
                     self._seat(live, worker).renew(self._config.resume_grace_s)
             self._live[job.name] = live
             _LOGGER.info("job %s goes on (generation %d)", job.name, job.generation)
+
+    def _reason_to_end(self, job: Job) -> str | None:
+        """Return why a job of the database cannot go on, None if it can."""
+        if job.state is JobState.WAITING:
+            return "controller restarted before the job ran"
+        if job.switch not in self._links:
+            return f"switch {job.switch} is not configured any more"
+        states = {worker.state for worker in job.workers}
+        if WorkerState.LOST in states:
+            return "controller restarted after a worker was lost"
+        if WorkerState.JOINED not in states:
+            return "completed"
+        return None
 
     def live_job(self, name: str) -> LiveJob | None:
         """Return the waiting or running job of this name."""
@@ -72,7 +86,7 @@ class Membership:
         if hello.HasField("resume"):
             return self._resume(hello)
         # Slots of jobs that are just ending count as free.
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._settled()
         switch = attached_switch(hello, self._config.switches)
         link = self._links[switch.name]
         worker = attached_worker(hello, switch)
@@ -131,12 +145,12 @@ class Membership:
         if live is None:
             raise UnknownJobError(f"no live job {name!r}; see 'switchfold job list'")
         self._end(live, reason)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._settled()
         return self._database.job(live.job.generation)
 
     async def close(self) -> None:
         """End all streams; running jobs stay in the database and on the switches."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._settled()
         stopping = ControllerStoppingError("the controller is being stopped; join again later")
         for live in self._live.values():
             live.release_timers()
@@ -301,6 +315,11 @@ class Membership:
 
     def _welcome(self, live: LiveJob) -> pb.ControllerMessage:
         return welcome(live.job, self._links[live.job.switch], self._config.lease_s)
+
+    async def _settled(self) -> None:
+        """Wait for jobs that start or end; who waits and goes away must not cancel them."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     def _spawn(self, coroutine: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(coroutine)

@@ -50,12 +50,20 @@ def unreachable_error(config: SwitchConfig, detail: str) -> SwitchUnreachableErr
 def refusal(config: SwitchConfig, what: str, exc: P4ClientError) -> SwitchError:
     """Return the typed error for a failed P4Runtime call."""
     if exc.code in (GRPCStatusCode.UNAVAILABLE, GRPCStatusCode.DEADLINE_EXCEEDED):
-        return unreachable_error(config, exc.message.strip() or str(exc.code))
+        return unreachable_error(config, _reason(exc))
     details = "; ".join(error.message for error in exc.details.values() if error.message)
     return SwitchUpdateError(
         f"switch {config.name} at {config.address} refused {what}: {exc.code.name} "
         f"{details or exc.message}; see the switch's log"
     )
+
+
+def _reason(exc: P4ClientError) -> str:
+    """Return why nobody answered, without gRPC's chain of retold errors and addresses."""
+    message = exc.message.strip()
+    if message.startswith("failed to connect to all addresses"):
+        return message.rpartition(": ")[2]
+    return message or exc.code.name
 
 
 async def fetch_pipeline(

@@ -20,6 +20,7 @@ from controller.doctor.system import (
     check_switch,
     check_switch_state,
 )
+from controller.doctor.testbeds import check_testbeds
 from controller.operator_client import OperatorClient
 
 _COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "red"}
@@ -44,7 +45,7 @@ def doctor(
     address: str,
     is_json: bool,
 ) -> int:
-    """Check this machine, the controller, its switches and its jobs, in this order.
+    """Check this machine, testbeds, the controller, its switches and its jobs, in this order.
 
     Every line says ok, warn or fail; whatever is not ok comes with a remedy.
 
@@ -69,7 +70,7 @@ def doctor(
 def _check_system(address: str, switches: list[SwitchConfig]) -> list[Check]:
     client = OperatorClient(address)
     verdict, known, jobs = check_controller(client)
-    checks = [verdict]
+    checks = [*check_testbeds(address), verdict]
     for config in switches:
         if config.name not in {switch.name for switch in known}:
             checks += check_switch(config)

@@ -96,7 +96,7 @@ def check_counts(subject: str, counts: Iterable[pb.OutcomeCount]) -> list[Check]
             Check(
                 f"{subject} {symptom.name}",
                 Status.WARN,
-                f"{number} of {total} packets ({detail}): {symptom.cause}",
+                f"{number} of {total} packets so far ({detail}): {symptom.cause}",
                 symptom.remedy,
             )
         )

@@ -30,11 +30,14 @@ def check_controller(client: OperatorClient) -> tuple[Check, list[pb.Switch], li
         switches, jobs = client.list_switches(), client.list_jobs()
     except ControllerUnreachableError:
         text = f"no controller answers at {client.address}"
-        remedy = "start one with 'switchfold controller run' or give --controller HOST:PORT"
+        remedy = (
+            "start one with 'switchfold controller run', or give --controller HOST:PORT, or "
+            "--controller unix:/PATH for one of several testbeds; running jobs go on meanwhile"
+        )
         return fail("controller", text, remedy), [], []
     except ControllerError as exc:
         return fail("controller", str(exc), "look at the controller's log"), [], []
-    text = f"answers at {client.address}: {len(switches)} switches, {len(jobs)} live jobs"
+    text = f"answers at {client.address}; switches: {len(switches)}, live jobs: {len(jobs)}"
     return ok("controller", text), switches, jobs
 
 
@@ -131,7 +134,8 @@ def _job_counts(client: OperatorClient, name: str) -> list[Check]:
     except ControllerError as exc:
         return [warn(f"job {name} counters", str(exc), "run doctor again")]
     if job.counts_error:
-        return [warn(f"job {name} counters", job.counts_error, "look at the switch")]
+        text = f"cannot be read: {job.counts_error}"
+        return [warn(f"job {name} counters", text, f"see what is said of switch {job.switch}")]
     return check_counts(f"job {name}", job.counts)
 
 

@@ -148,7 +148,9 @@ def test_switch_killed_during_a_job(frail: LiveTestbed) -> None:
         with within(6, "doctor"):
             code, verdicts = frail.doctor()
         assert code == 1
-        assert failed(verdicts) == {"switch s1", "switch s1 control"}
+        testbed = f"testbed {frail.made.name}"
+        assert failed(verdicts) == {testbed, "switch s1", "switch s1 control"}
+        assert verdicts[testbed][1].startswith("s1 died")
         assert "nobody listens" in verdicts["switch s1"][1]
         with pytest.raises(errors.SessionBrokenError):
             sessions[0].allreduce(ARRAY)
@@ -168,6 +170,7 @@ def test_controller_killed_during_a_job(frail: LiveTestbed) -> None:
         assert code == 1
         assert found["controller"][0] == "fail"
         assert "no controller answers" in found["controller"][1]
+        assert found[f"testbed {frail.made.name}"][1].startswith("controller died")
         with within(6, "job list"):
             code, _, err = frail.command("job", "list")
         assert code == 3

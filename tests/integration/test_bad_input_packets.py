@@ -248,4 +248,4 @@ def test_doctor_on_foreign_packets_without_a_job(live: LiveTestbed) -> None:
     assert code == 0
     status, text = found["switch s1 foreign"]
     assert status == "warn"
-    assert "1 of 1 packets (foreign_job 1)" in text
+    assert "1 of 1 packets so far (foreign_job 1)" in text
