@@ -104,6 +104,7 @@ class GrpcControllerLink:
         self._on_ended: Callable[[HostlibError], None] | None = None
         self._waiting: set[tuple[str, int]] = set()  # barriers sent and not released
         self._uses: Counter[str] = Counter()  # how often each barrier's name was used
+        self._is_away = False  # said once, not at every attempt
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="switchfold-lease", daemon=True)
 
@@ -206,7 +207,13 @@ class GrpcControllerLink:
                 if self._view is None or not _is_transient(error):
                     self._end(_refusal(error, self._controller, self._request))
                     return
-                _logger.warning("controller at %s is away: %s", self._controller, error.details())
+                if not self._is_away:
+                    _logger.warning(
+                        "controller at %s is away, aggregation goes on: %s",
+                        self._controller,
+                        error.details(),
+                    )
+                self._is_away = True
             if self._ended is not None:
                 return
             if self._view is None:
@@ -288,6 +295,9 @@ class GrpcControllerLink:
         except HostlibError as error:
             self._end(error)
             return
+        if self._is_away:
+            self._is_away = False
+            _logger.warning("controller at %s is back", self._controller)
         with self._lock:
             self._lease_s = welcome.lease_s
             resumed = self._view
