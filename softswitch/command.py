@@ -218,7 +218,7 @@ def build(programs: tuple[Path, ...]) -> None:
     Prints each library and the seconds that it took; `run` then starts at once.
     """
     with _errors_in_words():
-        for program in (None, *programs):
+        for program in (*programs, None):
             started = time.monotonic()
             library = build_runtime() if program is None else compile_program(program).library
             click.echo(f"{library}  {time.monotonic() - started:.2f} s")
