@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a departure must not break: a stranger's disconnect, a kill while a job ends."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from controller.database import Database
+from controller.job import Job, JobState, Worker, WorkerState
+from controller_fixtures import (
+    FakeWorker,
+    fake_switch,
+    join_all,
+    make_config,
+    run,
+    running_controller,
+    serving,
+)
+
+
+def test_disconnect_of_a_waiting_worker_leaves_other_jobs_alone(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            link = server.links["s1"]
+            async with link._lock:  # pyright: ignore[reportPrivateUsage] - the switch is slow
+                workers = await join_all(server.address, 2)
+                live = None
+                while live is None or not live.has_started:
+                    await asyncio.sleep(0)
+                    live = server.membership.live_job("train")
+                stranger = await FakeWorker(server.address, 2, 3, job_name="other").join()
+                await asyncio.sleep(0.2)  # its Hello waits for the start of the first job
+                assert server.membership.live_job("other") is None
+                await stranger.close()
+                await asyncio.sleep(0.2)
+            for worker in workers:
+                assert (await worker.welcome()).num_workers == 2
+                await worker.close()
+
+    run(scenario())
+
+
+def _leave_running(path: Path, states: tuple[WorkerState, ...]) -> int:
+    """Store a running job as a killed controller leaves it; return its generation."""
+    database = Database(path)
+    generation = database.allocate_generation()
+    job = Job(
+        generation=generation,
+        job_id=1,
+        name="train",
+        switch="s1",
+        state=JobState.WAITING,
+        slot_base=0,
+        slot_count=64,
+        num_workers=len(states),
+        allow_partial=False,
+        created_s=0.0,
+    )
+    database.insert_job(job)
+    workers = tuple(
+        Worker(
+            worker_id=n,
+            address=f"10.0.0.{n + 1}",
+            mac=f"02:00:00:00:00:0{n + 1}",
+            udp_port=5000 + n,
+            port=n + 1,
+            state=state,
+        )
+        for n, state in enumerate(states)
+    )
+    database.start_job(generation, workers)
+    database.close()
+    return generation
+
+
+def _state_after_restart(folder: Path, *states: WorkerState) -> JobState:
+    async def scenario() -> JobState:
+        async with fake_switch() as fake:
+            folder.mkdir()
+            config = make_config(folder, fake)
+            generation = _leave_running(config.database, states)
+            async with serving(config) as server:
+                is_live = server.membership.live_job("train") is not None
+                (job,) = server.membership._database.jobs()  # pyright: ignore[reportPrivateUsage]
+                assert job.generation == generation
+                assert is_live == (job.state is JobState.RUNNING)
+                return job.state
+
+    return run(scenario())
+
+
+def test_job_that_all_workers_left_ends_at_a_restart(tmp_path: Path):
+    left, joined, lost = WorkerState.LEFT, WorkerState.JOINED, WorkerState.LOST
+    assert _state_after_restart(tmp_path / "a", left, left) is JobState.ENDED
+    assert _state_after_restart(tmp_path / "b", joined, lost) is JobState.ENDED
+    assert _state_after_restart(tmp_path / "c", joined, left) is JobState.RUNNING
