@@ -160,6 +160,18 @@ def test_switch_killed_during_a_job(frail: LiveTestbed) -> None:
         frail.join(0, 1, "next")
 
 
+def test_heavy_loss_ends_at_the_timeout(records: Path) -> None:
+    impairments = ("--impair", "1:in:loss=0.9,seed=1", "--impair", "1:out:loss=0.9,seed=2")
+    with (
+        LiveTestbed(2, switch_options=impairments) as live,
+        live.sessions(2, timeout_s=2) as sessions,
+    ):
+        with within(2 + 2, "the error"):
+            futures = [session.allreduce(np.ones(500_000, np.int32)) for session in sessions]
+            found = [future.exception(6) for future in futures]
+        assert all(isinstance(error, errors.AllreduceTimeoutError) for error in found), found
+
+
 def test_controller_killed_during_a_job(frail: LiveTestbed) -> None:
     with frail.sessions(2) as sessions:
         sums(sessions)

@@ -206,6 +206,26 @@ def test_pages_name_verbs_that_exist(page: Path) -> None:
     assert not missing, f"{page.name} names make {', '.join(sorted(missing))}"
 
 
+def test_failure_catalogue_names_tests_and_errors_that_exist() -> None:
+    text = (DOCS / "operations.md").read_text("utf-8")
+    start = text.index("## Failure catalogue")
+    catalogue = text[start : text.index("\n## ", start + 1)]
+    sources = [path.read_text("utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py"))]
+    tests = {name for source in sources for name in re.findall(r"^def (test_\w+)", source, re.M)}
+    modules = [*ROOT.glob("*/errors.py"), ROOT / "softswitch" / "p4runtime" / "status.py"]
+    classes = "".join(path.read_text("utf-8") for path in modules)
+    rows = [line for line in catalogue.splitlines() if line.startswith("| ") and "`" in line]
+    assert len(rows) > 40
+    for row in rows:
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        assert len(cells) == 5, row
+        if cells[-1] == "test":
+            continue
+        assert plain(cells[-1]) in tests, f"{cells[0]}: no test {cells[-1]}"
+        for error in re.findall(r"`(\w+Error)`", row):
+            assert f"class {error}(" in classes, f"{cells[0]}: no {error}"
+
+
 @pytest.mark.parametrize("picture", sorted(DOCS.rglob("*.svg")), ids=lambda path: path.name)
 def test_pictures_are_well_formed_and_titled(picture: Path) -> None:
     root = ElementTree.parse(picture).getroot()
