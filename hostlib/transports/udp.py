@@ -13,6 +13,7 @@ from hostlib.errors import TransportClosedError, TransportError
 from hostlib.job_view import Endpoint
 from hostlib.transports.base import Datagrams
 from hostlib.transports.batch_socket import MSG_TRUNC, BatchSocket
+from hostlib.transports.segmentation import sends_own_frames
 from hostlib.transports.sockets import connect_udp, open_udp
 
 
@@ -49,7 +50,8 @@ class UdpTransport:
         """Connect to the switch; only its datagrams are received from now on."""
         connect_udp(self._batch.socket, remote.address, remote.udp_port)
         self._datagram_bytes = datagram_bytes
-        self._batch.cut_messages(datagram_bytes)
+        if sends_own_frames(self._batch.socket):
+            self._batch.cut_messages(datagram_bytes)
 
     def send(self, datagrams: Datagrams) -> int:
         """Send rows in order; return how many the kernel took."""

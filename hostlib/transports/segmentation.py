@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a message of several datagrams leaves this host as frames of their own.
+
+The kernel cuts such a message as late as it can. An interface without hardware behind it (veth,
+bridge, tunnel) that computes checksums "in hardware" passes it on uncut, and its other end, a
+switch on a packet socket, gets one frame far beyond the MTU. Where the interface computes none, the
+kernel cuts before it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import socket
+import struct
+from pathlib import Path
+
+SIOCGIFCONF = 0x8912
+SIOCGIFHWADDR = 0x8927
+SIOCETHTOOL = 0x8946
+ETHTOOL_GTXCSUM = 0x16
+_IFREQ_BYTES = 40
+_MAX_INTERFACES = 256
+
+
+def sends_own_frames(sock: socket.socket) -> bool:
+    """Return whether the interface of the socket's own address is known to send cut messages."""
+    interface = _interface_of(sock, sock.getsockname()[0])
+    if interface is None:
+        return False
+    if _is_network_card(sock, interface):
+        return True  # it cuts, or the kernel does before it
+    return not _computes_checksums(sock, interface)
+
+
+def _interface_of(sock: socket.socket, address: str) -> str | None:
+    buffer = ctypes.create_string_buffer(_IFREQ_BYTES * _MAX_INTERFACES)
+    request = struct.pack("iL", len(buffer), ctypes.addressof(buffer))
+    size = struct.unpack("iL", fcntl.ioctl(sock.fileno(), SIOCGIFCONF, request))[0]
+    wanted = socket.inet_aton(address)
+    for start in range(0, size, _IFREQ_BYTES):
+        entry = buffer.raw[start : start + _IFREQ_BYTES]
+        if entry[20:24] == wanted:
+            label = entry[:16].partition(b"\0")[0].decode()
+            return label.partition(":")[0]  # an address may have a label of its own: eth0:1
+    return None
+
+
+def _is_network_card(sock: socket.socket, interface: str) -> bool:
+    folder = Path("/sys/class/net") / interface
+    if not (folder / "device").exists():
+        return False
+    # A thread that entered a namespace may see another one's /sys.
+    request = struct.pack("40s", interface.encode())
+    mac = fcntl.ioctl(sock.fileno(), SIOCGIFHWADDR, request)[18:24]
+    return (folder / "address").read_text().strip() == mac.hex(":")
+
+
+def _computes_checksums(sock: socket.socket, interface: str) -> bool:
+    value = ctypes.create_string_buffer(struct.pack("II", ETHTOOL_GTXCSUM, 0), 8)
+    request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
+    try:
+        fcntl.ioctl(sock.fileno(), SIOCETHTOOL, request)
+    except OSError:
+        return True  # an interface that does not tell
+    return struct.unpack("II", value.raw)[1] != 0
