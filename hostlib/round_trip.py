@@ -49,10 +49,6 @@ class RoundTripTimer:
         self._backoff = 0
 
     def back_off(self) -> None:
-        """Double the timeout: an expiry passed without any result."""
+        """Double the timeout, until the next sample: an expiry passed without one."""
         if self.timeout_s < self._maximum_s:
             self._backoff += 1
-
-    def end_backoff(self) -> None:
-        """Return to the undoubled timeout: results arrive again."""
-        self._backoff = 0

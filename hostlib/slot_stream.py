@@ -83,6 +83,7 @@ class SlotStream:
         self._deadline_s = np.full(slot_count, np.inf)
         self._next_expiry_s = np.inf
         self._has_progress = True
+        self._has_sample = True
         self._active: deque[tuple[int, ChunkSource]] = deque()
         self._filling: deque[tuple[int, ChunkSource]] = deque()
         self._base = 0  # all chunks below have their results
@@ -220,8 +221,7 @@ class SlotStream:
         if len(fresh):
             # The slowest of a batch stands for it: one sample per batch, on the safe side.
             self._timer.add_sample(now_s - float(self._sent_at_s[fresh].min()))
-        else:
-            self._timer.end_backoff()
+            self._has_sample = True
         self._has_progress = True
         self._is_busy[rows] = False
         self._deadline_s[rows] = np.inf
@@ -284,10 +284,12 @@ class SlotStream:
             # Oldest first: the base's slot is the oldest chunk's.
             ages = (expired - self._base) % self.slot_count
             again = expired[np.argsort(ages, kind="stable")]
-            if not self._has_progress:
+            if not self._has_sample:
+                # Results that come at all come late: the round trip exceeds the timeout.
                 self._timer.back_off()
+            if not self._has_progress:
                 again = again[:STORM_LIMIT]
-            self._has_progress = False
+            self._has_progress = self._has_sample = False
             self._is_retransmitted[again] = True
             self.counters.retransmitted += self._transport.send(self._ring[again])
             self._deadline_s[expired] = now_s + self._timer.timeout_s

@@ -36,8 +36,8 @@ def test_backoff_doubles_up_to_maximum_and_ends_with_a_sample() -> None:
         measured.back_off()
         seen.append(measured.timeout_s)
     assert seen == [0.2, 0.4, 0.8, 1.0, 1.0, 1.0]
-    measured.end_backoff()
-    assert measured.timeout_s == 0.1
+    measured.add_sample(0.05)
+    assert measured.timeout_s == pytest.approx(0.05 + 4 * 0.025)
 
 
 @pytest.mark.parametrize(
