@@ -9,8 +9,7 @@ import io
 import json
 import os
 import signal
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -22,25 +21,9 @@ from controller.__main__ import run as run_command
 from hostlib.config import join_from_environment
 from hostlib.options import SessionOptions
 from hostlib.session import Session
+from time_bound import wait_until
 
 DEADLINE_S = 20.0
-
-
-@contextmanager
-def within(limit_s: float, what: str) -> Generator[None]:
-    """Fail when the block takes longer than is promised."""
-    began_s = time.monotonic()
-    yield
-    took_s = time.monotonic() - began_s
-    assert took_s <= limit_s, f"{what} took {took_s:.1f} s, at most {limit_s} s are promised"
-
-
-def wait_until(is_so: Callable[[], Any], what: str, limit_s: float = DEADLINE_S) -> None:
-    """Ask again until it is so; fail with `what` after the limit."""
-    end_s = time.monotonic() + limit_s
-    while not is_so():
-        assert time.monotonic() < end_s, f"not within {limit_s} s: {what}"
-        time.sleep(0.02)
 
 
 class LiveTestbed:

@@ -15,7 +15,8 @@ import pytest
 from bmv2_topos import daemons, state
 from hostlib import errors
 from hostlib.session import Session
-from live_testbed import LiveTestbed, wait_until, within
+from live_testbed import LiveTestbed
+from time_bound import wait_until, within
 
 ARRAY = np.arange(3000, dtype=np.int32)
 

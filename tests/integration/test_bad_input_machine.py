@@ -20,9 +20,9 @@ import p4src
 from controller.errors import ListenError
 from controller.server import ControllerServer
 from controller_fixtures import fake_switch, make_config, run, serving
-from live_testbed import within
 from softswitch import Switch
 from softswitch.p4runtime.serve import serve
+from time_bound import within
 
 NARROW = Path(p4src.__file__).parent / "build" / "switchfold_narrow" / "switchfold_narrow"
 PROGRAM = (f"{NARROW}.json", "--p4info", f"{NARROW}.p4info.txtpb")

@@ -17,8 +17,9 @@ from bmv2_topos import state
 from controller_fixtures import FakeWorker, join_all, run
 from hostlib import wire
 from hostlib.wire import Operation, Outcome
-from live_testbed import LiveTestbed, wait_until, within
+from live_testbed import LiveTestbed
 from packet.packet_frames import Job, contribution, to_switch
+from time_bound import wait_until, within
 
 COUNTED_S = 2.0
 """Within this time a packet is in the counters that commands show."""

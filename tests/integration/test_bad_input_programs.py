@@ -18,9 +18,10 @@ from controller.config import ControllerConfig, SwitchConfig
 from controller.errors import SwitchUnreachableError, WrongProgramError
 from controller_fixtures import HOSTS, FakeWorker, run, serving
 from hostlib import errors
-from live_testbed import LiveTestbed, within
+from live_testbed import LiveTestbed
 from softswitch import Switch, compile_program
 from softswitch.p4runtime.serve import serve
+from time_bound import within
 
 SAMPLE = Path(__file__).parents[1] / "unit" / "p4runtime_sample"
 

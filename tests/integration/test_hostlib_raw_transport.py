@@ -22,6 +22,7 @@ from hostlib.transports.packet_ring import ETH_P_IP, PACKET_IGNORE_OUTGOING, SOL
 from hostlib.transports.raw import RawTransport
 from hostlib.wire import frame_bytes
 from hostlib_reflector import reflect_frames, running
+from time_bound import within
 
 NEAR, FAR = f"sfr{os.getpid()}a", f"sfr{os.getpid()}b"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets and veth need root")
@@ -82,7 +83,7 @@ def test_raw_reserves_its_port(cable: str) -> None:
 @needs_root
 @pytest.mark.root
 def test_raw_interface_missing() -> None:
-    with pytest.raises(errors.InterfaceMissingError, match="ip link"):
+    with within(2, "the error"), pytest.raises(errors.InterfaceMissingError, match="ip link"):
         RawTransport("nosuch0")
 
 

@@ -21,6 +21,7 @@ from bmv2_topos.config import child_environment
 from bmv2_topos.errors import KernelError, NameTakenError, ShaperMissingError
 from bmv2_topos.processes import read_records
 from bmv2_topos.rate_probe import probe_rate
+from time_bound import within
 
 pytestmark = [
     pytest.mark.root,
@@ -173,7 +174,7 @@ def test_foreign_namespace_is_refused_and_left_alone() -> None:
     namespaces.create_namespace(name)
     try:
         inode = namespaces.namespace_inode(name)
-        with pytest.raises(NameTakenError, match=name):
+        with within(2, "the error"), pytest.raises(NameTakenError, match=name):
             made.up()
         assert namespaces.namespace_inode(name) == inode
         assert namespaces.namespace_inode(f"sf-{made.name}-h1") is None
@@ -187,7 +188,7 @@ def test_taken_interface_is_named() -> None:
         here, there = made.namespace_of(host), made.namespace_of(made.switch)
         assert here is not None
         assert there is not None
-        with pytest.raises(NameTakenError, match="h1-eth0"):
+        with within(2, "the error"), pytest.raises(NameTakenError, match="h1-eth0"):
             links.create_link(link, host, host_namespace=here, switch_namespace=there)
 
 

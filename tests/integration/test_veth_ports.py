@@ -15,6 +15,7 @@ import pytest
 
 from softswitch.errors import InterfaceNotFoundError, PortInUseError
 from softswitch.switch import Switch
+from time_bound import within
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "softswitch_runtime"))
 from first_byte import HandWrittenProgram, compile_first_byte
@@ -114,9 +115,12 @@ def test_taken_and_missing_interfaces_are_refused(
 ) -> None:
     with Switch(program) as switch, Switch(program) as second:
         switch.add_port(1, f"veth:{interfaces[0]}")
-        with pytest.raises(PortInUseError, match="another switch"):
+        with within(2, "the error"), pytest.raises(PortInUseError, match="another switch"):
             second.add_port(1, f"veth:{interfaces[0]}")
-        with pytest.raises(InterfaceNotFoundError, match="no interface 'nothere'"):
+        with (
+            within(2, "the error"),
+            pytest.raises(InterfaceNotFoundError, match="no interface 'nothere'"),
+        ):
             second.add_port(1, "veth:nothere")
         switch.remove_port(1)
         second.add_port(1, f"veth:{interfaces[0]}")

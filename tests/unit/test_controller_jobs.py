@@ -16,6 +16,7 @@ from controller.job import Job, JobState, Worker, WorkerState
 from controller.jobs import Admission, JobRequest, SlotRange, free_ranges
 from controller.outcome import Count
 from hostlib.wire import NUM_SLOTS, Outcome
+from time_bound import within
 
 
 def request(name: str = "a", slots: int = 0, workers: int = 2, switch: str = "s1") -> JobRequest:
@@ -58,7 +59,7 @@ def test_database_keeps_jobs_and_workers(tmp_path: Path):
 
 def test_database_is_for_one_controller(tmp_path: Path):
     database = Database(tmp_path / "state.sqlite3")
-    with pytest.raises(DatabaseError, match="in use by another controller"):
+    with within(3, "it"), pytest.raises(DatabaseError, match="in use by another controller"):
         Database(tmp_path / "state.sqlite3")
     database.close()
 
@@ -68,7 +69,7 @@ def test_database_refuses_other_schema(tmp_path: Path):
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(DatabaseError, match="schema version 99"):
+    with within(2, "the error"), pytest.raises(DatabaseError, match="schema version 99"):
         Database(path)
 
 

@@ -24,6 +24,7 @@ from hostlib.transports.tunnel import TunnelTransport
 from hostlib.transports.udp import UdpTransport
 from hostlib.wire import datagram_bytes, frame_bytes
 from hostlib_reflector import reflect_datagrams, reflect_frames, running
+from time_bound import within
 
 VALUES = 352
 SIZE = datagram_bytes(VALUES)
@@ -111,7 +112,11 @@ def test_udp_receive_returns_when_woken() -> None:
 
 
 def test_udp_port_taken() -> None:
-    with peer_socket() as peer, pytest.raises(errors.PortTakenError, match="choose another port"):
+    with (
+        peer_socket() as peer,
+        within(2, "the error"),
+        pytest.raises(errors.PortTakenError, match="choose another port"),
+    ):
         UdpTransport("127.0.0.1", peer.getsockname()[1])
 
 

@@ -33,6 +33,7 @@ from bmv2_topos.errors import (
 from bmv2_topos.processes import ProcessRecord, is_alive, read_records, start_process
 from bmv2_topos.testbed import Testbed
 from bmv2_topos.topology import single_switch
+from time_bound import within
 
 SLEEPER = [sys.executable, "-S", "-c", "import signal; signal.pause()"]
 
@@ -217,7 +218,7 @@ def test_udp_port_that_is_taken_is_named() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
         holder.bind(("127.0.0.1", 0))
         port = holder.getsockname()[1]
-        with pytest.raises(PortTakenError, match=str(port)):
+        with within(2, "the error"), pytest.raises(PortTakenError, match=str(port)):
             udp_testbed(1, udp_base_port=port).up()
     assert state.record_names() == []
 
@@ -235,7 +236,7 @@ def test_veth_mode_without_root_points_to_udp(monkeypatch: pytest.MonkeyPatch) -
 
 def test_bmv2_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(TargetMissingError, match="simple_switch_grpc"):
+    with within(2, "it"), pytest.raises(TargetMissingError, match="simple_switch_grpc"):
         switch_command(
             "bmv2",
             single_switch(1).switches[0],
