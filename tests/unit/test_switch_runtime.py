@@ -421,3 +421,9 @@ def test_capture_that_breaks_is_counted_and_the_port_goes_on(
             assert switch.process(1, frame(0)) == [(1, frame(0))]
         statistics = switch.port_statistics(1)
         assert (statistics["capture_errors"], statistics["tx_packets"]) == (3, 3)
+
+
+def test_every_statistic_is_documented(switch: Switch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "softswitch.md").read_text(encoding="utf-8")
+    names = set(switch.port_statistics(1))
+    assert {name for name in names if f"`{name}`" not in page and "_out_" not in name} == set()
