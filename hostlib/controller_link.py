@@ -17,6 +17,7 @@ import grpc
 
 from hostlib.errors import (
     BarrierTimeoutError,
+    ConfigurationError,
     ControllerUnreachableError,
     HostlibError,
     JobEndedError,
@@ -111,9 +112,15 @@ class GrpcControllerLink:
     def join(self, timeout_s: float) -> JobView:
         """Open the stream, wait for the welcome and return the job's view.
 
-        Raises ControllerUnreachableError, JobRefusedError, WorkerArrivalError or
-        VersionMismatchError.
+        Raises ConfigurationError, ControllerUnreachableError, JobRefusedError, WorkerArrivalError
+        or VersionMismatchError.
         """
+        try:
+            self._request.hello(None)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"job {self._request.job!r}: an argument of join cannot be sent: {error}"
+            ) from error
         deadline_s = time.monotonic() + timeout_s
         ready = _grpc.channel_ready_future(self._channel)
         try:

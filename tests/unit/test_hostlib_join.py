@@ -209,3 +209,13 @@ def test_controller_restart_with_another_generation_ends_the_job(start: START) -
         second.wait_for("hello")
         with pytest.raises(errors.JobEndedError, match="1001"):
             session.barrier("never", 10)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"slots_wanted": -1}, {"ingress_port": 1 << 40}, {"values_per_packet": -5}, {"job": "\udc80"}],
+)
+def test_join_refuses_what_cannot_be_sent(start: START, changes: dict[str, Any]) -> None:
+    controller = start(greet)
+    with pytest.raises(errors.ConfigurationError, match="an argument of join"):
+        join(controller.address, **changes)
