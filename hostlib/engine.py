@@ -259,6 +259,7 @@ class Engine:
         if notice.slot >= self.values.first_slot:
             stream = self.values
         own_round = stream.outstanding_round(notice.slot)
+        self.probe.note_answer()
         if own_round is None or (notice.round ^ own_round) & 1:
             return  # about another copy than the one this worker waits for
         ahead = (notice.round - own_round) & 0xFFFFFFFF

@@ -126,7 +126,7 @@ class Session:
         """
         if timeout_s is None:
             timeout_s = self.options.timeout_s
-        if timeout_s <= 0:
+        if not timeout_s > 0:  # NaN would wait for ever
             raise ConfigurationError(f"timeout_s is {timeout_s}; it must be positive")
         return self._engine.submit(array, op, timeout_s, nonfinite or self.options.nonfinite)
 

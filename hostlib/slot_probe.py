@@ -64,12 +64,11 @@ class SlotProbe:
             self.sent += self._transport.send(datagram[None, :])
 
     def note_answer(self) -> None:
-        """Results arrive: the switch can be reached."""
+        """Note that a result or a notice came: the switch can be reached."""
         self._has_answer = True
 
     def note_notice(self, notice: Notice, *, is_same_round: bool) -> None:
         """Keep who is in the slot's present round."""
-        self._has_answer = True
         self._bitmap = notice.worker_bitmap if is_same_round else 0
 
     def verdict(self, task: AllreduceTask) -> AllreduceTimeoutError:

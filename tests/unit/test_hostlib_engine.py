@@ -198,6 +198,28 @@ def test_deaf_switch_is_unreachable() -> None:
     assert workers[0].statistics["value_packets_retransmitted"] < 30
 
 
+class OneWaySwitch(FakeSwitch):
+    """Takes probes and loses every contribution."""
+
+    def _process(self, worker_id: int, packet: NDArray[np.void]) -> Outcome:
+        if packet["header"][0]["operation"] != Operation.PROBE:
+            return Outcome.BAD_CHECKSUM
+        return super()._process(worker_id, packet)
+
+
+def test_switch_that_answers_probes_is_not_unreachable() -> None:
+    with sessions(OneWaySwitch(2)) as workers:
+        error = workers[0].allreduce(np.ones(10, np.int32), timeout_s=0.4).exception(10)
+    assert type(error) is errors.AllreduceTimeoutError
+    assert "answers, but" in str(error)
+
+
+@pytest.mark.parametrize("timeout_s", [0.0, -1.0, float("nan")])
+def test_allreduce_refuses_timeout(timeout_s: float) -> None:
+    with sessions(FakeSwitch(1)) as workers, pytest.raises(errors.ConfigurationError):
+        workers[0].allreduce(np.ones(1, np.int32), timeout_s=timeout_s)
+
+
 def test_close_ends_allreduces_under_way() -> None:
     with sessions(FakeSwitch(2)) as workers:
         future = workers[0].allreduce(np.ones(10, np.int32))
