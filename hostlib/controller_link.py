@@ -36,6 +36,13 @@ CONNECT_TIMEOUT_S = 5.0
 """How long the controller may take to accept the connection."""
 RESUME_INTERVAL_S = 1.0
 """Pause between attempts to reach a controller that is gone."""
+_CHANNEL_OPTIONS = (
+    # Left alone, gRPC waits up to two minutes between attempts; the controller's grace is shorter.
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.min_reconnect_backoff_ms", 5000),  # in gRPC this limits one attempt
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.enable_http_proxy", 0),
+)
 _logger = logging.getLogger(__name__)
 _grpc: Any = grpc  # grpcio ships no type information
 
@@ -94,7 +101,7 @@ class GrpcControllerLink:
     def __init__(self, controller: str, request: JoinRequest) -> None:
         self._controller = controller
         self._request = request
-        self._channel: Any = _grpc.insecure_channel(controller)
+        self._channel: Any = _grpc.insecure_channel(controller, _CHANNEL_OPTIONS)
         self._lock = threading.Condition()
         self._outbox: queue.SimpleQueue[api.WorkerMessage | None] = queue.SimpleQueue()
         self._call: Any = None

@@ -192,7 +192,7 @@ def test_controller_killed_during_a_job(frail: LiveTestbed) -> None:
             frail.join(2, 3, "next", join_timeout_s=2)
         config = frail.made.run_directory / "controller.toml"
         frail.made.start("controller", daemons.controller_command(config), ready_timeout_s=20)
-        with within(10, "coming back"), ThreadPoolExecutor(2) as pool:
+        with within(3, "coming back"), ThreadPoolExecutor(2) as pool:
             for wait in [pool.submit(s.barrier, "back", 10) for s in sessions]:
                 wait.result()
         sums(sessions)
