@@ -250,3 +250,21 @@ def test_doctor_on_foreign_packets_without_a_job(live: LiveTestbed) -> None:
     status, text = found["switch s1 foreign"]
     assert status == "warn"
     assert "1 of 1 packets so far (foreign_job 1)" in text
+
+
+def test_worker_that_dies_is_named_by_doctor_and_to_the_others(live: LiveTestbed) -> None:
+    async def scenario() -> None:
+        first, second = await join_all(live.made.controller_address, 2)
+        lease_s = (await first.welcome()).lease_s
+        await second.welcome()
+        await second.close()
+        with within(lease_s + 2, "the end of the job"):
+            code, found = await asyncio.to_thread(live.doctor)
+            message = await first.receive()
+        assert code == 1
+        assert found["job train"][0] == "fail"
+        assert "worker 1 has no session" in found["job train"][1]
+        assert "worker 1" in message.job_ended.reason
+        await first.close()
+
+    run(scenario())
