@@ -86,6 +86,7 @@ class SlotStream:
         self._has_sample = True
         self._active: deque[tuple[int, ChunkSource]] = deque()
         self._filling: deque[tuple[int, ChunkSource]] = deque()
+        self._unfinished: set[int] = set()  # identities of the active sources
         self._base = 0  # all chunks below have their results
         self._next = 0  # first chunk not sent yet
         self._prepared = 0  # first chunk whose datagram is not in the ring yet
@@ -96,6 +97,7 @@ class SlotStream:
         """Append a tensor to the sequence."""
         entry = (self._end, source)
         self._active.append(entry)
+        self._unfinished.add(id(source))
         self._filling.append(entry)
         self._end += source.num_chunks
 
@@ -232,16 +234,20 @@ class SlotStream:
         return is_taken
 
     def _store(self, words: Words) -> None:
-        """Copy result lanes to their tensors."""
+        """Copy result lanes to their tensors; these are the oldest of those that wait."""
         tensors = words[:, WORD_TENSOR]
+        left = len(words)
         for _, source in self._active:
             wanted = np.uint32(source.tensor_id & 0xFFFFFFFF).byteswap()
             is_own = tensors == wanted
-            if is_own.all():
+            count = int(np.count_nonzero(is_own))
+            if count == len(words):
                 self._store_tensor(source, words)
-                return
-            if is_own.any():
+            elif count:
                 self._store_tensor(source, words[is_own])
+            left -= count
+            if not left:
+                return
 
     def _store_tensor(self, source: ChunkSource, words: Words) -> None:
         chunks = words[:, WORD_CHUNK].byteswap()
@@ -270,10 +276,11 @@ class SlotStream:
                 return
             source.drain(done)
             self._active.popleft()
+            self._unfinished.remove(id(source))
 
     def is_finished(self, source: ChunkSource) -> bool:
         """Return whether all results of an enqueued tensor are there."""
-        return all(active is not source for _, active in self._active)
+        return id(source) not in self._unfinished
 
     def retransmit(self, now_s: float) -> None:
         """Send expired chunks again: all of them, or the oldest few while nothing arrives."""
