@@ -15,12 +15,12 @@ from pathlib import Path
 
 import click
 
+from softswitch.bmv2_json import read_program
 from softswitch.compiler import CompiledProgram, compile_program
 from softswitch.errors import SoftswitchError
 from softswitch.generator import generate
 from softswitch.impairments import Direction, Impairments, parse_impairments
 from softswitch.ports import parse_port_spec
-from softswitch.program import read_program
 from softswitch.runtime_library import build_runtime
 from softswitch.switch import Switch
 

@@ -20,9 +20,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from softswitch.bmv2_json import read_program
 from softswitch.errors import CompileError, CompilerNotFoundError
 from softswitch.generator import generate
-from softswitch.program import Program, read_program
+from softswitch.program import Program
 
 RUNTIME = Path(__file__).parent / "runtime"
 SOURCES = ("table.c", "table_match.c")

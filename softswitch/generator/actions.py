@@ -3,9 +3,9 @@
 """Actions: a structure for the parameters and a function for the body of each."""
 
 from softswitch.generator.context import Context
-from softswitch.generator.expressions import local_name
 from softswitch.generator.headers import identifier, storage_type
 from softswitch.generator.lanes import count_locals, finish, roll
+from softswitch.generator.operands import local_name
 from softswitch.generator.primitives import Branch, Primitives, structure
 from softswitch.program import Action, Json
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from softswitch.generator.context import Context, Refusal
-from softswitch.generator.expressions import Expressions, store
+from softswitch.generator.expressions import Expressions
 from softswitch.generator.headers import Run, resolve_marks
+from softswitch.generator.numbers import store
 from softswitch.program import Header, Json, parse_hex, source_of
 
 _HASHES = ("csum16", "crc16", "crc32", "crcCCITT", "xor16", "identity")

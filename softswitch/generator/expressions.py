@@ -6,161 +6,18 @@ Two ways to write an expression: `exact` knows the range of the value and picks 
 holds it, up to 127 bits; `low_bits` wants only the low bits, so that sums and products may wrap.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
-from softswitch.generator.context import Context, Refusal
-from softswitch.generator.headers import Storage, identifier, local_mark, storage_type
+from softswitch.generator.context import Refusal
+from softswitch.generator.numbers import Value, constant, unsigned_constant, unsigned_type
+from softswitch.generator.operands import Operands, unwrap
 from softswitch.program import parse_hex
 
-_BITS = {"int32_t": 31, "int64_t": 63, "wide_int_t": 127}
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
-@dataclass(frozen=True)
-class Value:
-    """C code of a number within [low, high], or of a truth value."""
-
-    code: str
-    low: int
-    high: int
-    is_bool: bool = False
-
-    @property
-    def type(self) -> str:
-        """Smallest C type that holds every value."""
-        for name, bits in _BITS.items():
-            if -(1 << bits) <= self.low and self.high < (1 << bits):
-                return name
-        raise Refusal(
-            "expression",
-            "an intermediate value needs more than 127 bits",
-            "Cast to narrower types before computing",
-        )
-
-    def as_type(self, name: str) -> str:
-        """Code converted to a C type."""
-        return f"({name})({self.code})"
-
-
-def constant(value: int) -> str:
-    """C literal of a number of at most 128 bits."""
-    if -(1 << 31) < value < (1 << 31):
-        return str(value)
-    if -(1 << 63) < value < (1 << 63):
-        return f"INT64_C({value})"
-    unsigned = value & ((1 << 128) - 1)
-    high, low = unsigned >> 64, unsigned & ((1 << 64) - 1)
-    return f"(wide_int_t)((wide_uint_t)UINT64_C({high}) << 64 | UINT64_C({low}))"
-
-
-def unsigned_constant(value: int, kind: str) -> str:
-    """C literal of an unsigned type."""
-    if kind == "wide_uint_t":
-        return f"((wide_uint_t)UINT64_C({value >> 64}) << 64 | UINT64_C({value & (1 << 64) - 1}))"
-    return f"UINT64_C({value})" if kind == "uint64_t" else f"UINT32_C({value})"
-
-
-def unsigned_type(bits: int) -> str:
-    """C type that computes modulo 2**bits or more."""
-    if bits > 128:
-        raise Refusal(
-            f"value of {bits} bits",
-            "native code computes with at most 128 bits",
-            "Split it into fields of 64 bits or less",
-        )
-    return "uint32_t" if bits <= 32 else "uint64_t" if bits <= 64 else "wide_uint_t"
-
-
-def unwrap(node: Any) -> Any:
-    """Strip the nesting that p4c puts around expressions."""
-    while node.get("type") == "expression":
-        node = node["value"]
-    return node
-
-
-class Expressions:
+class Expressions(Operands):
     """Writes expressions in the context of a program or of one action."""
-
-    def __init__(self, context: Context) -> None:
-        self.context = context
-
-    # ---- leaves ----
-
-    def width_of(self, node: Any) -> int | None:
-        """Width of a field or parameter, None for anything else."""
-        node = unwrap(node)
-        match node.get("type"):
-            case "field" if node["value"][1] != "$valid$":
-                return self._storage(node).field.width
-            case "local" | "runtime_data" if self.context.action is not None:
-                index: int = node["value"]
-                return self.context.action.parameters[index].width
-            case _:
-                return None
-
-    def _storage(self, node: Any) -> Storage:
-        header, name = node["value"]
-        found = self.context.layout.fields.get((header, name))
-        if found is None:
-            raise Refusal(
-                f"field {header}.{name}",
-                "the JSON does not define it as a plain header field",
-                "Use plain header instances",
-            )
-        return found
-
-    def reference(self, node: Any) -> str:
-        """C lvalue of a field."""
-        header, name = node["value"]
-        if name == "$valid$":
-            return self.context.layout.valid(header)
-        if (header, name) in self.context.locals and self.context.action is not None:
-            return local_mark(local_name(header, name))
-        return self._storage(node).reference
-
-    def bytes_of(self, node: Any) -> str | None:
-        """C expression of the bytes of a field or parameter wider than 64 bits, else None."""
-        node = unwrap(node)
-        width = self.width_of(node)
-        if width is None or width <= 64:
-            return None
-        return self.reference(node) if node["type"] == "field" else f"a->p{node['value']}"
-
-    def _leaf(self, node: Any) -> Value:
-        match node.get("type"):
-            case "hexstr":
-                value = parse_hex(node["value"])
-                return Value(constant(value), value, value)
-            case "bool":
-                return Value("true" if node["value"] else "false", 0, 1, True)
-            case "field" if node["value"][1] == "$valid$":
-                return Value(f"(int32_t){self.reference(node)}", 0, 1)
-            case "field":
-                field = self._storage(node).field
-                return self._load(self.reference(node), field.width, field.is_signed)
-            case "local" | "runtime_data":
-                width = self.width_of(node)
-                assert width is not None
-                return self._load(f"a->p{node['value']}", width, False)
-            case other:
-                raise Refusal(
-                    f"operand of type '{other}'",
-                    "this kind of operand is not supported",
-                    "Use plain header instances instead of stacks and unions",
-                )
-
-    def _load(self, reference: str, width: int, is_signed: bool) -> Value:
-        if width > 64:
-            raise Refusal(
-                f"arithmetic on a field of {width} bits",
-                "wide fields can be assigned, matched and compared for equality only",
-                "Split it into fields of 64 bits or less",
-            )
-        low, high = (
-            (-(1 << width - 1), (1 << width - 1) - 1) if is_signed else (0, (1 << width) - 1)
-        )
-        return Value(f"({Value('', low, high).type}){reference}", low, high)
 
     # ---- exact values ----
 
@@ -173,7 +30,7 @@ class Expressions:
         """Code and range of the exact value."""
         node = unwrap(node)
         if "op" not in node:
-            return self._leaf(node)
+            return self.leaf(node)
         op = node["op"]
         if op in _COMPARISONS:
             return self._compare(op, node["left"], node["right"])
@@ -215,23 +72,6 @@ class Expressions:
         assert width is not None
         left, right = (self.wide_operand(node, width) for node in (left_node, right_node))
         return Value(f"(memcmp({left}, {right}, {width // 8}) {op} 0)", 0, 1, True)
-
-    def wide_operand(self, node: Any, width: int) -> str:
-        """C expression of the bytes of a wide field, parameter or constant of this width."""
-        node = unwrap(node)
-        if node.get("type") == "hexstr":
-            value = parse_hex(node["value"]) & ((1 << width) - 1)
-            return (
-                '"' + "".join(f"\\{byte:03o}" for byte in value.to_bytes(width // 8, "big")) + '"'
-            )
-        found = self.bytes_of(node)
-        if found is None or self.width_of(node) != width:
-            raise Refusal(
-                f"value of {width} bits",
-                "wide fields can be assigned, matched and compared for equality only",
-                "Split it into fields of 64 bits or less",
-            )
-        return found
 
     def _choose(self, node: Any) -> Value:
         condition = self.condition(node["cond"])
@@ -384,22 +224,3 @@ class Expressions:
     def index(self, node: Any) -> str:
         """Code of an index as uint64_t."""
         return self.low_bits(node, 64)
-
-
-def store(reference: str, width: int, is_signed: bool, code: str) -> str:
-    """C statement that stores the low bits of an unsigned value."""
-    kind = storage_type(width, is_signed)
-    size = int("".join(char for char in kind if char.isdigit()))
-    if width == size:
-        return f"{reference} = ({kind})({code});"
-    if is_signed:
-        gap = size - width
-        wide = f"uint{size}_t"
-        shifted = f"({kind})({wide})(({wide})({code}) << {gap})"
-        return f"{reference} = ({kind})({shifted} >> {gap});"
-    return f"{reference} = ({kind})(({code}) & {unsigned_constant((1 << width) - 1, 'uint64_t')});"
-
-
-def local_name(header: str, name: str) -> str:
-    """C name of a scalar that lives in an action."""
-    return f"l_{identifier(name)}"

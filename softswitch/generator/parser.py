@@ -5,8 +5,9 @@
 from typing import Any
 
 from softswitch.generator.context import Context, Refusal
-from softswitch.generator.expressions import store, unwrap
 from softswitch.generator.headers import Run, identifier, resolve_marks, storage_type
+from softswitch.generator.numbers import store
+from softswitch.generator.operands import unwrap
 from softswitch.generator.primitives import Primitives
 from softswitch.program import Header, Json, parse_hex, source_of
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from softswitch.generator.checksums import Calculations
 from softswitch.generator.context import Context, Refusal
-from softswitch.generator.expressions import Expressions, store, unwrap
+from softswitch.generator.expressions import Expressions
+from softswitch.generator.numbers import store
+from softswitch.generator.operands import unwrap
 from softswitch.generator.registers import register_blocks, register_element
 from softswitch.program import Json, parse_hex, source_of
 

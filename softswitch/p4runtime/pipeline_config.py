@@ -11,13 +11,14 @@ from typing import Any
 
 from finsy.proto import p4r, rpc_code
 
+from softswitch.bmv2_json import read_program
 from softswitch.errors import ProgramError
 from softswitch.p4runtime.dataplane import DataPlane, RecordingDataPlane
 from softswitch.p4runtime.p4info import Schema, build_schema
 from softswitch.p4runtime.replication import ReplicationStore
 from softswitch.p4runtime.status import ConfigError, RequestError
 from softswitch.p4runtime.table_store import TableStore
-from softswitch.program import Program, read_program
+from softswitch.program import Program
 
 Compile = Callable[[Path], Any]
 """`softswitch.compile_program`, or a stand-in of tests."""

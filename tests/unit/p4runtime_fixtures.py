@@ -14,10 +14,11 @@ import grpc
 from finsy.proto import U128, p4i, p4r, p4r_grpc, rpc_status
 from google.protobuf import text_format
 
+from softswitch.bmv2_json import read_program
 from softswitch.errors import TableFullError
 from softswitch.p4runtime.dataplane import Match, Replicas
 from softswitch.p4runtime.server import P4RuntimeServer
-from softswitch.program import Program, read_program
+from softswitch.program import Program
 
 SAMPLE = Path(__file__).parent / "p4runtime_sample"
 JSON = (SAMPLE / "toy_forwarding.json").read_bytes()

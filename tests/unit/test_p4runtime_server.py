@@ -19,10 +19,10 @@ from p4runtime_fixtures import (
     serving,
     station,
 )
+from softswitch.bmv2_json import read_program
 from softswitch.p4runtime.serve import serve_dataplane
 from softswitch.p4runtime.server import P4RuntimeServer
 from softswitch.p4runtime.status import AddressInUseError, ConfigError
-from softswitch.program import read_program
 
 
 def _serve(address: str, p4info: Path | None, dataplane: FakeDataPlane) -> P4RuntimeServer:

@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reads BMv2 JSON into the model of program.py. Unknown keys are ignored."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from softswitch.errors import Problem, ProgramError
+from softswitch.program import (
+    Action,
+    Conditional,
+    ConstEntry,
+    Control,
+    Counter,
+    Field,
+    Header,
+    Json,
+    KeyField,
+    Parameter,
+    Program,
+    Register,
+    Table,
+    pack_number,
+    parse_hex,
+    source_of,
+)
+
+
+def read_program(path: Path) -> Program:
+    """Read a BMv2 JSON file. Raises ProgramError when it is none."""
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as exc:
+        raise _broken(path, f"not JSON ({exc})") from exc
+    if not isinstance(data, dict) or "pipelines" not in data or "parsers" not in data:
+        raise _broken(path, "no 'pipelines' or 'parsers' in it")
+    typed: Json = data  # pyright: ignore[reportUnknownVariableType]
+    try:
+        return _build(typed, path)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as exc:
+        raise _broken(path, f"{type(exc).__name__}: {exc}") from exc
+
+
+def _broken(path: Path, why: str) -> ProgramError:
+    problem = Problem(
+        what="BMv2 JSON",
+        where=str(path),
+        why=why,
+        remedy="Compile the P4 program with p4c-bm2-ss (--arch v1model)",
+        is_unsupported=False,
+    )
+    return ProgramError(path.name, [problem])
+
+
+def _build(data: Json, path: Path) -> Program:
+    headers = tuple(_headers(data))
+    widths = {(head.name, item.name): item.width for head in headers for item in head.fields}
+    widths |= {(head.name, "$valid$"): 1 for head in headers}
+    actions = tuple(_action(item, index) for index, item in enumerate(data.get("actions", [])))
+    by_id = {action.id: action for action in actions}
+    controls: list[Control] = []
+    position = 0
+    for item in data["pipelines"]:
+        tables: list[Table] = []
+        for table in item["tables"]:
+            tables.append(_table(table, position, item["name"], by_id, widths))
+            position += 1
+        conditionals = tuple(
+            Conditional(
+                name=node["name"],
+                expression=node["expression"],
+                true_next=node["true_next"],
+                false_next=node["false_next"],
+                source=source_of(node, f"conditional {node['name']}"),
+            )
+            for node in item.get("conditionals", [])
+        )
+        controls.append(
+            Control(
+                name=item["name"],
+                init=item.get("init_table"),
+                tables=tuple(tables),
+                conditionals=conditionals,
+            )
+        )
+    counters = tuple(
+        Counter(
+            name=item["name"],
+            position=index,
+            size=item.get("size", 0),
+            table=item.get("binding") if item.get("is_direct") else None,
+        )
+        for index, item in enumerate(data.get("counter_arrays", []))
+    )
+    registers = tuple(
+        Register(name=item["name"], position=index, size=item["size"], width=item["bitwidth"])
+        for index, item in enumerate(data.get("register_arrays", []))
+    )
+    return Program(
+        name=path.stem,
+        headers=headers,
+        actions=actions,
+        controls=tuple(controls),
+        counters=counters,
+        registers=registers,
+        json=data,
+    )
+
+
+def _headers(data: Json) -> Iterable[Header]:
+    types = {item["name"]: item for item in data["header_types"]}
+    for position, item in enumerate(data["headers"]):
+        fields: list[Field] = []
+        offset = 0
+        for entry in types[item["header_type"]]["fields"]:
+            name, width = entry[0], entry[1]
+            width = 0 if width == "*" else int(width)
+            is_signed = bool(entry[2]) if len(entry) > 2 else False
+            fields.append(Field(name=name, width=width, is_signed=is_signed, offset=offset))
+            offset += width
+        yield Header(
+            name=item["name"],
+            position=position,
+            is_metadata=bool(item["metadata"]),
+            fields=tuple(fields),
+        )
+
+
+def _action(item: Json, position: int) -> Action:
+    return Action(
+        name=item["name"],
+        id=item["id"],
+        position=position,
+        parameters=tuple(
+            Parameter(name=data["name"], width=data["bitwidth"]) for data in item["runtime_data"]
+        ),
+        primitives=tuple(item["primitives"]),
+        source=source_of(item, f"action {item['name']}"),
+    )
+
+
+def _pack_params(action: Action, values: list[str]) -> bytes:
+    return b"".join(
+        pack_number(parse_hex(value), parameter.width)
+        for parameter, value in zip(action.parameters, values, strict=True)
+    )
+
+
+def _table(
+    item: Json,
+    position: int,
+    pipeline: str,
+    actions: dict[int, Action],
+    widths: dict[tuple[str, str], int],
+) -> Table:
+    key: list[KeyField] = []
+    for part in item["key"]:
+        target = (part["target"][0], part["target"][1])
+        mask = part.get("mask")
+        key.append(
+            KeyField(
+                name=part.get("name") or ".".join(target),
+                kind="exact" if part["match_type"] == "valid" else part["match_type"],
+                width=widths[target],
+                target=target,
+                mask=parse_hex(mask) if isinstance(mask, str) else None,
+            )
+        )
+    default: Json | None = item.get("default_entry")
+    default_action: Action | None = None
+    default_params = b""
+    if default is not None:
+        default_action = actions[default["action_id"]]
+        default_params = _pack_params(default_action, default["action_data"])
+    entries: list[Json] = item.get("entries", [])
+    last = max((entry.get("priority", 0) for entry in entries), default=0)
+    return Table(
+        name=item["name"],
+        id=item["id"],
+        position=position,
+        pipeline=pipeline,
+        kind="exact" if item["match_type"] == "valid" else item["match_type"],
+        key=tuple(key),
+        actions=tuple(actions[number] for number in item["action_ids"]),
+        max_size=item["max_size"],
+        has_direct_counter=bool(item.get("with_counters")),
+        default_action=default_action,
+        default_params=default_params,
+        is_default_action_const=bool(default and default.get("action_const")),
+        is_default_entry_const=bool(default and default.get("action_entry_const")),
+        entries=tuple(_entry(entry, key, actions, last) for entry in entries),
+        has_const_entries=bool(entries),
+        next_by_action=dict(item.get("next_tables", {})),
+        default_next=item.get("base_default_next"),
+        source=source_of(item, f"table {item['name']}"),
+    )
+
+
+def _entry(item: Json, key: list[KeyField], actions: dict[int, Action], last: int) -> ConstEntry:
+    values = b""
+    masks = b""
+    prefix_len = 0
+    for part, column in zip(item["match_key"], key, strict=True):
+        width = column.width
+        ones = (1 << width) - 1
+        match part["match_type"]:
+            case "range":
+                value, mask = parse_hex(part["start"]), parse_hex(part["end"])
+            case "ternary" | "optional":
+                value, mask = parse_hex(part["key"]), parse_hex(part.get("mask", hex(ones)))
+            case "lpm":
+                value, mask, prefix_len = parse_hex(part["key"]), ones, part["prefix_length"]
+            case "valid":
+                value, mask = int(part["key"]), ones
+            case _:
+                value, mask = parse_hex(part["key"]), ones
+        values += pack_number(value, width)
+        masks += pack_number(mask, width)
+    action = actions[item["action_entry"]["action_id"]]
+    return ConstEntry(
+        key=values,
+        mask=masks,
+        prefix_len=prefix_len,
+        priority=last + 1 - item.get("priority", 0),
+        action=action.position,
+        params=_pack_params(action, item["action_entry"]["action_data"]),
+    )
