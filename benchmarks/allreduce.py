@@ -1,11 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Allreduce through the switch against torch's Gloo ring, on the same links in the same run.
+"""Allreduce through the switch against torch's Gloo ring, on equal links in the same run.
 
-For each number of workers a testbed is made (namespaces, links shaped to a rate, one switch, the
-controller). Every worker sums the same tensors by Switchfold and by Gloo in turn; Gloo's TCP
-crosses the same switch as ordinary IPv4 traffic. Each result is verified before its time counts.
-The rate that the links really carry is probed first, and is the C of the limits.
+For each number of workers two testbeds are up together, with the same links: one around a switch
+with its controller, one around a bridge of the kernel. Every worker sums the same tensors by
+Switchfold, by Gloo through the same switch (its TCP is ordinary IPv4 traffic there) and by Gloo
+over the bridge, in turn. Each result is verified before its time counts; the ratio to quote is the
+one against the faster of the two. The rate that the links really carry is probed first, and is
+the C of the limits.
 
     python benchmarks/allreduce.py --workers 2,4,8 --rate 100M --repeats 5
 """
@@ -26,11 +28,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import limits, plot  # noqa: E402
+from benchmarks import limits, plot, processor, report  # noqa: E402
 from bmv2_topos import Testbed, WorkerEndpoint, single_switch  # noqa: E402
 from bmv2_topos.errors import TestbedError  # noqa: E402
+from bmv2_topos.processes import read_records  # noqa: E402
 from bmv2_topos.rate_probe import probe_rate  # noqa: E402
-from hostlib import wire  # noqa: E402
+from hostlib import SessionOptions, wire  # noqa: E402
 
 WORKER = Path(__file__).with_name("allreduce_worker.py")
 UNITS = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
@@ -41,12 +44,14 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--workers", default="2,4,8", help="numbers of workers, default 2,4,8")
     parser.add_argument("--rate", default="100M", help="of each link, default 100M bit/s")
     parser.add_argument("--bytes", type=int, default=16_000_000, help="of float32, default 16 MB")
-    parser.add_argument("--repeats", type=int, default=3, help="of each, after one warm-up")
+    parser.add_argument("--repeats", type=int, default=5, help="of each, after one warm-up")
     parser.add_argument("--variant", choices=["wide", "narrow"], default="wide")
     parser.add_argument("--target", choices=["softswitch", "bmv2"], default="softswitch")
     parser.add_argument("--transport", choices=["udp", "raw"], default="udp")
-    parser.add_argument("--window", type=int, default=128, help="chunks under way per worker")
-    parser.add_argument("--slots", type=int, default=160, help="switch slots of the job")
+    parser.add_argument(
+        "--window", type=int, default=SessionOptions().window, help="most chunks under way"
+    )
+    parser.add_argument("--slots", type=int, default=0, help="of the job, default the controller's")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds per allreduce")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     return parser.parse_args()
@@ -78,23 +83,33 @@ def probed_rate(rate_bits_per_s: int) -> tuple[float, float]:
 def run_workers(
     options: argparse.Namespace, num_workers: int, rate_bits_per_s: int
 ) -> list[dict[str, Any]]:
-    """Build a testbed, run the workers, return what each printed."""
+    """Build both testbeds, run the workers, return what each printed."""
     topology = single_switch(num_workers, rate_bits_per_s=rate_bits_per_s)
-    with Testbed(topology, target=options.target, variant=options.variant) as testbed:
+    with (
+        Testbed(topology, target=options.target, variant=options.variant) as testbed,
+        Testbed(topology, has_bridge=True) as bridged,
+    ):
+        switch_pid = next(
+            record.pid
+            for record in read_records(testbed.run_directory)
+            if record.name == testbed.switch.name
+        )
 
-        def command(_: WorkerEndpoint) -> list[str]:
+        def command(endpoint: WorkerEndpoint) -> list[str]:
             return [
                 *(sys.executable, str(WORKER)),
                 *("--bytes", str(options.bytes), "--repeats", str(options.repeats)),
                 *("--window", str(options.window), "--slots", str(options.slots)),
                 *("--timeout", str(options.timeout)),
                 *("--rendezvous", str(testbed.run_directory / "gloo-rendezvous")),
+                *("--bridge-namespace", str(bridged.namespace_of(endpoint.host))),
+                *("--switch-pid", str(switch_pid)),
             ]
 
         results = testbed.run_workers(
             command,
             job="bench",
-            timeout_s=120 + 2 * (options.repeats + 1) * options.timeout,
+            timeout_s=120 + 3 * (options.repeats + 1) * options.timeout,
             environment={"OMP_NUM_THREADS": "1", "SWITCHFOLD_TRANSPORT": options.transport},
         )
         for result in results:
@@ -103,7 +118,23 @@ def run_workers(
                     f"worker {result.worker_id} ended with status {result.exit_status}:\n"
                     f"{result.output[-3000:]}"
                 )
+        check_both_used(testbed, bridged, options)
     return [json.loads(result.output.splitlines()[-1]) for result in results]
+
+
+def check_both_used(testbed: Testbed, bridged: Testbed, options: argparse.Namespace) -> None:
+    """Raise TestbedError unless the links of both testbeds carried at least their tensors."""
+    num_workers = len(testbed.topology.hosts)
+    ring_bytes = (options.repeats + 1) * options.bytes * 2 * (num_workers - 1) / num_workers
+    switchfold_bytes = (options.repeats + 1) * options.bytes
+    for each, least in ((testbed, ring_bytes + switchfold_bytes), (bridged, ring_bytes)):
+        for link in each.link_bytes():
+            carried = min(link.from_host_bytes, link.to_host_bytes)
+            if not least <= carried < 1.25 * least:
+                raise TestbedError(
+                    f"link of {link.host} in {each.name} carried {carried} bytes, not the "
+                    f"{least:.0f} of its tensors: not what was meant to be measured"
+                )
 
 
 def measure(
@@ -113,26 +144,23 @@ def measure(
     values = (
         wire.VALUES_PER_PACKET_WIDE if options.variant == "wide" else wire.VALUES_PER_PACKET_NARROW
     )
-    limit_s = limits.switchfold_limit_s(options.bytes, carried_bits_per_s, values)
     ring_s = limits.ring_limit_s(options.bytes, carried_bits_per_s, num_workers)
-    ours = limits.collect_series("switchfold", workers, limit_s)
-    gloo = limits.collect_series("gloo", workers, ring_s)
-    row = {
+    limits_s = {
+        "switchfold": limits.switchfold_limit_s(options.bytes, carried_bits_per_s, values),
+        "gloo_switch": ring_s,
+        "gloo_bridge": ring_s,
+    }
+    row: dict[str, Any] = {
         "num_workers": num_workers,
-        "switchfold": ours.as_dict(),
-        "gloo": gloo.as_dict(),
-        "ratio": gloo.median_s / ours.median_s,
-        "largest_possible_ratio": ring_s / limit_s,
+        **{
+            label: limits.collect_series(label, workers, limit_s).as_dict()
+            for label, limit_s in limits_s.items()
+        },
+        "window": workers[0]["window"],
+        "slots": workers[0]["slots"],
         "statistics": [worker["statistics"] for worker in workers],
     }
-    print(
-        f"{num_workers:>7} | {ours.median_s:7.3f} {min(ours.times_s):7.3f} {max(ours.times_s):7.3f}"
-        f" {100 * ours.share_of_limit:6.1f}% | {gloo.median_s:7.3f} {min(gloo.times_s):7.3f}"
-        f" {max(gloo.times_s):7.3f} {100 * gloo.share_of_limit:6.1f}% | {row['ratio']:5.2f}"
-        f" {row['largest_possible_ratio']:6.2f}",
-        flush=True,
-    )
-    return row
+    return {**row, **report.compare(row)}
 
 
 def describe_machine() -> dict[str, Any]:
@@ -168,26 +196,27 @@ def main() -> None:
     check_machine()
     rate_bits_per_s = parse_rate(options.rate)
     machine = describe_machine()
+    machine["busy_before"] = f"{100 * processor.busy_share(2.0):.0f} %"
     try:
         from_host, to_host = probed_rate(rate_bits_per_s)
         carried = min(from_host, to_host)
-        print(", ".join(f"{key} {value}" for key, value in machine.items()))
+        print(", ".join(f"{key.replace('_', ' ')} {value}" for key, value in machine.items()))
         print(
             f"{options.bytes / 1e6:g} MB of float32, links of {rate_bits_per_s / 1e6:g} Mbit/s "
             f"that carry {from_host / 1e6:.2f} from a host and {to_host / 1e6:.2f} to it (frames "
             "without preamble and FCS, as the kernel's shaper counts)"
         )
-        print(
-            f"{options.target} {options.variant}, transport {options.transport}, window "
-            f"{options.window}, {options.repeats} repeats after 1 warm-up, every sum verified"
-        )
-        columns = " median     min     max  limit"
-        print(f"        | {'switchfold, s':^30} | {'Gloo ring, s':^30} | ratio")
-        print(f"workers | {columns} | {columns} |  real  most")
-        rows = [
-            measure(options, int(number), rate_bits_per_s, carried)
-            for number in options.workers.split(",")
-        ]
+        rows: list[dict[str, Any]] = []
+        for number in options.workers.split(","):
+            row = measure(options, int(number), rate_bits_per_s, carried)
+            if not rows:
+                print(
+                    f"{options.target} {options.variant}, transport {options.transport}, "
+                    f"{row['slots']} slots, window {row['window']} chunks; {options.repeats} "
+                    f"repeats after 1 warm-up, in turn; every sum verified\n\n{report.HEADING}"
+                )
+            print(report.describe_row(row), flush=True)
+            rows.append(row)
     except TestbedError as exc:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
     options.out.mkdir(parents=True, exist_ok=True)
@@ -199,7 +228,7 @@ def main() -> None:
         "rows": rows,
     }
     (options.out / "allreduce.json").write_text(json.dumps(content, indent=1) + "\n")
-    plot.draw_allreduce(rows, content["machine"], options.out / "allreduce.png")
+    plot.draw_allreduce(rows, machine, options.out / "allreduce.png")
     print(f"wrote {options.out / 'allreduce.json'} and allreduce.png")
 
 

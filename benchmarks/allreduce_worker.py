@@ -1,14 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One worker of the allreduce benchmark: the same sums by Switchfold and by Gloo, turn by turn.
+"""One worker of the allreduce benchmark: the same sums by each contender, turn by turn.
 
-Started by allreduce.py on every host of a testbed, in the environment of its endpoint. Every result
+Started by allreduce.py on every host of a testbed, in the environment of its endpoint. Its sockets
+of Gloo over the bridge are opened in the host's twin namespace of the bridged testbed. Every result
 is checked against the sum in float64 before its time counts. The last line of the output is JSON.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import functools
 import json
 import os
 import time
@@ -23,8 +26,11 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
+from benchmarks.processor import read_times
+from bmv2_topos.namespaces import call_in_namespace
 from hostlib import Session, SessionOptions
 from hostlib.config import transport_from_environment
+from hostlib.engine import split_slots
 
 TOLERANCE = 1e-5
 """Absolute and relative, on sums of standard normal numbers; float32 has 24 bits."""
@@ -40,6 +46,7 @@ def contribution(repeat: int, worker_id: int, elements: int) -> Floats:
     return np.roll(base, 1009 * worker_id)
 
 
+@functools.lru_cache(maxsize=1)
 def expected_sum(repeat: int, num_workers: int, elements: int) -> NDArray[np.float64]:
     base = np.random.default_rng(repeat).standard_normal(elements, dtype=np.float32)
     total = np.zeros(elements, np.float64)
@@ -49,23 +56,28 @@ def expected_sum(repeat: int, num_workers: int, elements: int) -> NDArray[np.flo
 
 
 def timed(
-    allreduce: Allreduce, barrier: Barrier, label: str, repeat: int, elements: int
+    allreduce: Allreduce, barrier: Barrier, label: str, repeat: int, options: argparse.Namespace
 ) -> dict[str, Any]:
     """Run one allreduce; return its times here and a checksum of the verified result."""
-    worker_id, num_workers = int(os.environ["SWITCHFOLD_WORKER_ID"]), num_workers_here()
+    worker_id, elements = int(os.environ["SWITCHFOLD_WORKER_ID"]), options.bytes // 4
     array = contribution(repeat, worker_id, elements)
     barrier(f"{label}-{repeat}")
+    processor_before, cpu_before_s = read_times(options.switch_pid), time.process_time()
     began_s = time.monotonic()
     result = allreduce(array)
     ended_s = time.monotonic()
+    processor_after, cpu_after_s = read_times(options.switch_pid), time.process_time()
     barrier(f"{label}-{repeat}-done")
-    expected = expected_sum(repeat, num_workers, elements)
+    expected = expected_sum(repeat, num_workers_here(), elements)
     np.testing.assert_allclose(result, expected, rtol=TOLERANCE, atol=TOLERANCE, err_msg=label)
     return {
         "label": label,
         "repeat": repeat,
         "began_s": began_s,
         "ended_s": ended_s,
+        "cpu_s": cpu_after_s - cpu_before_s,
+        "processor_before": dataclasses.asdict(processor_before),
+        "processor_after": dataclasses.asdict(processor_after),
         "checksum": zlib.crc32(result.tobytes()),
     }
 
@@ -75,7 +87,7 @@ def num_workers_here() -> int:
 
 
 def open_gloo(rendezvous: Path, timeout_s: float) -> Allreduce:
-    """Join torch's Gloo group over the host's link and return its allreduce."""
+    """Join torch's Gloo group over the host's link to the switch and return its allreduce."""
     os.environ["GLOO_SOCKET_IFNAME"] = os.environ["SWITCHFOLD_INTERFACE"]
     dist.init_process_group(
         "gloo",
@@ -84,16 +96,28 @@ def open_gloo(rendezvous: Path, timeout_s: float) -> Allreduce:
         world_size=num_workers_here(),
         timeout=timedelta(seconds=timeout_s),
     )
-
-    def allreduce(array: Floats) -> Floats:
-        dist.all_reduce(torch.from_numpy(array))
-        return array
-
-    return allreduce
+    return functools.partial(gloo_allreduce, None)
 
 
-def run_both(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Alternate between the two, so that a noisy moment of the machine meets both."""
+def open_bridged_gloo(namespace: str, timeout_s: float) -> Allreduce:
+    """Join a second group, whose sockets belong to the bridged testbed; needs `open_gloo` first.
+
+    Sockets, and the threads that Gloo starts, stay in the namespace of the thread that made them.
+    """
+
+    def open_group() -> Any:
+        return dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout_s))
+
+    return functools.partial(gloo_allreduce, call_in_namespace(namespace, open_group))
+
+
+def gloo_allreduce(group: dist.ProcessGroup | None, array: Floats) -> Floats:
+    dist.all_reduce(torch.from_numpy(array), group=group)
+    return array
+
+
+def run_all(options: argparse.Namespace) -> dict[str, Any]:
+    """Take turns, so that a noisy moment of the machine meets all contenders."""
     session = Session.join(
         controller=os.environ["SWITCHFOLD_CONTROLLER"],
         job=os.environ["SWITCHFOLD_JOB"],
@@ -104,18 +128,27 @@ def run_both(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict[st
         ingress_port=int(os.environ["SWITCHFOLD_INGRESS_PORT"]),
         slots_wanted=options.slots,
     )
-    gloo = open_gloo(options.rendezvous, options.timeout)
 
     def switchfold(array: Floats) -> Floats:
         return session.allreduce(array).result()
 
-    runs: list[dict[str, Any]] = []
-    elements = options.bytes // 4
     with session:
-        for repeat in range(options.repeats + 1):  # the first of each is warm-up
-            runs.append(timed(switchfold, session.barrier, "switchfold", repeat, elements))
-            runs.append(timed(gloo, session.barrier, "gloo", repeat, elements))
-        return runs, dict(session.statistics)
+        contenders = {
+            "switchfold": switchfold,
+            "gloo_switch": open_gloo(options.rendezvous, options.timeout),
+            "gloo_bridge": open_bridged_gloo(options.bridge_namespace, options.timeout),
+        }
+        runs = [
+            timed(allreduce, session.barrier, label, repeat, options)
+            for repeat in range(options.repeats + 1)  # the first of each is warm-up
+            for label, allreduce in contenders.items()
+        ]
+        return {
+            "runs": runs,
+            "statistics": dict(session.statistics),
+            "slots": session.view.slot_count,
+            "window": min(options.window, split_slots(session.view.slot_count)[1]),
+        }
 
 
 def main() -> None:
@@ -126,11 +159,13 @@ def main() -> None:
     parser.add_argument("--slots", type=int, required=True)
     parser.add_argument("--timeout", type=float, required=True)
     parser.add_argument("--rendezvous", type=Path, required=True)
+    parser.add_argument("--bridge-namespace", required=True)
+    parser.add_argument("--switch-pid", type=int, required=True)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    runs, statistics = run_both(options)
+    content = run_all(options)
     dist.destroy_process_group()
-    print(json.dumps({"runs": runs, "statistics": statistics}))
+    print(json.dumps(content))
 
 
 if __name__ == "__main__":

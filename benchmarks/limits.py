@@ -13,6 +13,8 @@ from hostlib import wire
 TCP_FRAME_BYTES = 1514
 TCP_PAYLOAD_BYTES = 1448
 """MTU 1500 less IPv4, TCP and its timestamp option."""
+CPU_BOUND_SHARE = 0.9
+"""Above this share of all cores' time, not the links but the processor decides a time."""
 
 
 def switchfold_efficiency(values_per_packet: int) -> float:
@@ -36,11 +38,17 @@ def ring_limit_s(payload_bytes: int, rate_bits_per_s: float, num_workers: int) -
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """The verified times of one way of summing, warm-up left out."""
+    """The verified runs of one contender, warm-up left out."""
 
     label: str
-    times_s: tuple[float, ...]
     limit_s: float
+    times_s: tuple[float, ...]
+    busy_shares: tuple[float, ...]
+    """Of all cores' time during each run, how much anybody used."""
+    worker_cpu_s: tuple[float, ...]
+    """Used by all workers together in each run."""
+    switch_cpu_s: tuple[float, ...]
+    """Used by the switch's process in each run."""
 
     @property
     def median_s(self) -> float:
@@ -50,6 +58,14 @@ class Series:
     def share_of_limit(self) -> float:
         return self.limit_s / self.median_s
 
+    @property
+    def busy_share(self) -> float:
+        return statistics.median(self.busy_shares)
+
+    @property
+    def is_cpu_bound(self) -> bool:
+        return self.busy_share > CPU_BOUND_SHARE
+
     def as_dict(self) -> dict[str, Any]:
         return {
             "times_s": list(self.times_s),
@@ -58,24 +74,45 @@ class Series:
             "max_s": max(self.times_s),
             "limit_s": self.limit_s,
             "share_of_limit": self.share_of_limit,
+            "busy_share": self.busy_share,
+            "is_cpu_bound": self.is_cpu_bound,
+            "worker_cpu_s": statistics.median(self.worker_cpu_s),
+            "switch_cpu_s": statistics.median(self.switch_cpu_s),
         }
 
 
 def collect_series(label: str, workers: list[dict[str, Any]], limit_s: float) -> Series:
-    """Join the workers' runs: a time lasts from the first worker's start to the last one's end.
+    """Join the workers' runs: each lasts from the first worker's start to the last one's end.
 
     Raises ValueError when workers hold different results of the same run.
     """
-    times: list[float] = []
-    repeats = sorted({run["repeat"] for run in workers[0]["runs"]})
-    for repeat in repeats:
-        runs = [
-            run
-            for worker in workers
-            for run in worker["runs"]
-            if run["label"] == label and run["repeat"] == repeat
-        ]
-        if len({run["checksum"] for run in runs}) != 1:
+    runs = [run for worker in workers for run in worker["runs"] if run["label"] == label]
+    repeats = sorted({run["repeat"] for run in runs})
+    by_repeat = [[run for run in runs if run["repeat"] == repeat] for repeat in repeats]
+    for repeat, each in zip(repeats, by_repeat, strict=True):
+        if len({run["checksum"] for run in each}) != 1:
             raise ValueError(f"workers hold different results after {label} repeat {repeat}")
-        times.append(max(run["ended_s"] for run in runs) - min(run["began_s"] for run in runs))
-    return Series(label=label, times_s=tuple(times[1:]), limit_s=limit_s)
+    counted = by_repeat[1:]
+    spans = [_span(each, "total_s") for each in counted]
+    return Series(
+        label=label,
+        limit_s=limit_s,
+        times_s=tuple(
+            max(run["ended_s"] for run in each) - min(run["began_s"] for run in each)
+            for each in counted
+        ),
+        busy_shares=tuple(
+            _span(each, "busy_s") / span if span else 0.0
+            for each, span in zip(counted, spans, strict=True)
+        ),
+        worker_cpu_s=tuple(sum(run["cpu_s"] for run in each) for each in counted),
+        switch_cpu_s=tuple(_span(each, "switch_s") for each in counted),
+    )
+
+
+def _span(runs: list[dict[str, Any]], counter: str) -> float:
+    """Return what a counter that all workers see grew by, first start to last end."""
+    before, after = (
+        [run[side][counter] for run in runs] for side in ("processor_before", "processor_after")
+    )
+    return max(after) - min(before)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark's picture: times of both ways of summing beside their limits."""
+"""The benchmark's picture: times of all contenders beside their limits."""
 
 from __future__ import annotations
 
@@ -12,36 +12,58 @@ import matplotlib as mpl
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
+from benchmarks.report import NAMES
+
+_COLOURS = {"switchfold": "#1f77b4", "gloo_switch": "#b5b5b5", "gloo_bridge": "#6e6e6e"}
+_WIDTH = 0.27
+
 
 def draw_allreduce(rows: list[dict[str, Any]], machine: dict[str, Any], path: Path) -> None:
     """Write bars of median seconds per number of workers; whiskers span all repeats."""
-    figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    width = 0.36
-    for offset, label, colour in ((-0.5, "switchfold", "#1f77b4"), (0.5, "gloo", "#999999")):
-        places = [place + offset * width for place in range(len(rows))]
+    figure, axes = plt.subplots(figsize=(8, 4.6), layout="constrained")
+    for order, (label, name) in enumerate(NAMES.items()):
+        places = [place + (order - 1) * _WIDTH for place in range(len(rows))]
         series = [row[label] for row in rows]
         medians = [each["median_s"] for each in series]
         below = [each["median_s"] - each["min_s"] for each in series]
         above = [each["max_s"] - each["median_s"] for each in series]
-        name = "Switchfold" if label == "switchfold" else "Gloo ring"
-        bars = axes.bar(
-            places, medians, width, yerr=[below, above], label=name, color=colour, capsize=3
+        axes.bar(
+            places,
+            medians,
+            0.92 * _WIDTH,
+            yerr=[below, above],
+            label=name,
+            color=_COLOURS[label],
+            error_kw={"elinewidth": 1},
+            capsize=3,
         )
-        shares = [f"{100 * each['share_of_limit']:.0f} %" for each in series]
-        axes.bar_label(bars, shares, label_type="center", color="white")
+        colour = "black" if label == "gloo_switch" else "white"
         for place, each in zip(places, series, strict=True):
-            is_first = place == places[0] and offset < 0
-            axes.hlines(
-                each["limit_s"],
-                place - width / 2,
-                place + width / 2,
-                color="black",
-                linestyle="--",
-                label="physical limit" if is_first else None,
-            )
-    axes.set_xticks(range(len(rows)), [f"{row['num_workers']} workers" for row in rows])
-    axes.set_ylabel("allreduce, s (median)")
-    axes.set_title(f"Allreduce, every sum verified ({machine['cpu']}, {machine['cores']} cores)")
-    axes.legend()
+            place_in = {"xy": (place, 0), "xytext": (0, 5), "textcoords": "offset points"}
+            axes.annotate(_bar_text(each), **place_in, color=colour, fontsize=9, ha="center")
+        axes.hlines(
+            [each["limit_s"] for each in series],
+            [place - _WIDTH / 2 for place in places],
+            [place + _WIDTH / 2 for place in places],
+            color="#d62728",
+            linewidth=1.5,
+            label="limit of the links" if label == "gloo_bridge" else None,
+        )
+    axes.set_xticks(range(len(rows)), [_tick_text(row) for row in rows])
+    axes.set_ylabel("allreduce, s (median; whiskers: all repeats)")
+    axes.set_title(
+        f"Allreduce, every sum verified ({machine['cpu']}, {machine['cores']} cores, "
+        f"{machine['commit']})\nin the bars: share of the limit; CPU: processor-bound",
+        fontsize=10,
+    )
+    axes.legend(loc="upper left")
     figure.savefig(path, dpi=150)
     plt.close(figure)
+
+
+def _bar_text(each: dict[str, Any]) -> str:
+    return ("CPU\n" if each["is_cpu_bound"] else "") + f"{100 * each['share_of_limit']:.0f} %"
+
+
+def _tick_text(row: dict[str, Any]) -> str:
+    return f"{row['num_workers']} workers\n{row['ratio']:.2f} times the faster Gloo"

@@ -163,6 +163,29 @@ def add_shaper(shaper: Shaper, interface: str, rate_bits_per_s: int, *, namespac
     call_with_route(namespace, add_tbf if shaper == "tbf" else add_htb)
 
 
+def create_bridge(topology: Topology, switch: Switch, *, switch_namespace: str) -> None:
+    """Join the switch's ends of its links by a learning bridge of the kernel, named `<switch>-br`.
+
+    Call it once the ends have carrier: their bridge ports then forward at once. Raises KernelError.
+    """
+    name = f"{switch.name}-br"
+
+    def make(route: Any) -> None:
+        route.link("add", ifname=name, kind="bridge")
+        bridge = _index(route, name)
+        for link in topology.links_of(switch):
+            route.link("set", index=_index(route, link.switch_interface), master=bridge)
+        route.link("set", index=bridge, state="up")
+
+    try:
+        call_with_route(switch_namespace, make)
+    except NetlinkError as exc:
+        raise KernelError(
+            f"cannot make the bridge {name} in namespace {switch_namespace}: {exc}; a kernel "
+            "without bridges needs the module bridge"
+        ) from exc
+
+
 def read_link_bytes(topology: Topology, *, switch_namespace: str) -> tuple[LinkBytes, ...]:
     """Read what crossed each link from the kernel's 64-bit counters of the switch's interfaces."""
 

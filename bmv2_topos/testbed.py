@@ -38,7 +38,9 @@ class Testbed:
 
     `name` tells testbeds of one user apart (default: made from the pid). With `detached` the
     processes outlive this one until `switchfold testbed down`. `switch_options` go to the switch's
-    command line. `has_switch` and `has_controller` leave those processes out.
+    command line. `has_switch` and `has_controller` leave those processes out. `has_bridge` puts a
+    bridge of the kernel where the switch would be (mode veth; no switch, no controller): the same
+    links for peers that need no P4.
     """
 
     __test__ = False
@@ -56,9 +58,12 @@ class Testbed:
         udp_base_port: int | None = None,
         has_switch: bool = True,
         has_controller: bool = True,
+        has_bridge: bool = False,
     ) -> None:
         if mode == "udp" and target == "bmv2":
             raise ValueError("target bmv2 has no UDP ports; choose mode veth or target softswitch")
+        if mode == "udp" and has_bridge:
+            raise ValueError("mode udp has no interfaces to bridge; choose mode veth")
         if len(topology.switches) != 1:
             raise ValueError(f"{len(topology.switches)} switches; a testbed has exactly one")
         self.topology = topology
@@ -69,8 +74,9 @@ class Testbed:
         self.detached = detached
         self._switch_options = tuple(switch_options)
         self._udp_base_port = udp_base_port
-        self._has_switch = has_switch
-        self._has_controller = has_controller and has_switch
+        self._has_bridge = has_bridge
+        self._has_switch = has_switch and not has_bridge
+        self._has_controller = has_controller and self._has_switch
         self._record: state.Record | None = None
         self._processes: list[ManagedProcess] = []
 
@@ -140,6 +146,12 @@ class Testbed:
                 make_network(self._record)
             else:
                 reserve_udp_ports(self._record, self._udp_base_port)
+            if self._has_bridge:
+                links.create_bridge(
+                    self.topology,
+                    self.switch,
+                    switch_namespace=namespace_name(self.name, self.switch),
+                )
             if self._has_switch:
                 self._start_switch()
             if self._has_controller:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import limits
+from benchmarks import limits, processor, report
 from bmv2_topos import rate_probe
 from hostlib import wire
 
@@ -34,15 +34,23 @@ def test_readme_states_the_largest_ratios() -> None:
         assert f"{most:.2f}" == shown
 
 
+def times(busy_s: float, total_s: float, switch_s: float) -> dict[str, float]:
+    return {"busy_s": busy_s, "total_s": total_s, "switch_s": switch_s}
+
+
 def worker(began_s: float, ended_s: float, checksum: int = 7) -> dict[str, Any]:
-    warm_up = {"label": "x", "repeat": 0, "began_s": 0.0, "ended_s": 99.0, "checksum": 1}
+    """A worker on two cores that are busy all the time; the switch takes a tenth of one."""
     run = {
         "label": "x",
         "repeat": 1,
         "began_s": began_s,
         "ended_s": ended_s,
+        "cpu_s": 0.25,
+        "processor_before": times(2 * began_s, 2 * began_s, 0.1 * began_s),
+        "processor_after": times(2 * ended_s, 2 * ended_s, 0.1 * ended_s),
         "checksum": checksum,
     }
+    warm_up = {**run, "repeat": 0, "began_s": 0.0, "ended_s": 99.0, "checksum": 1}
     return {"runs": [warm_up, run]}
 
 
@@ -52,6 +60,65 @@ def test_series_lasts_from_first_start_to_last_end_without_warm_up() -> None:
     assert series.share_of_limit == 0.5
 
 
+def test_series_tells_what_kept_the_processor_busy() -> None:
+    series = limits.collect_series("x", [worker(10.0, 11.0), worker(10.5, 12.0)], 1.0)
+    assert series.worker_cpu_s == (0.5,)
+    assert series.switch_cpu_s == (pytest.approx(0.2),)
+    assert series.busy_share == 1.0
+    assert series.is_cpu_bound
+
+
 def test_series_refuses_results_that_differ() -> None:
     with pytest.raises(ValueError, match="different results"):
         limits.collect_series("x", [worker(0.0, 1.0), worker(0.0, 1.0, checksum=8)], 1.0)
+
+
+def test_processor_counters_are_read_from_the_kernels_text() -> None:
+    #               user nice system idle iowait irq softirq steal guest
+    stat = "cpu  100 10 50 700 40 5 15 80 60 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n"
+    assert processor.parse_machine(stat) == (260, 1000)
+    fields = "S 1 2 3 4 5 6 7 8 9 10 123 45 6 7"
+    assert processor.parse_process(f"42 (odd) name) {fields}") == 168
+
+
+def contender(median_s: float, limit_s: float, *, is_cpu_bound: bool = False) -> dict[str, Any]:
+    return {
+        "median_s": median_s,
+        "min_s": median_s,
+        "max_s": median_s,
+        "limit_s": limit_s,
+        "share_of_limit": limit_s / median_s,
+        "busy_share": 0.95 if is_cpu_bound else 0.5,
+        "is_cpu_bound": is_cpu_bound,
+        "worker_cpu_s": 1.0,
+        "switch_cpu_s": 0.5,
+    }
+
+
+@pytest.mark.parametrize("faster", report.PEERS)
+def test_quoted_ratio_is_against_the_faster_gloo(faster: str) -> None:
+    row = {
+        "num_workers": 4,
+        "switchfold": contender(1.0, 1.0),
+        **{peer: contender(1.5 if peer == faster else 3.0, 1.4) for peer in report.PEERS},
+    }
+    compared = report.compare(row)
+    assert compared["faster_gloo"] == faster
+    assert compared["ratio"] == 1.5
+    assert sorted(compared["ratios"].values()) == [1.5, 3.0]
+    text = report.describe_row({**row, **compared})
+    assert "1.50 times the faster Gloo" in text
+    assert "3.00 times the other; 1.40 if all" in text
+    assert "CPU-bound" not in text
+
+
+def test_report_says_who_is_bound_by_the_processor() -> None:
+    row = {
+        "num_workers": 8,
+        "switchfold": contender(1.0, 1.0),
+        "gloo_switch": contender(3.0, 1.4, is_cpu_bound=True),
+        "gloo_bridge": contender(1.5, 1.4),
+    }
+    text = report.describe_row({**row, **report.compare(row)})
+    assert "CPU-bound (over 90 % of all cores busy): Gloo, same switch:" in text
+    assert limits.CPU_BOUND_SHARE == 0.9

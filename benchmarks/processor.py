@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How busy the processor is: the kernel's counters of the machine and of one process."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_IDLE_FIELDS = (3, 4)  # idle, iowait; time that a hypervisor stole counts as busy
+_TIME_FIELDS = 8  # user to steal; guests' time is in user already
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessorTimes:
+    """Counters at one moment, in seconds since boot (of the process: since its start)."""
+
+    busy_s: float
+    """Of all cores together, whoever kept them busy."""
+    total_s: float
+    """Of all cores together, idle time included."""
+    switch_s: float
+    """Of the process that was named, all its threads."""
+
+
+def read_times(switch_pid: int) -> ProcessorTimes:
+    """Read all counters now."""
+    busy, total = parse_machine(Path("/proc/stat").read_text())
+    switch = parse_process(Path(f"/proc/{switch_pid}/stat").read_text())
+    return ProcessorTimes(
+        busy_s=busy / TICKS_PER_S, total_s=total / TICKS_PER_S, switch_s=switch / TICKS_PER_S
+    )
+
+
+def busy_share(duration_s: float) -> float:
+    """Wait, and return which share of all cores' time was used meanwhile."""
+    busy, total = parse_machine(Path("/proc/stat").read_text())
+    time.sleep(duration_s)
+    busy_after, total_after = parse_machine(Path("/proc/stat").read_text())
+    return (busy_after - busy) / (total_after - total)
+
+
+def parse_machine(text: str) -> tuple[int, int]:
+    """Return the (busy, all) ticks of all cores from the text of /proc/stat."""
+    ticks = [int(field) for field in text.splitlines()[0].split()[1 : 1 + _TIME_FIELDS]]
+    return sum(ticks) - sum(ticks[field] for field in _IDLE_FIELDS), sum(ticks)
+
+
+def parse_process(text: str) -> int:
+    """Return the user and system ticks from the text of /proc/<pid>/stat."""
+    fields = text.rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the benchmark prints: one block of lines for each number of workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+NAMES = {
+    "switchfold": "Switchfold",
+    "gloo_switch": "Gloo, same switch",
+    "gloo_bridge": "Gloo, kernel bridge",
+}
+"""Contenders in the order of the rows and bars."""
+PEERS = ("gloo_switch", "gloo_bridge")
+HEADING = (
+    f"{'workers, contender':<29} {'median':>7} {'min':>7} {'max':>7} {'limit':>7} {'share':>6} |"
+    f" {'CPU s: workers':>14} {'switch':>6} {'busy':>5}"
+)
+
+
+def compare(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the ratios of a row: against the faster Gloo, which is the figure to quote, and each.
+
+    A ratio is Gloo's median over Switchfold's.
+    """
+    faster = min(PEERS, key=lambda peer: row[peer]["median_s"])
+    ours = row["switchfold"]
+    return {
+        "faster_gloo": faster,
+        "ratio": row[faster]["median_s"] / ours["median_s"],
+        "ratios": {peer: row[peer]["median_s"] / ours["median_s"] for peer in PEERS},
+        "ratio_of_limits": row[faster]["limit_s"] / ours["limit_s"],
+    }
+
+
+def describe_row(row: dict[str, Any]) -> str:
+    """Return the block of one number of workers; `row` holds what `compare` returned too."""
+    lines: list[str] = []
+    for label, name in NAMES.items():
+        each = row[label]
+        number = row["num_workers"] if label == "switchfold" else ""
+        lines.append(
+            f"{number:>7}  {name:<20} {each['median_s']:7.3f} {each['min_s']:7.3f}"
+            f" {each['max_s']:7.3f} {each['limit_s']:7.3f} {100 * each['share_of_limit']:5.1f}% |"
+            f" {each['worker_cpu_s']:14.2f} {each['switch_cpu_s']:6.2f}"
+            f" {100 * each['busy_share']:4.0f}%"
+        )
+    other = next(peer for peer in PEERS if peer != row["faster_gloo"])
+    lines.append(
+        f"{'':>9}{row['ratio']:.2f} times the faster Gloo ({NAMES[row['faster_gloo']][6:]}), "
+        f"{row['ratios'][other]:.2f} times the other; {row['ratio_of_limits']:.2f} if all were at "
+        "their limits"
+    )
+    bound = [name for label, name in NAMES.items() if row[label]["is_cpu_bound"]]
+    if bound:
+        lines.append(
+            f"{'':>9}CPU-bound (over 90 % of all cores busy): {'; '.join(bound)}: their times "
+            "measure this processor, not the links"
+        )
+    return "\n".join(lines)
