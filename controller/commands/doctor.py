@@ -79,7 +79,7 @@ def _check_system(address: str, switches: list[SwitchConfig]) -> list[Check]:
         checks += check_switch(config, switch.program)
         checks += check_switch_state(client, switch)
     if known:
-        checks += check_jobs(client, jobs)
+        checks += check_jobs(client, jobs, known)
     return checks
 
 

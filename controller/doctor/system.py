@@ -107,13 +107,21 @@ def check_switch_state(client: OperatorClient, switch: pb.Switch) -> list[Check]
     return [*checks, *check_counts(name, shown.counts)]
 
 
-def check_jobs(client: OperatorClient, jobs: list[pb.Job]) -> list[Check]:
-    """Check every live job: missing workers, then counters."""
+def check_jobs(
+    client: OperatorClient, jobs: list[pb.Job], switches: list[pb.Switch]
+) -> list[Check]:
+    """Check every live job: its switch, missing workers, then counters."""
     if not jobs:
         return [ok("jobs", "none is live")]
+    states = {switch.name: switch.state for switch in switches}
     checks: list[Check] = []
     for job in jobs:
         name = f"job {job.name}"
+        state = states.get(job.switch, "unknown")
+        if state != "ready":
+            text = f"{job.state}, but its switch {job.switch} is not ready: {state}"
+            checks.append(fail(name, text, f"see what is said of switch {job.switch}"))
+            continue
         missing = ", ".join(str(worker_id) for worker_id in job.missing_workers)
         if missing and job.state == "waiting":
             text = f"waits for worker {missing} of {job.num_workers}"

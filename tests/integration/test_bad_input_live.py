@@ -150,9 +150,10 @@ def test_switch_killed_during_a_job(frail: LiveTestbed) -> None:
             code, verdicts = frail.doctor()
         assert code == 1
         testbed = f"testbed {frail.made.name}"
-        assert failed(verdicts) == {testbed, "switch s1", "switch s1 control"}
+        assert failed(verdicts) == {testbed, "switch s1", "switch s1 control", "job train"}
         assert verdicts[testbed][1].startswith("s1 died")
         assert "nobody listens" in verdicts["switch s1"][1]
+        assert "its switch s1 is not ready: unreachable" in verdicts["job train"][1]
         with pytest.raises(errors.SessionBrokenError):
             sessions[0].allreduce(ARRAY)
         with within(0.5, "the refusal"), pytest.raises(errors.PortTakenError, match="taken"):
