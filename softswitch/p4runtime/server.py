@@ -19,6 +19,7 @@ from softswitch.p4runtime.status import (
     DETAILS_KEY,
     AddressInUseError,
     request_error,
+    shortened,
     write_details,
 )
 from softswitch.p4runtime.stream import StreamChannel
@@ -189,5 +190,5 @@ def _is_served(address: str) -> bool:
 
 def _abort(context: grpc.ServicerContext, error: SoftswitchError) -> NoReturn:
     refusal = request_error(error)
-    context.abort(refusal.grpc_code, refusal.message)
+    context.abort(refusal.grpc_code, shortened(refusal.message))
     raise AssertionError("abort returns never")

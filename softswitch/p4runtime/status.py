@@ -27,6 +27,8 @@ from softswitch.errors import (
 )
 
 DETAILS_KEY = "grpc-status-details-bin"
+STATUS_CHARACTERS = 4000
+"""Clients refuse answers with more than 8 KiB of status."""
 MESSAGE_BUDGET_BYTES = 6 * 1024
 """Room for texts: gRPC clients refuse trailing metadata over 8 KiB unless told otherwise."""
 DETAILS_BUDGET_BYTES = 56 * 1024
@@ -89,6 +91,15 @@ def request_error(error: SoftswitchError) -> RequestError:
         if isinstance(error, kind):
             return RequestError(code, str(error))
     return RequestError(rpc_code.INTERNAL, str(error))
+
+
+def shortened(message: str) -> str:
+    """Return a message that fits into a gRPC status, cut at a line with a word on what is left."""
+    if len(message) <= STATUS_CHARACTERS:
+        return message
+    kept = message[:STATUS_CHARACTERS].rpartition("\n")[0] or message[:STATUS_CHARACTERS]
+    lines = message.count("\n") - kept.count("\n")
+    return f"{kept}\n  and {lines} more: `softswitch show` lists all"
 
 
 def write_details(errors: Sequence[RequestError | None]) -> tuple[str, bytes]:
