@@ -27,7 +27,7 @@ from softswitch.pipeline import (
     P_UNSUPPORTED,
     TableEntry,
 )
-from softswitch.runtime_library import NO_PROGRAM, ReplicaT
+from softswitch.runtime_library import NO_PROGRAM, ReplicaT, SwitchHandle
 
 _ERRORS: dict[int, tuple[type[ControlError], str]] = {
     P_NOT_FOUND: (EntryNotFoundError, "there is no such entry; insert it first"),
@@ -70,12 +70,12 @@ class Control:
     Raises ControlError subclasses, NoProgramError without a program.
     """
 
-    def __init__(self, library: ctypes.CDLL, handle: int) -> None:
+    def __init__(self, library: ctypes.CDLL, handle: SwitchHandle) -> None:
         self._library = library
-        self._open_handle: int | None = handle
+        self._open_handle: SwitchHandle | None = handle
 
     @property
-    def _handle(self) -> int:
+    def _handle(self) -> SwitchHandle:
         if self._open_handle is None:
             raise SwitchStateError("the switch is closed; make a new one")
         return self._open_handle

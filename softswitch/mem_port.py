@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 
 from softswitch.errors import PortNotFoundError
 from softswitch.ports import port_not_found
-from softswitch.runtime_library import FRAME_BYTES_MAX
+from softswitch.runtime_library import FRAME_BYTES_MAX, SwitchHandle
 
 
 class MemPort:
     """Send to and receive from a running switch; may be used by several threads."""
 
-    def __init__(self, library: ctypes.CDLL, handle: Callable[[], int], number: int) -> None:
+    def __init__(
+        self, library: ctypes.CDLL, handle: Callable[[], SwitchHandle], number: int
+    ) -> None:
         self._library = library
         self._handle = handle
         self.number = number

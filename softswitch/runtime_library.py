@@ -84,6 +84,7 @@ _OUT64 = POINTER(c_uint64)
 _MEM = [_S, _U, c_void_p, c_void_p, _U, c_size_t]
 
 _ARGUMENTS: Final[dict[str, Sequence[object]]] = {
+    "switch_close": [_S],
     "switch_destroy": [_S],
     "switch_load": [_S, POINTER(PipelineOps)],
     "switch_start": [_S],
@@ -146,6 +147,27 @@ def build_runtime(cache_dir: Path | None = None) -> Path:
     return library
 
 
+class SwitchHandle:
+    """A switch of the runtime, as an argument of its functions.
+
+    A call holds the handle: the memory goes when the switch is closed and the last call is over.
+    """
+
+    def __init__(self, library: ctypes.CDLL, address: int) -> None:
+        self._library = library
+        self._as_parameter_ = c_void_p(address)
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Close the switch; calls of other threads that are under way end with an error."""
+        self._library.switch_close(self)
+        self._is_closed = True
+
+    def __del__(self) -> None:
+        if self._is_closed:
+            self._library.switch_destroy(self)
+
+
 @functools.cache
 def runtime_library(cache_dir: Path | None = None) -> ctypes.CDLL:
     """Load the runtime, compiled if need be; errors as of build_runtime."""
@@ -159,5 +181,5 @@ def runtime_library(cache_dir: Path | None = None) -> ctypes.CDLL:
     for name, arguments in _ARGUMENTS.items():
         function = getattr(library, name)
         function.argtypes = arguments
-        function.restype = None if name == "switch_destroy" else c_int
+        function.restype = None if name in ("switch_close", "switch_destroy") else c_int
     return library

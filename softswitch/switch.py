@@ -31,6 +31,7 @@ from softswitch.runtime_library import (
     CAPTURE_FAILED,
     FRAME_BYTES_MAX,
     ImpairmentsT,
+    SwitchHandle,
     runtime_library,
 )
 
@@ -72,7 +73,7 @@ class Switch(Control):
         handle = library.switch_create(cpu_port, POOL_PACKETS)
         if not handle:
             raise SoftswitchError("no memory or no file descriptors left for a switch")
-        super().__init__(library, handle)
+        super().__init__(library, SwitchHandle(library, handle))
         self._program: LoadableProgram | None = None
         self._loaded: tuple[ctypes.CDLL, PipelineOps] | None = None
         self._ports: dict[int, PortSpec] = {}
@@ -100,7 +101,7 @@ class Switch(Control):
         self.set_packet_in(None)
         self.stop()
         handle, self._open_handle = self._open_handle, None
-        self._library.switch_destroy(handle)
+        handle.close()
         self._loaded = None
 
     @property

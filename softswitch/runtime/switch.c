@@ -294,12 +294,18 @@ softswitch_t *switch_create(uint32_t cpu_port, uint32_t pool_packets) {
   return NULL;
 }
 
-void switch_destroy(softswitch_t *sw) {
+void switch_close(softswitch_t *sw) {
   switch_stop(sw);
+  switch_lock(sw);
   for (uint32_t number = 0; number < PORTS_MAX; number++) {
     if (sw->engine.ports[number]) take_out(sw, sw->engine.ports[number]);
   }
   replication_unload(&sw->engine);
+  switch_unlock(sw);
+}
+
+void switch_destroy(softswitch_t *sw) {
+  switch_close(sw);
   pool_destroy(&sw->batch.pool);
   free(sw->collector.data);
   if (sw->epoll >= 0) close(sw->epoll);

@@ -20,7 +20,9 @@ typedef struct {
 } replica_t;
 
 softswitch_t *switch_create(uint32_t cpu_port, uint32_t pool_packets); // NULL: out of memory
-void switch_destroy(softswitch_t *);                                   // stops first; closes all ports
+// Stop, close all ports, take the program away. Calls under way end; later ones find no port and no program.
+void switch_close(softswitch_t *);
+void switch_destroy(softswitch_t *); // closes first
 // Replace the pipeline, keep the ports; groups start afresh. NULL: run without. ops must outlive its use here.
 int switch_load(softswitch_t *, const pipeline_ops_t *ops);
 

@@ -27,6 +27,7 @@ from softswitch.errors import (
     SwitchStateError,
 )
 from softswitch.impairments import Impairments, parse_impairments
+from softswitch.mem_port import MemPort
 from softswitch.switch import Switch
 
 sys.path.insert(0, str(Path(__file__).parent / "softswitch_runtime"))
@@ -427,3 +428,29 @@ def test_every_statistic_is_documented(switch: Switch) -> None:
     page = (Path(__file__).parents[2] / "docs" / "softswitch.md").read_text(encoding="utf-8")
     names = set(switch.port_statistics(1))
     assert {name for name in names if f"`{name}`" not in page and "_out_" not in name} == set()
+
+
+def test_close_while_other_threads_use_a_port(program: HandWrittenProgram) -> None:
+    for _ in range(20):
+        switch = Switch(program)
+        switch.add_port(1, "mem")
+        switch.start()
+        port = switch.mem_port(1)
+        errors: list[Exception] = []
+
+        def use(port: MemPort = port, errors: list[Exception] = errors) -> None:
+            frames, lengths = np.zeros((4, 64), np.uint8), np.full(4, 64, np.int32)
+            try:
+                while True:
+                    port.send(frames, lengths)
+                    port.receive(frames, lengths, 0.0)
+            except (PortNotFoundError, SwitchStateError) as error:
+                errors.append(error)
+
+        users = [threading.Thread(target=use) for _ in range(3)]
+        for user in users:
+            user.start()
+        switch.close()
+        for user in users:
+            user.join(10)
+        assert len(errors) == len(users)
