@@ -25,8 +25,15 @@ MAX_BATCH = 256
 """Messages per system call; longer batches take several."""
 SEND_WAIT_MS = 20
 """How long a send waits for room before it gives the rest back."""
-SOFT_ERRORS = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EINTR)
-"""Errors that an earlier packet left on the socket; the retransmission timer deals with them."""
+SOFT_ERRORS = (
+    errno.ECONNREFUSED,
+    errno.EHOSTUNREACH,
+    errno.ENETUNREACH,
+    errno.ENETDOWN,
+    errno.EINTR,
+)
+"""Errors that an earlier packet or a link that is down left on the socket; the retransmission timer
+deals with them."""
 SOFT_ERROR_LIMIT = 3
 BUSY_ERRORS = (errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM)
 SOL_UDP = 17
@@ -195,8 +202,13 @@ class BatchSocket:
         """Wait for something to receive or a wake; return whether there may be something."""
         # Round up: a poll that ends just before a deadline would only spin.
         events = self._readable.poll(int(timeout_s * 1000) + 1)
-        if any(descriptor == self._wake for descriptor, _ in events):
-            self._drain_wake()
+        for descriptor, event in events:
+            if descriptor == self._wake:
+                self._drain_wake()
+            elif event & select.POLLERR:
+                # Whoever reads a ring never meets the error, and poll would not wait again.
+                self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                self.soft_errors += 1
         return bool(events)
 
     def _receive_now(
