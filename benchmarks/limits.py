@@ -15,6 +15,8 @@ TCP_PAYLOAD_BYTES = 1448
 """MTU 1500 less IPv4, TCP and its timestamp option."""
 CPU_BOUND_SHARE = 0.9
 """Above this share of all cores' time, not the links but the processor decides a time."""
+SWITCH_BOUND_SHARE = 0.75
+"""Above this share of one core the switch does: its data plane is one thread, which also waits."""
 
 
 def switchfold_efficiency(values_per_packet: int) -> float:
@@ -64,7 +66,8 @@ class Series:
 
     @property
     def is_cpu_bound(self) -> bool:
-        return self.busy_share > CPU_BOUND_SHARE
+        switch_share = statistics.median(self.switch_cpu_s) / self.median_s
+        return self.busy_share > CPU_BOUND_SHARE or switch_share > SWITCH_BOUND_SHARE
 
     def as_dict(self) -> dict[str, Any]:
         return {

@@ -55,7 +55,7 @@ def describe_row(row: dict[str, Any]) -> str:
     bound = [name for label, name in NAMES.items() if row[label]["is_cpu_bound"]]
     if bound:
         lines.append(
-            f"{'':>9}CPU-bound (over 90 % of all cores busy): {'; '.join(bound)}: their times "
-            "measure this processor, not the links"
+            f"{'':>9}CPU-bound (over 90 % of all cores busy, or the switch over 75 % of one): "
+            f"{'; '.join(bound)}: their times measure this processor, not the links"
         )
     return "\n".join(lines)

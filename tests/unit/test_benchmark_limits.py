@@ -120,5 +120,20 @@ def test_report_says_who_is_bound_by_the_processor() -> None:
         "gloo_bridge": contender(1.5, 1.4),
     }
     text = report.describe_row({**row, **report.compare(row)})
-    assert "CPU-bound (over 90 % of all cores busy): Gloo, same switch:" in text
-    assert limits.CPU_BOUND_SHARE == 0.9
+    assert "all cores busy, or the switch over 75 % of one): Gloo, same switch:" in text
+    assert (limits.CPU_BOUND_SHARE, limits.SWITCH_BOUND_SHARE) == (0.9, 0.75)
+
+
+@pytest.mark.parametrize(("switch_s", "is_bound"), [(1.4, False), (1.6, True)])
+def test_switch_that_fills_its_core_binds_while_others_idle(
+    switch_s: float, *, is_bound: bool
+) -> None:
+    series = limits.Series(
+        label="x",
+        limit_s=1.0,
+        times_s=(2.0,),
+        busy_shares=(0.6,),
+        worker_cpu_s=(0.5,),
+        switch_cpu_s=(switch_s,),
+    )
+    assert series.is_cpu_bound == is_bound
