@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Forwards ordinary IPv4 traffic. The checksum is updated, not recomputed (RFC 1141), so that
-// options need no parsing and a damaged header stays damaged.
+// options need no parsing and a damaged header stays damaged. What a worker could take for a
+// result is not forwarded.
 control Ipv4Forward(inout headers_t hdr,
                     inout standard_metadata_t standard_metadata,
                     out bit<32> ordinary_outcome) {
@@ -46,6 +47,13 @@ control Ipv4Forward(inout headers_t hdr,
             || standard_metadata.checksum_error == 1) {
             mark_to_drop(standard_metadata);
             ordinary_outcome = ORDINARY_BAD_IPV4;
+        } else if (hdr.udp.isValid() && hdr.udp.src_port == UDP_PORT
+                   || hdr.ipv4.protocol == IPV4_PROTOCOL_UDP
+                      && hdr.ipv4.ihl != IPV4_IHL_WITHOUT_OPTIONS) {
+            // Only switches send from UDP_PORT: this would pass for a result. Behind options the
+            // ports are not parsed.
+            mark_to_drop(standard_metadata);
+            ordinary_outcome = ORDINARY_SPOOFED;
         } else if (hdr.ipv4.ttl <= 1) {
             mark_to_drop(standard_metadata);
             ordinary_outcome = ORDINARY_TTL_EXPIRED;

@@ -91,5 +91,6 @@ const bit<32> ORDINARY_BAD_IPV4 = 3;     // header damaged, or its checksum wron
 const bit<32> ORDINARY_TO_CPU = 4;
 const bit<32> ORDINARY_FROM_CPU = 5;
 const bit<32> ORDINARY_TRUNCATED = 6;    // ends inside the Ethernet, IPv4 or packet-out header
+const bit<32> ORDINARY_SPOOFED = 7;      // could pass for a result, which only a switch sends
 
 #endif

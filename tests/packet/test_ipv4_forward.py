@@ -28,7 +28,8 @@ HOST = 0xC0A8_0102
 SOURCE = 0xC0A8_0201
 SOURCE_MAC = 0x0200_0000_0A01
 HOST_MAC = 0x0200_0000_0A02
-FORWARDED, NO_ROUTE, TTL_EXPIRED, BAD_IPV4, TRUNCATED = 0, 1, 2, 3, 6
+FORWARDED, NO_ROUTE, TTL_EXPIRED, BAD_IPV4, TRUNCATED, SPOOFED = 0, 1, 2, 3, 6, 7
+TCP = 6
 
 
 def route(address: int, prefix_len: int, port: int, mac: int) -> Entry:
@@ -83,7 +84,7 @@ def test_ipv4_forward_any_protocol_and_length(
 
 @pytest.mark.parametrize("udp_port", [UDP_PORT - 1, UDP_PORT + 1, 53])
 def test_ipv4_forward_other_udp_ports(target: Target, udp_port: int) -> None:
-    payload = udp(SOURCE, HOST, UDP_PORT, udp_port, b"a datagram")
+    payload = udp(SOURCE, HOST, 5, udp_port, b"a datagram")
     left = frame(payload, ttl=9, sent=False)
     check(target, frame(payload, ttl=10, sent=True), FORWARDED, [(3, left)])
 
@@ -112,11 +113,22 @@ def test_ipv4_forward_checksum_update_with_every_carry(target: Target) -> None:
 
 
 @pytest.mark.parametrize("options", [b"\x01" * 4, b"\x94\x04\0\0" + b"\x01" * 36])
+def test_ipv4_forward_options(target: Target, options: bytes) -> None:
+    payload, fields = b"with options", {"options": options, "protocol": TCP}
+    left = frame(payload, ttl=63, sent=False, **fields)
+    check(target, frame(payload, ttl=64, sent=True, **fields), FORWARDED, [(3, left)])
+
+
+@pytest.mark.parametrize("fragment", [0, MORE_FRAGMENTS])
+def test_ipv4_forward_refuses_what_looks_like_a_result(target: Target, fragment: int) -> None:
+    payload = udp(SOURCE, HOST, UDP_PORT, 40000, b"spoofed")
+    check(target, frame(payload, ttl=64, sent=True, fragment=fragment), SPOOFED, [])
+
+
 @pytest.mark.parametrize("udp_port", [53, UDP_PORT])
-def test_ipv4_forward_options(target: Target, udp_port: int, options: bytes) -> None:
-    payload = udp(SOURCE, HOST, 7, udp_port, b"with options")
-    left = frame(payload, ttl=63, sent=False, options=options)
-    check(target, frame(payload, ttl=64, sent=True, options=options), FORWARDED, [(3, left)])
+def test_ipv4_forward_refuses_ports_behind_options(target: Target, udp_port: int) -> None:
+    payload = udp(SOURCE, HOST, udp_port, 40000, b"with options")
+    check(target, frame(payload, ttl=64, sent=True, options=b"\x01" * 4), SPOOFED, [])
 
 
 @pytest.mark.parametrize("fragment", [MORE_FRAGMENTS | 100, 100, 0x1FFF])
