@@ -56,6 +56,6 @@ def describe_row(row: dict[str, Any]) -> str:
     if bound:
         lines.append(
             f"{'':>9}CPU-bound (over 90 % of all cores busy, or the switch over 75 % of one): "
-            f"{'; '.join(bound)}: their times measure this processor, not the links"
+            f"{'; '.join(bound)}: may measure this processor, not the links"
         )
     return "\n".join(lines)
