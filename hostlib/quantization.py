@@ -23,7 +23,7 @@ Defined outcomes at the edges:
 - A sum of finite values beyond the dtype's range becomes infinity, as in numpy. In float64, whose
   significand is longer than q, values within half a step of the maximum may round up to it.
   float16 is summed in float32 and rounded once at the end: above 65504 that gives infinity.
-  A mean never overflows so, as the division comes first.
+  A mean divides first: only that rounding of float64 can make it infinite.
 - NaN and infinity in a worker's chunk replace its exponent by NONFINITE_EXPONENT. The maximum
   carries that to all workers, and all do the same: raise, or give NaN for the whole chunk.
 """
