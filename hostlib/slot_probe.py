@@ -90,6 +90,14 @@ class SlotProbe:
                     " submits the same sequence of tensors",
                     missing,
                 )
+        if self._bitmap:
+            present = [i for i in range(view.num_workers) if self._bitmap >> i & 1]
+            names = ", ".join(str(i) for i in present)
+            return AllreduceTimeoutError(
+                f"{what}; the switch has this round from worker {names} but takes none from worker"
+                f" {view.worker_id}: the workers submit different shapes or dtypes; see"
+                " the count of 'mismatch' in 'switchfold job show'"
+            )
         return AllreduceTimeoutError(
             f"{what}; the switch at {view.switch.address} answers, but the tensor did not get"
             " through in time: the network may lose most packets, or the timeout is too short"

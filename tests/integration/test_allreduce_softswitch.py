@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import p4src
-from hostlib.errors import SaturationError
+from hostlib.errors import AllreduceTimeoutError, SaturationError, WorkerMissingError
 from hostlib.session import Session
 from hostlib.wire import Outcome
 from softswitch.impairments import Impairments
@@ -79,3 +80,17 @@ def test_saturation_is_told_to_every_worker() -> None:
         futures = [w.allreduce(np.full(100, 2**30 + 5, np.int32)) for w in workers]
         for future in futures:
             assert isinstance(future.exception(20), SaturationError)
+
+
+def test_workers_that_disagree_on_the_shape_are_told() -> None:
+    with running_job("narrow", 2) as job, job.sessions() as workers:
+        first = workers[0].allreduce(np.zeros(20, np.int32), timeout_s=1.5)
+        deadline = time.monotonic() + 5
+        while job.outcomes().get(Outcome.ABSORBED, 0) < 1:
+            assert time.monotonic() < deadline, job.outcomes()
+        second = workers[1].allreduce(np.zeros(30, np.int32), timeout_s=1.5)
+        assert isinstance(first.exception(10), WorkerMissingError)
+        error = second.exception(10)
+        assert isinstance(error, AllreduceTimeoutError)
+        assert "takes none from worker 1" in str(error)
+        assert job.outcomes()[Outcome.MISMATCH] >= 1
