@@ -112,7 +112,7 @@ class Outcome(enum.IntEnum):
     BAD_CONTRIBUTION = 19
     """Bitmap or contributor count is not this worker's own."""
     MISMATCH = 20
-    """Tensor or range differs from the one the open round holds."""
+    """Tensor, range or operation differs from what the open round holds."""
 
 
 HEADER_DTYPE: Final = np.dtype(

@@ -18,6 +18,8 @@ from hostlib.wire import (
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 CONTRIBUTIONS = (Operation.AGGREGATE_ADD, Operation.AGGREGATE_MAX)
+CHUNK_FIELDS = ("tensor_id", "chunk_index", "range_start", "range_end")
+"""What every packet of a round agrees on."""
 FROM_WORKERS = (*CONTRIBUTIONS, Operation.FLUSH, Operation.PROBE)
 
 
@@ -45,6 +47,7 @@ class _Copy:
     is_closed: bool = False
     is_overflown: bool = False
     exponent: int = 0
+    operation: int = 0
     tensor_id: int = 0
     chunk_index: int = 0
     range_start: int = 0
@@ -110,10 +113,9 @@ class ReferenceSwitch:
             return Outcome.STALE, None
         if newer and operation is Operation.FLUSH:
             return Outcome.FLUSH_IGNORED, None
-        if same and any(
-            int(header[name]) != getattr(copy, name)
-            for name in ("tensor_id", "chunk_index", "range_start", "range_end")
-        ):
+        if same and any(int(header[name]) != getattr(copy, name) for name in CHUNK_FIELDS):
+            return Outcome.MISMATCH, None
+        if same and operation in CONTRIBUTIONS and operation != copy.operation:
             return Outcome.MISMATCH, None
         if operation is Operation.FLUSH:
             return self._flush(job, copy, datagram)
@@ -154,7 +156,14 @@ class ReferenceSwitch:
         bit = int(header["worker_bitmap"])
         if newer:
             copy.generation, copy.round = int(header["generation"]), int(header["round"])
-            for name in ("tensor_id", "chunk_index", "range_start", "range_end", "exponent"):
+            for name in (
+                "tensor_id",
+                "chunk_index",
+                "range_start",
+                "range_end",
+                "exponent",
+                "operation",
+            ):
                 setattr(copy, name, int(header[name]))
             copy.values[:] = datagram["values"]
             copy.bitmap, copy.count = bit, 1

@@ -10,17 +10,20 @@
 //      round             SAME     NEWER             OLDER
 //
 // A newer contribution takes the copy over. It also leaves the chunk's identity (tensor and range),
-// which every other packet of the round must agree with. Flushes and probes never take a copy over.
+// which every other packet of the round must agree with, and its operation, which every other
+// contribution must share. Flushes and probes never take a copy over.
 control SlotEpoch(inout headers_t hdr, inout metadata_t md) {
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_generation;
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_round;
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_tensor;
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_range_start;
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_range_end;
+    register<bit<8>>(SLOT_REGISTER_SIZE) slot_operation;
 
     bit<32> held_tensor;
     bit<32> held_range_start;
     bit<32> held_range_end;
+    bit<8> held_operation;
 
     action read_epoch() {
         slot_generation.read(md.copy_generation, md.slot_copy);
@@ -31,6 +34,7 @@ control SlotEpoch(inout headers_t hdr, inout metadata_t md) {
         slot_tensor.read(held_tensor, md.slot_copy);
         slot_range_start.read(held_range_start, md.slot_copy);
         slot_range_end.read(held_range_end, md.slot_copy);
+        slot_operation.read(held_operation, md.slot_copy);
     }
 
     action take_over() {
@@ -39,6 +43,7 @@ control SlotEpoch(inout headers_t hdr, inout metadata_t md) {
         slot_tensor.write(md.slot_copy, hdr.switchfold.tensor_id);
         slot_range_start.write(md.slot_copy, hdr.switchfold.range_start);
         slot_range_end.write(md.slot_copy, hdr.switchfold.range_end);
+        slot_operation.write(md.slot_copy, hdr.switchfold.operation);
     }
 
     apply {
@@ -68,7 +73,9 @@ control SlotEpoch(inout headers_t hdr, inout metadata_t md) {
                 read_chunk();
                 if (held_tensor != hdr.switchfold.tensor_id
                     || held_range_start != hdr.switchfold.range_start
-                    || held_range_end != hdr.switchfold.range_end) {
+                    || held_range_end != hdr.switchfold.range_end
+                    || (md.is_contribution == 1
+                        && held_operation != hdr.switchfold.operation)) {
                     md.outcome = OUTCOME_MISMATCH;
                 }
             }

@@ -9,7 +9,6 @@ import importlib.util
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncGenerator
@@ -20,6 +19,7 @@ from typing import IO
 import numpy as np
 import pytest
 
+from bmv2_options import thrift_options
 from controller.config import ControllerConfig, SwitchConfig
 from controller.endpoint import connect
 from controller.outcome import Count
@@ -42,12 +42,7 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
 def bmv2_command(address: str) -> list[str]:
     if shutil.which("simple_switch_grpc") is None:
         pytest.skip("simple_switch_grpc is not on the PATH")
-    # Builds with Thrift listen on a fixed port unless told otherwise.
-    usage = subprocess.run(
-        ["simple_switch_grpc", "--help"], capture_output=True, check=False, timeout=DEADLINE_S
-    )
-    has_thrift = b"--thrift-port" in usage.stdout + usage.stderr
-    thrift = ["--thrift-port", str(free_port())] if has_thrift else []
+    thrift = thrift_options()
     return [
         "simple_switch_grpc", "--no-p4", "--device-id", "1", *thrift, "--",
         "--grpc-server-addr", address, "--cpu-port", "255",

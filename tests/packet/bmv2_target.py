@@ -22,12 +22,12 @@ from pathlib import Path
 from pyroute2 import IPRoute
 
 import p4src
+from bmv2_options import BINARY, free_tcp_port, thrift_options
 from hostlib.wire import VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
 from p4runtime_control import DEADLINE_S, P4RuntimeControl
 from packet_frames import CPU_PORT, ETHERTYPE_IPV4, SWITCH_MAC, ethernet, ipv4, udp
 from packet_target import PORTS, SENTINEL_NETWORK, Entry
 
-BINARY = "simple_switch_grpc"
 ETH_P_ALL = 3
 SENTINEL_ETHERTYPE = 0x88B5
 """IEEE 802 local experimental: not IPv4, hence a packet-in."""
@@ -44,12 +44,6 @@ def missing_reason() -> str | None:
     if os.geteuid() != 0:
         return "veth pairs need root"
     return None
-
-
-def _free_tcp_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class _Link:
@@ -108,7 +102,7 @@ class Bmv2Target:
                 self._links[port] = _Link(ipr, f"{prefix}p{port}")
                 stack.callback(self._links[port].close, ipr)
             self._log = stack.enter_context(tempfile.TemporaryFile())
-            grpc_port = _free_tcp_port()
+            grpc_port = free_tcp_port()
             self._process = self._start_switch(grpc_port)
             stack.callback(self._stop_switch)
             self._await_server(grpc_port)
@@ -125,7 +119,15 @@ class Bmv2Target:
     def _start_switch(self, grpc_port: int) -> subprocess.Popen[bytes]:
         interfaces = [f"--interface={port}@{link.name}" for port, link in self._links.items()]
         options = [f"--grpc-server-addr=127.0.0.1:{grpc_port}", f"--cpu-port={CPU_PORT}"]
-        command = [BINARY, "--no-p4", "--device-id=1", *interfaces, "--", *options]
+        command = [
+            BINARY,
+            "--no-p4",
+            "--device-id=1",
+            *thrift_options(),
+            *interfaces,
+            "--",
+            *options,
+        ]
         return subprocess.Popen(command, stdout=self._log, stderr=self._log)
 
     def _stop_switch(self) -> None:

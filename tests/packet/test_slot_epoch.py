@@ -92,6 +92,7 @@ def test_slot_epoch_older_generation_is_stale(
     [
         {"tensor_id": 1},
         {"range_end": 1},
+        {"operation": Operation.AGGREGATE_MAX},
         {"chunk_index": 1, "range_start": -1, "range_end": -1},
     ],
 )
