@@ -4,6 +4,7 @@
 
 import logging
 import socket
+import threading
 from collections.abc import Iterator
 from concurrent import futures
 from typing import NoReturn
@@ -50,6 +51,9 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         self._server: grpc.Server | None = None
         self._pool: futures.ThreadPoolExecutor | None = None
         self._channels: set[StreamChannel] = set()
+        self._readers: list[threading.Thread] = []
+        """Threads of streams, also of those that ended a moment ago."""
+        self._readers_lock = threading.Lock()
         self.port = 0
         """TCP port in use; 0 when stopped or on a Unix socket."""
 
@@ -96,8 +100,11 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
             return
         self.device.close()
         server.stop(STOP_GRACE_S).wait()
-        for channel in list(self._channels):
-            channel.reader.join(THREAD_END_S)
+        with self._readers_lock:
+            readers = list(self._readers)
+        for reader in readers:
+            if reader.is_alive():
+                reader.join(THREAD_END_S)
         assert self._pool is not None
         self._pool.shutdown(wait=True)
         self.port = 0
@@ -173,10 +180,17 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
             )
         channel = StreamChannel(self.device, request_iterator, context)
         self._channels.add(channel)
+        self._keep_reader(channel.reader)
         try:
             yield from channel.responses()
         finally:
             self._channels.discard(channel)
+
+    def _keep_reader(self, reader: threading.Thread) -> None:
+        with self._readers_lock:
+            # A thread without an identity has not started yet.
+            left = [old for old in self._readers if old.ident is None or old.is_alive()]
+            self._readers = [*left, reader]
 
 
 def _is_served(address: str) -> bool:
