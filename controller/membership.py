@@ -52,7 +52,7 @@ class Membership:
             if reason is not None:
                 self._database.end_job(job.generation, reason)
                 continue
-            live = LiveJob(job, _request(job), has_started=True, has_welcomed=True)
+            live = LiveJob(job, _request(job), has_started=True)
             live.released = self._database.released_barriers(job.generation)
             for worker in job.workers:
                 if worker.state is WorkerState.JOINED:
@@ -262,7 +262,6 @@ class Membership:
             self._end(live, str(exc), error=exc)
             return
         if not live.has_ended:
-            live.has_welcomed = True
             live.send(self._welcome(live))
             _LOGGER.info("job %s runs with %d workers", live.job.name, len(workers))
 

@@ -82,8 +82,6 @@ class LiveJob:
     join_timer: asyncio.TimerHandle | None = None
     has_started: bool = False
     """All workers have arrived; new ones are refused."""
-    has_welcomed: bool = False
-    """The tables are on the switch; workers may send."""
     has_ended: bool = False
 
     @property

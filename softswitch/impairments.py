@@ -58,20 +58,6 @@ class Impairments:
         if not 0 <= self.seed < 1 << 64:
             raise ValueError("impairments: seed must be 0 to 2**64 - 1")
 
-    @property
-    def is_active(self) -> bool:
-        """Whether any packet may be treated differently from a perfect link."""
-        return any(
-            (
-                self.loss,
-                self.duplication,
-                self.corruption,
-                self.reordering,
-                self.delay_s,
-                self.rate_bits_per_s,
-            )
-        )
-
 
 def parse_impairments(text: str) -> tuple[int, Direction, Impairments]:
     """Read `PORT:in|out:NAME=VALUE,...`, the form of the command line; ValueError says what is

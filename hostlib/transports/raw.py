@@ -8,12 +8,11 @@ import socket
 from collections import Counter
 from typing import final
 
-import numpy as np
-
 from hostlib.errors import TransportClosedError, TransportError
 from hostlib.job_view import Endpoint
 from hostlib.transports.base import Datagrams
 from hostlib.transports.batch_socket import BatchSocket
+from hostlib.transports.frame_sender import FrameSender
 from hostlib.transports.frames import FrameCodec
 from hostlib.transports.packet_ring import (
     DROP_ALL,
@@ -24,9 +23,6 @@ from hostlib.transports.packet_ring import (
     results_filter,
 )
 from hostlib.transports.sockets import open_udp
-
-SEND_ROWS = 64
-"""Frames built at a time."""
 
 
 @final
@@ -73,25 +69,16 @@ class RawTransport:
         """Map the ring and prepare frames to and from `remote`, whose MAC address is needed."""
         sock: socket.socket = self._batch.socket
         self._codec = FrameCodec(self._local, remote, datagram_bytes)
-        self._out = np.empty((SEND_ROWS, self._codec.frame_bytes), np.uint8)
+        self._sender = FrameSender(self._batch, self._codec)
         attach_filter(sock, results_filter(remote.udp_port, self._local.udp_port))
         self._ring = PacketRing(sock, self._interface)
 
     def send(self, datagrams: Datagrams) -> int:
         """Send rows in order as frames; return how many the interface took."""
-        done = 0
-        while done < len(datagrams):
-            rows = datagrams[done : done + SEND_ROWS]
-            frames = self._out[: len(rows)]
-            self._codec.wrap(rows, frames)
-            try:
-                sent = self._batch.send(frames)
-            except OSError as error:
-                raise self._translated(error) from error
-            done += sent
-            if sent < len(rows):
-                break
-        return done
+        try:
+            return self._sender.send(datagrams)
+        except OSError as error:
+            raise self._translated(error) from error
 
     def receive(self, out: Datagrams, timeout_s: float) -> int:
         """Fill rows with the datagrams of good frames; return how many."""

@@ -14,11 +14,9 @@ from hostlib.errors import TransportClosedError, TransportError
 from hostlib.job_view import Endpoint
 from hostlib.transports.base import Datagrams
 from hostlib.transports.batch_socket import BatchSocket
+from hostlib.transports.frame_sender import FrameSender
 from hostlib.transports.frames import FrameCodec
 from hostlib.transports.sockets import connect_udp, open_udp
-
-SEND_ROWS = 64
-"""Frames built at a time."""
 
 
 @final
@@ -69,24 +67,15 @@ class TunnelTransport:
     def open(self, remote: Endpoint, datagram_bytes: int) -> None:
         """Prepare frames to and from `remote`."""
         self._codec = FrameCodec(self._local, remote, datagram_bytes)
-        self._out = np.empty((SEND_ROWS, self._codec.frame_bytes), np.uint8)
+        self._sender = FrameSender(self._batch, self._codec)
         self._in: NDArray[np.uint8] = np.empty((0, self._codec.frame_bytes), np.uint8)
 
     def send(self, datagrams: Datagrams) -> int:
         """Send rows in order as frames; return how many the kernel took."""
-        done = 0
-        while done < len(datagrams):
-            rows = datagrams[done : done + SEND_ROWS]
-            frames = self._out[: len(rows)]
-            self._codec.wrap(rows, frames)
-            try:
-                sent = self._batch.send(frames)
-            except OSError as error:
-                raise self._translated(error) from error
-            done += sent
-            if sent < len(rows):
-                break
-        return done
+        try:
+            return self._sender.send(datagrams)
+        except OSError as error:
+            raise self._translated(error) from error
 
     def receive(self, out: Datagrams, timeout_s: float) -> int:
         """Fill rows with the datagrams of good frames; return how many."""

@@ -67,11 +67,6 @@ class Storage:
     """C lvalue, with an index mark if it is an element of an array."""
 
     @property
-    def is_wide(self) -> bool:
-        """Whether it is a string of bytes."""
-        return self.field.width > 64
-
-    @property
     def type(self) -> str:
         """C type of a field that is not wide."""
         return storage_type(self.field.width, self.field.is_signed)
