@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from ctypes import byref, c_uint32, c_uint64
 from typing import NamedTuple, Protocol
 
@@ -88,6 +89,19 @@ class Control:
             raise NoProgramError(f"{what}: no program is loaded; load one first")
         kind, advice = _ERRORS[code]
         raise kind(f"{what}: {advice}")
+
+    @contextlib.contextmanager
+    def atomically(self) -> Generator[None]:
+        """Make the operations of this thread within the block one: packets see all or none.
+
+        Packets wait meanwhile, and so do other threads' operations. Blocks may nest.
+        """
+        handle = self._handle
+        self._library.switch_lock(handle)
+        try:
+            yield
+        finally:
+            self._library.switch_unlock(handle)
 
     def table_insert(self, table: int, match: MatchLike, action: int, params: bytes = b"") -> int:
         """Add an entry; returns its handle."""

@@ -85,6 +85,8 @@ _MEM = [_S, _U, c_void_p, c_void_p, _U, c_size_t]
 
 _ARGUMENTS: Final[dict[str, Sequence[object]]] = {
     "switch_close": [_S],
+    "switch_lock": [_S],
+    "switch_unlock": [_S],
     "switch_destroy": [_S],
     "switch_load": [_S, POINTER(PipelineOps)],
     "switch_start": [_S],
@@ -116,6 +118,7 @@ _ARGUMENTS: Final[dict[str, Sequence[object]]] = {
     "switch_register_read": [_S, _U, _U, c_void_p, _U],
     "switch_register_write": [_S, _U, _U, c_char_p, _U],
 }
+_WITHOUT_RESULT: Final = ("switch_close", "switch_destroy", "switch_lock", "switch_unlock")
 
 
 def _compile_runtime(library: Path, compiler: tuple[str, ...]) -> None:
@@ -181,5 +184,5 @@ def runtime_library(cache_dir: Path | None = None) -> ctypes.CDLL:
     for name, arguments in _ARGUMENTS.items():
         function = getattr(library, name)
         function.argtypes = arguments
-        function.restype = None if name in ("switch_close", "switch_destroy") else c_int
+        function.restype = None if name in _WITHOUT_RESULT else c_int
     return library

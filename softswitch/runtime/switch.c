@@ -18,15 +18,21 @@
 
 void switch_lock(softswitch_t *sw) {
   pthread_mutex_lock(&sw->turn_lock);
-  uint64_t mine = sw->next_turn++;
-  while (sw->turn != mine) pthread_cond_wait(&sw->turn_passed, &sw->turn_lock);
+  if (!sw->depth || !pthread_equal(sw->holder, pthread_self())) {
+    uint64_t mine = sw->next_turn++;
+    while (sw->turn != mine) pthread_cond_wait(&sw->turn_passed, &sw->turn_lock);
+    sw->holder = pthread_self();
+  }
+  sw->depth++;
   pthread_mutex_unlock(&sw->turn_lock);
 }
 
 void switch_unlock(softswitch_t *sw) {
   pthread_mutex_lock(&sw->turn_lock);
-  sw->turn++;
-  if (sw->turn != sw->next_turn) pthread_cond_broadcast(&sw->turn_passed);
+  if (--sw->depth == 0) {
+    sw->turn++;
+    if (sw->turn != sw->next_turn) pthread_cond_broadcast(&sw->turn_passed);
+  }
   pthread_mutex_unlock(&sw->turn_lock);
 }
 

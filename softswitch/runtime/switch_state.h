@@ -11,10 +11,13 @@
 #include "replication.h"
 
 struct softswitch {
-  // A fair lock: first come, first served, so that a busy data plane cannot starve control operations.
+  // A fair lock: first come, first served, so that a busy data plane cannot starve control operations. Its holder may take
+  // it again, so that several operations can be one.
   pthread_mutex_t turn_lock;
   pthread_cond_t turn_passed;
   uint64_t next_turn, turn;
+  pthread_t holder; // while depth is not 0
+  uint32_t depth;
 
   // Finds mem ports for user threads, which must not wait for the data plane. Taken inside the fair lock or alone.
   pthread_mutex_t users_lock;
@@ -34,6 +37,7 @@ struct softswitch {
   pthread_t thread;
 };
 
+// Also called from Python, to make several control operations one.
 void switch_lock(softswitch_t *);
 void switch_unlock(softswitch_t *);
 uint64_t switch_now_ns(void);

@@ -318,6 +318,21 @@ def test_multicast_change_is_atomic_for_every_packet(switch: Switch) -> None:
     assert got[1] == got[2]
 
 
+def test_operations_of_one_block_are_one_for_every_packet(switch: Switch) -> None:
+    switch.set_multicast_group(1, [(1, 1)])
+    switch.start()
+    frames = np.zeros((64, 60), np.uint8)
+    frames[:, :2] = 1
+    lengths = np.full(64, 60, np.int32)
+    for round_number in range(100):
+        with switch.atomically():
+            switch.delete_multicast_group(1)  # frames of this moment would be lost
+            assert switch.mem_port(3).send(frames, lengths) == 64
+            with switch.atomically():
+                switch.set_multicast_group(1, [(1, round_number)])
+    assert receive_all(switch, 1, 6400) == 6400
+
+
 def test_udp_port_echoes_to_last_source(program: HandWrittenProgram) -> None:
     with Switch(program) as switch, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as host:
         switch.add_port(1, "udp:127.0.0.1:0")
