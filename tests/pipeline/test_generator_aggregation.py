@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
+from scapy.packet import Packet
 
 from hostlib.wire import UDP_PORT, WIRE_VERSION, Flag, Operation, Outcome, datagram_dtype
 from pipeline_driver import Driver
@@ -62,7 +63,7 @@ class Aggregator(Driver):
         counts = {outcome: self.counter("outcome.outcomes", outcome)[0] for outcome in Outcome}
         return {outcome: count for outcome, count in counts.items() if count}
 
-    def result(self, replica: int) -> tuple[Ether, np.ndarray]:
+    def result(self, replica: int) -> tuple[Packet, np.ndarray]:
         self.egress(replica, egress_rid=replica, instance_type=5)
         frame = self.deparse()
         packet = Ether(frame)
