@@ -21,7 +21,7 @@ from ctypes import (
 )
 from pathlib import Path
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 PHV_ALIGNMENT = 64
 """Bytes that a phv must be aligned to."""
 DEFAULT_ENTRY_HANDLE = 0xFFFF_FFFF_FFFF_FFFF
@@ -34,8 +34,16 @@ P_FULL = -3
 P_BAD_ARGUMENT = -4
 P_UNSUPPORTED = -5
 
+NONE = 0xFFFF_FFFF
+"""In IntrinsicT: the program did not ask for it."""
+
 INSTANCE_NORMAL = 0
+INSTANCE_INGRESS_CLONE = 1
+INSTANCE_EGRESS_CLONE = 2
+INSTANCE_COALESCED = 3
+INSTANCE_RECIRC = 4
 INSTANCE_REPLICATION = 5
+INSTANCE_RESUBMIT = 6
 
 
 class IntrinsicT(ctypes.Structure):
@@ -44,6 +52,13 @@ class IntrinsicT(ctypes.Structure):
     _fields_ = [
         ("egress_spec", c_uint32),
         ("mcast_grp", c_uint32),
+        ("clone_session", c_uint32),
+        ("clone_fields", c_uint32),
+        ("resubmit_fields", c_uint32),
+        ("recirculate_fields", c_uint32),
+        ("digest_list", c_uint32),
+        ("truncate_bytes", c_uint32),
+        ("priority", c_uint32),
     ]
 
 
@@ -84,6 +99,8 @@ class TableEntry(ctypes.Structure):
 
 _PIPELINE = c_void_p
 _PHV = c_void_p
+LogFunction = CFUNCTYPE(None, c_void_p, c_void_p, c_uint32)
+"""`pipeline_log_t`: context, text and its bytes; the text is not terminated."""
 
 
 class PipelineOps(ctypes.Structure):
@@ -96,24 +113,24 @@ class PipelineOps(ctypes.Structure):
         ("program_name", c_char_p),
         ("create", CFUNCTYPE(_PIPELINE)),
         ("destroy", CFUNCTYPE(None, _PIPELINE)),
+        ("set_drop_port", CFUNCTYPE(None, _PIPELINE, c_uint32)),
+        ("set_log", CFUNCTYPE(None, _PIPELINE, LogFunction, c_void_p)),
         (
-            "ingress",
-            CFUNCTYPE(
-                c_int,
-                _PIPELINE,
-                _PHV,
-                c_void_p,
-                c_uint32,
-                POINTER(PacketInfo),
-                POINTER(IntrinsicT),
-            ),
+            "start",
+            CFUNCTYPE(None, _PIPELINE, _PHV, c_void_p, c_uint32, POINTER(PacketInfo)),
         ),
+        ("parse", CFUNCTYPE(c_int, _PIPELINE, _PHV)),
+        ("ingress", CFUNCTYPE(c_int, _PIPELINE, _PHV, POINTER(IntrinsicT))),
         (
             "egress",
             CFUNCTYPE(c_int, _PIPELINE, _PHV, POINTER(PacketInfo), POINTER(IntrinsicT)),
         ),
         ("deparse", CFUNCTYPE(c_int, _PIPELINE, _PHV, c_void_p, c_uint32)),
         ("copy_phv", CFUNCTYPE(None, _PHV, _PHV)),
+        ("copy_fields", CFUNCTYPE(c_int, _PIPELINE, _PHV, _PHV, c_uint32)),
+        ("save_fields", CFUNCTYPE(c_int, _PIPELINE, _PHV, c_uint32, c_void_p, c_uint32)),
+        ("load_fields", CFUNCTYPE(c_int, _PIPELINE, _PHV, c_uint32, c_void_p, c_uint32)),
+        ("digest", CFUNCTYPE(c_int, _PIPELINE, _PHV, c_uint32, c_void_p, c_uint32)),
         (
             "table_insert",
             CFUNCTYPE(c_int, _PIPELINE, c_uint32, POINTER(TableEntry), POINTER(c_uint64)),

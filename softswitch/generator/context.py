@@ -39,6 +39,8 @@ class Context:
     """Action whose body is being written: its parameters are in reach."""
     locals: frozenset[tuple[str, str]] = frozenset()
     """Scalars whose values never leave an action."""
+    counts_length: bool = False
+    """Whether the program reads packet_length, which headers made valid or invalid change."""
 
     @contextmanager
     def refusals(self, where: str) -> Generator[None]:

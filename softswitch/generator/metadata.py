@@ -2,15 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Standard metadata: what the runtime fills in, and what it acts on."""
 
-from softswitch.generator.context import STANDARD, Context
+from collections.abc import Iterator
+from typing import Any
 
-_BOTH = (
+from softswitch.generator.context import STANDARD, Context
+from softswitch.program import Json, Program
+
+_START = (
     "ingress_port",
     "packet_length",
     "instance_type",
     "ingress_global_timestamp",
 )
 _EGRESS = (
+    "instance_type",
+    "packet_length",
     "egress_port",
     "egress_rid",
     "egress_global_timestamp",
@@ -19,6 +25,63 @@ _EGRESS = (
     "deq_timedelta",
     "deq_qdepth",
 )
+REQUESTS = {
+    "clone_session": ("clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress"),
+    "resubmit_fields": ("resubmit",),
+    "recirculate_fields": ("recirculate",),
+    "truncate_bytes": ("truncate",),
+}
+"""Members of intrinsic_t that mean nothing by PIPELINE_NONE, and the primitives that set them.
+
+The phv holds them plus 1, so that a cleared phv asks for nothing.
+"""
+_LISTS = {"clone_session": "clone_fields"}
+
+
+def requests(context: Context) -> list[str]:
+    """Members of the phv for what the program can ask the replication engine for."""
+    used = primitive_names(context.program.json)
+    names: list[str] = []
+    for name, primitives in REQUESTS.items():
+        if used.intersection(primitives):
+            names.append(name)
+            if name in _LISTS:
+                names.append(_LISTS[name])
+    if "generate_digest" in used:
+        names.append("digest_list")
+    return names
+
+
+def counts_length(program: Program) -> bool:
+    """Whether the program reads packet_length, which valid headers change."""
+    return any(
+        node.get("type") == "field" and node.get("value") == [STANDARD, "packet_length"]
+        for node in _nodes(program.json)
+    ) or any(
+        part.target == (STANDARD, "packet_length") for table in program.tables for part in table.key
+    )
+
+
+def primitive_names(json: Json) -> frozenset[str]:
+    """Names of the primitives that actions, parser and deparser of a program use."""
+    return frozenset(
+        node["op"]
+        for key in ("actions", "parsers", "deparsers")
+        for node in _nodes(json.get(key, []))
+        if isinstance(node.get("op"), str) and "parameters" in node
+    )
+
+
+def _nodes(root: Any) -> Iterator[Json]:
+    waiting: list[Any] = [root]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            entry: Json = item  # pyright: ignore[reportUnknownVariableType]
+            yield entry
+            waiting += entry.values()
+        elif isinstance(item, list):
+            waiting += item  # pyright: ignore[reportUnknownArgumentType]
 
 
 class MetadataWriter:
@@ -26,34 +89,70 @@ class MetadataWriter:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.requests = requests(context)
+
+    def members(self) -> list[str]:
+        """Members of the phv."""
+        text = [f"uint32_t {name};" for name in self.requests]
+        if self.context.counts_length:
+            text.append("uint32_t length_change; // bytes that headers made valid have added")
+        return text
 
     def emit(self) -> str:
         """All functions."""
-        return "\n".join([*self._starts(), *self._outputs()])
+        return "\n".join([*self._start(), *self._start_egress(), *self._export()])
 
-    def _fill(self, name: str) -> str | None:
+    def _fill(self, name: str, value: str) -> str | None:
         if not self.context.has_standard(name):
             return None
         storage = self.context.layout.fields[STANDARD, name]
         mask = f"low_mask({storage.field.width})"
         reference = self.context.standard(name)
-        return f"{reference} = ({storage.type})((uint64_t)info->{name} & {mask});"
+        return f"{reference} = ({storage.type})((uint64_t)({value}) & {mask});"
 
-    def _starts(self) -> list[str]:
-        text: list[str] = []
-        for control, names in (("ingress", _BOTH), ("egress", _BOTH + _EGRESS)):
-            text.append(f"static void p4_start_{control}(phv_t *p, const packet_info_t *info) {{")
-            text.append("(void)p; (void)info;")
-            text += [line for name in names if (line := self._fill(name)) is not None]
-            if control == "egress" and self.context.has_standard("egress_spec"):
-                text.append(f"{self.context.standard('egress_spec')} = 0;")
-            text += ["}", ""]
-        return text
+    def _start(self) -> list[str]:
+        return [
+            "static void p4_start_ingress(phv_t *p, const packet_info_t *info) {",
+            "(void)p; (void)info;",
+            *filter(None, (self._fill(name, f"info->{name}") for name in _START)),
+            "}",
+            "",
+        ]
 
-    def _outputs(self) -> list[str]:
-        text: list[str] = []
-        for name in ("egress_spec", "mcast_grp"):
-            value = self.context.standard(name) if self.context.has_standard(name) else "0"
-            text += [f"static uint32_t p4_{name}(const phv_t *p) {{", "(void)p;"]
-            text += [f"return {value};", "}", ""]
-        return text
+    def _start_egress(self) -> list[str]:
+        text = [
+            "static void p4_start_egress(pipeline_t *s, phv_t *p, const packet_info_t *info) {",
+            "(void)s; (void)p; (void)info;",
+        ]
+        for name in _EGRESS:
+            value = f"info->{name}"
+            if name == "packet_length" and self.context.counts_length:
+                value += " + p->length_change"
+            line = self._fill(name, value)
+            if line is not None:
+                text.append(line)
+        if (line := self._fill("egress_spec", "s->drop_port + 1")) is not None:
+            text.append(line)
+        # A copy has asked for nothing yet; the packet itself keeps what it asked for in ingress.
+        kept = [name for name in self.requests if name.startswith(("truncate", "recirculate"))]
+        if kept:
+            cleared = " ".join(f"p->{name} = 0;" for name in kept)
+            text.append(f"if (info->instance_type != INSTANCE_NORMAL) {{ {cleared} }}")
+        text += [f"p->{name} = 0;" for name in self.requests if name not in kept]
+        return [*text, "}", ""]
+
+    def _export(self) -> list[str]:
+        values = dict.fromkeys(REQUESTS, "PIPELINE_NONE")
+        values |= {name: f"p->{name} - 1" for name in REQUESTS if name in self.requests}
+        for name in ("clone_fields", "digest_list"):
+            values[name] = f"p->{name}" if name in self.requests else "0"
+        for name in ("egress_spec", "mcast_grp", "priority"):
+            has = self.context.has_standard(name)
+            values[name] = self.context.standard(name) if has else "0"
+        return [
+            "static void p4_export(const phv_t *p, intrinsic_t *out) {",
+            "(void)p;",
+            *(f"out->{name} = {value};" for name, value in values.items()),
+            "}",
+            "",
+        ]

@@ -145,10 +145,19 @@ class Primitives:
     def _op_add_header(self, node: Any) -> str:
         header = self._header(node)
         member, valid = self.context.layout.member(header), self.context.layout.valid(header)
-        return f"if (!{valid}) {{ memset(&{member}, 0, sizeof {member}); {valid} = 1; }}"
+        length = self._length_change(header, "+")
+        return f"if (!{valid}) {{ memset(&{member}, 0, sizeof {member}); {valid} = 1;{length} }}"
 
     def _op_remove_header(self, node: Any) -> str:
-        return f"{self.context.layout.valid(self._header(node))} = 0;"
+        header = self._header(node)
+        valid = self.context.layout.valid(header)
+        length = self._length_change(header, "-")
+        return f"if ({valid}) {{ {valid} = 0;{length} }}" if length else f"{valid} = 0;"
+
+    def _length_change(self, header: str, sign: str) -> str:
+        if not self.context.counts_length:
+            return ""
+        return f" p->length_change {sign}= {self.context.program.header(header).width // 8};"
 
     def _op_assign_header(self, target: Any, source: Any) -> str:
         to, origin = self._header(target), self._header(source)
@@ -227,7 +236,7 @@ class Primitives:
     # ---- fate of the packet ----
 
     def _op_mark_to_drop(self, _header: Any = None) -> str:
-        text = f"{self.context.standard('egress_spec')} = DROP_PORT;"
+        text = f"{self.context.standard('egress_spec')} = (uint16_t)s->drop_port;"
         if self.context.has_standard("mcast_grp"):
             text += f" {self.context.standard('mcast_grp')} = 0;"
         return text

@@ -14,23 +14,41 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PIPELINE_ABI_VERSION 2u
+#define PIPELINE_ABI_VERSION 3u
 
 typedef struct pipeline pipeline_t; // tables, registers, counters of one loaded program
+typedef void (*pipeline_log_t)(void *context, const char *text, uint32_t bytes);
 typedef struct phv phv_t;           // headers and metadata of one packet; phv_bytes large, 64-byte aligned, owned by the caller
 
-// standard_metadata that the replication engine acts on, read after ingress or egress.
+#define PIPELINE_NONE UINT32_MAX // in intrinsic_t: the program did not ask for it
+
+// What the replication engine acts on, read after ingress or egress.
 typedef struct {
-  uint32_t egress_spec; // 511 (or the program's drop port) means drop
+  uint32_t egress_spec; // the drop port means drop
   uint32_t mcast_grp;
+  uint32_t clone_session;      // ingress to egress after ingress, egress to egress after egress
+  uint32_t clone_fields;       // field list of the clone; 0: none
+  uint32_t resubmit_fields;    // field list, 0 for none; after ingress
+  uint32_t recirculate_fields; // field list, 0 for none; after egress
+  uint32_t digest_list;        // learn list; 0: no digest
+  uint32_t truncate_bytes;     // of the whole packet
+  uint32_t priority;
 } intrinsic_t;
 
-// Of simple_switch's instance types: those that occur without clones, recirculation and resubmission.
-enum { INSTANCE_NORMAL = 0, INSTANCE_REPLICATION = 5 };
+// simple_switch's instance types.
+enum {
+  INSTANCE_NORMAL = 0,
+  INSTANCE_INGRESS_CLONE = 1,
+  INSTANCE_EGRESS_CLONE = 2,
+  INSTANCE_COALESCED = 3,
+  INSTANCE_RECIRC = 4,
+  INSTANCE_REPLICATION = 5,
+  INSTANCE_RESUBMIT = 6,
+};
 
 typedef struct {
   uint32_t ingress_port;
-  uint32_t packet_length; // bytes of the frame as received
+  uint32_t packet_length; // bytes of the frame as it came to ingress: from the wire, or recirculated
   uint32_t instance_type;
   uint32_t egress_port; // egress only
   uint32_t egress_rid;  // egress only
@@ -59,21 +77,34 @@ typedef struct {
 typedef struct {
   uint32_t abi_version;
   uint32_t phv_bytes;
-  uint32_t drop_port;
+  uint32_t drop_port; // of a new pipeline
   const char *program_name;
 
   pipeline_t *(*create)(void); // NULL when out of memory
   void (*destroy)(pipeline_t *);
+  void (*set_drop_port)(pipeline_t *, uint32_t port);
+  void (*set_log)(pipeline_t *, pipeline_log_t, void *context); // NULL: messages of the program are not even formatted
 
-  // Parse, verify checksums, run the ingress control. The frame may be freed afterwards only once deparse is done: the
-  // phv may point into it. Returns 0; a parser error is an outcome that the program sees, not a failure.
-  int (*ingress)(pipeline_t *, phv_t *, const uint8_t *frame, uint32_t bytes, const packet_info_t *, intrinsic_t *out);
-  // Run the egress control on a phv that ingress filled (or a copy of it). mcast_grp, egress_spec are kept; egress_spec
-  // is cleared before, so that a drop in egress shows.
+  // Reset the phv and fill in metadata. The phv points into the frame until deparse is done.
+  void (*start)(pipeline_t *, phv_t *, const uint8_t *frame, uint32_t bytes, const packet_info_t *);
+  // Parse and verify checksums. Returns 0; a parser error is an outcome that the program sees, not a failure.
+  int (*parse)(pipeline_t *, phv_t *);
+  int (*ingress)(pipeline_t *, phv_t *, intrinsic_t *out); // the ingress control
+  // Run the egress control on a phv that ingress filled (or a copy of it). egress_spec is cleared before, so that a
+  // drop in egress shows.
   int (*egress)(pipeline_t *, phv_t *, const packet_info_t *, intrinsic_t *out);
   // Update checksums and write the packet with its unparsed rest; returns its bytes, or a negative P_ code if it exceeds the capacity.
   int (*deparse)(pipeline_t *, phv_t *, uint8_t *out, uint32_t capacity);
   void (*copy_phv)(phv_t *to, const phv_t *from);
+
+  // Field lists and learn lists, by their ids in the JSON; a list that does not exist has no fields.
+  // Clear all metadata and requests of a phv, then copy the list's fields.
+  int (*copy_fields)(pipeline_t *, phv_t *to, const phv_t *from, uint32_t field_list);
+  // The list's fields for a packet that waits; bytes written, or P_FULL. load_fields comes after start.
+  int (*save_fields)(pipeline_t *, const phv_t *, uint32_t field_list, uint8_t *out, uint32_t capacity);
+  int (*load_fields)(pipeline_t *, phv_t *, uint32_t field_list, const uint8_t *from, uint32_t bytes);
+  // Big-endian bytes of a learn list's fields; bytes written, P_FULL, or P_NOT_FOUND.
+  int (*digest)(pipeline_t *, const phv_t *, uint32_t learn_list, uint8_t *out, uint32_t capacity);
 
   // Tables, by position in the concatenation of the JSON pipelines' "tables" (ingress first).
   int (*table_insert)(pipeline_t *, uint32_t table, const table_entry_t *, uint64_t *handle_out);

@@ -16,34 +16,46 @@ static void op_destroy(pipeline_t *s) {
 static pipeline_t *op_create(void) {
   pipeline_t *s = calloc(1, sizeof *s);
   if (s == NULL) return NULL;
+  s->drop_port = DROP_PORT;
   if (p4_allocate_arrays(s) && p4_fill_tables(s) == P_OK) return s;
   op_destroy(s);
   return NULL;
 }
 
-static void export_intrinsics(const phv_t *p, intrinsic_t *out) {
-  out->egress_spec = p4_egress_spec(p);
-  out->mcast_grp = p4_mcast_grp(p);
+static void op_set_drop_port(pipeline_t *s, uint32_t port) { s->drop_port = port; }
+
+static void op_set_log(pipeline_t *s, pipeline_log_t log, void *context) {
+  s->log = log;
+  s->log_context = context;
 }
 
-static int op_ingress(pipeline_t *s, phv_t *p, const uint8_t *frame, uint32_t bytes, const packet_info_t *info,
-                      intrinsic_t *out) {
+static void op_start(pipeline_t *s, phv_t *p, const uint8_t *frame, uint32_t bytes, const packet_info_t *info) {
+  (void)s;
   memset(p, 0, sizeof *p);
+  p->payload = frame;
+  p->payload_bytes = bytes;
   p->counted_bytes = info->packet_length;
   p4_start_ingress(p, info);
-  p4_parse(s, p, frame, bytes);
+}
+
+static int op_parse(pipeline_t *s, phv_t *p) {
+  p4_parse(s, p, p->payload, p->payload_bytes);
   p4_verify_checksums(p);
+  return P_OK;
+}
+
+static int op_ingress(pipeline_t *s, phv_t *p, intrinsic_t *out) {
   p4_control_ingress(s, p);
-  export_intrinsics(p, out);
+  p4_export(p, out);
   return P_OK;
 }
 
 static int op_egress(pipeline_t *s, phv_t *p, const packet_info_t *info, intrinsic_t *out) {
   p->exited = 0;
   p->counted_bytes = info->packet_length;
-  p4_start_egress(p, info);
+  p4_start_egress(s, p, info);
   p4_control_egress(s, p);
-  export_intrinsics(p, out);
+  p4_export(p, out);
   return P_OK;
 }
 
@@ -54,6 +66,28 @@ static int op_deparse(pipeline_t *s, phv_t *p, uint8_t *out, uint32_t capacity) 
 }
 
 static void op_copy_phv(phv_t *to, const phv_t *from) { *to = *from; }
+
+static int op_copy_fields(pipeline_t *s, phv_t *to, const phv_t *from, uint32_t list) {
+  (void)s;
+  p4_reset_metadata(to);
+  p4_copy_fields(to, from, list);
+  return P_OK;
+}
+
+static int op_save_fields(pipeline_t *s, const phv_t *p, uint32_t list, uint8_t *out, uint32_t capacity) {
+  (void)s;
+  return p4_save_fields(p, list, out, capacity);
+}
+
+static int op_load_fields(pipeline_t *s, phv_t *p, uint32_t list, const uint8_t *from, uint32_t bytes) {
+  (void)s;
+  return p4_load_fields(p, list, from, bytes);
+}
+
+static int op_digest(pipeline_t *s, const phv_t *p, uint32_t list, uint8_t *out, uint32_t capacity) {
+  (void)s;
+  return p4_digest(p, list, out, capacity);
+}
 
 // ---- tables ----
 
@@ -191,10 +225,18 @@ const pipeline_ops_t *p4_pipeline(void) {
       .program_name = PROGRAM_NAME,
       .create = op_create,
       .destroy = op_destroy,
+      .set_drop_port = op_set_drop_port,
+      .set_log = op_set_log,
+      .start = op_start,
+      .parse = op_parse,
       .ingress = op_ingress,
       .egress = op_egress,
       .deparse = op_deparse,
       .copy_phv = op_copy_phv,
+      .copy_fields = op_copy_fields,
+      .save_fields = op_save_fields,
+      .load_fields = op_load_fields,
+      .digest = op_digest,
       .table_insert = op_table_insert,
       .table_modify = op_table_modify,
       .table_delete = op_table_delete,

@@ -121,7 +121,9 @@ static void run_program(replication_t *engine, batch_t *batch, port_t *from, con
                         .ingress_global_timestamp = now_us, .egress_global_timestamp = now_us,
                         .enq_timestamp = (uint32_t)now_us};
   intrinsic_t result = {0};
-  engine->ops->ingress(engine->pipeline, engine->phv, frame, bytes, &info, &result);
+  engine->ops->start(engine->pipeline, engine->phv, frame, bytes, &info);
+  engine->ops->parse(engine->pipeline, engine->phv);
+  engine->ops->ingress(engine->pipeline, engine->phv, &result);
   if (result.mcast_grp) {
     multicast(engine, batch, from, result.mcast_grp, &info);
   } else if (result.egress_spec == engine->ops->drop_port) {

@@ -58,8 +58,9 @@ class Driver:
         out = IntrinsicT()
         packet = PacketInfo(ingress_port=port, packet_length=len(frame), **info)
         address = ctypes.addressof(self._frame)
-        result = self.ops.ingress(self.state, self.phv, address, len(frame), packet, out)
-        assert result == P_OK
+        self.ops.start(self.state, self.phv, address, len(frame), packet)
+        assert self.ops.parse(self.state, self.phv) == P_OK
+        assert self.ops.ingress(self.state, self.phv, out) == P_OK
         return out
 
     def egress(self, port: int, **info: int) -> IntrinsicT:

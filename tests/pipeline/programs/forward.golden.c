@@ -54,6 +54,9 @@ struct phv {
 };
 
 struct pipeline {
+  uint32_t drop_port;
+  pipeline_log_t log;
+  void *log_context;
   table_t tables[1];
   default_entry_t defaults[1];
   uint32_t *r0; // ForwardIngress.forwarded
@@ -113,7 +116,7 @@ typedef struct {
 
 P4_UNUSED static void p4_action_1_ForwardIngress_drop_packet(pipeline_t *restrict s, phv_t *restrict p, const p4_action_1_ForwardIngress_drop_packet_t *restrict a) {
   (void)s; (void)p; (void)a;
-  p->h1_standard_metadata.f1_egress_spec = DROP_PORT; p->h1_standard_metadata.f11_mcast_grp = 0;
+  p->h1_standard_metadata.f1_egress_spec = (uint16_t)s->drop_port; p->h1_standard_metadata.f11_mcast_grp = 0;
 }
 
 // Bytes of the decoded structure, or a P_ code.
@@ -279,36 +282,77 @@ static int p4_write(phv_t *p, uint8_t *out, uint32_t capacity) {
 
 static void p4_start_ingress(phv_t *p, const packet_info_t *info) {
   (void)p; (void)info;
-  p->h1_standard_metadata.f0_ingress_port = (uint16_t)((uint64_t)info->ingress_port & low_mask(9));
-  p->h1_standard_metadata.f4_packet_length = (uint32_t)((uint64_t)info->packet_length & low_mask(32));
-  p->h1_standard_metadata.f3_instance_type = (uint32_t)((uint64_t)info->instance_type & low_mask(32));
-  p->h1_standard_metadata.f9_ingress_global_timestamp = (uint64_t)((uint64_t)info->ingress_global_timestamp & low_mask(48));
+  p->h1_standard_metadata.f0_ingress_port = (uint16_t)((uint64_t)(info->ingress_port) & low_mask(9));
+  p->h1_standard_metadata.f4_packet_length = (uint32_t)((uint64_t)(info->packet_length) & low_mask(32));
+  p->h1_standard_metadata.f3_instance_type = (uint32_t)((uint64_t)(info->instance_type) & low_mask(32));
+  p->h1_standard_metadata.f9_ingress_global_timestamp = (uint64_t)((uint64_t)(info->ingress_global_timestamp) & low_mask(48));
 }
 
-static void p4_start_egress(phv_t *p, const packet_info_t *info) {
-  (void)p; (void)info;
-  p->h1_standard_metadata.f0_ingress_port = (uint16_t)((uint64_t)info->ingress_port & low_mask(9));
-  p->h1_standard_metadata.f4_packet_length = (uint32_t)((uint64_t)info->packet_length & low_mask(32));
-  p->h1_standard_metadata.f3_instance_type = (uint32_t)((uint64_t)info->instance_type & low_mask(32));
-  p->h1_standard_metadata.f9_ingress_global_timestamp = (uint64_t)((uint64_t)info->ingress_global_timestamp & low_mask(48));
-  p->h1_standard_metadata.f2_egress_port = (uint16_t)((uint64_t)info->egress_port & low_mask(9));
-  p->h1_standard_metadata.f12_egress_rid = (uint16_t)((uint64_t)info->egress_rid & low_mask(16));
-  p->h1_standard_metadata.f10_egress_global_timestamp = (uint64_t)((uint64_t)info->egress_global_timestamp & low_mask(48));
-  p->h1_standard_metadata.f5_enq_timestamp = (uint32_t)((uint64_t)info->enq_timestamp & low_mask(32));
-  p->h1_standard_metadata.f6_enq_qdepth = (uint32_t)((uint64_t)info->enq_qdepth & low_mask(19));
-  p->h1_standard_metadata.f7_deq_timedelta = (uint32_t)((uint64_t)info->deq_timedelta & low_mask(32));
-  p->h1_standard_metadata.f8_deq_qdepth = (uint32_t)((uint64_t)info->deq_qdepth & low_mask(19));
-  p->h1_standard_metadata.f1_egress_spec = 0;
+static void p4_start_egress(pipeline_t *s, phv_t *p, const packet_info_t *info) {
+  (void)s; (void)p; (void)info;
+  p->h1_standard_metadata.f3_instance_type = (uint32_t)((uint64_t)(info->instance_type) & low_mask(32));
+  p->h1_standard_metadata.f4_packet_length = (uint32_t)((uint64_t)(info->packet_length) & low_mask(32));
+  p->h1_standard_metadata.f2_egress_port = (uint16_t)((uint64_t)(info->egress_port) & low_mask(9));
+  p->h1_standard_metadata.f12_egress_rid = (uint16_t)((uint64_t)(info->egress_rid) & low_mask(16));
+  p->h1_standard_metadata.f10_egress_global_timestamp = (uint64_t)((uint64_t)(info->egress_global_timestamp) & low_mask(48));
+  p->h1_standard_metadata.f5_enq_timestamp = (uint32_t)((uint64_t)(info->enq_timestamp) & low_mask(32));
+  p->h1_standard_metadata.f6_enq_qdepth = (uint32_t)((uint64_t)(info->enq_qdepth) & low_mask(19));
+  p->h1_standard_metadata.f7_deq_timedelta = (uint32_t)((uint64_t)(info->deq_timedelta) & low_mask(32));
+  p->h1_standard_metadata.f8_deq_qdepth = (uint32_t)((uint64_t)(info->deq_qdepth) & low_mask(19));
+  p->h1_standard_metadata.f1_egress_spec = (uint16_t)((uint64_t)(s->drop_port + 1) & low_mask(9));
 }
 
-static uint32_t p4_egress_spec(const phv_t *p) {
+static void p4_export(const phv_t *p, intrinsic_t *out) {
   (void)p;
-  return p->h1_standard_metadata.f1_egress_spec;
+  out->clone_session = PIPELINE_NONE;
+  out->resubmit_fields = PIPELINE_NONE;
+  out->recirculate_fields = PIPELINE_NONE;
+  out->truncate_bytes = PIPELINE_NONE;
+  out->clone_fields = 0;
+  out->digest_list = 0;
+  out->egress_spec = p->h1_standard_metadata.f1_egress_spec;
+  out->mcast_grp = p->h1_standard_metadata.f11_mcast_grp;
+  out->priority = p->h1_standard_metadata.f15_priority;
 }
 
-static uint32_t p4_mcast_grp(const phv_t *p) {
+P4_UNUSED static void p4_reset_metadata(phv_t *p) {
+  memset(&p->h0_scalars, 0, sizeof p->h0_scalars);
+  memset(&p->h1_standard_metadata, 0, sizeof p->h1_standard_metadata);
   (void)p;
-  return p->h1_standard_metadata.f11_mcast_grp;
+}
+
+P4_UNUSED static void p4_copy_fields(phv_t *to, const phv_t *from, uint32_t list) {
+  (void)to; (void)from;
+  switch (list) {
+    default: break;
+  }
+}
+
+P4_UNUSED static int p4_save_fields(const phv_t *p, uint32_t list, uint8_t *out,
+                                    uint32_t capacity) {
+  uint32_t at = 0;
+  (void)p; (void)out; (void)capacity;
+  switch (list) {
+    default: break;
+  }
+  return (int)at;
+}
+
+P4_UNUSED static int p4_load_fields(phv_t *p, uint32_t list, const uint8_t *from,
+                                    uint32_t bytes) {
+  (void)p; (void)from; (void)bytes;
+  switch (list) {
+    default: break;
+  }
+  return P_OK;
+}
+
+P4_UNUSED static int p4_digest(const phv_t *p, uint32_t list, uint8_t *out,
+                               uint32_t capacity) {
+  (void)p; (void)out; (void)capacity;
+  switch (list) {
+    default: return P_NOT_FOUND;
+  }
 }
 
 #include "pipeline_ops.h"

@@ -18,23 +18,39 @@ struct pipeline {
 struct phv {
   const uint8_t *frame;
   uint32_t bytes;
+  uint32_t ingress_port, packet_length;
   uint8_t head[4];
 };
 
 static pipeline_t *create(void) { return calloc(1, sizeof(pipeline_t)); }
 static void destroy(pipeline_t *pipeline) { free(pipeline); }
 
-static int ingress(pipeline_t *pipeline, phv_t *phv, const uint8_t *frame, uint32_t bytes, const packet_info_t *info,
-                   intrinsic_t *out) {
-  *phv = (phv_t){.frame = frame, .bytes = bytes};
-  memcpy(phv->head, frame, bytes < 4 ? bytes : 4);
-  *out = (intrinsic_t){.egress_spec = 511};
+static void start(pipeline_t *pipeline, phv_t *phv, const uint8_t *frame, uint32_t bytes, const packet_info_t *info) {
+  (void)pipeline;
+  *phv = (phv_t){.frame = frame, .bytes = bytes, .ingress_port = info->ingress_port,
+                 .packet_length = info->packet_length};
+}
+
+static int parse(pipeline_t *pipeline, phv_t *phv) {
+  (void)pipeline;
+  memcpy(phv->head, phv->frame, phv->bytes < 4 ? phv->bytes : 4);
+  return 0;
+}
+
+static intrinsic_t send_to(uint32_t port) {
+  return (intrinsic_t){.egress_spec = port, .clone_session = PIPELINE_NONE, .resubmit_fields = PIPELINE_NONE,
+                       .recirculate_fields = PIPELINE_NONE, .truncate_bytes = PIPELINE_NONE};
+}
+
+static int ingress(pipeline_t *pipeline, phv_t *phv, intrinsic_t *out) {
+  const uint8_t *frame = phv->frame;
+  *out = send_to(511);
   pipeline->packets++;
-  pipeline->bytes += info->packet_length;
-  if (bytes < 4) return 0;
+  pipeline->bytes += phv->packet_length;
+  if (phv->bytes < 4) return 0;
   switch (frame[0]) {
   case 0:
-  case 5: out->egress_spec = info->ingress_port; break;
+  case 5: out->egress_spec = phv->ingress_port; break;
   case 1: out->mcast_grp = frame[1]; break;
   case 2: out->egress_spec = 255; break;
   case 4: out->egress_spec = frame[1]; break;
@@ -45,7 +61,7 @@ static int ingress(pipeline_t *pipeline, phv_t *phv, const uint8_t *frame, uint3
 
 static int egress(pipeline_t *pipeline, phv_t *phv, const packet_info_t *info, intrinsic_t *out) {
   (void)pipeline;
-  *out = (intrinsic_t){.egress_spec = phv->head[0] == 5 ? 511 : 0};
+  *out = send_to(phv->head[0] == 5 ? 511 : 0);
   phv->head[2] = (uint8_t)info->egress_rid;
   phv->head[3] = (uint8_t)info->instance_type;
   return 0;
@@ -59,6 +75,22 @@ static int deparse(pipeline_t *pipeline, phv_t *phv, uint8_t *out, uint32_t capa
   return (int)phv->bytes;
 }
 
+static void set_drop_port(pipeline_t *pipeline, uint32_t port) { (void)pipeline, (void)port; }
+static void set_log(pipeline_t *pipeline, pipeline_log_t log, void *context) {
+  (void)pipeline, (void)log, (void)context;
+}
+static int copy_fields(pipeline_t *pipeline, phv_t *to, const phv_t *from, uint32_t list) {
+  return (void)pipeline, (void)to, (void)from, (void)list, 0;
+}
+static int save_fields(pipeline_t *pipeline, const phv_t *phv, uint32_t list, uint8_t *out, uint32_t capacity) {
+  return (void)pipeline, (void)phv, (void)list, (void)out, (void)capacity, 0;
+}
+static int load_fields(pipeline_t *pipeline, phv_t *phv, uint32_t list, const uint8_t *from, uint32_t bytes) {
+  return (void)pipeline, (void)phv, (void)list, (void)from, (void)bytes, 0;
+}
+static int digest(pipeline_t *pipeline, const phv_t *phv, uint32_t list, uint8_t *out, uint32_t capacity) {
+  return (void)pipeline, (void)phv, (void)list, (void)out, (void)capacity, P_NOT_FOUND;
+}
 static void copy_phv(phv_t *to, const phv_t *from) { *to = *from; }
 static int insert(pipeline_t *p, uint32_t table, const table_entry_t *entry, uint64_t *handle) {
   (void)p, (void)table, (void)entry, (void)handle;
@@ -110,8 +142,14 @@ static int register_write(pipeline_t *p, uint32_t array, uint32_t index, const u
 }
 
 static const pipeline_ops_t ops = {
-    PIPELINE_ABI_VERSION, sizeof(phv_t), 511, "first_byte", create, destroy, ingress, egress, deparse, copy_phv,
-    insert, change, change, find, set_default, size, clear, direct, direct_write, counter_read,
-    counter_write, register_read, register_write};
+    .abi_version = PIPELINE_ABI_VERSION, .phv_bytes = sizeof(phv_t), .drop_port = 511, .program_name = "first_byte",
+    .create = create, .destroy = destroy, .set_drop_port = set_drop_port, .set_log = set_log,
+    .start = start, .parse = parse, .ingress = ingress, .egress = egress, .deparse = deparse, .copy_phv = copy_phv,
+    .copy_fields = copy_fields, .save_fields = save_fields, .load_fields = load_fields, .digest = digest,
+    .table_insert = insert, .table_modify = change, .table_delete = change, .table_find = find,
+    .table_set_default = set_default, .table_size = size, .table_clear = clear,
+    .direct_counter = direct, .direct_counter_write = direct_write,
+    .counter_read = counter_read, .counter_write = counter_write,
+    .register_read = register_read, .register_write = register_write};
 
 const pipeline_ops_t *p4_pipeline(void) { return &ops; }
