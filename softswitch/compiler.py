@@ -26,14 +26,17 @@ from softswitch.generator import generate
 from softswitch.program import Program
 
 RUNTIME = Path(__file__).parent / "runtime"
-SOURCES = ("table.c", "table_match.c")
+SOURCES = ("pages.c", "table.c", "table_index.c", "table_match.c", "table_tuples.c")
 HEADERS = (
     "packet.h",
+    "pages.h",
     "pipeline.h",
     "pipeline_ops.h",
     "pipeline_state.h",
     "table.h",
+    "table_index.h",
     "table_match.h",
+    "table_tuples.h",
 )
 FLAGS = (
     "-std=c11",

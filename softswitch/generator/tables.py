@@ -14,7 +14,10 @@ _KINDS = {
     "optional": "MATCH_TERNARY",
     "range": "MATCH_RANGE",
 }
+_EXTRA_CELLS = {"COUNTED": "counter_cell_t", "TIMED": "idle_cell_t", "METERED": "meter_cell_t"}
 MAX_WORDS = 64
+ENTRIES_MAX = 1 << 30
+"""Of runtime/table.h."""
 
 
 def table_symbol(table: Table) -> str:
@@ -95,14 +98,29 @@ class TableWriter:
         data = "0"
         for size in sizes:
             data = size if data == "0" else f"MAX_OF({data}, {size})"
-        longest = max((part.width for part in table.key if part.kind == "lpm"), default=0)
         key_bytes = sum((part.width + 7) // 8 for part in table.key)
-        entries = max(table.max_size, len(table.entries))
+        entries = min(max(table.max_size, len(table.entries), 1), ENTRIES_MAX)
+        has_masks = "false" if table.kind == "exact" else "true"
+        place = f"{name.upper()}_DATA"
+        text += [
+            "enum {",
+            f"{name.upper()}_EXTRAS = {_extras(table)},",
+            f"{place} = TABLE_DATA_OFFSET({key_words(table)}u, {has_masks}),",
+        ]
+        end = f"{place} + TABLE_ROUND({data})"
+        for extra, cell in _EXTRA_CELLS.items():
+            text.append(f"{name.upper()}_{extra} = {end},")
+            end = f"{name.upper()}_{extra} + TABLE_EXTRA_BYTES({cell}, {name.upper()}_EXTRAS, "
+            end += f"ENTRY_{extra})"
+        text += [f"{name.upper()}_STRIDE = {end}", "};"]
         text.append(
             f"static const table_shape_t {name}_shape = {{.kind = {_KINDS[table.kind]}, "
             f".num_fields = {len(table.key)}, .words = {key_words(table)}, "
             f".key_bytes = {key_bytes}, .data_bytes = {data}, .max_entries = {entries}, "
-            f".longest_prefix = {longest}, .fields = {name}_fields}};"
+            f".extras = {name.upper()}_EXTRAS, .data_offset = {place}, "
+            f".counter_offset = {name.upper()}_COUNTED, .idle_offset = {name.upper()}_TIMED, "
+            f".meter_offset = {name.upper()}_METERED, .stride = {name.upper()}_STRIDE, "
+            f".fields = {name}_fields}};"
         )
         return "\n".join(text)
 
@@ -117,6 +135,7 @@ class TableWriter:
             "pipeline_t *s, phv_t *p, bool *is_hit) {",
         ]
         slot = f"s->tables[{table.position}]"
+        name = f"TABLE_{table.position}"
         text.append(f"uint32_t action = s->defaults[{table.position}].action;")
         text += [f"const void *data = s->defaults[{table.position}].data;", "*is_hit = false;"]
         if table.key:
@@ -127,15 +146,15 @@ class TableWriter:
                 f"const uint32_t entry = table_lookup(&{slot}, key);",
                 "if (entry != TABLE_NONE) {",
                 f"table_node_t *node = table_node(&{slot}, entry);",
-                f"action = node->action; data = table_node_data(&{slot}, entry); *is_hit = true;",
+                f"action = node->action; data = table_node_at(node, {name}_DATA); *is_hit = true;",
             ]
             if table.has_direct_counter:
-                text.append("node->packets++; node->bytes += p->counted_bytes;")
+                text.append(f"count_bytes(table_node_at(node, {name}_COUNTED), p->counted_bytes);")
             text.append("}")
         if table.has_direct_counter:
             text.append(
-                f"if (!*is_hit) {{ s->defaults[{table.position}].packets++; "
-                f"s->defaults[{table.position}].bytes += p->counted_bytes; }}"
+                f"if (!*is_hit) count_bytes(&s->defaults[{table.position}].counter, "
+                "p->counted_bytes);"
             )
         text.append("switch (action) {")
         for action in table.actions:
@@ -158,19 +177,22 @@ class TableWriter:
         if (header, name) not in layout.fields:
             raise Refusal(f"key {part.name}", "it is no plain header field", "Use plain headers")
         reference = layout.plain(header, name)
+        # simple_switch takes zeros for the fields of a header that is not valid.
+        guard = "" if layout.fields[header, name].header.is_metadata else layout.valid(header)
         if part.width <= 64:
             mask = f" & UINT64_C({part.mask})" if part.mask is not None else ""
-            return [f"key[{word}] = (uint64_t){reference} & low_mask({part.width}){mask};"]
-        if part.mask is not None:
-            raise Refusal(
-                f"masked key {part.name}", "it is wider than 64 bits", "Match on it as ternary"
-            )
+            value = f"(uint64_t){reference} & low_mask({part.width}){mask}"
+            return [f"key[{word}] = {f'{guard} ? {value} : 0' if guard else value};"]
         size = (part.width + 7) // 8
         lines: list[str] = []
         at = 0
         while at < size:
             step = size % 8 if at == 0 and size % 8 else 8
-            lines.append(f"key[{word}] = load_be({reference} + {at}, {step});")
+            value = f"load_be({reference} + {at}, {step})"
+            if part.mask is not None:
+                bits = part.mask >> (size - at - step) * 8 & ((1 << step * 8) - 1)
+                value += f" & UINT64_C({bits})"
+            lines.append(f"key[{word}] = {f'{guard} ? {value} : 0' if guard else value};")
             word += 1
             at += step
         return lines
@@ -229,6 +251,11 @@ class TableWriter:
                 )
                 text.append("if (result != P_OK) return result;")
         return "\n".join([*text, "return P_OK;", "}", ""])
+
+
+def _extras(table: Table) -> str:
+    flags = ["ENTRY_COUNTED"] if table.has_direct_counter else []
+    return " | ".join(flags) or "0"
 
 
 def _octets(data: bytes) -> str:

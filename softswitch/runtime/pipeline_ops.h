@@ -139,44 +139,37 @@ static uint32_t op_table_size(pipeline_t *s, uint32_t table) { return table < NU
 static int op_table_clear(pipeline_t *s, uint32_t table) {
   if (table >= NUM_TABLES) return P_BAD_ARGUMENT;
   if (p4_has_const_entries(table)) return P_UNSUPPORTED;
-  table_clear_entries(&s->tables[table]);
-  return P_OK;
+  return table_clear_entries(&s->tables[table]);
 }
 
-static int direct_cell(pipeline_t *s, uint32_t table, uint64_t handle, uint64_t **packets, uint64_t **bytes) {
+static int direct_cell(pipeline_t *s, uint32_t table, uint64_t handle, counter_cell_t **cell) {
   if (table >= NUM_TABLES) return P_BAD_ARGUMENT;
   if (!p4_has_direct_counter(table)) return P_UNSUPPORTED;
   if (handle == UINT64_MAX) {
-    *packets = &s->defaults[table].packets;
-    *bytes = &s->defaults[table].bytes;
+    *cell = &s->defaults[table].counter;
     return P_OK;
   }
   if (handle >= s->tables[table].used) return P_NOT_FOUND;
   table_node_t *node = table_node(&s->tables[table], (uint32_t)handle);
   if (node->action == TABLE_NONE) return P_NOT_FOUND;
-  *packets = &node->packets;
-  *bytes = &node->bytes;
+  *cell = table_node_at(node, s->tables[table].shape->counter_offset);
   return P_OK;
 }
 
 static int op_direct_counter(pipeline_t *s, uint32_t table, uint64_t handle, uint64_t *packets, uint64_t *bytes) {
-  uint64_t *held_packets = NULL;
-  uint64_t *held_bytes = NULL;
-  int result = direct_cell(s, table, handle, &held_packets, &held_bytes);
+  counter_cell_t *cell = NULL;
+  int result = direct_cell(s, table, handle, &cell);
   if (result != P_OK) return result;
-  *packets = *held_packets;
-  *bytes = *held_bytes;
+  *packets = cell->packets;
+  *bytes = cell->bytes;
   return P_OK;
 }
 
 static int op_direct_counter_write(pipeline_t *s, uint32_t table, uint64_t handle, uint64_t packets, uint64_t bytes) {
-  uint64_t *held_packets = NULL;
-  uint64_t *held_bytes = NULL;
-  int result = direct_cell(s, table, handle, &held_packets, &held_bytes);
-  if (result != P_OK) return result;
-  *held_packets = packets;
-  *held_bytes = bytes;
-  return P_OK;
+  counter_cell_t *cell = NULL;
+  int result = direct_cell(s, table, handle, &cell);
+  if (result == P_OK) *cell = (counter_cell_t){.packets = packets, .bytes = bytes};
+  return result;
 }
 
 // ---- arrays ----

@@ -16,20 +16,18 @@
 // What a table does when no entry matches.
 typedef struct {
   uint32_t action; // TABLE_NONE: nothing
-  uint64_t packets;
-  uint64_t bytes;
+  counter_cell_t counter;
   uint64_t data[MAX_DATA_WORDS];
 } default_entry_t;
 
-typedef struct {
-  uint64_t packets;
-  uint64_t bytes;
-} counter_cell_t;
+P4_UNUSED static inline void count_bytes(counter_cell_t *cell, uint32_t bytes) {
+  cell->packets++;
+  cell->bytes += bytes;
+}
 
 P4_UNUSED static inline void count_packet(counter_cell_t *cells, uint64_t size, uint64_t index, uint32_t bytes) {
   if (index >= size) return;
-  cells[index].packets++;
-  cells[index].bytes += bytes;
+  count_bytes(&cells[index], bytes);
 }
 
 P4_UNUSED static inline int64_t clamp_64(int64_t value, int64_t low, int64_t high) {

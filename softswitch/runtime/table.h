@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Match tables of every kind. A key is an array of 64-bit words in host order: each field takes (width + 63) / 64 words,
-// its most significant word first. Lookups allocate nothing; inserts may move entries, so that pointers into a table live
-// until the next control operation only.
+// its most significant word first. Lookups allocate nothing. An entry stays where it is from insertion to removal.
+//
+// Exact tables are hash tables. All others are tuple spaces (table_tuples.h): a hash table per mask in use.
 #ifndef SOFTSWITCH_TABLE_H
 #define SOFTSWITCH_TABLE_H
 
@@ -11,8 +12,10 @@
 #include <stdint.h>
 
 #include "pipeline.h"
+#include "table_index.h"
 
 #define TABLE_NONE UINT32_MAX
+#define TABLE_ENTRIES_MAX (UINT32_C(1) << 30)
 
 typedef enum { MATCH_EXACT, MATCH_LPM, MATCH_TERNARY, MATCH_RANGE } match_kind_t;
 
@@ -21,6 +24,9 @@ typedef struct {
   match_kind_t kind;
 } key_field_t;
 
+// What an entry holds beside match and action data.
+enum { ENTRY_COUNTED = 1, ENTRY_TIMED = 2, ENTRY_METERED = 4 };
+
 typedef struct {
   match_kind_t kind; // of the whole table
   uint32_t num_fields;
@@ -28,44 +34,67 @@ typedef struct {
   uint32_t key_bytes; // of a key at the seam
   uint32_t data_bytes; // largest decoded action data
   uint32_t max_entries;
-  uint32_t longest_prefix; // width of the lpm field
+  uint32_t extras; // ENTRY_ flags
+  uint32_t data_offset; // bytes from the node, as of TABLE_DATA_OFFSET and so on
+  uint32_t counter_offset;
+  uint32_t idle_offset;
+  uint32_t meter_offset;
+  uint32_t stride; // bytes from one node to the next
   const key_field_t *fields;
 } table_shape_t;
 
-// One entry; in memory followed by key words, mask words (not for exact) and action data.
+// One entry; in memory followed by key words, mask words (not for exact), action data and extras.
 typedef struct {
-  uint64_t packets;
-  uint64_t bytes;
-  uint32_t hash;
+  uint32_t hash; // exact: of the key
   uint32_t action; // position in the program's actions; TABLE_NONE: free
-  int32_t priority; // lpm: length of the prefix
-  uint32_t next_free;
+  int32_t rank; // larger wins: the priority, or for lpm the length of the prefix
+  uint32_t link; // first link of the entry in the tuple space
 } table_node_t;
 
 typedef struct {
-  uint32_t hash;
-  uint32_t entry; // TABLE_NONE: empty
-} table_bucket_t;
+  uint64_t packets;
+  uint64_t bytes;
+} counter_cell_t;
+
+// Times in microseconds, on the clock of the packets' ingress time stamps.
+typedef struct {
+  uint64_t last_us; // hit, or written by the control plane
+  uint64_t timeout_us; // 0: never
+  uint64_t told_us; // last_us when its expiry was told, + 1; 0: not told
+} idle_cell_t;
+
+typedef struct {
+  uint64_t rate_tokens_last; // tokens since the beginning, when last looked at
+  uint64_t tokens;
+  uint64_t burst;
+  double per_us;
+} meter_bucket_t;
+
+typedef struct {
+  uint64_t is_configured;
+  meter_bucket_t peak, committed;
+} meter_cell_t;
+
+#define TABLE_DATA_OFFSET(words, has_masks) ((uint32_t)sizeof(table_node_t) + ((has_masks) ? 2u : 1u) * (words) * 8u)
+#define TABLE_ROUND(bytes) (((uint32_t)(bytes) + 7u) / 8u * 8u)
+#define TABLE_EXTRA_BYTES(type, extras, flag) (((extras) & (flag)) ? (uint32_t)sizeof(type) : 0u)
+
+typedef struct table_tuples table_tuples_t;
 
 typedef struct {
   const table_shape_t *shape;
   uint8_t *nodes;
-  uint32_t stride; // bytes of a node with its tail
-  uint32_t capacity;
-  uint32_t used; // nodes ever handed out
+  uint64_t *taken; // a bit per entry: the lowest free one is next, as in simple_switch, where it decides between equals
+  uint32_t first_free; // no free entry is below this one's word
+  uint32_t used; // entries at and above this were never taken
   uint32_t count; // entries held
-  uint32_t free_head;
-  uint32_t bucket_mask;
-  table_bucket_t *buckets; // by match, all kinds
-  uint32_t *ordered; // entries by priority, ternary and range
-  uint32_t *prefix_counts; // lpm: entries of each length
-  uint32_t *prefixes; // lpm: lengths in use, longest first
-  uint32_t num_prefixes;
+  table_index_t index; // exact: entries by key
+  table_tuples_t *tuples; // all other kinds
 } table_t;
 
 int table_create(table_t *, const table_shape_t *); // P_OK or P_FULL (no memory); destroy in both cases
 void table_destroy(table_t *);
-void table_clear_entries(table_t *);
+int table_clear_entries(table_t *); // P_OK or P_FULL (no memory: the table is unusable)
 
 // The matching entry or TABLE_NONE.
 uint32_t table_lookup(const table_t *, const uint64_t *key);
@@ -77,16 +106,13 @@ int table_change(table_t *, uint32_t entry, uint32_t action, const void *data, u
 int table_remove(table_t *, uint32_t entry);
 
 static inline table_node_t *table_node(const table_t *table, uint32_t entry) {
-  return (table_node_t *)(void *)(table->nodes + (size_t)entry * table->stride);
+  return (table_node_t *)(void *)(table->nodes + (size_t)entry * table->shape->stride);
 }
 
-static inline uint64_t *table_node_key(const table_t *table, uint32_t entry) {
-  return (uint64_t *)(table_node(table, entry) + 1);
-}
+static inline uint64_t *table_node_key(const table_node_t *node) { return (uint64_t *)(uintptr_t)(node + 1); }
 
-static inline void *table_node_data(const table_t *table, uint32_t entry) {
-  uint32_t words = table->shape->kind == MATCH_EXACT ? table->shape->words : 2 * table->shape->words;
-  return table_node_key(table, entry) + words;
+static inline void *table_node_at(const table_node_t *node, uint32_t offset) {
+  return (uint8_t *)(uintptr_t)node + offset;
 }
 
 #endif

@@ -32,15 +32,6 @@ static int compare_words(const uint64_t *left, const uint64_t *right, uint32_t w
   return 0;
 }
 
-static void set_hash(const table_shape_t *shape, match_t *match) {
-  if (shape->kind == MATCH_EXACT) {
-    match->hash = match_hash(match->key, shape->words, 0);
-    return;
-  }
-  uint64_t start = match_hash(match->mask, shape->words, (uint64_t)(uint32_t)match->rank);
-  match->hash = match_hash(match->key, shape->words, start);
-}
-
 int match_decode(const table_shape_t *shape, const table_entry_t *entry, match_t *match) {
   uint32_t byte = 0;
   uint32_t word = 0;
@@ -68,20 +59,8 @@ int match_decode(const table_shape_t *shape, const table_entry_t *entry, match_t
     word += words;
   }
   match->rank = shape->kind == MATCH_EXACT ? 0 : shape->kind == MATCH_LPM ? entry->prefix_len : entry->priority;
-  set_hash(shape, match);
+  match->hash = shape->kind == MATCH_EXACT ? match_hash(match->key, shape->words, 0) : 0;
   return P_OK;
-}
-
-void match_prefix(const table_shape_t *shape, const uint64_t *key, uint32_t length, match_t *match) {
-  uint32_t word = 0;
-  for (uint32_t i = 0; i < shape->num_fields; i++) {
-    const key_field_t *field = &shape->fields[i];
-    prefix_words(field->width, field->kind == MATCH_LPM ? length : field->width, match->mask + word);
-    word += words_of(field->width);
-  }
-  for (uint32_t i = 0; i < word; i++) match->key[i] = key[i] & match->mask[i];
-  match->rank = (int32_t)length;
-  set_hash(shape, match);
 }
 
 bool match_ranges(const table_shape_t *shape, const uint64_t *held, const uint64_t *key) {

@@ -16,22 +16,28 @@ typedef struct {
   uint64_t key[MATCH_MAX_WORDS];
   uint64_t mask[MATCH_MAX_WORDS]; // ranges: upper bounds
   int32_t rank; // priority, or prefix length for lpm
-  uint32_t hash; // of key, mask (not exact) and rank
+  uint32_t hash; // exact: of the key
 } match_t;
 
+static inline uint64_t match_mix(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+  return hash ^ hash >> 29;
+}
+
+static inline uint32_t match_finish(uint64_t hash) { return (uint32_t)(hash * UINT64_C(0xbf58476d1ce4e5b9) >> 32); }
+
 static inline uint32_t match_hash(const uint64_t *words, uint32_t count, uint64_t hash) {
-  for (uint32_t i = 0; i < count; i++) {
-    hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
-    hash ^= hash >> 29;
-  }
-  hash *= UINT64_C(0xbf58476d1ce4e5b9);
-  return (uint32_t)(hash >> 32);
+  for (uint32_t i = 0; i < count; i++) hash = match_mix(hash, words[i]);
+  return match_finish(hash);
+}
+
+static inline uint32_t match_masked_hash(const uint64_t *words, const uint64_t *mask, uint32_t count, uint64_t hash) {
+  for (uint32_t i = 0; i < count; i++) hash = match_mix(hash, words[i] & mask[i]);
+  return match_finish(hash);
 }
 
 // P_OK or P_BAD_ARGUMENT. Bits that the mask or prefix does not cover are cleared.
 int match_decode(const table_shape_t *, const table_entry_t *, match_t *);
-// The match that an entry with this prefix length would have for this key.
-void match_prefix(const table_shape_t *, const uint64_t *key, uint32_t length, match_t *);
 // Whether an entry of a table with range fields covers the key; held: key words, then mask words.
 bool match_ranges(const table_shape_t *, const uint64_t *held, const uint64_t *key);
 

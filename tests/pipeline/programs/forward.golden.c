@@ -139,7 +139,15 @@ static int p4_decode(uint32_t action, const uint8_t *from, uint32_t bytes,
 
 // ForwardIngress.station, forward.p4(50)
 static const key_field_t table_0_fields[] = {{48, MATCH_EXACT}};
-static const table_shape_t table_0_shape = {.kind = MATCH_EXACT, .num_fields = 1, .words = 1, .key_bytes = 6, .data_bytes = sizeof(p4_action_0_ForwardIngress_forward_t), .max_entries = 64, .longest_prefix = 0, .fields = table_0_fields};
+enum {
+  TABLE_0_EXTRAS = 0,
+  TABLE_0_DATA = TABLE_DATA_OFFSET(1u, false),
+  TABLE_0_COUNTED = TABLE_0_DATA + TABLE_ROUND(sizeof(p4_action_0_ForwardIngress_forward_t)),
+  TABLE_0_TIMED = TABLE_0_COUNTED + TABLE_EXTRA_BYTES(counter_cell_t, TABLE_0_EXTRAS, ENTRY_COUNTED),
+  TABLE_0_METERED = TABLE_0_TIMED + TABLE_EXTRA_BYTES(idle_cell_t, TABLE_0_EXTRAS, ENTRY_TIMED),
+  TABLE_0_STRIDE = TABLE_0_METERED + TABLE_EXTRA_BYTES(meter_cell_t, TABLE_0_EXTRAS, ENTRY_METERED)
+};
+static const table_shape_t table_0_shape = {.kind = MATCH_EXACT, .num_fields = 1, .words = 1, .key_bytes = 6, .data_bytes = sizeof(p4_action_0_ForwardIngress_forward_t), .max_entries = 64, .extras = TABLE_0_EXTRAS, .data_offset = TABLE_0_DATA, .counter_offset = TABLE_0_COUNTED, .idle_offset = TABLE_0_TIMED, .meter_offset = TABLE_0_METERED, .stride = TABLE_0_STRIDE, .fields = table_0_fields};
 static bool p4_is_action_of(uint32_t table, uint32_t action) {
   (void)action;
   switch (table) {
@@ -204,11 +212,11 @@ pipeline_t *s, phv_t *p, bool *is_hit) {
   const void *data = s->defaults[0].data;
   *is_hit = false;
   uint64_t key[1];
-  key[0] = (uint64_t)p->h2_ethernet.f0_dst_address & low_mask(48);
+  key[0] = p->v_h2_ethernet ? (uint64_t)p->h2_ethernet.f0_dst_address & low_mask(48) : 0;
   const uint32_t entry = table_lookup(&s->tables[0], key);
   if (entry != TABLE_NONE) {
     table_node_t *node = table_node(&s->tables[0], entry);
-    action = node->action; data = table_node_data(&s->tables[0], entry); *is_hit = true;
+    action = node->action; data = table_node_at(node, TABLE_0_DATA); *is_hit = true;
   }
   switch (action) {
     case 0: p4_action_0_ForwardIngress_forward(s, p, data); break;
