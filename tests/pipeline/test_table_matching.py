@@ -49,7 +49,7 @@ class Query:
             return self.a
         if name == "hdr.extra.e":
             return (self.e or 0) if self.d == 1 else 0
-        return {"b": self.b, "c": self.c, "d": self.d}[name.split(".")[-1]]
+        return {"b": self.b, "c": self.c, "d": self.d}[name.rsplit(".", maxsplit=1)[-1]]
 
 
 @pytest.fixture
