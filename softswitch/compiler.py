@@ -22,7 +22,7 @@ from pathlib import Path
 
 from softswitch.bmv2_json import read_program
 from softswitch.errors import CompileError, CompilerNotFoundError
-from softswitch.generator import generate
+from softswitch.generator import TracePoint, generate, generate_traced
 from softswitch.program import Program
 
 RUNTIME = Path(__file__).parent / "runtime"
@@ -37,6 +37,8 @@ HEADERS = (
     "table_index.h",
     "table_match.h",
     "table_tuples.h",
+    "trace.h",
+    "trace_ops.h",
 )
 FLAGS = (
     "-std=c11",
@@ -64,6 +66,13 @@ class CompiledProgram:
     """Shared library behind the pipeline seam."""
     model: Program
     """Tables, actions, counters, registers: names, widths and positions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TracedProgram(CompiledProgram):
+    """A program whose library records the steps of packets."""
+
+    points: tuple[TracePoint, ...]
 
 
 def find_compiler() -> tuple[str, ...]:
@@ -96,29 +105,53 @@ def default_cache_dir() -> Path:
 
 
 def compile_program(
-    json_path: Path, *, cache_dir: Path | None = None, cflags: Sequence[str] = ()
+    json_path: Path,
+    *,
+    cache_dir: Path | None = None,
+    cflags: Sequence[str] = (),
+    has_counts: bool = False,
 ) -> CompiledProgram:
     """Compile a BMv2 JSON file to a native library, or take it from the cache.
 
-    cflags are added behind the switch's own. Raises ProgramError or UnsupportedError with all
+    cflags are added behind the switch's own. has_counts makes the code count each table's hits
+    and misses (softswitch.live reads them). Raises ProgramError or UnsupportedError with all
     problems of the program, CompilerNotFoundError, CompileError, and OSError for unreadable files.
     """
     program = read_program(json_path)
-    return compile_model(program, cache_dir=cache_dir, cflags=cflags)
+    return compile_model(program, cache_dir=cache_dir, cflags=cflags, has_counts=has_counts)
 
 
 def compile_model(
-    program: Program, *, cache_dir: Path | None = None, cflags: Sequence[str] = ()
+    program: Program,
+    *,
+    cache_dir: Path | None = None,
+    cflags: Sequence[str] = (),
+    has_counts: bool = False,
 ) -> CompiledProgram:
     """Compile a program that has been read; see compile_program."""
-    text = generate(program)
+    library = _library(program, generate(program, has_counts=has_counts), cache_dir, cflags)
+    return CompiledProgram(program_name=program.name, library=library, model=program)
+
+
+def compile_traced(
+    json_path: Path, *, cache_dir: Path | None = None, cflags: Sequence[str] = ()
+) -> TracedProgram:
+    """Compile a traced build of a BMv2 JSON file; errors as of compile_program."""
+    program = read_program(json_path)
+    text, points = generate_traced(program)
+    # A debugging aid is compiled more often than it runs: no time for the optimiser.
+    library = _library(program, text, cache_dir, ("-O1", *cflags))
+    return TracedProgram(program_name=program.name, library=library, model=program, points=points)
+
+
+def _library(program: Program, text: str, cache_dir: Path | None, cflags: Sequence[str]) -> Path:
     command = [*find_compiler(), *FLAGS, *environment_flags(), *cflags]
     directory = default_cache_dir() if cache_dir is None else cache_dir
     directory.mkdir(parents=True, exist_ok=True)
     library = directory / f"{program.name}-{_digest(text, command)}.so"
     if not library.exists():
         _build(text, command, library)
-    return CompiledProgram(program_name=program.name, library=library, model=program)
+    return library
 
 
 def _digest(text: str, command: list[str]) -> str:

@@ -49,6 +49,7 @@ class ActionWriter:
             f"const {symbol}_t *restrict a) {{"
         )
         text.append("(void)s; (void)p; (void)a;")
+        text += self._trace(action)
         with self.context.refusals(action.source):
             body = structure(action.primitives, 0, len(action.primitives))
             statements = self._statements(body)
@@ -58,6 +59,14 @@ class ActionWriter:
         text += ["}", ""]
         self.context.action = None
         return "\n".join(text)
+
+    def _trace(self, action: Action) -> list[str]:
+        trace = self.context.trace
+        if trace is None:
+            return []
+        self.context.enclose(self.context.program.json["actions"][action.position])
+        lines = self.context.point("action", action.name, {})
+        return lines + [trace.memory(i, f"a->p{i}") for i in range(len(action.parameters))]
 
     def _declare(self, names: dict[str, int]) -> list[str]:
         lines: list[str] = []
@@ -76,16 +85,22 @@ class ActionWriter:
                 continue
             with self.context.refusals(self.primitives.where(item)):
                 result.append(self.primitives.statement(item))
+                result += self.context.point("statement", item["op"], item)
                 if item["op"] in ("exit", "assert", "assume"):
                     result.append("if (p->exited) return;")
         return result
 
     def _branch(self, branch: Branch) -> str:
         condition = self.primitives.expressions.condition(branch.condition)
-        taken = self._roll(branch.taken)
-        if not branch.other:
+        item = {"expression": branch.condition}
+        taken = "\n".join(
+            [*self.context.point("branch", "if", item, "1"), self._roll(branch.taken)]
+        )
+        points = self.context.point("branch", "if", item, "0")
+        if not branch.other and not points:
             return f"if ({condition}) {{\n{taken}\n}}"
-        return f"if ({condition}) {{\n{taken}\n}} else {{\n{self._roll(branch.other)}\n}}"
+        other = "\n".join([*points, self._roll(branch.other)])
+        return f"if ({condition}) {{\n{taken}\n}} else {{\n{other}\n}}"
 
     def _roll(self, body: list[Json | Branch]) -> str:
         # Variables of a branch may be used behind it: without totals only unrenamed ones repeat.

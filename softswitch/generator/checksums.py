@@ -190,6 +190,8 @@ class Calculations:
             with self.context.refusals(place):
                 text.append(f"// {place}")
                 text.append(self._checksum(checksum, is_verify))
+                kind = "verify" if is_verify else "update"
+                text += self.context.point(kind, checksum["name"], checksum)
         return "\n".join([*text, "}", ""])
 
     def _checksum(self, checksum: Json, is_verify: bool) -> str:

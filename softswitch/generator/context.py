@@ -13,6 +13,7 @@ from typing import Any
 
 from softswitch.errors import Problem
 from softswitch.generator.headers import Layout
+from softswitch.generator.tracing import Trace
 from softswitch.program import Action, Json, Program
 
 STANDARD = "standard_metadata"
@@ -41,6 +42,28 @@ class Context:
     """Scalars whose values never leave an action."""
     counts_length: bool = False
     """Whether the program reads packet_length, which headers made valid or invalid change."""
+    trace: Trace | None = None
+    """Trace points of a traced build."""
+    has_counts: bool = False
+    """Whether to count each table's hits and misses and the parser's errors."""
+
+    def point(self, kind: str, name: str, item: Json, *values: str) -> list[str]:
+        """C statements of a trace point; none in an ordinary build."""
+        return [] if self.trace is None else [self.trace.point(kind, name, item, *values)]
+
+    def json_node(self, name: str) -> Json:
+        """Table or conditional of this name in the JSON, for its trace point."""
+        if self.trace is None:
+            return {}
+        kinds = ("tables", "conditionals")
+        pipelines = self.program.json["pipelines"]
+        nodes = [node for part in pipelines for kind in kinds for node in part.get(kind, [])]
+        return next((node for node in nodes if node["name"] == name), {})
+
+    def enclose(self, item: Json) -> None:
+        """Name what encloses the trace points to come, for those that have no source line."""
+        if self.trace is not None:
+            self.trace.outer = item.get("source_info")
 
     @contextmanager
     def refusals(self, where: str) -> Generator[None]:

@@ -40,6 +40,7 @@ class DeparserWriter:
                 text.append(f"if ({size} > capacity - at) return P_FULL;")
                 text.append("uint8_t *to = out + at; (void)to;")
                 text += self._header(header)
+                text += self.context.point("emit", name, {}, "at", str(size))
                 text.append(f"at += {size}; }}")
         text += [
             "if (p->payload_bytes > capacity - at) return P_FULL;",

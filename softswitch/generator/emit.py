@@ -15,10 +15,16 @@ from softswitch.generator.liveness import local_scalars
 from softswitch.generator.metadata import MetadataWriter, counts_length
 from softswitch.generator.parser import ParserWriter
 from softswitch.generator.tables import TableWriter
+from softswitch.generator.tracing import Trace, TracePoint, emit_fields
 from softswitch.program import Program, source_of
 
 DROP_PORT = 511
 """simple_switch's drop port, unless it is told otherwise."""
+
+_COUNTS = """
+uint64_t p4_table_counts[{count}][2]; // misses, hits
+uint64_t p4_parser_errors[256];       // by code; 0: none
+"""
 
 _ADD_ENTRY = """
 static int p4_add_entry(pipeline_t *s, uint32_t table, const table_entry_t *entry,
@@ -43,14 +49,36 @@ static int p4_set_default(pipeline_t *s, uint32_t table, uint32_t action, const 
 """
 
 
-def generate(program: Program) -> str:
-    """Return the C text of a program; raises UnsupportedError with everything that is refused."""
+def generate(program: Program, *, has_counts: bool = False) -> str:
+    """Return the C text of a program; raises UnsupportedError with everything that is refused.
+
+    With has_counts it also counts each table's hits and misses and the parser's errors.
+    """
     context = Context(
         program=program,
         layout=Layout(program),
         locals=local_scalars(program),
         counts_length=counts_length(program),
+        has_counts=has_counts,
     )
+    return _text(context)
+
+
+def generate_traced(program: Program) -> tuple[str, tuple[TracePoint, ...]]:
+    """Return the C text of a traced build and its trace points; errors as of generate."""
+    trace = Trace()
+    context = Context(
+        program=program,
+        layout=Layout(program),
+        counts_length=counts_length(program),
+        trace=trace,
+    )
+    text = _text(context)
+    return text, tuple(trace.points)
+
+
+def _text(context: Context) -> str:
+    program = context.program
     _check_whole(context)
     parts = _parts(context)
     if context.problems:
@@ -79,6 +107,8 @@ def _parts(context: Context) -> list[str]:
         f"#define DROP_PORT {DROP_PORT}u",
         f"#define MAX_DATA_WORDS {max(words * 2, 1)}",
         '#include "pipeline_state.h"\n',
+        *(['#include "trace.h"\n'] if context.trace is not None else []),
+        *([_COUNTS.format(count=count)] if context.has_counts else []),
         f"static const uint32_t NUM_TABLES = {len(program.tables)};\n",
         context.layout.emit(),
         "struct phv {",
@@ -112,7 +142,19 @@ def _parts(context: Context) -> list[str]:
         DeparserWriter(context).emit(),
         metadata.emit(),
         FieldListWriter(context).emit(),
+        *_ending(context),
+    ]
+
+
+def _ending(context: Context) -> list[str]:
+    if context.trace is None:
+        return ['#include "pipeline_ops.h"']
+    return [
+        emit_fields(context.program, context.layout),
+        "#define p4_pipeline p4_plain_pipeline",
         '#include "pipeline_ops.h"',
+        "#undef p4_pipeline",
+        '#include "trace_ops.h"',
     ]
 
 

@@ -45,18 +45,25 @@ class ParserWriter:
             state = states[name]
             place = source_of(state, f"parser state {name}")
             text.append(f"{self.labels[name]}: // {place}")
+            self.context.enclose(state)
+            text += self.context.point("state", name, state, "at")
             short = self._error("ParserTimeout")
             text.append(f"if (++steps > {_MAX_STATES}) {{ {short} }}")
             for operation in state["parser_ops"]:
                 where = source_of(operation, place)
                 with self.context.refusals(where):
                     text.append(self._operation(operation))
+                    text += self.context.point("operation", name, operation, "at")
+            text += self.context.point("select", name, state, "at")
             with self.context.refusals(place):
                 text.append(self._transition(state))
         if self.context.has_standard("parser_error"):
             text += ["done:", f"{self.context.standard('parser_error')} = error;"]
         else:
             text += ["done:", "(void)error;"]
+        if self.context.has_counts:
+            text.append("p4_parser_errors[error & 255]++;")
+        text += self.context.point("end", "parser", {}, "at", "error")
         text += ["p->payload = frame + at / 8;", "p->payload_bytes = bytes - at / 8;", "}", ""]
         return resolve_marks("\n".join(text))
 

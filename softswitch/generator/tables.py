@@ -156,6 +156,11 @@ class TableWriter:
                 f"if (!*is_hit) count_bytes(&s->defaults[{table.position}].counter, "
                 "p->counted_bytes);"
             )
+        item = self.context.json_node(table.name)
+        entry = "*is_hit ? (uint64_t)entry : UINT64_MAX" if table.key else "UINT64_MAX"
+        if self.context.has_counts:
+            text.append(f"p4_table_counts[{table.position}][*is_hit]++;")
+        text += self.context.point("table", table.name, item, "*is_hit", "action", entry)
         text.append("switch (action) {")
         for action in table.actions:
             text.append(f"case {action.position}: {action_symbol(action)}(s, p, data); break;")
