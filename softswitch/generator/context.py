@@ -58,7 +58,8 @@ class Context:
         kinds = ("tables", "conditionals")
         pipelines = self.program.json["pipelines"]
         nodes = [node for part in pipelines for kind in kinds for node in part.get(kind, [])]
-        return next((node for node in nodes if node["name"] == name), {})
+        found: Json = next((node for node in nodes if node["name"] == name), dict[str, Any]())
+        return found
 
     def enclose(self, item: Json) -> None:
         """Name what encloses the trace points to come, for those that have no source line."""

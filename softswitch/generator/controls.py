@@ -55,9 +55,11 @@ class ControlWriter:
             item = self.context.json_node(node.name)
             point = self.context.point("condition", node.name, item, "is_true")
             if point:
-                head, test = [f"{{ const bool is_true = {test};", *point], "is_true"
-                return [*head, f"if (is_true) {_jump(node.true_next, labels)} }}"] + [
-                    _jump(node.false_next, labels)
+                head = [f"{{ const bool is_true = {test};", *point]
+                return [
+                    *head,
+                    f"if (is_true) {_jump(node.true_next, labels)} }}",
+                    _jump(node.false_next, labels),
                 ]
             return [
                 f"if ({test}) {_jump(node.true_next, labels)}",
