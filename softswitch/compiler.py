@@ -39,6 +39,7 @@ HEADERS = (
     "table_tuples.h",
     "trace.h",
     "trace_ops.h",
+    "wide.h",
 )
 FLAGS = (
     "-std=c11",

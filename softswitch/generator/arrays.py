@@ -16,21 +16,11 @@ class ArrayWriter:
         self.counters: list[Counter] = [
             item for item in context.program.counters if item.table is None
         ]
-        self.blocks = []
-        for register in context.program.registers:
-            with context.refusals(f"register {register.name}"):
-                if register.width > 64:
-                    raise Refusal(
-                        f"register {register.name} of {register.width} bits",
-                        "elements may have at most 64 bits",
-                        "Split it into several registers",
-                    )
+        self.blocks = register_blocks(context.program)
         if context.program.json.get("meter_arrays"):
             with context.refusals("meter_arrays"):
                 names = ", ".join(item["name"] for item in context.program.json["meter_arrays"])
                 raise Refusal(f"meters {names}", "meters are not supported", "Remove the meters")
-        if all(register.width <= 64 for register in context.program.registers):
-            self.blocks = list(register_blocks(context.program))
 
     def emit_members(self) -> str:
         """Members of struct pipeline."""
@@ -38,7 +28,7 @@ class ArrayWriter:
         for block in self.blocks:
             first, last = block.registers[0], block.registers[-1]
             names = first.name if first is last else f"{first.name} to {last.name}"
-            text.append(f"{block.type} *{block.member}; // {names}")
+            text.append(f"{block.declare()}; // {names}")
         return "\n".join(text)
 
     def emit_functions(self) -> str:
@@ -69,20 +59,23 @@ class ArrayWriter:
         return [*text, "default: return P_BAD_ARGUMENT;", "}", "}", ""]
 
     def _register(self) -> list[str]:
+        widest = max((item.width for item in self.context.program.registers), default=8)
         text = [
-            "// Bytes of an element, or a P_ code.",
+            f"#define MAX_REGISTER_BYTES {(widest + 7) // 8}\n",
+            "// Bytes of an element, or a P_ code; data NULL: only how many. Bytes are big-endian.",
             "static int p4_register(pipeline_t *s, uint32_t array, uint32_t index,",
-            "                       uint64_t *value, bool is_write) {",
-            "(void)s; (void)index; (void)value; (void)is_write;",
+            "                       uint8_t *data, bool is_write) {",
+            "(void)s; (void)index; (void)data; (void)is_write;",
             "switch (array) {",
         ]
         for block in self.blocks:
             for item in block.registers:
-                element = resolve_marks(register_element(tuple(self.blocks), item, "(size_t)index"))
-                text.append(
-                    f"case {item.position}: if (index >= {item.size}) return P_NOT_FOUND; "
-                    f"if (is_write && (*value & ~low_mask({item.width}))) return P_BAD_ARGUMENT; "
-                    f"if (is_write) {element} = ({block.type})*value; else *value = {element}; "
-                    f"return {(item.width + 7) // 8};"
+                element = resolve_marks(register_element(self.blocks, item, "(size_t)index"))
+                cell = (
+                    f"BYTES_CELL({element}, {item.width});"
+                    if item.width > 64
+                    else f"NUMBER_CELL({element}, {block.type}, {item.width});"
                 )
+                limit = f"if (index >= {item.size}) return P_NOT_FOUND;"
+                text.append(f"case {item.position}: {limit} {cell}")
         return [*text, "default: return P_BAD_ARGUMENT;", "}", "}", ""]

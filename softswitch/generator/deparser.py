@@ -102,11 +102,8 @@ def _packed(pending: list[tuple[str, Field]]) -> list[str]:
         lines = [f"memset(to + {base}, 0, {size});"]
         for reference, field in pending:
             if field.width > 64:
-                raise Refusal(
-                    f"emit of field {field.name}",
-                    "a field of more than 64 bits is not aligned to bytes",
-                    "Align it to bytes",
-                )
+                lines.append(f"insert_bits(to, {field.offset}, {reference}, {field.width});")
+                continue
             lines.append(f"or_bits(to, {field.offset}, {field.width}, (uint64_t){reference});")
         return lines
     value = "0"

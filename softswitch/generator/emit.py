@@ -194,21 +194,6 @@ def _check_whole(context: Context) -> None:
                         "fields of variable length are not supported",
                         "Use headers of fixed length",
                     )
-                if field.width > 64 and field.width % 8 != 0:
-                    raise Refusal(
-                        f"field {header.name}.{field.name} of {field.width} bits",
-                        "a field of more than 64 bits must be whole bytes",
-                        "Change its width or split it",
-                    )
-    for action in program.actions:
-        for parameter in action.parameters:
-            with context.refusals(action.source):
-                if parameter.width > 64 and parameter.width % 8 != 0:
-                    raise Refusal(
-                        f"parameter {parameter.name} of {parameter.width} bits",
-                        "a parameter of more than 64 bits must be whole bytes",
-                        "Change its width or split it",
-                    )
 
 
 def _tidy(text: str) -> str:

@@ -3,7 +3,7 @@
 """Headers and metadata as C structures: native integers in host order, equal fields as arrays.
 
 A run of equally wide fields becomes one array, so that code over lanes can be a loop. A field wider
-than 64 bits is a string of bytes in network order.
+than 64 bits is a string of bytes in network order, its spare high bits 0.
 """
 
 import re
@@ -126,7 +126,7 @@ class Layout:
 def _declare(run: Run) -> str:
     item = run.fields[0]
     if item.width > 64:
-        return f"uint8_t {run.member}[{item.width // 8}];"
+        return f"uint8_t {run.member}[{(item.width + 7) // 8}]; // {item.width} bits"
     kind = storage_type(item.width, item.is_signed)
     if run.is_array:
         return f"{kind} {run.member}[{len(run.fields)}]; // to {run.fields[-1].name}"

@@ -6,8 +6,8 @@ from typing import Any
 
 from softswitch.generator.context import Context, Refusal
 from softswitch.generator.headers import Storage, identifier, local_mark
-from softswitch.generator.numbers import Value, constant
-from softswitch.program import parse_hex
+from softswitch.generator.numbers import Value, bytes_constant, constant, kind_of
+from softswitch.program import Json, parse_hex
 
 
 def unwrap(node: Any) -> Any:
@@ -15,6 +15,11 @@ def unwrap(node: Any) -> Any:
     while node.get("type") == "expression":
         node = node["value"]
     return node
+
+
+def memory(reference: str, width: int) -> Json:
+    """Node of an unsigned operand that is not in the JSON: a C lvalue stored like a field."""
+    return {"type": "memory", "value": (reference, width)}
 
 
 class Operands:
@@ -32,6 +37,8 @@ class Operands:
             case "local" | "runtime_data" if self.context.action is not None:
                 index: int = node["value"]
                 return self.context.action.parameters[index].width
+            case "memory":
+                return node["value"][1]
             case _:
                 return None
 
@@ -61,10 +68,17 @@ class Operands:
         width = self.width_of(node)
         if width is None or width <= 64:
             return None
-        return self.reference(node) if node["type"] == "field" else f"a->p{node['value']}"
+        match node["type"]:
+            case "field":
+                return self.reference(node)
+            case "memory":
+                reference: str = node["value"][0]
+                return reference
+            case _:
+                return f"a->p{node['value']}"
 
     def leaf(self, node: Any) -> Value:
-        """Code and range of an operand of at most 64 bits."""
+        """Code and range of an operand."""
         match node.get("type"):
             case "hexstr":
                 value = parse_hex(node["value"])
@@ -80,6 +94,8 @@ class Operands:
                 width = self.width_of(node)
                 assert width is not None
                 return self._load(f"a->p{node['value']}", width, False)
+            case "memory":
+                return self._load(node["value"][0], node["value"][1], False)
             case other:
                 raise Refusal(
                     f"operand of type '{other}'",
@@ -88,33 +104,52 @@ class Operands:
                 )
 
     def _load(self, reference: str, width: int, is_signed: bool) -> Value:
-        if width > 64:
-            raise Refusal(
-                f"arithmetic on a field of {width} bits",
-                "wide fields can be assigned, matched and compared for equality only",
-                "Split it into fields of 64 bits or less",
-            )
         low, high = (
             (-(1 << width - 1), (1 << width - 1) - 1) if is_signed else (0, (1 << width) - 1)
         )
-        return Value(f"({Value('', low, high).type}){reference}", low, high)
+        kind = kind_of(low, high)
+        size = (width + 7) // 8
+        if kind.limbs:
+            name = "wide_load_signed" if is_signed else "wide_load"
+            code = f"{name}(WIDE({kind.limbs}), {kind.limbs}, {reference}, {width})"
+        elif width > 64:
+            code = f"load_be_128({reference}, {size})"
+            code = f"sign_extend_128({code}, {width})" if is_signed else f"(wide_int_t){code}"
+        else:
+            code = f"({kind.name}){reference}"
+        return Value(code, low, high)
 
-    def wide_operand(self, node: Any, width: int) -> str:
-        """C expression of the bytes of a wide field, parameter or constant of this width."""
+    def low_part(self, node: Any, lowest: int, bits: int) -> str | None:
+        """C expression of at most 128 bits of a field or parameter wider than 64, else None.
+
+        The bits start at the lowest and lie within the field.
+        """
+        reference = self.bytes_of(node)
+        width = self.width_of(node)
+        if reference is None or width is None or lowest + bits > width:
+            return None
+        size = (width + 7) // 8
+        if bits <= 64 and (lowest, bits % 8) == (0, 0):
+            return f"load_be({reference} + {size - bits // 8}, {bits // 8})"
+        if bits <= 64:
+            return f"load_bits({reference}, {size * 8 - lowest - bits}, {bits})"
+        if lowest == 0 and bits <= 128:
+            start = max(size - 16, 0)
+            return f"load_be_128({reference} + {start}, {size - start})"
+        return None
+
+    def wide_operand(self, node: Any, width: int) -> str | None:
+        """C expression of the bytes of a field, parameter or constant of this width, else None."""
         node = unwrap(node)
         if node.get("type") == "hexstr":
-            value = parse_hex(node["value"]) & ((1 << width) - 1)
-            return (
-                '"' + "".join(f"\\{byte:03o}" for byte in value.to_bytes(width // 8, "big")) + '"'
-            )
-        found = self.bytes_of(node)
-        if found is None or self.width_of(node) != width:
-            raise Refusal(
-                f"value of {width} bits",
-                "wide fields can be assigned, matched and compared for equality only",
-                "Split it into fields of 64 bits or less",
-            )
-        return found
+            return bytes_constant(parse_hex(node["value"]), width)
+        return self.bytes_of(node) if self.width_of(node) == width else None
+
+    def is_signed(self, node: Any) -> bool:
+        """Whether an operand is a signed field."""
+        node = unwrap(node)
+        is_field = node.get("type") == "field" and node["value"][1] != "$valid$"
+        return is_field and self._storage(node).field.is_signed
 
 
 def local_name(header: str, name: str) -> str:

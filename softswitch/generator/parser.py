@@ -6,8 +6,8 @@ from typing import Any
 
 from softswitch.generator.context import Context, Refusal
 from softswitch.generator.headers import Run, identifier, resolve_marks, storage_type
-from softswitch.generator.numbers import store
-from softswitch.generator.operands import unwrap
+from softswitch.generator.numbers import bytes_constant, store
+from softswitch.generator.operands import memory, unwrap
 from softswitch.generator.primitives import Primitives
 from softswitch.program import Header, Json, parse_hex, source_of
 
@@ -133,11 +133,7 @@ class ParserWriter:
         field = run.fields[0]
         if field.width > 64:
             if field.offset % 8 or field.width % 8:
-                raise Refusal(
-                    f"field {header.name}.{field.name}",
-                    "a field of more than 64 bits is not made of whole bytes",
-                    "Align it to bytes",
-                )
+                return f"extract_bits({member}, from, {field.offset}, {field.width});"
             return f"memcpy({member}, from + {field.offset // 8}, {field.width // 8});"
         if not run.is_array:
             code = _load(field.offset, field.width)
@@ -158,11 +154,15 @@ class ParserWriter:
 
     def _lookahead(self, value: Any) -> str:
         offset, width = value
-        if width > 64:
-            raise Refusal(
-                f"lookahead of {width} bits", "it is limited to 64 bits", "Look at fewer bits"
-            )
         return f"load_bits(frame, at + {offset}, {width})"
+
+    def _wide_lookahead(self, name: str, value: Any) -> str:
+        """C statements that declare the bytes of a lookahead of more than 64 bits."""
+        offset, width = value
+        return (
+            f"uint8_t {name}[{(width + 7) // 8}];\n"
+            f"extract_bits({name}, frame, at + {offset}, {width});\n"
+        )
 
     def _check_lookahead(self, value: Any) -> str:
         offset, width = value
@@ -175,10 +175,15 @@ class ParserWriter:
         header, name = target["value"]
         field = self.context.layout.fields[header, name].field
         reference = self.expressions.reference(target)
+        check = self._check_lookahead(value["value"])
+        width = value["value"][1]
+        if width > 64:
+            text = self.expressions.put(
+                reference, field.width, field.is_signed, memory("ahead", width)
+            )
+            return f"{check}{{ {self._wide_lookahead('ahead', value['value'])}{text} }}"
         code = self._lookahead(value["value"])
-        return self._check_lookahead(value["value"]) + store(
-            reference, field.width, field.is_signed, code
-        )
+        return check + store(reference, field.width, field.is_signed, code)
 
     # ---- transitions ----
 
@@ -190,13 +195,18 @@ class ParserWriter:
                 case "field":
                     width = self.expressions.width_of(part) or 1
                     if width > 64:
-                        raise Refusal(
-                            f"select on {width} bits", "it is limited to 64 bits", "Split the field"
-                        )
+                        wide = self.expressions.bytes_of(part)
+                        lines.append(f"const uint8_t *k{index} = {wide};")
+                        keys.append((f"k{index}", width))
+                        continue
                     code = self.expressions.low_bits(part, width)
                 case "lookahead":
                     width = part["value"][1]
                     lines.append(self._check_lookahead(part["value"]))
+                    if width > 64:
+                        lines.append(self._wide_lookahead(f"k{index}", part["value"]))
+                        keys.append((f"k{index}", width))
+                        continue
                     code = self._lookahead(part["value"])
                 case other:
                     raise Refusal(
@@ -236,12 +246,15 @@ def _match(transition: Json, keys: list[tuple[str, int]]) -> str:
         padded = (width + 7) // 8 * 8
         ones = (1 << width) - 1
         part = value & ones
-        if mask is None:
+        bits = ones if mask is None else mask & ones
+        if width > 64:
+            pair = f"{bytes_constant(part, width)}, {bytes_constant(bits, width)}"
+            tests.append(f"bytes_match({name}, {pair}, {padded // 8})")
+        elif mask is None:
             tests.append(f"{name} == UINT64_C({part})")
         else:
-            bits = mask & ones
             tests.append(f"({name} & UINT64_C({bits})) == UINT64_C({part & bits})")
-            mask >>= padded
+        mask = None if mask is None else mask >> padded
         value >>= padded
     return " && ".join(reversed(tests)) or "true"
 

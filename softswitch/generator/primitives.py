@@ -9,7 +9,7 @@ from softswitch.generator.checksums import Calculations
 from softswitch.generator.context import Context, Refusal
 from softswitch.generator.expressions import Expressions
 from softswitch.generator.numbers import store
-from softswitch.generator.operands import unwrap
+from softswitch.generator.operands import memory, unwrap
 from softswitch.generator.registers import register_blocks, register_element
 from softswitch.program import Json, parse_hex, source_of
 
@@ -122,12 +122,8 @@ class Primitives:
         reference = self.expressions.reference(target)
         if width is None:
             return f"{reference} = (uint8_t)(({self.expressions.low_bits(value, 32)}) & 1);"
-        if width > 64:
-            source = self.expressions.wide_operand(value, width)
-            return f"memmove({reference}, {source}, {width // 8});"
         storage = self.context.layout.fields[header, name]
-        code = self.expressions.low_bits(value, width)
-        return store(reference, width, storage.field.is_signed, code)
+        return self.expressions.put(reference, width, storage.field.is_signed, value)
 
     def _op_assign(self, target: Any, value: Any) -> str:
         return self.assign(target, value)
@@ -177,12 +173,6 @@ class Primitives:
     def _register(self, node: Any) -> Any:
         for register in self.context.program.registers:
             if register.name == node["value"]:
-                if register.width > 64:
-                    raise Refusal(
-                        f"register {register.name} of {register.width} bits",
-                        "elements may have at most 64 bits",
-                        "Split it into several registers",
-                    )
                 return register
         raise Refusal(f"register {node['value']}", "the JSON does not define it", "Compile again")
 
@@ -192,10 +182,12 @@ class Primitives:
         target = unwrap(target)
         header, name = target["value"]
         field = self.context.layout.fields[header, name].field
-        if field.width > 64:
-            raise Refusal("register read", "the field is wider than 64 bits", "Split the field")
         reference = self.expressions.reference(target)
-        text = store(reference, field.width, field.is_signed, element)
+        if field.width <= 64 and register.width <= 64:
+            text = store(reference, field.width, field.is_signed, element)
+        else:
+            value = memory(element, register.width)
+            text = self.expressions.put(reference, field.width, field.is_signed, value)
         return (
             f"{{ const uint64_t at = {self.expressions.index(index)};\n"
             f"if (at < {register.size}) {text} }}"
@@ -204,10 +196,10 @@ class Primitives:
     def _op_register_write(self, array: Any, index: Any, value: Any) -> str:
         register = self._register(array)
         element = register_element(self.blocks, register, "(size_t)at")
-        code = self.expressions.low_bits(value, register.width)
+        text = self.expressions.put(element, register.width, False, value)
         return (
             f"{{ const uint64_t at = {self.expressions.index(index)};\n"
-            f"if (at < {register.size}) {store(element, register.width, False, code)} }}"
+            f"if (at < {register.size}) {text} }}"
         )
 
     def _op_count(self, array: Any, index: Any) -> str:

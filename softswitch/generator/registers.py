@@ -17,8 +17,15 @@ class RegisterBlock:
 
     @property
     def type(self) -> str:
-        """C type of an element."""
+        """C type of an element of at most 64 bits."""
         return storage_type(self.registers[0].width, False)
+
+    def declare(self) -> str:
+        """C declaration of the member; an element of more than 64 bits is a string of bytes."""
+        width = self.registers[0].width
+        if width > 64:
+            return f"uint8_t (*{self.member})[{(width + 7) // 8}]"
+        return f"{self.type} *{self.member}"
 
     @property
     def elements(self) -> int:

@@ -191,22 +191,19 @@ static int op_counter_write(pipeline_t *s, uint32_t array, uint32_t index, uint6
 }
 
 static int op_register_read(pipeline_t *s, uint32_t array, uint32_t index, uint8_t *out, uint32_t capacity) {
-  uint64_t value = 0;
-  int bytes = p4_register(s, array, index, &value, false);
+  const int bytes = p4_register(s, array, index, NULL, false);
   if (bytes < 0) return bytes;
   if ((uint32_t)bytes > capacity) return P_BAD_ARGUMENT;
-  store_be(out, (unsigned)bytes, value);
-  return bytes;
+  return p4_register(s, array, index, out, false);
 }
 
 static int op_register_write(pipeline_t *s, uint32_t array, uint32_t index, const uint8_t *from, uint32_t bytes) {
-  if (bytes > 8) return P_BAD_ARGUMENT;
-  uint64_t value = 0;
-  int size = p4_register(s, array, index, &value, false);
+  int size = p4_register(s, array, index, NULL, true);
   if (size < 0) return size;
   if ((uint32_t)size != bytes) return P_BAD_ARGUMENT;
-  value = load_be(from, bytes);
-  size = p4_register(s, array, index, &value, true);
+  uint8_t data[MAX_REGISTER_BYTES];
+  memcpy(data, from, bytes);
+  size = p4_register(s, array, index, data, true);
   return size < 0 ? size : P_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "packet.h"
 #include "pipeline.h"
 #include "table.h"
+#include "wide.h"
 
 #define MAX_OF(a, b) ((a) > (b) ? (a) : (b))
 
@@ -30,6 +31,29 @@ P4_UNUSED static inline void count_packet(counter_cell_t *cells, uint64_t size, 
   count_bytes(&cells[index], bytes);
 }
 
+// Bodies of the function that reads and writes registers (p4_register): a number in host order, or bytes.
+#define CELL_CHECK(width)                                         \
+  if (data == NULL) return ((width) + 7) / 8;                     \
+  if (is_write && (width) % 8 != 0 && data[0] >> ((width) % 8)) { \
+    return P_BAD_ARGUMENT;                                        \
+  }
+
+#define NUMBER_CELL(element, type, width)                               \
+  do {                                                                  \
+    CELL_CHECK(width)                                                   \
+    if (is_write) (element) = (type)load_be(data, ((width) + 7) / 8);   \
+    else store_be(data, ((width) + 7) / 8, (element));                  \
+    return ((width) + 7) / 8;                                           \
+  } while (0)
+
+#define BYTES_CELL(element, width)                              \
+  do {                                                          \
+    CELL_CHECK(width)                                           \
+    if (is_write) memcpy((element), data, ((width) + 7) / 8);   \
+    else memcpy(data, (element), ((width) + 7) / 8);            \
+    return ((width) + 7) / 8;                                   \
+  } while (0)
+
 P4_UNUSED static inline int64_t clamp_64(int64_t value, int64_t low, int64_t high) {
   return value < low ? low : value > high ? high : value;
 }
@@ -44,6 +68,14 @@ P4_UNUSED static inline wide_int_t divide_or_0(wide_int_t left, wide_int_t right
 
 P4_UNUSED static inline wide_int_t remainder_or_0(wide_int_t left, wide_int_t right) {
   return right == 0 ? 0 : left % right;
+}
+
+P4_UNUSED static inline int64_t divide_or_0_64(int64_t left, int64_t right) {
+  return right == 0 || right == -1 ? right * left : left / right;
+}
+
+P4_UNUSED static inline int64_t remainder_or_0_64(int64_t left, int64_t right) {
+  return right == 0 || right == -1 ? 0 : left % right;
 }
 
 // A range of 0 counts as 1.

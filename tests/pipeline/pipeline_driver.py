@@ -21,7 +21,7 @@ from softswitch.pipeline import (
 from softswitch.program import KeyField, Program, pack_number
 
 PROGRAMS = Path(__file__).parent / "programs"
-CAPACITY = 4096
+CAPACITY = 9232
 
 
 @dataclass

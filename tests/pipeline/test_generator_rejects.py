@@ -22,7 +22,6 @@ def test_all_unsupported_features_are_listed_at_once(tmp_path: Path) -> None:
         "header stack tags",
         "value set TheParser.kinds",
         "varbit field options.data",
-        "register TheIngress.long_register of 128 bits",
         "meters TheIngress.rates",
         "primitive 'execute_meter'",
         "primitive 'modify_field_rng_uniform'",

@@ -82,12 +82,14 @@ static int p4_counter(pipeline_t *s, uint32_t array, uint32_t index,
   }
 }
 
-// Bytes of an element, or a P_ code.
+#define MAX_REGISTER_BYTES 4
+
+// Bytes of an element, or a P_ code; data NULL: only how many. Bytes are big-endian.
 static int p4_register(pipeline_t *s, uint32_t array, uint32_t index,
-                       uint64_t *value, bool is_write) {
-  (void)s; (void)index; (void)value; (void)is_write;
+                       uint8_t *data, bool is_write) {
+  (void)s; (void)index; (void)data; (void)is_write;
   switch (array) {
-    case 0: if (index >= 1) return P_NOT_FOUND; if (is_write && (*value & ~low_mask(32))) return P_BAD_ARGUMENT; if (is_write) s->r0[(size_t)index] = (uint32_t)*value; else *value = s->r0[(size_t)index]; return 4;
+    case 0: if (index >= 1) return P_NOT_FOUND; NUMBER_CELL(s->r0[(size_t)index], uint32_t, 32);
     default: return P_BAD_ARGUMENT;
   }
 }
@@ -101,10 +103,10 @@ P4_UNUSED static void p4_action_0_ForwardIngress_forward(pipeline_t *restrict s,
   (void)s; (void)p; (void)a;
   uint32_t l_count_0 = 0; (void)l_count_0;
   uint32_t l_tmp = 0; (void)l_tmp;
-  { const uint64_t at = UINT64_C(0);
+  { const uint64_t at = (uint64_t)(0);
     if (at < 1) l_count_0 = (uint32_t)(s->r0[(size_t)at]); }
   l_tmp = (uint32_t)((uint32_t)((uint32_t)(uint32_t)((uint32_t)(uint32_t)((int64_t)l_count_0) + (uint32_t)UINT32_C(1)) & (uint32_t)UINT32_C(4294967295)));
-  { const uint64_t at = UINT64_C(0);
+  { const uint64_t at = (uint64_t)(0);
     if (at < 1) s->r0[(size_t)at] = (uint32_t)((uint32_t)((int64_t)l_tmp)); }
   p->h1_standard_metadata.f1_egress_spec = (uint16_t)(((uint32_t)((int32_t)a->p0)) & UINT64_C(511));
 }
