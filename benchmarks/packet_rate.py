@@ -1,132 +1,120 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packets a second that softswitch aggregates, over mem ports, with the data-plane thread.
+"""Packets a second through softswitch, BMv2 and a bare packet-socket forwarder, in one run.
 
-Every result of a first, untimed run is compared with the exact sum; the timed runs replay the same
-frames on a fresh switch and count the results.
+The same compiled program, the same P4Runtime calls and the same frames for both switches. Every
+frame that comes back is compared with what it must be; a run that loses one stops the benchmark.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
-import time
-from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "packet")]
 
-from fake_switch import SWITCH, worker_endpoint  # noqa: E402
-from hostlib import wire  # noqa: E402
-from hostlib.transports.frames import LAYERS_BYTES, FrameCodec  # noqa: E402
-from softswitch_job import GENERATION, JOB_ID, VALUES, SoftswitchJob  # noqa: E402
+from benchmarks import contenders, rate_report, traffic  # noqa: E402
+from benchmarks.load_generator import LoadError  # noqa: E402
+from benchmarks.mem_rate import mem_bench  # noqa: E402
+from benchmarks.wires import Wires, wires  # noqa: E402
 
-Frames = NDArray[np.uint8]
-TIMEOUT_S = 10.0
+WORKLOADS = ("narrow", "wide", "l3")
+FRAMES_IN_FLIGHT = 512
+"""Of the fast contenders: sent and not yet answered."""
+BMV2_FRAMES_IN_FLIGHT = 128
+"""With twice as many BMv2 loses some: its queue behind ingress holds 64 frames for each port."""
+MEM_ROUNDS = {"narrow": 200, "wide": 80, "l3": 200}
+SWITCH_CORE, LOAD_CORE = 0, 1
 
 
-def build_datagrams(values: int, workers: int, rounds: int, slots: int) -> NDArray[np.void]:
-    """Contributions of shape (rounds, workers, slots), with small random values."""
-    made = np.zeros((rounds, workers, slots), wire.datagram_dtype(values))
-    header = made["header"]
-    worker = np.arange(workers)[None, :, None]
-    content = {
-        "version": wire.WIRE_VERSION,
-        "operation": wire.Operation.AGGREGATE_ADD,
-        "job_id": JOB_ID,
-        "worker_id": worker,
-        "generation": GENERATION,
-        "slot_index": np.arange(slots),
-        "round": np.arange(1, rounds + 1)[:, None, None],
-        "range_end": values,
-        "worker_bitmap": 1 << worker,
-        "num_contributors": 1,
+def make_traffic(name: str, frames_in_flight: int) -> traffic.Traffic:
+    """Return a workload that keeps so many frames under way."""
+    if name == "l3":
+        return traffic.l3_forwarding(frames_in_flight)
+    slots = frames_in_flight // traffic.NUM_PORTS
+    return traffic.aggregation("narrow" if name == "narrow" else "wide", slots)
+
+
+def summarize(samples: Sequence[dict[str, float]]) -> dict[str, Any]:
+    """Return median, minimum and maximum of each figure of the repeats."""
+    return {
+        key: {
+            "median": statistics.median(values),
+            "min": min(values),
+            "max": max(values),
+        }
+        for key in samples[0]
+        for values in [[sample[key] for sample in samples]]
     }
-    for name, value in content.items():
-        header[name] = value
-    shape = made["values"].shape
-    made["values"] = np.random.default_rng(1).integers(-(1 << 20), 1 << 20, shape)
-    return made
 
 
-def build_frames(datagrams: NDArray[np.void]) -> Frames:
-    """Frames of shape (rounds, workers, slots, frame bytes)."""
-    size = datagrams.dtype.itemsize
-    rows = datagrams.view(np.uint8).reshape(*datagrams.shape, size)
-    frames = np.empty((*datagrams.shape, LAYERS_BYTES + size), np.uint8)
-    for worker in range(datagrams.shape[1]):
-        codec = FrameCodec(worker_endpoint(worker), SWITCH, size)
-        for index in range(len(datagrams)):
-            codec.wrap(rows[index, worker], frames[index, worker])
-    return frames
+def sample(sent: int, elapsed_s: float, cpu_s: float) -> dict[str, float]:
+    """Return what one run found."""
+    return {
+        "pps": sent / elapsed_s,
+        "pps_per_core": sent / cpu_s,
+        "cpu_us_per_packet": 1e6 * cpu_s / sent,
+        "cores": cpu_s / elapsed_s,
+    }
 
 
-class Run:
-    """One pass of all frames through a fresh switch, two halves of the slots in turn."""
-
-    def __init__(self, variant: str, frames: Frames) -> None:
-        self.rounds, self.workers, self.slots, self.frame_bytes = frames.shape
-        self.frames = frames
-        self.job = SoftswitchJob(variant, self.workers, slot_count=self.slots)  # pyright: ignore[reportArgumentType]
-        self.ports = [self.job.switch.mem_port(worker + 1) for worker in range(self.workers)]
-        self.lengths = np.full(self.slots // 2, self.frame_bytes, np.int32)
-        self.received = np.empty((self.workers, self.slots // 2, self.frame_bytes), np.uint8)
-        self.received_lengths = np.empty(self.slots // 2, np.int32)
-
-    def send(self, index: int, half: int) -> None:
-        size = self.slots // 2
-        for port, frames in zip(self.ports, self.frames[index], strict=True):
-            if port.send(frames[half * size : (half + 1) * size], self.lengths) != size:
-                raise SystemExit("a mem port had no room: take fewer slots")
-
-    def receive(self) -> None:
-        for port, frames in zip(self.ports, self.received, strict=True):
-            have = 0
-            while have < len(frames):
-                count = port.receive(frames[have:], self.received_lengths[have:], TIMEOUT_S)
-                if count == 0:
-                    raise SystemExit(f"{len(frames) - have} results missing after {TIMEOUT_S} s")
-                have += count
-
-    def time(self, datagrams: NDArray[np.void] | None = None) -> float:
-        """Seconds from first frame to last result; with datagrams, every result is verified."""
-        started = time.perf_counter()
-        self.send(0, 0)
-        for step in range(2 * self.rounds):
-            if step + 1 < 2 * self.rounds:
-                self.send((step + 1) // 2, (step + 1) % 2)
-            self.receive()
-            if datagrams is not None:
-                self.verify(datagrams[step // 2], step % 2)
-        elapsed = time.perf_counter() - started
-        self.job.close()
-        return elapsed
-
-    def verify(self, sent: NDArray[np.void], half: int) -> None:
-        size = self.slots // 2
-        total = sent["values"].astype(np.int64).sum(axis=0)[half * size : (half + 1) * size]
-        for worker, frames in enumerate(self.received):
-            codec = FrameCodec(worker_endpoint(worker), SWITCH, sent.dtype.itemsize)
-            rows = np.empty((size, sent.dtype.itemsize), np.uint8)
-            lengths = np.full(size, self.frame_bytes, np.int32)
-            if codec.unwrap(frames, lengths, rows, Counter()) != size:
-                raise SystemExit("a result is no intact frame of the switch")
-            results = rows.view(sent.dtype)[:, 0]
-            order = np.argsort(results["header"]["slot_index"])
-            if not np.array_equal(results["values"][order], total):
-                raise SystemExit("a result is not the sum of what was sent")
+def measure_mem(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Measure the pipeline alone."""
+    of = make_traffic(name, FRAMES_IN_FLIGHT)
+    fill = contenders.setup(name, len(of.frames))
+    with mem_bench(of, contenders.program(name), fill, {SWITCH_CORE}) as bench:
+        bench.run(20, is_verified=True)
+        runs = [bench.run(MEM_ROUNDS[name], is_verified=False) for _ in range(2 * options.repeats)]
+        bench.run(20, is_verified=True)
+    return summarize([sample(run.sent, run.elapsed_s, run.cpu_s) for run in runs])
 
 
-def describe_machine() -> dict[str, object]:
+def measure_veth(name: str, options: argparse.Namespace, between: Wires) -> dict[str, Any]:
+    """Measure all contenders of one workload, in turn, on wires of their own."""
+    fast = make_traffic(name, FRAMES_IN_FLIGHT)
+    slow = make_traffic(name, BMV2_FRAMES_IN_FLIGHT)
+    with ExitStack() as stack:
+        running: list[tuple[contenders.Contender, traffic.Traffic]] = []
+        bare = stack.enter_context(contenders.bare_forwarder(between, {SWITCH_CORE}))
+        running.append((bare, traffic.unchanged(fast)))
+        for switch in ("softswitch", "bmv2"):
+            if switch == "bmv2" and not options.has_bmv2:
+                continue
+            is_fast = switch == "softswitch"
+            of = fast if is_fast else slow
+            # BMv2 has several threads: it may use all cores.
+            cores = {SWITCH_CORE} if is_fast else set(range(options.cores))
+            fill = contenders.setup(name, len(of.frames))
+            started = contenders.switch(switch, between, cores, contenders.program(name), fill)
+            running.append((stack.enter_context(started), of))
+        found: dict[str, list[dict[str, float]]] = {each.name: [] for each, _ in running}
+        for repeat in range(options.repeats + 1):
+            for each, of in running:
+                cpu = each.cpu_s()
+                result = each.load.run(of, options.duration if repeat else options.duration / 4)
+                if repeat:
+                    found[each.name].append(
+                        sample(result.sent, result.elapsed_s, each.cpu_s() - cpu)
+                    )
+    return {each: summarize(samples) for each, samples in found.items()} | {
+        "frame_bytes": fast.frame_bytes
+    }
+
+
+def describe_machine() -> dict[str, Any]:
+    """Return what a reader must know of the machine."""
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -135,35 +123,72 @@ def describe_machine() -> dict[str, object]:
         "commit": done.stdout.strip() or "unknown",
         "cpu": next(models, platform.machine()),
         "cores": os.cpu_count(),
-        "load": os.getloadavg()[0],
+        "kernel": platform.release(),
+        "load_before": round(os.getloadavg()[0], 2),
     }
 
 
-def main() -> None:
+def parse_options() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--slots", type=int, default=128, help="half of them are under way at once")
-    parser.add_argument("--packets", type=int, default=50_000, help="contributions in a run")
-    parser.add_argument("--repeats", type=int, default=5, help="after one verified warm-up")
+    parser.add_argument("--workloads", default=",".join(WORKLOADS), help="of narrow, wide, l3")
+    parser.add_argument("--over", default="mem,veth", help="mem, veth (root), or both")
+    parser.add_argument("--repeats", type=int, default=7, help="after a warm-up, in turn")
+    parser.add_argument("--duration", type=float, default=1.0, help="seconds of each veth run")
+    parser.add_argument("--quick", action="store_true", help="3 repeats of 0.3 s")
+    parser.add_argument("--without-bmv2", action="store_true", help="even if it is on the PATH")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()
-    rounds = options.packets // options.workers // options.slots
-    report: dict[str, object] = {"machine": describe_machine(), **vars(options)}
-    for variant, values in VALUES.items():
-        datagrams = build_datagrams(values, options.workers, rounds, options.slots)
-        frames = build_frames(datagrams)
-        Run(variant, frames).time(datagrams)
-        count = datagrams.size
-        rates = [count / Run(variant, frames).time() for _ in range(options.repeats)]
-        report[variant] = {
-            "frame_bytes": frames.shape[-1],
-            "packets_in": count,
-            "packets_in_per_s": {
-                "median": round(statistics.median(rates)),
-                "min": round(min(rates)),
-                "max": round(max(rates)),
-            },
-        }
-    print(json.dumps(report, indent=2))
+    if options.quick:
+        options.repeats, options.duration = 3, 0.3
+    unknown = set(options.workloads.split(",")) - set(WORKLOADS)
+    if unknown or not set(options.over.split(",")) <= {"mem", "veth"}:
+        parser.error("--workloads are of narrow, wide, l3; --over is of mem, veth")
+    options.cores = min(2, os.cpu_count() or 1)
+    options.has_bmv2 = contenders.has_bmv2() and not options.without_bmv2
+    return options
+
+
+def main() -> None:
+    """Measure, print and write everything."""
+    options = parse_options()
+    if "veth" in options.over and os.geteuid() != 0:
+        raise SystemExit("veth needs root (network namespaces); without it: --over mem")
+    for number in (signal.SIGTERM, signal.SIGHUP):  # leave the way that cleans up
+        signal.signal(number, lambda *_: sys.exit(1))
+    logging.getLogger("finsy").setLevel(logging.ERROR)  # it warns of BMv2's missing gNMI
+    os.sched_setaffinity(0, {LOAD_CORE if options.cores > 1 else 0})
+    machine = describe_machine()
+    print(", ".join(f"{key.replace('_', ' ')} {value}" for key, value in machine.items()))
+    rows: dict[str, Any] = {}
+    measures: dict[str, Callable[[str], Any]] = {}
+    with ExitStack() as stack:
+        if "mem" in options.over:
+            measures["mem"] = lambda name: measure_mem(name, options)
+        if "veth" in options.over:
+            between = stack.enter_context(wires())
+            measures["veth"] = lambda name: measure_veth(name, options, between)
+        print(rate_report.heading(options.repeats, has_bmv2=options.has_bmv2))
+        for name in options.workloads.split(","):
+            try:
+                rows[name] = {over: measure(name) for over, measure in measures.items()}
+            except LoadError as exc:
+                raise SystemExit(f"benchmark stopped: {exc}") from exc
+            print(rate_report.describe(name, rows[name]), flush=True)
+    aims = rate_report.aims(rows)
+    print(rate_report.describe_aims(aims))
+    options.out.mkdir(parents=True, exist_ok=True)
+    report = {
+        "machine": machine,
+        "repeats": options.repeats,
+        "duration_s": options.duration,
+        "frames_in_flight": {"default": FRAMES_IN_FLIGHT, "bmv2": BMV2_FRAMES_IN_FLIGHT},
+        "rows": rows,
+        "aims": aims,
+    }
+    path = options.out / "packet_rate.json"
+    path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    print(f"wrote {path}")
 
 
 if __name__ == "__main__":

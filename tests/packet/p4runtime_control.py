@@ -18,13 +18,16 @@ DEADLINE_S = 20.0
 
 
 class P4RuntimeControl:
-    """A P4Runtime client that pushes one variant's program and then blocks for each request."""
+    """A P4Runtime client that pushes one program and then blocks for each request."""
 
     def __init__(
-        self, variant: p4src.Variant, address: str, explain: Callable[[], str] = lambda: ""
+        self,
+        program: p4src.Variant | p4src.Artefacts,
+        address: str,
+        explain: Callable[[], str] = lambda: "",
     ) -> None:
         self._explain = explain
-        made = p4src.artefacts(variant)
+        made = program if isinstance(program, p4src.Artefacts) else p4src.artefacts(program)
         with contextlib.ExitStack() as stack:
             self._runner = stack.enter_context(asyncio.Runner())
             self._switch = fy.Switch(

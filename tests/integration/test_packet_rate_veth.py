@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The packet rate benchmark's wires, load generator and contenders, a moment of each."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "packet"))
+
+from benchmarks import contenders, traffic
+from benchmarks.load_generator import LoadError
+from benchmarks.wires import Wires, wires
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+]
+CORES = os.sched_getaffinity(0)
+
+
+@pytest.fixture
+def between() -> Iterator[Wires]:
+    with wires() as made:
+        yield made
+    left = subprocess.run(["ip", "netns"], check=True, capture_output=True, text=True).stdout
+    assert made.switch_namespace not in left
+    assert made.load_namespace not in left
+
+
+@pytest.mark.parametrize("name", ["narrow", "wide", "l3"])
+def test_softswitch_answers_every_frame(between: Wires, name: str) -> None:
+    slots = 64
+    variant = "wide" if name == "wide" else "narrow"
+    of = traffic.l3_forwarding(slots) if name == "l3" else traffic.aggregation(variant, slots)
+    fill = contenders.setup(name, slots)
+    started = contenders.switch("softswitch", between, CORES, contenders.program(name), fill)
+    with started as switch:
+        for _ in range(2):  # the second run goes on with the rounds of the first
+            result = switch.load.run(of, 0.05)
+            assert result.sent == result.received > slots
+        assert switch.cpu_s() > 0
+
+
+def test_load_generator_notices_a_wrong_frame(between: Wires) -> None:
+    of = traffic.aggregation("narrow", 8)
+    with contenders.bare_forwarder(between, CORES) as forwarder:
+        assert forwarder.load.run(traffic.unchanged(of), 0.05).sent > 0
+        with pytest.raises(LoadError, match="not expected"):
+            forwarder.load.run(of, 0.05)
