@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""simple_switch_grpc, its ports behind its data-plane gRPC service: needs neither root nor sleep.
+
+A packet goes in on a stream of its own. BMv2 ends the stream only when it holds no packet any
+more, so that all that a packet causes has arrived by then, however often it recirculates.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from bmv2_options import BINARY, free_tcp_port, thrift_options
+from differential.case import Packet, Step
+from differential.runtime_client import DEADLINE_S, DEVICE_ID, RuntimeClient
+
+
+def missing_reason() -> str | None:
+    """Return why BMv2 cannot run here, or None."""
+    return None if shutil.which(BINARY) else f"{BINARY} is not on the PATH"
+
+
+class SwitchEndedError(Exception):
+    """The switch's process ended, or is beyond use, while it worked on a step."""
+
+
+def _stream_message() -> type:
+    """PacketStreamRequest and PacketStreamResponse of the service have the same four fields."""
+    fields = [("id", 4), ("device_id", 4), ("port", 13), ("packet", 12)]
+    message = descriptor_pb2.DescriptorProto(name="Packet")
+    for number, (name, kind) in enumerate(fields, 1):
+        message.field.add(name=name, number=number, type=kind, label=1)  # pyright: ignore
+    file = descriptor_pb2.FileDescriptorProto(
+        name="differential_packet.proto", package="differential", syntax="proto3"
+    )
+    file.message_type.append(message)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("differential.Packet"))
+
+
+_PacketMessage = _stream_message()
+
+
+class Bmv2Switch:
+    """One simple_switch_grpc process that runs a program."""
+
+    name = "bmv2"
+
+    def __init__(self, json: Path, p4info: Path) -> None:
+        with contextlib.ExitStack() as stack:
+            self._log = stack.enter_context(tempfile.TemporaryFile())
+            control, data = free_tcp_port(), free_tcp_port()
+            self._process = subprocess.Popen(
+                [BINARY, "--no-p4", f"--device-id={DEVICE_ID}", *thrift_options(), "--",
+                 f"--grpc-server-addr=127.0.0.1:{control}",
+                 f"--dp-grpc-server-addr=127.0.0.1:{data}"],
+                stdout=self._log, stderr=self._log,
+            )  # fmt: skip
+            stack.callback(self._stop)
+            self._await_server(control)
+            self._client = RuntimeClient(f"127.0.0.1:{control}")
+            stack.callback(self._client.close)
+            self._client.push(json, p4info)
+            self._channel = stack.enter_context(grpc.insecure_channel(f"127.0.0.1:{data}"))
+            self._stream = self._channel.stream_stream(
+                "/p4.bm.DataplaneInterface/PacketStream",
+                request_serializer=_PacketMessage.SerializeToString,
+                response_deserializer=_PacketMessage.FromString,
+            )
+            self._resources = stack.pop_all()
+
+    def _await_server(self, port: int) -> None:
+        deadline = time.monotonic() + DEADLINE_S
+        while time.monotonic() < deadline:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    return
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(0.02)
+                break
+        raise SwitchEndedError(f"{BINARY} does not listen: {self.said()}")
+
+    def said(self) -> str:
+        """Return the end of what the process printed, and its status."""
+        self._log.seek(0)
+        text = self._log.read()[-1500:].decode(errors="replace")
+        return f"status {self._process.poll()}: {text}"
+
+    def take(self, step: Step) -> object:
+        """Do one step; return its code, or what left as (port, frame) in order of arrival."""
+        try:
+            if isinstance(step, Packet):
+                return self._send(step)
+            return self._client.write(step.update)
+        except grpc.RpcError as exc:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(5)
+            if self._process.poll() is None:
+                raise
+            raise SwitchEndedError(self.said()) from exc
+
+    def _send(self, packet: Packet) -> list[tuple[int, bytes]]:
+        message = _PacketMessage(device_id=DEVICE_ID, port=packet.port, packet=packet.frame)
+        answers = self._stream(iter([message]), timeout=DEADLINE_S)
+        return [(answer.port, answer.packet) for answer in answers]
+
+    def counters(self) -> dict[str, tuple[int, int]]:
+        """See RuntimeClient."""
+        try:
+            return self._client.counters()
+        except grpc.RpcError as exc:
+            raise SwitchEndedError(f"counters cannot be read, {self.said()}") from exc
+
+    def _stop(self) -> None:
+        self._process.kill()
+        self._process.wait(DEADLINE_S)
+
+    def close(self) -> None:
+        """End the process."""
+        self._resources.close()
