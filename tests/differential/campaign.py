@@ -74,9 +74,7 @@ def _with_large_arrays(program: Found) -> Found:
             else:
                 array.size = max(array.size, cells)
     PROGRAMS.mkdir(parents=True, exist_ok=True)
-    enlarged = Found(
-        PROGRAMS / program.json.name, PROGRAMS / f"{program.json.stem}.p4info.txtpb"
-    )
+    enlarged = Found(PROGRAMS / program.json.name, PROGRAMS / f"{program.json.stem}.p4info.txtpb")
     _replace(enlarged.json, json.dumps(held))
     _replace(enlarged.p4info, text_format.MessageToString(info))
     return enlarged

@@ -47,13 +47,13 @@ class Case:
     def save(self, folder: Path) -> None:
         """Write program, P4Info and steps into a folder, made if need be."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "program.json").write_bytes(self.json.read_bytes())
-        (folder / "program.p4info.txtpb").write_bytes(self.p4info.read_bytes())
+        (folder / self.json.name).write_bytes(self.json.read_bytes())
+        (folder / self.p4info.name).write_bytes(self.p4info.read_bytes())
         steps = [_to_json(step) for step in self.steps]
         text = ",\n  ".join(json.dumps(step) for step in steps)
-        name = json.dumps(self.json.name)
+        names = json.dumps([self.json.name, self.p4info.name])
         (folder / "case.json").write_text(
-            f'{{"program": {name}, "seed": {self.seed}, "steps": [\n  {text}\n]}}\n',
+            f'{{"program": {names}, "seed": {self.seed}, "steps": [\n  {text}\n]}}\n',
             encoding="utf-8",
         )
 
@@ -62,8 +62,8 @@ def load_case(folder: Path) -> Case:
     """Read what Case.save wrote."""
     held = json.loads((folder / "case.json").read_text(encoding="utf-8"))
     return Case(
-        json=folder / "program.json",
-        p4info=folder / "program.p4info.txtpb",
+        json=folder / held["program"][0],
+        p4info=folder / held["program"][1],
         seed=held["seed"],
         steps=tuple(_from_json(step) for step in held["steps"]),
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random control-plane state from P4Info: entries of every match kind, profiles, groups, sessions."""
+"""Random control-plane state from P4Info: entries of every kind, profiles, groups, sessions."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def canonical(value: int) -> bytes:
 class EntryGenerator:
     """Updates for one program; match values come from the frames that will be sent."""
 
-    def __init__(
-        self, layout: ProgramLayout, p4info: Path, rng: random.Random, seen: Seen
-    ) -> None:
+    def __init__(self, layout: ProgramLayout, p4info: Path, rng: random.Random, seen: Seen) -> None:
         self._info = text_format.Parse(p4info.read_text(encoding="utf-8"), p4i.P4Info())
         self._actions = {item.preamble.id: item for item in self._info.actions}
         self._targets = layout.key_targets()
@@ -112,13 +110,13 @@ class EntryGenerator:
 
     def _table(self, table: p4i.Table) -> Iterator[p4r.Update]:
         rng = self._rng
-        if not table.const_default_action_id and not table.implementation_id:
-            if rng.random() < 0.5:
-                update = p4r.Update(type=p4r.Update.MODIFY)
-                entry = update.entity.table_entry
-                entry.table_id, entry.is_default_action = table.preamble.id, True
-                self._act(entry, table, is_default=True)
-                yield update
+        has_const_default = table.const_default_action_id or table.implementation_id
+        if not has_const_default and rng.random() < 0.5:
+            update = p4r.Update(type=p4r.Update.MODIFY)
+            entry = update.entity.table_entry
+            entry.table_id, entry.is_default_action = table.preamble.id, True
+            self._act(entry, table, is_default=True)
+            yield update
         if not table.match_fields:
             return
         for _ in range(rng.randint(1, max(1, min(ENTRIES_MAX, table.size)))):
@@ -137,9 +135,7 @@ class EntryGenerator:
         self._act(entry, table)
         return update
 
-    def _match(
-        self, entry: p4r.TableEntry, field: p4i.MatchField, target: tuple[str, str]
-    ) -> None:
+    def _match(self, entry: p4r.TableEntry, field: p4i.MatchField, target: tuple[str, str]) -> None:
         rng, width = self._rng, field.bitwidth
         ones = (1 << width) - 1
         value = self._value(width, target)

@@ -218,9 +218,7 @@ class PacketGenerator:
             noise = format(self._rng.getrandbits(width), f"0{width}b")
             asked = (int(noise, 2) & ~mask) | (value & mask)
             ahead = walk.ahead.ljust(skipped + width, "0")
-            walk.ahead = (
-                ahead[:skipped] + format(asked, f"0{width}b") + ahead[skipped + width :]
-            )
+            walk.ahead = ahead[:skipped] + format(asked, f"0{width}b") + ahead[skipped + width :]
             return
         target = self._selected(walk, part)
         if target is not None:
