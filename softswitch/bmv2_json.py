@@ -3,10 +3,16 @@
 """Reads BMv2 JSON into the model of program.py. Unknown keys are ignored."""
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from softswitch.bmv2_structures import (
+    read_headers,
+    read_stacks,
+    read_union_stacks,
+    read_unions,
+    read_value_sets,
+)
 from softswitch.errors import Problem, ProgramError
 from softswitch.program import (
     Action,
@@ -14,8 +20,6 @@ from softswitch.program import (
     ConstEntry,
     Control,
     Counter,
-    Field,
-    Header,
     Json,
     KeyField,
     Parameter,
@@ -55,7 +59,7 @@ def _broken(path: Path, why: str) -> ProgramError:
 
 
 def _build(data: Json, path: Path) -> Program:
-    headers = tuple(_headers(data))
+    headers = tuple(read_headers(data))
     widths = {(head.name, item.name): item.width for head in headers for item in head.fields}
     widths |= {(head.name, "$valid$"): 1 for head in headers}
     actions = tuple(_action(item, index) for index, item in enumerate(data.get("actions", [])))
@@ -94,6 +98,9 @@ def _build(data: Json, path: Path) -> Program:
         )
         for index, item in enumerate(data.get("counter_arrays", []))
     )
+    by_name = {head.name: head for head in headers}
+    names = {item["id"]: item["name"] for item in data["headers"]}
+    unions = read_unions(data, names)
     registers = tuple(
         Register(name=item["name"], position=index, size=item["size"], width=item["bitwidth"])
         for index, item in enumerate(data.get("register_arrays", []))
@@ -105,27 +112,12 @@ def _build(data: Json, path: Path) -> Program:
         controls=tuple(controls),
         counters=counters,
         registers=registers,
+        stacks=read_stacks(data, names),
+        unions=tuple(unions.values()),
+        union_stacks=read_union_stacks(data, unions),
+        value_sets=read_value_sets(data, by_name),
         json=data,
     )
-
-
-def _headers(data: Json) -> Iterable[Header]:
-    types = {item["name"]: item for item in data["header_types"]}
-    for position, item in enumerate(data["headers"]):
-        fields: list[Field] = []
-        offset = 0
-        for entry in types[item["header_type"]]["fields"]:
-            name, width = entry[0], entry[1]
-            width = 0 if width == "*" else int(width)
-            is_signed = bool(entry[2]) if len(entry) > 2 else False
-            fields.append(Field(name=name, width=width, is_signed=is_signed, offset=offset))
-            offset += width
-        yield Header(
-            name=item["name"],
-            position=position,
-            is_metadata=bool(item["metadata"]),
-            fields=tuple(fields),
-        )
 
 
 def _action(item: Json, position: int) -> Action:

@@ -28,6 +28,7 @@ from softswitch.program import Program
 RUNTIME = Path(__file__).parent / "runtime"
 SOURCES = ("pages.c", "table.c", "table_index.c", "table_match.c", "table_tuples.c")
 HEADERS = (
+    "hash.h",
     "packet.h",
     "pages.h",
     "pipeline.h",
@@ -39,6 +40,8 @@ HEADERS = (
     "table_tuples.h",
     "trace.h",
     "trace_ops.h",
+    "value_set.h",
+    "varbit.h",
     "wide.h",
 )
 FLAGS = (

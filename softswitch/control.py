@@ -210,6 +210,23 @@ class Control:
             f"register {array}[{index}]", "switch_register_write", array, index, value, len(value)
         )
 
+    def value_set_write(self, position: int, members: Sequence[tuple[bytes, bytes]]) -> None:
+        """Replace the members of a parser's value set: value and mask of each.
+
+        Both hold the fields of the select's key, big-endian, `(width + 7) // 8` bytes each.
+        """
+        if any(len(value) != len(mask) for value, mask in members):
+            raise BadArgumentError(f"value set {position}: a mask is not as long as its value")
+        data = b"".join(value + mask for value, mask in members)
+        self._control(
+            f"value set {position}",
+            "switch_value_set_write",
+            position,
+            data,
+            len(data),
+            len(members),
+        )
+
     def set_multicast_group(self, group: int, replicas: Sequence[tuple[int, int]]) -> None:
         """Create or replace a multicast group of (egress port, replica id) pairs."""
         array = (ReplicaT * len(replicas))(*replicas)

@@ -171,6 +171,10 @@ class PipelineOps(ctypes.Structure):
             "register_write",
             CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32, c_char_p, c_uint32),
         ),
+        (
+            "value_set_write",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_char_p, c_uint32, c_uint32),
+        ),
     ]
 
 

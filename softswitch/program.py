@@ -20,7 +20,14 @@ class Field:
     width: int
     is_signed: bool
     offset: int
-    """Bits before it in its header."""
+    """Bits before it in its header, fields of variable length not counted."""
+    max_bytes: int = 0
+    """Most bytes that a field of variable length holds; its width is 0. 0: fixed length."""
+
+    @property
+    def is_varbit(self) -> bool:
+        """Whether its length is known at run time only."""
+        return self.max_bytes > 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +38,63 @@ class Header:
     position: int
     is_metadata: bool
     fields: tuple[Field, ...]
+    max_bytes: int = 0
+    """Most bytes of a header with a field of variable length; 0: it has none."""
 
     @property
     def width(self) -> int:
-        """Bits of all fields."""
+        """Bits of all fields of fixed length."""
         return sum(item.width for item in self.fields)
+
+    @property
+    def varbit(self) -> Field | None:
+        """Its field of variable length, if it has one."""
+        return next((item for item in self.fields if item.is_varbit), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeaderStack:
+    """A stack of headers of one type."""
+
+    name: str
+    headers: tuple[str, ...]
+    """Names of its elements, from the first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeaderUnion:
+    """A union: at most one of its headers is valid."""
+
+    name: str
+    members: tuple[str, ...]
+    """Names of the members in the union's type."""
+    headers: tuple[str, ...]
+    """Names of the header instances, one per member."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeaderUnionStack:
+    """A stack of unions of one type."""
+
+    name: str
+    unions: tuple[HeaderUnion, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueSet:
+    """A set of values that the control plane writes and a parser state selects on."""
+
+    name: str
+    position: int
+    max_size: int
+    """Members that it holds at most; 0: the program does not say."""
+    widths: tuple[int, ...]
+    """Bits of the fields of a member, those of the select's key; empty if no state uses it."""
+
+    @property
+    def member_bytes(self) -> int:
+        """Bytes of a value or of a mask."""
+        return sum((width + 7) // 8 for width in self.widths)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +221,10 @@ class Program:
     controls: tuple[Control, ...]
     counters: tuple[Counter, ...]
     registers: tuple[Register, ...]
+    stacks: tuple[HeaderStack, ...] = ()
+    unions: tuple[HeaderUnion, ...] = ()
+    union_stacks: tuple[HeaderUnionStack, ...] = ()
+    value_sets: tuple[ValueSet, ...] = ()
     json: Json = field(repr=False)
 
     @property

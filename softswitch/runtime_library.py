@@ -117,6 +117,7 @@ _ARGUMENTS: Final[dict[str, Sequence[object]]] = {
     "switch_counter_write": [_S, _U, _U, c_uint64, c_uint64],
     "switch_register_read": [_S, _U, _U, c_void_p, _U],
     "switch_register_write": [_S, _U, _U, c_char_p, _U],
+    "switch_value_set_write": [_S, _U, c_char_p, _U, _U],
 }
 _WITHOUT_RESULT: Final = ("switch_close", "switch_destroy", "switch_lock", "switch_unlock")
 

@@ -3,7 +3,8 @@
 """The deparser: valid headers in order, then the rest of the packet."""
 
 from softswitch.generator.context import Context, Refusal
-from softswitch.generator.headers import Run
+from softswitch.generator.headers import Place, Run, resolve_marks
+from softswitch.generator.primitives import Primitives
 from softswitch.program import Field, Header, source_of
 
 
@@ -12,36 +13,26 @@ class DeparserWriter:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.primitives = Primitives(context)
 
     def emit(self) -> str:
         """C function p4_write: bytes written, or P_FULL if they exceed the capacity."""
         deparser = self.context.program.json["deparsers"][0]
         layout = self.context.layout
         text = [
-            "static int p4_write(phv_t *p, uint8_t *out, uint32_t capacity) {",
+            "static int p4_write(pipeline_t *s, phv_t *p, uint8_t *out, uint32_t capacity) {",
             "uint32_t at = 0;",
+            "(void)s;",
         ]
         place = source_of(deparser, "deparser")
-        with self.context.refusals(place):
-            if deparser.get("primitives"):
-                raise Refusal(
-                    "statements in the deparser", "only emit is supported", "Move them to egress"
-                )
+        for primitive in deparser.get("primitives", []):
+            with self.context.refusals(source_of(primitive, place)):
+                text.append(resolve_marks(self.primitives.statement(primitive)))
         for name in deparser["order"]:
             with self.context.refusals(place):
-                if (header := next((h for h in layout.headers if h.name == name), None)) is None:
-                    raise Refusal(
-                        f"emit of {name}",
-                        "header stacks and unions are not supported",
-                        "Use one header instance per layer",
-                    )
-                size = header.width // 8
-                text.append(f"if ({layout.valid(name)}) {{ // {name}")
-                text.append(f"if ({size} > capacity - at) return P_FULL;")
-                text.append("uint8_t *to = out + at; (void)to;")
-                text += self._header(header)
-                text += self.context.point("emit", name, {}, "at", str(size))
-                text.append(f"at += {size}; }}")
+                if not layout.has_header(name):
+                    raise Refusal(f"emit of {name}", "the JSON does not define it", "Compile again")
+                text += self._emit(layout.place(name))
         text += [
             "if (p->payload_bytes > capacity - at) return P_FULL;",
             "if (p->payload_bytes != 0) memcpy(out + at, p->payload, p->payload_bytes);",
@@ -51,16 +42,49 @@ class DeparserWriter:
         ]
         return "\n".join(text)
 
-    def _header(self, header: Header) -> list[str]:
+    def _emit(self, place: Place) -> list[str]:
+        header = place.header
         if header.width % 8 != 0:
             raise Refusal(
                 f"emit of header {header.name}", "it is not whole bytes", "Add padding fields"
             )
+        test = "true" if header.is_metadata else place.valid
+        if header.width == 0 and header.varbit is None:
+            return []
+        size = str(header.width // 8)
+        if (count := place.varbit_bytes()) is not None:
+            size = f"({size} + {count})"
+        return [
+            f"if ({test}) {{ // {header.name}",
+            f"if ({size} > capacity - at) return P_FULL;",
+            "uint8_t *to = out + at; (void)to;",
+            *(self._header(header) if count is None else self._long_header(place, size)),
+            *self.context.point("emit", header.name, {}, "at", size),
+            f"at += {size}; }}",
+        ]
+
+    def _long_header(self, place: Place, size: str) -> list[str]:
+        """Header with a field of variable length, bit by bit."""
+        lines = [f"memset(to, 0, {size});"]
+        for field in place.header.fields:
+            reference = resolve_marks(self.context.layout.field_of(place, field.name).reference)
+            if field.is_varbit:
+                count = place.varbit_bytes()
+                lines.append(f"or_bytes(to, {field.offset}, {reference}, {count}); to += {count};")
+            elif field.width > 64:
+                lines.append(f"insert_bits(to, {field.offset}, {reference}, {field.width});")
+            elif field.width > 0:
+                lines.append(f"or_bits(to, {field.offset}, {field.width}, (uint64_t){reference});")
+        return lines
+
+    def _header(self, header: Header) -> list[str]:
         lines: list[str] = []
         pending: list[tuple[str, Field]] = []
         member = self.context.layout.member(header.name)
         for run in self.context.layout.runs[header.name]:
             reference = f"{member}.{run.member}"
+            if run.fields[0].width == 0:
+                continue
             is_whole = run.fields[0].offset % 8 == 0 and run.fields[0].width % 8 == 0
             if not pending and is_whole:
                 lines.append(_whole(reference, run))

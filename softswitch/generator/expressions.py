@@ -21,7 +21,8 @@ from softswitch.generator.numbers import (
     unsigned_constant,
     unsigned_type,
 )
-from softswitch.generator.operands import Operands, unwrap
+from softswitch.generator.operands import Operands
+from softswitch.generator.structures import is_field, unwrap
 from softswitch.program import parse_hex
 
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
@@ -60,7 +61,7 @@ class Expressions(Operands):
     def exact(self, node: Any) -> Value:
         """Code and range of the exact value."""
         node = unwrap(node)
-        if "op" not in node:
+        if "op" not in node or is_field(node):
             return self.leaf(node)
         op = node["op"]
         if op in _COMPARISONS:
@@ -77,8 +78,12 @@ class Expressions(Operands):
             case "b2d":
                 return Value(f"(int32_t)({self.condition(node['right'])})", 0, 1)
             case "valid":
-                header = unwrap(node["right"])["value"]
-                return Value(f"({self.context.layout.valid(header)} != 0)", 0, 1, True)
+                return Value(f"({self.header(node['right']).valid} != 0)", 0, 1, True)
+            case "valid_union":
+                tests = " || ".join(f"{item.valid} != 0" for item in self.union(node["right"]))
+                return Value(f"({tests})", 0, 1, True)
+            case "last_stack_index" | "size_stack":
+                return self._stack_number(op, node["right"])
             case "?":
                 return self._choose(node)
             case "two_comp_mod":
@@ -88,7 +93,16 @@ class Expressions(Operands):
             case _:
                 return self._arithmetic(op, node)
 
+    def _stack_number(self, op: str, node: Any) -> Value:
+        following = self.context.layout.next_index(self.stack(node))
+        if op == "size_stack":
+            return Value(f"(int64_t){following}", 0, (1 << 32) - 1)
+        # Of an empty stack it is the largest number of 64 bits.
+        return Value(f"(wide_int_t)((uint64_t){following} - 1)", 0, (1 << 64) - 1)
+
     def _compare(self, op: str, left_node: Any, right_node: Any) -> Value:
+        if (test := self.same_structures(left_node, right_node)) is not None:
+            return Value(test if op == "==" else f"!{test}", 0, 1, True)
         by_bytes = self._compare_bytes(op, left_node, right_node)
         if by_bytes is not None:
             return by_bytes
@@ -304,7 +318,7 @@ class Expressions(Operands):
         """Code of a native unsigned value whose low bits, at most 128, are those of the node."""
         node = unwrap(node)
         kind = unsigned_type(bits)
-        op = node.get("op")
+        op = None if is_field(node) else node.get("op")
         if node.get("type") == "hexstr":
             return unsigned_constant(parse_hex(node["value"]) & ((1 << bits) - 1), kind)
         if (part := self._low_part(node, bits)) is not None:

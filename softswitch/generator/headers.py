@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Headers and metadata as C structures: native integers in host order, equal fields as arrays.
 
+The elements of a stack are an array, with a spare element behind the last one for indices that are
+out of range. A field of variable length is an array of bytes with a count.
 A run of equally wide fields becomes one array, so that code over lanes can be a loop. A field wider
 than 64 bits is a string of bytes in network order, its spare high bits 0.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from softswitch.program import Field, Header, Program
+from softswitch.program import Field, Header, HeaderStack, HeaderUnion, HeaderUnionStack, Program
 
 MIN_RUN = 8
 """Fields or registers of equal shape that are worth an array."""
@@ -72,6 +75,44 @@ class Storage:
         return storage_type(self.field.width, self.field.is_signed)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a header lives, which may depend on an index at run time."""
+
+    header: Header
+    """The header, or one of the same type."""
+    member: str
+    """C lvalue of its structure."""
+    valid: str
+    """C lvalue of its validity, 0 or 1."""
+    others: tuple[str, ...] = ()
+    """Validity of the other headers of its union."""
+
+    def make_valid(self) -> str:
+        """C statements that make it valid, and the other headers of its union invalid."""
+        return " ".join([f"{self.valid} = 1;", *(f"{other} = 0;" for other in self.others)])
+
+    def varbit_bytes(self) -> str | None:
+        """C lvalue of the length of its field of variable length, if it has one."""
+        field = self.header.varbit
+        if field is None:
+            return None
+        return f"{self.member}.{count_member(self.header.fields.index(field))}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Array:
+    """Headers of one type that are reached by an index: elements of a stack."""
+
+    member: str
+    headers: tuple[str, ...]
+
+
+def count_member(index: int) -> str:
+    """C member that holds the bytes in use of the field of variable length at this index."""
+    return f"n{index}"
+
+
 class Layout:
     """Storage of all headers of a program."""
 
@@ -80,17 +121,34 @@ class Layout:
         self.runs: dict[str, list[Run]] = {}
         self.fields: dict[tuple[str, str], Storage] = {}
         self._members: dict[str, str] = {}
+        self._valid: dict[str, str] = {}
+        self._types: dict[str, str] = {}
+        self._by_name = {header.name: header for header in program.headers}
+        self._stacks: dict[str, HeaderStack | HeaderUnionStack] = {}
+        self._stacks.update({item.name: item for item in program.stacks})
+        self._stacks.update({item.name: item for item in program.union_stacks})
+        self._unions = {item.name: item for item in program.unions}
+        self._others: dict[str, tuple[str, ...]] = {}
+        self._arrays = list(_arrays(program))
         for header in program.headers:
-            self._members[header.name] = f"h{header.position}_{identifier(header.name)}"
+            name = f"h{header.position}_{identifier(header.name)}"
+            self._members[header.name] = name
+            self._valid[header.name] = f"v_{name}"
+            self._types[header.name] = f"{name}_t"
+        for array in self._arrays:
+            for index, name in enumerate(array.headers):
+                self._members[name] = f"{array.member}[{index}]"
+                self._valid[name] = f"v_{array.member}[{index}]"
+                self._types[name] = self._types[array.headers[0]]
+        for union in program.unions:
+            for name in union.headers:
+                self._others[name] = tuple(other for other in union.headers if other != name)
+        for header in program.headers:
             self.runs[header.name] = _runs(header)
-            for run in self.runs[header.name]:
-                for index, item in enumerate(run.fields):
-                    reference = f"p->{self._members[header.name]}.{run.member}"
-                    if run.is_array:
-                        reference += f"[{index_mark(index)}]"
-                    self.fields[header.name, item.name] = Storage(
-                        field=item, header=header, reference=reference
-                    )
+            for item in header.fields:
+                self.fields[header.name, item.name] = self.field_of(
+                    self.place(header.name), item.name
+                )
 
     def member(self, header: str) -> str:
         """C lvalue of a header's structure."""
@@ -98,33 +156,113 @@ class Layout:
 
     def valid(self, header: str) -> str:
         """C lvalue of a header's validity, 0 or 1."""
-        return f"p->v_{self._members[header]}"
+        return f"p->{self._valid[header]}"
 
     def plain(self, header: str, name: str) -> str:
         """C lvalue of a field, marks resolved."""
         return resolve_marks(self.fields[header, name].reference)
 
+    def has_header(self, name: str) -> bool:
+        """Whether there is a header instance of this name."""
+        return name in self._by_name
+
+    def place(self, header: str) -> Place:
+        """Where a header instance lives."""
+        return Place(
+            header=self._by_name[header],
+            member=self.member(header),
+            valid=self.valid(header),
+            others=tuple(self.valid(other) for other in self._others.get(header, ())),
+        )
+
+    def field_of(self, place: Place, name: str) -> Storage:
+        """Where a field of a header lives; KeyError if the header has none of this name."""
+        for run in self.runs[place.header.name]:
+            for index, item in enumerate(run.fields):
+                if item.name == name:
+                    reference = f"{place.member}.{run.member}"
+                    if run.is_array:
+                        reference += f"[{index_mark(index)}]"
+                    return Storage(field=item, header=place.header, reference=reference)
+        raise KeyError(name)
+
+    # ---- stacks and unions ----
+
+    def stack(self, name: str) -> HeaderStack | HeaderUnionStack | None:
+        """Return the stack of this name."""
+        return self._stacks.get(name)
+
+    def union(self, name: str) -> HeaderUnion | None:
+        """Return the union of this name."""
+        return self._unions.get(name)
+
+    def size(self, stack: HeaderStack | HeaderUnionStack) -> int:
+        """Elements that a stack holds."""
+        return len(stack.headers if isinstance(stack, HeaderStack) else stack.unions)
+
+    def next_index(self, stack: HeaderStack | HeaderUnionStack) -> str:
+        """C lvalue of the index of a stack's next element."""
+        return f"p->next_{identifier(stack.name)}_{list(self._stacks).index(stack.name)}"
+
+    def element(self, stack: HeaderStack, index: str) -> Place:
+        """Place of a stack's element; the index is C code, at most the size."""
+        return self._at(stack.headers[0], index)
+
+    def union_element(self, stack: HeaderUnionStack, member: int, index: str) -> Place:
+        """Place of a member of a union in a stack; the index is C code, at most the size."""
+        heads = stack.unions[0].headers
+        others = (self._at(name, index).valid for name in heads if name != heads[member])
+        place = self._at(heads[member], index)
+        return Place(
+            header=place.header, member=place.member, valid=place.valid, others=tuple(others)
+        )
+
+    def _at(self, first: str, index: str) -> Place:
+        array = next(item for item in self._arrays if item.headers[0] == first)
+        return Place(
+            header=self._by_name[first],
+            member=f"p->{array.member}[{index}]",
+            valid=f"p->v_{array.member}[{index}]",
+        )
+
     def emit(self) -> str:
         """Structures of all headers and their members in the phv."""
         text: list[str] = []
         members: list[str] = []
+        valid: list[str] = []
+        arrays = {name: item for item in self._arrays for name in item.headers}
         for header in self.headers:
-            name = self._members[header.name]
+            array = arrays.get(header.name)
+            if array is not None and array.headers[0] != header.name:
+                continue
             text.append(f"typedef struct {{ // {header.name}, {header.width} bits")
             for run in self.runs[header.name]:
                 text.append(f"  {_declare(run)}")
             if not header.fields:
                 text.append("  uint8_t empty;")
-            text.append(f"}} {name}_t;\n")
-            members.append(f"  {name}_t {name};")
-        valid = [f"  uint8_t v_{self._members[header.name]};" for header in self.headers]
-        return "\n".join(
-            [*text, "#define PHV_HEADERS \\", *(f"{line} \\" for line in [*valid, *members]), ""]
-        )
+            text.append(f"}} {self._types[header.name]};\n")
+            size = f"[{len(array.headers) + 1}]" if array is not None else ""
+            name = array.member if array is not None else self._members[header.name]
+            members.append(f"  {self._types[header.name]} {name}{size};")
+            valid.append(f"  uint8_t v_{name}{size};")
+        nexts = [f"  uint32_t {self.next_index(item)[3:]};" for item in self._stacks.values()]
+        lines = [*valid, *nexts, *members]
+        return "\n".join([*text, "#define PHV_HEADERS \\", *(f"{line} \\" for line in lines), ""])
+
+
+def _arrays(program: Program) -> Iterator[_Array]:
+    positions = {header.name: header.position for header in program.headers}
+    series = [stack.headers for stack in program.stacks]
+    for stack in program.union_stacks:
+        series += zip(*(union.headers for union in stack.unions), strict=True)
+    for heads in series:
+        yield _Array(member=f"s{positions[heads[0]]}_{identifier(heads[0])}", headers=heads)
 
 
 def _declare(run: Run) -> str:
     item = run.fields[0]
+    if item.is_varbit:
+        return f"uint32_t {count_member(run.first)}; uint8_t {run.member}[{item.max_bytes}];"
     if item.width > 64:
         return f"uint8_t {run.member}[{(item.width + 7) // 8}]; // {item.width} bits"
     kind = storage_type(item.width, item.is_signed)
@@ -142,7 +280,7 @@ def _runs(header: Header) -> list[Run]:
         shape = (fields[start].width, fields[start].is_signed)
         while end < len(fields) and (fields[end].width, fields[end].is_signed) == shape:
             end += 1
-        size = end - start if end - start >= MIN_RUN and shape[0] <= 64 else 1
+        size = end - start if end - start >= MIN_RUN and 0 < shape[0] <= 64 else 1
         runs.append(
             Run(
                 member=f"f{start}_{identifier(fields[start].name)}",

@@ -4,17 +4,11 @@
 
 from typing import Any
 
-from softswitch.generator.context import Context, Refusal
-from softswitch.generator.headers import Storage, identifier, local_mark
+from softswitch.generator.context import Refusal
+from softswitch.generator.headers import identifier, local_mark
 from softswitch.generator.numbers import Value, bytes_constant, constant, kind_of
+from softswitch.generator.structures import Structures, is_field, unwrap
 from softswitch.program import Json, parse_hex
-
-
-def unwrap(node: Any) -> Any:
-    """Strip the nesting that p4c puts around expressions."""
-    while node.get("type") == "expression":
-        node = node["value"]
-    return node
 
 
 def memory(reference: str, width: int) -> Json:
@@ -22,18 +16,16 @@ def memory(reference: str, width: int) -> Json:
     return {"type": "memory", "value": (reference, width)}
 
 
-class Operands:
+class Operands(Structures):
     """Writes operands in the context of a program or of one action."""
-
-    def __init__(self, context: Context) -> None:
-        self.context = context
 
     def width_of(self, node: Any) -> int | None:
         """Width of a field or parameter, None for anything else."""
         node = unwrap(node)
+        if is_field(node):
+            is_valid = node.get("value", ("", ""))[1] == "$valid$"
+            return None if is_valid else self.field(node).field.width
         match node.get("type"):
-            case "field" if node["value"][1] != "$valid$":
-                return self._storage(node).field.width
             case "local" | "runtime_data" if self.context.action is not None:
                 index: int = node["value"]
                 return self.context.action.parameters[index].width
@@ -42,25 +34,15 @@ class Operands:
             case _:
                 return None
 
-    def _storage(self, node: Any) -> Storage:
-        header, name = node["value"]
-        found = self.context.layout.fields.get((header, name))
-        if found is None:
-            raise Refusal(
-                f"field {header}.{name}",
-                "the JSON does not define it as a plain header field",
-                "Use plain header instances",
-            )
-        return found
-
     def reference(self, node: Any) -> str:
         """C lvalue of a field."""
-        header, name = node["value"]
-        if name == "$valid$":
-            return self.context.layout.valid(header)
-        if (header, name) in self.context.locals and self.context.action is not None:
-            return local_mark(local_name(header, name))
-        return self._storage(node).reference
+        if node.get("type") == "field":
+            header, name = node["value"]
+            if name == "$valid$":
+                return self.context.layout.valid(header)
+            if (header, name) in self.context.locals and self.context.action is not None:
+                return local_mark(local_name(header, name))
+        return self.field(node).reference
 
     def bytes_of(self, node: Any) -> str | None:
         """C expression of the bytes of a field or parameter wider than 64 bits, else None."""
@@ -68,17 +50,18 @@ class Operands:
         width = self.width_of(node)
         if width is None or width <= 64:
             return None
-        match node["type"]:
-            case "field":
-                return self.reference(node)
-            case "memory":
-                reference: str = node["value"][0]
-                return reference
-            case _:
-                return f"a->p{node['value']}"
+        if is_field(node):
+            return self.reference(node)
+        if node["type"] == "memory":
+            reference: str = node["value"][0]
+            return reference
+        return f"a->p{node['value']}"
 
     def leaf(self, node: Any) -> Value:
         """Code and range of an operand."""
+        if is_field(node) and self.width_of(node) is not None:
+            field = self.field(node).field
+            return self._load(self.reference(node), field.width, field.is_signed)
         match node.get("type"):
             case "hexstr":
                 value = parse_hex(node["value"])
@@ -87,9 +70,6 @@ class Operands:
                 return Value("true" if node["value"] else "false", 0, 1, True)
             case "field" if node["value"][1] == "$valid$":
                 return Value(f"(int32_t){self.reference(node)}", 0, 1)
-            case "field":
-                field = self._storage(node).field
-                return self._load(self.reference(node), field.width, field.is_signed)
             case "local" | "runtime_data":
                 width = self.width_of(node)
                 assert width is not None
@@ -100,7 +80,7 @@ class Operands:
                 raise Refusal(
                     f"operand of type '{other}'",
                     "this kind of operand is not supported",
-                    "Use plain header instances instead of stacks and unions",
+                    "Use header fields, parameters and constants",
                 )
 
     def _load(self, reference: str, width: int, is_signed: bool) -> Value:
@@ -148,8 +128,9 @@ class Operands:
     def is_signed(self, node: Any) -> bool:
         """Whether an operand is a signed field."""
         node = unwrap(node)
-        is_field = node.get("type") == "field" and node["value"][1] != "$valid$"
-        return is_field and self._storage(node).field.is_signed
+        if not is_field(node) or self.width_of(node) is None:
+            return False
+        return self.field(node).field.is_signed
 
 
 def local_name(header: str, name: str) -> str:

@@ -5,14 +5,16 @@
 from typing import Any
 
 from softswitch.generator.context import Context, Refusal
-from softswitch.generator.headers import Run, identifier, resolve_marks, storage_type
+from softswitch.generator.headers import Place, Run, identifier, resolve_marks, storage_type
 from softswitch.generator.numbers import bytes_constant, store
-from softswitch.generator.operands import memory, unwrap
+from softswitch.generator.operands import memory
 from softswitch.generator.primitives import Primitives
-from softswitch.program import Header, Json, parse_hex, source_of
+from softswitch.generator.structures import unwrap
+from softswitch.generator.value_sets import ValueSetWriter
+from softswitch.program import HeaderStack, HeaderUnionStack, Json, parse_hex, source_of
 
-_MAX_STATES = 4096
-"""States that one packet may pass through in a parser with a cycle."""
+_MAX_STATES = 1 << 16
+"""States of cycles that one packet may pass through: more than the bytes of the longest frame."""
 
 
 class ParserWriter:
@@ -22,6 +24,7 @@ class ParserWriter:
         self.context = context
         self.primitives = Primitives(context)
         self.expressions = self.primitives.expressions
+        self.value_sets = ValueSetWriter(context)
         self.labels: dict[str, str] = {}
 
     def emit(self) -> str:
@@ -31,6 +34,7 @@ class ParserWriter:
         for index, name in enumerate(states):
             self.labels[name] = f"state_{index}_{identifier(name)}"
         reached = _reachable(states, parser["init_state"])
+        cyclic = {name for name in reached if name in _behind(states, name)}
         text = [
             "static void p4_parse(pipeline_t *s, phv_t *p, const uint8_t *frame, uint32_t bytes) {",
             "uint32_t at = 0; // bits taken",
@@ -47,8 +51,9 @@ class ParserWriter:
             text.append(f"{self.labels[name]}: // {place}")
             self.context.enclose(state)
             text += self.context.point("state", name, state, "at")
-            short = self._error("ParserTimeout")
-            text.append(f"if (++steps > {_MAX_STATES}) {{ {short} }}")
+            if name in cyclic:
+                late = self._error("ParserTimeout")
+                text.append(f"if (++steps > {_MAX_STATES}) {{ {late} }}")
             for operation in state["parser_ops"]:
                 where = source_of(operation, place)
                 with self.context.refusals(where):
@@ -76,9 +81,11 @@ class ParserWriter:
         parameters = operation["parameters"]
         match operation["op"]:
             case "extract":
-                return self._extract(parameters[0])
+                return self._extract(parameters[0], None)
+            case "extract_VL":
+                return self._extract(parameters[0], parameters[1])
             case "set":
-                return self._set(parameters[0], parameters[1])
+                return self._check_stacks(parameters) + self._set(parameters[0], parameters[1])
             case "verify":
                 test = self.expressions.condition(parameters[0])
                 code = self.expressions.low_bits(parameters[1], 32)
@@ -86,51 +93,103 @@ class ParserWriter:
             case "shift":
                 return self._advance(str(int(parameters[0]) * 8))
             case "advance":
-                return self._advance(self.expressions.low_bits(parameters[0], 32))
+                return self._advance(self.expressions.index(parameters[0]))
             case "primitive":
-                return self.primitives.statement(parameters[0])
+                return self._check_stacks(parameters) + self.primitives.statement(parameters[0])
             case other:
                 raise Refusal(
                     f"parser operation '{other}'",
                     "this switch does not support it",
-                    "Use headers of fixed length",
+                    "Compile with an unmodified p4c",
                 )
 
     def _advance(self, bits: str) -> str:
         return (
-            f"{{ const uint32_t bits = {bits};\n"
-            f"if (bits > end - at) {{ {self._error('PacketTooShort')} }}\n"
+            f"{{ const uint64_t bits = {bits};\n"
             f"if (bits % 8 != 0) {{ {self._error('ParserInvalidArgument')} }}\n"
-            "at += bits; }"
+            f"if (bits > end - at) {{ {self._error('PacketTooShort')} }}\n"
+            "at += (uint32_t)bits; }"
         )
 
-    def _extract(self, parameter: Any) -> str:
-        if parameter["type"] != "regular":
+    def _check_stacks(self, node: Any) -> str:
+        """Statements that stop when an empty stack's last element is read."""
+        layout = self.context.layout
+        lines = ""
+        for name in dict.fromkeys(_stacks_read(node)):
+            stack = layout.stack(name)
+            if stack is not None:
+                error = self._error("StackOutOfBounds")
+                lines += f"if ({layout.next_index(stack)} == 0) {{ {error} }}\n"
+        return lines
+
+    def _extract(self, parameter: Any, length: Any) -> str:
+        layout = self.context.layout
+        value = parameter["value"]
+        if parameter["type"] == "regular":
+            return self._extract_to(layout.place(value), length)
+        stack = layout.stack(value if parameter["type"] == "stack" else value[0])
+        if isinstance(stack, HeaderStack):
+            place = layout.element(stack, "slot")
+        elif isinstance(stack, HeaderUnionStack):
+            member = stack.unions[0].members.index(value[1])
+            place = layout.union_element(stack, member, "slot")
+        else:
             raise Refusal(
-                f"extract into '{parameter['type']}'",
-                "header stacks and unions are not supported",
-                "Use one header instance per layer",
+                f"extract into '{parameter['type']}'", "it is no header or stack", "Compile again"
             )
-        header = self.context.program.header(parameter["value"])
-        if any(field.width == 0 for field in header.fields) or header.width % 8 != 0:
+        following = layout.next_index(stack)
+        return (
+            f"{{ const uint32_t slot = {following};\n"
+            f"if (slot >= {layout.size(stack)}) {{ {self._error('StackOutOfBounds')} }}\n"
+            f"{self._extract_to(place, length)}\n{following} = slot + 1; }}"
+        )
+
+    def _extract_to(self, place: Place, length: Any) -> str:
+        header = place.header
+        if header.width % 8 != 0:
             raise Refusal(
                 f"extract of header {header.name}",
-                "it is not a fixed number of whole bytes",
-                "Use fields of fixed length that fill whole bytes",
+                "it is not a number of whole bytes",
+                "Use fields that fill whole bytes",
             )
-        layout = self.context.layout
-        lines = [f"if ({header.width} > end - at) {{ {self._error('PacketTooShort')} }}"]
-        lines.append("{ const uint8_t *from = frame + at / 8;")
-        for run in layout.runs[header.name]:
-            lines.append(self._load_run(header, run))
-        if not header.fields:
-            lines.append("(void)from;")
-        lines.append(f"at += {header.width}; {layout.valid(header.name)} = 1; }}")
-        return "\n".join(lines)
+        varbit = header.varbit
+        if (varbit is None) != (length is None):
+            raise Refusal(
+                f"extract of header {header.name}",
+                "its field of variable length and the length do not fit",
+                "Use extract with a length for headers with a varbit field",
+            )
+        lines: list[str] = []
+        size = f"{header.width}"
+        if length is not None and varbit is not None:
+            size = f"({header.width} + length)"
+            lines += [
+                f"const uint64_t length = {self.expressions.index(length)};",
+                f"if (length % 8 != 0) {{ {self._error('ParserInvalidArgument')} }}",
+            ]
+        if size != "0":
+            lines.append(f"if ({size} > end - at) {{ {self._error('PacketTooShort')} }}")
+        lines.append("const uint8_t *from = frame + at / 8;")
+        if varbit is not None:
+            most = varbit.max_bytes * 8
+            lines.append(f"if (length > {most}) {{ {self._error('HeaderTooShort')} }}")
+        for run in self.context.layout.runs[header.name]:
+            lines.append(self._load_run(place, run))
+        lines.append("(void)from;")
+        step = size if varbit is None else f"(uint32_t){size}"
+        return "\n".join(["{", *lines, f"at += {step}; {place.make_valid()} }}"])
 
-    def _load_run(self, header: Header, run: Run) -> str:
-        member = f"{self.context.layout.member(header.name)}.{run.member}"
+    def _load_run(self, place: Place, run: Run) -> str:
+        member = f"{place.member}.{run.member}"
         field = run.fields[0]
+        if field.is_varbit:
+            count = place.varbit_bytes()
+            return (
+                f"{count} = (uint32_t)length / 8; "
+                f"load_bytes({member}, {count}, from, {field.offset}); from += {count};"
+            )
+        if field.width == 0:
+            return ""
         if field.width > 64:
             if field.offset % 8 or field.width % 8:
                 return f"extract_bits({member}, from, {field.offset}, {field.width});"
@@ -172,8 +231,7 @@ class ParserWriter:
         value = unwrap(value)
         if value.get("type") != "lookahead":
             return self.primitives.assign(target, value)
-        header, name = target["value"]
-        field = self.context.layout.fields[header, name].field
+        field = self.expressions.field(target).field
         reference = self.expressions.reference(target)
         check = self._check_lookahead(value["value"])
         width = value["value"][1]
@@ -189,53 +247,51 @@ class ParserWriter:
 
     def _transition(self, state: Json) -> str:
         keys: list[tuple[str, int]] = []
-        lines: list[str] = ["{"]
+        lines: list[str] = ["{", self._check_stacks(state["transition_key"])]
         for index, part in enumerate(state["transition_key"]):
-            match part["type"]:
-                case "field":
-                    width = self.expressions.width_of(part) or 1
-                    if width > 64:
-                        wide = self.expressions.bytes_of(part)
-                        lines.append(f"const uint8_t *k{index} = {wide};")
-                        keys.append((f"k{index}", width))
-                        continue
-                    code = self.expressions.low_bits(part, width)
-                case "lookahead":
-                    width = part["value"][1]
-                    lines.append(self._check_lookahead(part["value"]))
-                    if width > 64:
-                        lines.append(self._wide_lookahead(f"k{index}", part["value"]))
-                        keys.append((f"k{index}", width))
-                        continue
-                    code = self._lookahead(part["value"])
-                case other:
-                    raise Refusal(
-                        f"select on '{other}'",
-                        "header stacks and unions are not supported",
-                        "Select on fields of plain headers",
-                    )
-            mask = f"low_mask({width})"
-            lines.append(f"const uint64_t k{index} = (uint64_t)({code}) & {mask};")
+            width = 32  # of expressions, which are over indices of stacks
+            if part["type"] == "lookahead":
+                width = part["value"][1]
+                lines.append(self._check_lookahead(part["value"]))
+            elif part["type"] != "expression":
+                width = self.expressions.width_of(part) or 1
             keys.append((f"k{index}", width))
-        has_default = False
+            if width > 64:
+                if part["type"] == "lookahead":
+                    lines.append(self._wide_lookahead(f"k{index}", part["value"]))
+                else:
+                    wide = self.expressions.bytes_of(part)
+                    lines.append(f"const uint8_t *k{index} = {wide};")
+                lines.append(f"(void)k{index};")
+                continue
+            if part["type"] == "lookahead":
+                code = self._lookahead(part["value"])
+            else:
+                code = self.expressions.low_bits(part, width)
+            mask = f"low_mask({width})"
+            lines.append(f"const uint64_t k{index} = (uint64_t)({code}) & {mask}; (void)k{index};")
         for transition in state["transitions"]:
             target = transition["next_state"]
             jump = f"goto {'done' if target is None else self.labels[target]};"
             if transition["type"] == "default":
                 lines.append(jump)
-                has_default = True
                 break
-            if transition["type"] != "hexstr":
-                raise Refusal(
-                    f"transition on '{transition['type']}'",
-                    "value sets are not supported",
-                    "Select on constants",
-                )
-            lines.append(f"if ({_match(transition, keys)}) {jump}")
-        if not has_default:
-            error = "" if not state["transitions"] else self._error("NoMatch")
-            lines.append(error or "goto done;")
+            lines.append(f"if ({self._test(transition, keys)}) {jump}")
+        else:
+            # As in BMv2, a select that matches nothing ends the parser without an error.
+            lines.append("goto done;")
         return "\n".join([*lines, "}"])
+
+    def _test(self, transition: Json, keys: list[tuple[str, int]]) -> str:
+        if transition["type"] == "hexstr":
+            return _match(transition, keys)
+        if transition["type"] != "parse_vset" or transition["mask"] is not None:
+            raise Refusal(
+                f"transition on '{transition['type']}'",
+                "its type or its mask is not known",
+                "Compile with an unmodified p4c",
+            )
+        return self.value_sets.test(transition["value"], keys)
 
 
 def _match(transition: Json, keys: list[tuple[str, int]]) -> str:
@@ -286,3 +342,29 @@ def _reachable(states: dict[str, Json], start: str | None) -> list[str]:
             if item["next_state"] is not None
         ]
     return found
+
+
+def _behind(states: dict[str, Json], name: str) -> set[str]:
+    """States that can follow a state, at any distance."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        for item in states[waiting.pop()]["transitions"]:
+            target = item["next_state"]
+            if target is not None and target not in found:
+                found.add(target)
+                waiting.append(target)
+    return found
+
+
+def _stacks_read(node: Any) -> list[str]:
+    """Names of the stacks whose last element a node reads."""
+    if isinstance(node, list):
+        items: list[Any] = node  # pyright: ignore[reportUnknownVariableType]
+        return [name for item in items for name in _stacks_read(item)]
+    if not isinstance(node, dict):
+        return []
+    entry: Json = node  # pyright: ignore[reportUnknownVariableType]
+    if entry.get("type") in ("stack_field", "union_stack_field"):
+        return [entry["value"][0]]
+    return [name for item in entry.values() for name in _stacks_read(item)]

@@ -5,12 +5,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from softswitch.generator.checksums import Calculations
+from softswitch.generator.calculations import Calculations
 from softswitch.generator.context import Context, Refusal
-from softswitch.generator.expressions import Expressions
+from softswitch.generator.header_primitives import HeaderPrimitives
 from softswitch.generator.numbers import store
-from softswitch.generator.operands import memory, unwrap
+from softswitch.generator.operands import memory
 from softswitch.generator.registers import register_blocks, register_element
+from softswitch.generator.structures import is_field, unwrap
 from softswitch.program import Json, parse_hex, source_of
 
 
@@ -80,12 +81,11 @@ def _bad_jump() -> Refusal:
     )
 
 
-class Primitives:
+class Primitives(HeaderPrimitives):
     """Writes the statements of actions."""
 
     def __init__(self, context: Context) -> None:
-        self.context = context
-        self.expressions = Expressions(context)
+        super().__init__(context)
         self.calculations = Calculations(context)
         self.blocks = register_blocks(context.program)
 
@@ -106,67 +106,28 @@ class Primitives:
         action = self.context.action
         return source_of(primitive, action.source if action is not None else primitive["op"])
 
-    # ---- fields and headers ----
+    # ---- fields ----
 
     def assign(self, target: Any, value: Any) -> str:
         """Assign an expression to a field."""
         target = unwrap(target)
-        if target.get("type") != "field":
+        if not is_field(target):
             raise Refusal(
-                f"assignment to '{target.get('type')}'",
-                "only plain header fields can be written",
-                "Use plain header instances instead of stacks and unions",
+                f"assignment to '{target.get('type', target.get('op'))}'",
+                "only header fields can be written",
+                "Assign to a field",
             )
-        header, name = target["value"]
+        if self.expressions.varbit(target) is not None:
+            return self._op_assign_VL(target, value)
         width = self.expressions.width_of(target)
         reference = self.expressions.reference(target)
         if width is None:
             return f"{reference} = (uint8_t)(({self.expressions.low_bits(value, 32)}) & 1);"
-        storage = self.context.layout.fields[header, name]
-        return self.expressions.put(reference, width, storage.field.is_signed, value)
+        is_signed = self.expressions.field(target).field.is_signed
+        return self.expressions.put(reference, width, is_signed, value)
 
     def _op_assign(self, target: Any, value: Any) -> str:
         return self.assign(target, value)
-
-    def _header(self, node: Any) -> str:
-        node = unwrap(node)
-        if node.get("type") != "header":
-            raise Refusal(
-                f"operation on '{node.get('type')}'",
-                "only plain headers are supported",
-                "Use plain header instances instead of stacks and unions",
-            )
-        return node["value"]
-
-    def _op_add_header(self, node: Any) -> str:
-        header = self._header(node)
-        member, valid = self.context.layout.member(header), self.context.layout.valid(header)
-        length = self._length_change(header, "+")
-        return f"if (!{valid}) {{ memset(&{member}, 0, sizeof {member}); {valid} = 1;{length} }}"
-
-    def _op_remove_header(self, node: Any) -> str:
-        header = self._header(node)
-        valid = self.context.layout.valid(header)
-        length = self._length_change(header, "-")
-        return f"if ({valid}) {{ {valid} = 0;{length} }}" if length else f"{valid} = 0;"
-
-    def _length_change(self, header: str, sign: str) -> str:
-        if not self.context.counts_length:
-            return ""
-        return f" p->length_change {sign}= {self.context.program.header(header).width // 8};"
-
-    def _op_assign_header(self, target: Any, source: Any) -> str:
-        to, origin = self._header(target), self._header(source)
-        layout = self.context.layout
-        if [item.width for item in self.context.program.header(to).fields] != [
-            item.width for item in self.context.program.header(origin).fields
-        ]:
-            raise Refusal("header assignment", "the headers differ in type", "Compile again")
-        to_member, from_member = layout.member(to), layout.member(origin)
-        return (
-            f"{layout.valid(to)} = {layout.valid(origin)};\n"
-            f"if ({layout.valid(to)}) memmove(&{to_member}, &{from_member}, sizeof {to_member});"
-        )
 
     # ---- registers, counters, hashes ----
 
@@ -180,8 +141,7 @@ class Primitives:
         register = self._register(array)
         element = register_element(self.blocks, register, "(size_t)at")
         target = unwrap(target)
-        header, name = target["value"]
-        field = self.context.layout.fields[header, name].field
+        field = self.expressions.field(target).field
         reference = self.expressions.reference(target)
         if field.width <= 64 and register.width <= 64:
             text = store(reference, field.width, field.is_signed, element)
@@ -215,15 +175,14 @@ class Primitives:
         self, target: Any, base: Any, calculation: Any, size: Any
     ) -> str:
         target = unwrap(target)
-        header, name = target["value"]
-        field = self.context.layout.fields[header, name].field
-        body = self.calculations.hash(calculation["value"], "digest_bits")
+        field = self.expressions.field(target).field
+        digest = self.calculations.call(calculation["value"])
         code = (
             f"{self.expressions.low_bits(base, 64)} + "
-            f"remainder_of_hash(digest_bits, {self.expressions.low_bits(size, 64)})"
+            f"remainder_of_hash({digest}, {self.expressions.low_bits(size, 64)})"
         )
         reference = self.expressions.reference(target)
-        return f"{{ {body}\n{store(reference, field.width, field.is_signed, code)} }}"
+        return store(reference, field.width, field.is_signed, code)
 
     # ---- fate of the packet ----
 

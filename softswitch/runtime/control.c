@@ -85,6 +85,10 @@ int switch_register_write(softswitch_t *sw, uint32_t array, uint32_t index, cons
   WITH_PIPELINE(sw, ops->register_write(pipeline, array, index, value, bytes));
 }
 
+int switch_value_set_write(softswitch_t *sw, uint32_t set, const uint8_t *members, uint32_t bytes, uint32_t count) {
+  WITH_PIPELINE(sw, ops->value_set_write(pipeline, set, members, bytes, count));
+}
+
 int switch_set_multicast_group(softswitch_t *sw, uint32_t group, const replica_t *replicas, uint32_t count) {
   switch_lock(sw);
   int result = replication_set_group(&sw->engine, group, replicas, count);

@@ -167,13 +167,17 @@ P4_UNUSED static inline uint64_t hash_crc16(const uint8_t *from, uint32_t bytes)
   return crc_reflected(from, bytes, 0xa001, 0);
 }
 
-P4_UNUSED static inline uint64_t hash_crcCCITT(const uint8_t *from, uint32_t bytes) {
-  uint32_t crc = 0xffff;
+P4_UNUSED static inline uint32_t crc_ccitt(const uint8_t *from, uint32_t bytes, uint32_t start) {
+  uint32_t crc = start;
   for (uint32_t i = 0; i < bytes; i++) {
     crc ^= (uint32_t)from[i] << 8;
     for (int bit = 0; bit < 8; bit++) crc = (crc << 1 ^ (crc & 0x8000 ? 0x1021u : 0)) & 0xffff;
   }
   return crc;
+}
+
+P4_UNUSED static inline uint64_t hash_crcCCITT(const uint8_t *from, uint32_t bytes) {
+  return crc_ccitt(from, bytes, 0xffff);
 }
 
 P4_UNUSED static inline uint64_t hash_xor16(const uint8_t *from, uint32_t bytes) {

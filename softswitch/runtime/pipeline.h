@@ -123,6 +123,10 @@ typedef struct {
   int (*counter_write)(pipeline_t *, uint32_t array, uint32_t index, uint64_t packets, uint64_t bytes);
   int (*register_read)(pipeline_t *, uint32_t array, uint32_t index, uint8_t *out, uint32_t capacity);
   int (*register_write)(pipeline_t *, uint32_t array, uint32_t index, const uint8_t *value, uint32_t bytes);
+
+  // Replace the members of a value set, by position in the JSON's "parse_vsets". Each is a value and a mask of equal size, with
+  // the fields of the select's key; bytes counts all of them. P_FULL beyond the size that the program gives.
+  int (*value_set_write)(pipeline_t *, uint32_t set, const uint8_t *members, uint32_t bytes, uint32_t count);
 } pipeline_ops_t;
 
 // The one symbol that a generated library exports.

@@ -10,6 +10,7 @@ static void op_destroy(pipeline_t *s) {
   if (s == NULL) return;
   for (uint32_t i = 0; i < NUM_TABLES; i++) table_destroy(&s->tables[i]);
   p4_free_arrays(s);
+  p4_free_value_sets(s);
   free(s);
 }
 
@@ -60,9 +61,8 @@ static int op_egress(pipeline_t *s, phv_t *p, const packet_info_t *info, intrins
 }
 
 static int op_deparse(pipeline_t *s, phv_t *p, uint8_t *out, uint32_t capacity) {
-  (void)s;
   p4_update_checksums(p);
-  return p4_write(p, out, capacity);
+  return p4_write(s, p, out, capacity);
 }
 
 static void op_copy_phv(phv_t *to, const phv_t *from) { *to = *from; }
@@ -207,6 +207,14 @@ static int op_register_write(pipeline_t *s, uint32_t array, uint32_t index, cons
   return size < 0 ? size : P_OK;
 }
 
+static int op_value_set_write(pipeline_t *s, uint32_t set, const uint8_t *members, uint32_t bytes, uint32_t count) {
+  uint32_t size = 0, most = 0;
+  value_set_t *found = p4_value_set(s, set, &size, &most);
+  if (found == NULL || bytes != 2 * (uint64_t)size * count) return P_BAD_ARGUMENT;
+  if (most != 0 && count > most) return P_FULL;
+  return value_set_replace(found, members, size, count);
+}
+
 const pipeline_ops_t *p4_pipeline(void) {
   static const pipeline_ops_t ops = {
       .abi_version = PIPELINE_ABI_VERSION,
@@ -240,6 +248,7 @@ const pipeline_ops_t *p4_pipeline(void) {
       .counter_write = op_counter_write,
       .register_read = op_register_read,
       .register_write = op_register_write,
+      .value_set_write = op_value_set_write,
   };
   return &ops;
 }

@@ -7,9 +7,12 @@
 
 #include <stdlib.h>
 
+#include "hash.h"
 #include "packet.h"
 #include "pipeline.h"
 #include "table.h"
+#include "value_set.h"
+#include "varbit.h"
 #include "wide.h"
 
 #define MAX_OF(a, b) ((a) > (b) ? (a) : (b))

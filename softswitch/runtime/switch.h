@@ -72,5 +72,6 @@ int switch_counter_read(softswitch_t *, uint32_t array, uint32_t index, uint64_t
 int switch_counter_write(softswitch_t *, uint32_t array, uint32_t index, uint64_t packets, uint64_t bytes);
 int switch_register_read(softswitch_t *, uint32_t array, uint32_t index, uint8_t *out, uint32_t capacity);
 int switch_register_write(softswitch_t *, uint32_t array, uint32_t index, const uint8_t *value, uint32_t bytes);
+int switch_value_set_write(softswitch_t *, uint32_t set, const uint8_t *members, uint32_t bytes, uint32_t count);
 
 #endif

@@ -19,15 +19,10 @@ def test_all_unsupported_features_are_listed_at_once(tmp_path: Path) -> None:
         compile_program(PROGRAMS / "refused.json", cache_dir=tmp_path)
     found = "\n".join(problem.what for problem in caught.value.problems)
     for word in (
-        "header stack tags",
-        "value set TheParser.kinds",
-        "varbit field options.data",
         "meters TheIngress.rates",
         "primitive 'execute_meter'",
         "primitive 'modify_field_rng_uniform'",
         "table TheIngress.choose with an action profile",
-        "extract into 'stack'",
-        "extract_VL",
     ):
         assert word in found
     assert all(problem.why and problem.remedy for problem in caught.value.problems)
@@ -101,4 +96,4 @@ def test_generator_prints_its_text(tmp_path: Path) -> None:
         )
         assert result.returncode == status
         assert ("p4_control_ingress" in result.stdout) == (status == 0)
-        assert ("header stack" in result.stderr) == (status == 1)
+        assert ("cannot be loaded" in result.stderr) == (status == 1)

@@ -60,6 +60,7 @@ struct pipeline {
   table_t tables[1];
   default_entry_t defaults[1];
   uint32_t *r0; // ForwardIngress.forwarded
+
 };
 
 static bool p4_allocate_arrays(pipeline_t *s) {
@@ -93,6 +94,19 @@ static int p4_register(pipeline_t *s, uint32_t array, uint32_t index,
     default: return P_BAD_ARGUMENT;
   }
 }
+
+static value_set_t *p4_value_set(pipeline_t *s, uint32_t position,
+uint32_t *bytes, uint32_t *most) {
+  (void)s; (void)bytes; (void)most;
+  switch (position) {
+    default: return NULL;
+  }
+}
+
+static void p4_free_value_sets(pipeline_t *s) {
+  (void)s;
+}
+
 
 // ForwardIngress.forward, action ForwardIngress.forward
 typedef struct {
@@ -252,14 +266,16 @@ static void p4_parse(pipeline_t *s, phv_t *p, const uint8_t *frame, uint32_t byt
   (void)s; (void)steps; (void)end; (void)frame;
   goto state_0_start;
   state_0_start: // parser state start
-  if (++steps > 4096) { error = 5; goto done; }
-  if (112 > end - at) { error = 1; goto done; }
-  { const uint8_t *from = frame + at / 8;
+  {
+    if (112 > end - at) { error = 1; goto done; }
+    const uint8_t *from = frame + at / 8;
     p->h2_ethernet.f0_dst_address = (uint64_t)((load_be(from + 0, 6)) & UINT64_C(281474976710655));
     p->h2_ethernet.f1_src_address = (uint64_t)((load_be(from + 6, 6)) & UINT64_C(281474976710655));
     p->h2_ethernet.f2_ethertype = (uint16_t)(load_be16(from + 12));
+    (void)from;
     at += 112; p->v_h2_ethernet = 1; }
   {
+
     goto done;
   }
   done:
@@ -276,8 +292,9 @@ static void p4_update_checksums(phv_t *p) {
   (void)p;
 }
 
-static int p4_write(phv_t *p, uint8_t *out, uint32_t capacity) {
+static int p4_write(pipeline_t *s, phv_t *p, uint8_t *out, uint32_t capacity) {
   uint32_t at = 0;
+  (void)s;
   if (p->v_h2_ethernet) { // ethernet
     if (14 > capacity - at) return P_FULL;
     uint8_t *to = out + at; (void)to;
