@@ -43,17 +43,11 @@ def operands(case: Case, source: random.Random) -> tuple[int, int, int, int]:
     return a, b, source.getrandbits(1), d & ones(DISTANCE_BITS)
 
 
-def packet(case: Case, a: int, b: int, c: int, d: int) -> bytes:
-    _, width, _, distance, pad = case.operand_widths
-    total = (((((case.number << width | a) << 1 | c) << distance | d) << width) | b) << pad
-    return total.to_bytes((8 + 2 * width + 1 + distance + pad) // 8, "big")
-
-
 def run(driver: Driver, case: Case, oracle: Callable[..., bytes], seed: int = 1) -> None:
     source = random.Random(f"{case.name} {seed}")
     for _ in range(PACKETS):
         a, b, c, d = operands(case, source)
-        result = driver.process(packet(case, a, b, c, d) + b"rest")
+        result = driver.process(case.packet(a, b, c, d) + b"rest")
         assert result.frame is not None
         assert result.frame[0] == case.number
         wanted = oracle(case.read(a), case.read(b), c, d)

@@ -16,6 +16,7 @@ from pathlib import Path
 PROGRAMS = Path(__file__).with_name("programs")
 WIDTHS = {"narrow": (1, 7, 8, 31, 33, 63, 64), "medium": (65, 127, 128, 129), "long": (255, 256),
           "longest": (1000, 2048)}  # fmt: skip
+MAX_WIDTH = 2048
 DISTANCE_BITS = 8
 """p4c takes no longer ones for BMv2."""
 
@@ -50,10 +51,24 @@ class Case:
         return f"{'int' if self.is_signed else 'bit'}<{self.width}>"
 
     @property
-    def operand_widths(self) -> tuple[int, int, int, int, int]:
-        """Widths of a, b, c, d and the padding."""
+    def padding(self) -> list[int]:
+        """Widths of the fields behind the operands.
+
+        They fill bytes, and make room: BMv2 lets a packet grow by 512 bytes.
+        """
         used = 2 * self.width + 1 + DISTANCE_BITS
-        return self.width, self.width, 1, DISTANCE_BITS, 8 + -used % 8
+        bits = 8 + -used % 8
+        bits += max(0, (sum(item.width for item in self.results()) - used - 3200) // 8 * 8)
+        return [MAX_WIDTH] * (bits // MAX_WIDTH) + [bits % MAX_WIDTH or 8]
+
+    def packet(self, a: int, b: int, c: int, d: int) -> bytes:
+        """Packet with raw operands."""
+        total = self.number
+        for value, width in ((a, self.width), (c, 1), (d, DISTANCE_BITS), (b, self.width)):
+            total = total << width | value
+        padding = sum(self.padding)
+        bits = 8 + 2 * self.width + 1 + DISTANCE_BITS + padding
+        return (total << padding).to_bytes((bits + 7) // 8, "big")
 
     def read(self, raw: int) -> int:
         """Operand of the case's type from its bits."""
@@ -206,10 +221,10 @@ def write(name: str) -> str:
     ]
     every = cases(name)
     for case in every:
-        pad = case.operand_widths[4]
         lines.append(f"header operands_{case.name}_h {{")
         lines.append(f"    {case.operand} a; bit<1> c; bit<{DISTANCE_BITS}> d; {case.operand} b;")
-        lines += [f"    bit<{pad}> pad;", "}", f"header results_{case.name}_h {{"]
+        lines += [f"    bit<{width}> pad{index};" for index, width in enumerate(case.padding)]
+        lines += ["}", f"header results_{case.name}_h {{"]
         bits = 0
         for result in case.results():
             kind = "int" if result.is_signed else "bit"

@@ -8,7 +8,8 @@
 header case_h { bit<8> number; }
 header operands_bit255_h {
     bit<255> a; bit<1> c; bit<8> d; bit<255> b;
-    bit<9> pad;
+    bit<2048> pad0;
+    bit<489> pad1;
 }
 header results_bit255_h {
     bit<255> add;
@@ -42,7 +43,7 @@ header results_bit255_h {
 }
 header operands_int255_h {
     int<255> a; bit<1> c; bit<8> d; int<255> b;
-    bit<9> pad;
+    bit<1785> pad0;
 }
 header results_int255_h {
     int<255> add;
@@ -73,7 +74,8 @@ header results_int255_h {
 }
 header operands_bit256_h {
     bit<256> a; bit<1> c; bit<8> d; bit<256> b;
-    bit<15> pad;
+    bit<2048> pad0;
+    bit<519> pad1;
 }
 header results_bit256_h {
     bit<256> add;
@@ -107,7 +109,7 @@ header results_bit256_h {
 }
 header operands_int256_h {
     int<256> a; bit<1> c; bit<8> d; int<256> b;
-    bit<15> pad;
+    bit<1815> pad0;
 }
 header results_int256_h {
     int<256> add;

@@ -8,7 +8,16 @@
 header case_h { bit<8> number; }
 header operands_bit1000_h {
     bit<1000> a; bit<1> c; bit<8> d; bit<1000> b;
-    bit<15> pad;
+    bit<2048> pad0;
+    bit<2048> pad1;
+    bit<2048> pad2;
+    bit<2048> pad3;
+    bit<2048> pad4;
+    bit<2048> pad5;
+    bit<2048> pad6;
+    bit<2048> pad7;
+    bit<2048> pad8;
+    bit<823> pad9;
 }
 header results_bit1000_h {
     bit<1000> add;
@@ -42,7 +51,14 @@ header results_bit1000_h {
 }
 header operands_int1000_h {
     int<1000> a; bit<1> c; bit<8> d; int<1000> b;
-    bit<15> pad;
+    bit<2048> pad0;
+    bit<2048> pad1;
+    bit<2048> pad2;
+    bit<2048> pad3;
+    bit<2048> pad4;
+    bit<2048> pad5;
+    bit<2048> pad6;
+    bit<1983> pad7;
 }
 header results_int1000_h {
     int<1000> add;
@@ -73,7 +89,25 @@ header results_int1000_h {
 }
 header operands_bit2048_h {
     bit<2048> a; bit<1> c; bit<8> d; bit<2048> b;
-    bit<15> pad;
+    bit<2048> pad0;
+    bit<2048> pad1;
+    bit<2048> pad2;
+    bit<2048> pad3;
+    bit<2048> pad4;
+    bit<2048> pad5;
+    bit<2048> pad6;
+    bit<2048> pad7;
+    bit<2048> pad8;
+    bit<2048> pad9;
+    bit<2048> pad10;
+    bit<2048> pad11;
+    bit<2048> pad12;
+    bit<2048> pad13;
+    bit<2048> pad14;
+    bit<2048> pad15;
+    bit<2048> pad16;
+    bit<2048> pad17;
+    bit<1799> pad18;
 }
 header results_bit2048_h {
     bit<2048> add;
@@ -106,7 +140,24 @@ header results_bit2048_h {
 }
 header operands_int2048_h {
     int<2048> a; bit<1> c; bit<8> d; int<2048> b;
-    bit<15> pad;
+    bit<2048> pad0;
+    bit<2048> pad1;
+    bit<2048> pad2;
+    bit<2048> pad3;
+    bit<2048> pad4;
+    bit<2048> pad5;
+    bit<2048> pad6;
+    bit<2048> pad7;
+    bit<2048> pad8;
+    bit<2048> pad9;
+    bit<2048> pad10;
+    bit<2048> pad11;
+    bit<2048> pad12;
+    bit<2048> pad13;
+    bit<2048> pad14;
+    bit<2048> pad15;
+    bit<2048> pad16;
+    bit<1935> pad17;
 }
 header results_int2048_h {
     int<2048> add;

@@ -8,7 +8,7 @@
 header case_h { bit<8> number; }
 header operands_bit65_h {
     bit<65> a; bit<1> c; bit<8> d; bit<65> b;
-    bit<13> pad;
+    bit<13> pad0;
 }
 header results_bit65_h {
     bit<65> add;
@@ -42,7 +42,7 @@ header results_bit65_h {
 }
 header operands_int65_h {
     int<65> a; bit<1> c; bit<8> d; int<65> b;
-    bit<13> pad;
+    bit<13> pad0;
 }
 header results_int65_h {
     int<65> add;
@@ -73,7 +73,7 @@ header results_int65_h {
 }
 header operands_bit127_h {
     bit<127> a; bit<1> c; bit<8> d; bit<127> b;
-    bit<9> pad;
+    bit<9> pad0;
 }
 header results_bit127_h {
     bit<127> add;
@@ -107,7 +107,7 @@ header results_bit127_h {
 }
 header operands_int127_h {
     int<127> a; bit<1> c; bit<8> d; int<127> b;
-    bit<9> pad;
+    bit<9> pad0;
 }
 header results_int127_h {
     int<127> add;
@@ -138,7 +138,7 @@ header results_int127_h {
 }
 header operands_bit128_h {
     bit<128> a; bit<1> c; bit<8> d; bit<128> b;
-    bit<15> pad;
+    bit<15> pad0;
 }
 header results_bit128_h {
     bit<128> add;
@@ -172,7 +172,7 @@ header results_bit128_h {
 }
 header operands_int128_h {
     int<128> a; bit<1> c; bit<8> d; int<128> b;
-    bit<15> pad;
+    bit<15> pad0;
 }
 header results_int128_h {
     int<128> add;
@@ -203,7 +203,7 @@ header results_int128_h {
 }
 header operands_bit129_h {
     bit<129> a; bit<1> c; bit<8> d; bit<129> b;
-    bit<13> pad;
+    bit<13> pad0;
 }
 header results_bit129_h {
     bit<129> add;
@@ -237,7 +237,7 @@ header results_bit129_h {
 }
 header operands_int129_h {
     int<129> a; bit<1> c; bit<8> d; int<129> b;
-    bit<13> pad;
+    bit<13> pad0;
 }
 header results_int129_h {
     int<129> add;

@@ -8,7 +8,7 @@
 header case_h { bit<8> number; }
 header operands_bit1_h {
     bit<1> a; bit<1> c; bit<8> d; bit<1> b;
-    bit<13> pad;
+    bit<13> pad0;
 }
 header results_bit1_h {
     bit<1> add;
@@ -42,7 +42,7 @@ header results_bit1_h {
 }
 header operands_bit7_h {
     bit<7> a; bit<1> c; bit<8> d; bit<7> b;
-    bit<9> pad;
+    bit<9> pad0;
 }
 header results_bit7_h {
     bit<7> add;
@@ -75,7 +75,7 @@ header results_bit7_h {
 }
 header operands_int7_h {
     int<7> a; bit<1> c; bit<8> d; int<7> b;
-    bit<9> pad;
+    bit<9> pad0;
 }
 header results_int7_h {
     int<7> add;
@@ -106,7 +106,7 @@ header results_int7_h {
 }
 header operands_bit8_h {
     bit<8> a; bit<1> c; bit<8> d; bit<8> b;
-    bit<15> pad;
+    bit<15> pad0;
 }
 header results_bit8_h {
     bit<8> add;
@@ -140,7 +140,7 @@ header results_bit8_h {
 }
 header operands_int8_h {
     int<8> a; bit<1> c; bit<8> d; int<8> b;
-    bit<15> pad;
+    bit<15> pad0;
 }
 header results_int8_h {
     int<8> add;
@@ -171,7 +171,7 @@ header results_int8_h {
 }
 header operands_bit31_h {
     bit<31> a; bit<1> c; bit<8> d; bit<31> b;
-    bit<9> pad;
+    bit<9> pad0;
 }
 header results_bit31_h {
     bit<31> add;
@@ -205,7 +205,7 @@ header results_bit31_h {
 }
 header operands_int31_h {
     int<31> a; bit<1> c; bit<8> d; int<31> b;
-    bit<9> pad;
+    bit<9> pad0;
 }
 header results_int31_h {
     int<31> add;
@@ -236,7 +236,7 @@ header results_int31_h {
 }
 header operands_bit33_h {
     bit<33> a; bit<1> c; bit<8> d; bit<33> b;
-    bit<13> pad;
+    bit<13> pad0;
 }
 header results_bit33_h {
     bit<33> add;
@@ -270,7 +270,7 @@ header results_bit33_h {
 }
 header operands_int33_h {
     int<33> a; bit<1> c; bit<8> d; int<33> b;
-    bit<13> pad;
+    bit<13> pad0;
 }
 header results_int33_h {
     int<33> add;
@@ -301,7 +301,7 @@ header results_int33_h {
 }
 header operands_bit63_h {
     bit<63> a; bit<1> c; bit<8> d; bit<63> b;
-    bit<9> pad;
+    bit<9> pad0;
 }
 header results_bit63_h {
     bit<63> add;
@@ -334,7 +334,7 @@ header results_bit63_h {
 }
 header operands_int63_h {
     int<63> a; bit<1> c; bit<8> d; int<63> b;
-    bit<9> pad;
+    bit<9> pad0;
 }
 header results_int63_h {
     int<63> add;
@@ -365,7 +365,7 @@ header results_int63_h {
 }
 header operands_bit64_h {
     bit<64> a; bit<1> c; bit<8> d; bit<64> b;
-    bit<15> pad;
+    bit<15> pad0;
 }
 header results_bit64_h {
     bit<64> add;
@@ -399,7 +399,7 @@ header results_bit64_h {
 }
 header operands_int64_h {
     int<64> a; bit<1> c; bit<8> d; int<64> b;
-    bit<15> pad;
+    bit<15> pad0;
 }
 header results_int64_h {
     int<64> add;
