@@ -144,10 +144,15 @@ class Driver:
 
     def register(self, name: str, index: int) -> int:
         array = next(r.position for r in self.model.registers if r.name.endswith(name))
-        data = (ctypes.c_uint8 * 8)()
-        size = self.ops.register_read(self.state, array, index, data, 8)
+        data = (ctypes.c_uint8 * 256)()
+        size = self.ops.register_read(self.state, array, index, data, len(data))
         assert size > 0, size
         return int.from_bytes(bytes(data[:size]), "big")
+
+    def write_register(self, name: str, index: int, value: bytes) -> int:
+        """Write an element; returns the seam's code."""
+        array = next(r.position for r in self.model.registers if r.name.endswith(name))
+        return self.ops.register_write(self.state, array, index, value, len(value))
 
 
 def _bytes_of(part: KeyField, value: int | tuple[int, int]) -> tuple[bytes, bytes]:
