@@ -11,6 +11,8 @@ from softswitch.p4runtime.status import RequestError
 
 MAX_CLIENTS_PER_ROLE = 16
 """Live streams of one role; more are refused with RESOURCE_EXHAUSTED."""
+MAX_ROLES = 256
+"""Roles ever used, which are remembered for their election ids; more are refused likewise."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -38,7 +40,7 @@ class Arbitration:
 
     def __init__(self, device_id: int) -> None:
         self._device_id = device_id
-        self._roles: dict[str, _Role] = {}
+        self._roles: dict[str, _Role] = {"": _Role()}
 
     def update(self, client: Client, request: p4r.MasterArbitrationUpdate) -> None:
         """Take an arbitration update and notify whom it concerns.
@@ -47,7 +49,7 @@ class Arbitration:
         """
         role_name = request.role.name
         self._check_stream(client, request, role_name)
-        role = self._roles.setdefault(role_name, _Role())
+        role = self._roles.get(role_name, _Role())
         election_id: int | None = None
         if request.HasField("election_id"):
             election_id = U128.decode(request.election_id)
@@ -58,6 +60,11 @@ class Arbitration:
                     rpc_code.RESOURCE_EXHAUSTED,
                     f"role {role_name!r} has {MAX_CLIENTS_PER_ROLE} clients already; close one",
                 )
+            if role_name not in self._roles and len(self._roles) >= MAX_ROLES:
+                raise RequestError(
+                    rpc_code.RESOURCE_EXHAUSTED, f"role {role_name!r}: {MAX_ROLES} roles are known"
+                )
+            self._roles[role_name] = role
             client.role = role_name
             role.clients.append(client)
         client.election_id = election_id
@@ -80,9 +87,12 @@ class Arbitration:
             self._notify(role, client.role, role.clients)
 
     def check_primary(self, role_name: str, election_id: p4r.Uint128, *, is_set: bool) -> None:
-        """Raise PERMISSION_DENIED unless the role's primary has this election id."""
-        role = self._roles.get(role_name)
-        primary = role.primary if role is not None else None
+        """Raise PERMISSION_DENIED unless the role's primary has this election id.
+
+        NOT_FOUND for a role that no client has taken up.
+        """
+        self.check_role(role_name)
+        primary = self._roles[role_name].primary
         if primary is None:
             reason = f"role {role_name!r} has no primary"
         elif not is_set:
@@ -98,6 +108,14 @@ class Arbitration:
             rpc_code.PERMISSION_DENIED,
             f"not primary: {reason}; become primary by an arbitration update on StreamChannel",
         )
+
+    def check_role(self, role_name: str) -> None:
+        """Raise NOT_FOUND for a role that no client has taken up."""
+        if role_name not in self._roles:
+            raise RequestError(
+                rpc_code.NOT_FOUND,
+                f"role {role_name!r}: no client has it; take it up on StreamChannel",
+            )
 
     def is_primary(self, client: Client) -> bool:
         """Tell whether this client is primary of its role."""

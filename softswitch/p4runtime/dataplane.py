@@ -1,12 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the P4Runtime server asks of a data plane, and the recorder that stands in before COMMIT."""
+"""What the P4Runtime server asks of a data plane."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
-
-from softswitch.errors import TableFullError
 
 
 class Match(NamedTuple):
@@ -21,8 +19,30 @@ class Match(NamedTuple):
     """Larger wins; 0 where the table takes none."""
 
 
+class Member(NamedTuple):
+    """A member of an action profile, as an entry's action."""
+
+    id: int
+
+
+class Group(NamedTuple):
+    """A group of an action selector, as an entry's action."""
+
+    id: int
+
+
+class MeterRates(NamedTuple):
+    """Committed and peak rate (per second) and burst, in bytes or packets as the meter counts."""
+
+    cir: int
+    cburst: int
+    pir: int
+    pburst: int
+
+
 Replicas = Sequence[tuple[int, int]]
 """(egress port, replica id) pairs."""
+Indirect = Member | Group | None
 
 
 class DataPlane(Protocol):
@@ -32,11 +52,33 @@ class DataPlane(Protocol):
         """Replace the program; tables, counters, registers, groups and sessions start afresh."""
         ...
 
-    def table_insert(self, table: int, match: Match, action: int, params: bytes) -> object:
+    def atomically(self) -> AbstractContextManager[None]:
+        """Make the calls of this thread within the block one for every packet."""
+        ...
+
+    def table_insert(
+        self,
+        table: int,
+        match: Match,
+        action: int,
+        params: bytes,
+        *,
+        indirect: Indirect = None,
+        idle_timeout_ns: int = 0,
+    ) -> object:
         """Add an entry; what is returned does not matter."""
         ...
 
-    def table_modify(self, table: int, match: Match, action: int, params: bytes) -> None:
+    def table_modify(
+        self,
+        table: int,
+        match: Match,
+        action: int,
+        params: bytes,
+        *,
+        indirect: Indirect = None,
+        idle_timeout_ns: int = 0,
+    ) -> None:
         """Change the action of an entry."""
         ...
 
@@ -46,6 +88,44 @@ class DataPlane(Protocol):
 
     def table_set_default(self, table: int, action: int, params: bytes) -> None:
         """Change the default action."""
+        ...
+
+    def table_idle_ns(self, table: int, match: Match) -> int:
+        """Return the time since the entry was last hit or written."""
+        ...
+
+    def set_idle(self, callback: Callable[[int, Match], None] | None) -> None:
+        """Tell of entries that have expired, once until they are hit again or written."""
+        ...
+
+    def profile_add_member(self, profile: int, member: int, action: int, params: bytes) -> None:
+        """Add a member."""
+        ...
+
+    def profile_modify_member(self, profile: int, member: int, action: int, params: bytes) -> None:
+        """Change the action of a member."""
+        ...
+
+    def profile_delete_member(self, profile: int, member: int) -> None:
+        """Remove a member."""
+        ...
+
+    def profile_set_group(
+        self, profile: int, group: int, members: Sequence[tuple[int, int]]
+    ) -> None:
+        """Create or replace a group of (member id, weight) pairs."""
+        ...
+
+    def profile_delete_group(self, profile: int, group: int) -> None:
+        """Remove a group."""
+        ...
+
+    def meter_write(self, array: int, index: int, rates: MeterRates | None) -> None:
+        """Configure one meter; None: green for all packets."""
+        ...
+
+    def direct_meter_write(self, table: int, match: Match, rates: MeterRates | None) -> None:
+        """Configure the meter of an entry; None: green for all packets."""
         ...
 
     def direct_counter_read(self, table: int, match: Match | None) -> tuple[int, int]:
@@ -74,12 +154,30 @@ class DataPlane(Protocol):
         """Set one cell, big-endian."""
         ...
 
+    def value_set_write(self, position: int, members: Sequence[tuple[bytes, bytes]]) -> None:
+        """Replace the (value, mask) pairs of a parser value set."""
+        ...
+
     def set_multicast_group(self, group: int, replicas: Replicas) -> None:
         """Create or replace a multicast group."""
         ...
 
     def delete_multicast_group(self, group: int) -> None:
         """Remove a multicast group."""
+        ...
+
+    def set_clone_session(
+        self, session_id: int, replicas: Replicas, *, packet_length_bytes: int = 0
+    ) -> None:
+        """Create or replace a clone session; 0 bytes: clones are not cut."""
+        ...
+
+    def delete_clone_session(self, session_id: int) -> None:
+        """Remove a clone session."""
+        ...
+
+    def set_digest(self, callback: Callable[[int, bytes], None] | None) -> None:
+        """Hand samples to `callback`: learn list id of the JSON, all fields big-endian."""
         ...
 
     def packet_out(self, frame: bytes) -> None:
@@ -89,72 +187,3 @@ class DataPlane(Protocol):
     def set_packet_in(self, callback: Callable[[bytes], None] | None) -> None:
         """Hand frames that leave by the CPU port to `callback`, from the data plane's thread."""
         ...
-
-
-@dataclass(frozen=True)
-class _Call:
-    method: str
-    arguments: tuple[Any, ...]
-
-
-class RecordingDataPlane:
-    """Takes writes for a saved configuration and replays them at COMMIT."""
-
-    def __init__(self, table_sizes: Sequence[int]) -> None:
-        self._free = list(table_sizes)
-        self._calls: list[_Call] = []
-
-    def replay(self, target: DataPlane) -> None:
-        """Carry out every recorded write, in order."""
-        for call in self._calls:
-            getattr(target, call.method)(*call.arguments)
-
-    def table_insert(self, table: int, match: Match, action: int, params: bytes) -> None:
-        """Record; a full table is refused now, not at COMMIT."""
-        if self._free[table] <= 0:
-            raise TableFullError("the table is full")
-        self._free[table] -= 1
-        self._record("table_insert", table, match, action, params)
-
-    def table_delete(self, table: int, match: Match) -> None:
-        """Record."""
-        self._free[table] += 1
-        self._record("table_delete", table, match)
-
-    def direct_counter_read(self, table: int, match: Match | None) -> tuple[int, int]:
-        """Return zeros: nothing has been counted yet."""
-        del table, match
-        return 0, 0
-
-    def counter_read(self, array: int, index: int) -> tuple[int, int]:
-        """Return zeros: nothing has been counted yet."""
-        del array, index
-        return 0, 0
-
-    def register_read(self, array: int, index: int) -> bytes:
-        """Return zero: the program has not run yet."""
-        del array, index
-        return b"\0"
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        if name not in _RECORDED:
-            raise AttributeError(name)
-
-        def record(*arguments: object) -> None:
-            self._record(name, *arguments)
-
-        return record
-
-    def _record(self, method: str, *arguments: object) -> None:
-        self._calls.append(_Call(method, arguments))
-
-
-_RECORDED = {
-    "table_modify",
-    "table_set_default",
-    "direct_counter_write",
-    "counter_write",
-    "register_write",
-    "set_multicast_group",
-    "delete_multicast_group",
-}

@@ -4,16 +4,18 @@
 
 import logging
 import threading
+from collections.abc import Iterator
 from typing import Protocol
 
 from finsy.proto import p4r, rpc_code
 
+from softswitch.errors import SoftswitchError
 from softswitch.p4runtime.arbitration import Arbitration, Client
 from softswitch.p4runtime.dataplane import DataPlane
+from softswitch.p4runtime.notifier import Notifier
 from softswitch.p4runtime.packet_io import pack_packet_out, unpack_packet_in
 from softswitch.p4runtime.pipeline_config import Compile, PipelineConfig
-from softswitch.p4runtime.read import read_entities
-from softswitch.p4runtime.status import RequestError
+from softswitch.p4runtime.status import RequestError, request_error
 from softswitch.p4runtime.write import write_updates
 
 logger = logging.getLogger(__name__)
@@ -27,8 +29,8 @@ class Stream(Protocol):
         """The arbitration's view of the stream."""
         ...
 
-    def send_packet(self, packet: p4r.PacketIn) -> bool:
-        """Queue a packet-in without blocking."""
+    def offer(self, message: p4r.StreamMessageResponse) -> bool:
+        """Queue a message that may be lost, without blocking; False: the client is too slow."""
         ...
 
     def close(self) -> None:
@@ -53,7 +55,14 @@ class Device:
         self._streams: dict[Client, Stream] = {}
         self.packets_in_dropped = 0
         """Packet-ins without a primary, too short for their header, or for too slow a client."""
-        dataplane.set_packet_in(self._receive_packet_in)
+        self._notifier = Notifier(
+            dataplane, lambda: self.config.running, self._lock, self._send_to_primaries
+        )
+
+    def start(self) -> None:
+        """Listen to the data plane."""
+        self._dataplane.set_packet_in(self._receive_packet_in)
+        self._notifier.start()
 
     def check_device(self, device_id: int) -> None:
         """Raise NOT_FOUND for another device's id."""
@@ -77,6 +86,7 @@ class Device:
     def close(self) -> None:
         """End every stream and take no more packets."""
         self._dataplane.set_packet_in(None)
+        self._notifier.close()
         with self._lock:
             streams = list(self._streams.values())
         for stream in streams:
@@ -92,13 +102,26 @@ class Device:
         self.check_device(request.device_id)
         with self._lock:
             self._check_primary(request)
-            return write_updates(self.config.current(), request)
+            results = write_updates(self.config.current(), request)
+        if any(update.entity.HasField("digest_entry") for update in request.updates):
+            self._notifier.wake()
+        return results
 
-    def read(self, request: p4r.ReadRequest) -> list[p4r.Entity]:
-        """Return all entities selected."""
+    def read(self, request: p4r.ReadRequest) -> list[Iterator[p4r.Entity] | RequestError]:
+        """Select what each query of the request asks for; a refusal where it is not sound.
+
+        All is read now, under the lock; the iterators only encode.
+        """
         self.check_device(request.device_id)
         with self._lock:
-            return read_entities(self.config.current(), request)
+            stores = self.config.current().stores
+            results: list[Iterator[p4r.Entity] | RequestError] = []
+            for query in request.entities:
+                try:
+                    results.append(stores.read(query))
+                except SoftswitchError as exc:
+                    results.append(request_error(exc))
+        return results
 
     def set_config(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
         """Carry out a SetForwardingPipelineConfig."""
@@ -129,6 +152,17 @@ class Device:
             )
         self._dataplane.packet_out(pack_packet_out(running.schema.packet_out, packet))
 
+    def acknowledge_digest(self, client: Client, ack: p4r.DigestListAck) -> None:
+        """Take the primary's word that it has acted on a digest list."""
+        if not self._arbitration.is_primary(client):
+            raise RequestError(rpc_code.PERMISSION_DENIED, "digest_ack: not primary")
+        running = self.config.running
+        if running is None:
+            raise RequestError(
+                rpc_code.FAILED_PRECONDITION, "digest_ack: No forwarding pipeline config is set"
+            )
+        running.stores.digests.acknowledge(ack)
+
     def _check_primary(
         self, request: p4r.WriteRequest | p4r.SetForwardingPipelineConfigRequest
     ) -> None:
@@ -146,10 +180,12 @@ class Device:
             self.packets_in_dropped += 1
             logger.warning("%s", exc)
             return
-        primaries = self._arbitration.primaries()
-        if not primaries:
+        if not self._send_to_primaries(p4r.StreamMessageResponse(packet=packet)):
             self.packets_in_dropped += 1
-        for client in primaries:
-            stream = self._streams.get(client)
-            if stream is None or not stream.send_packet(packet):
-                self.packets_in_dropped += 1
+
+    def _send_to_primaries(self, message: p4r.StreamMessageResponse) -> bool:
+        """Queue a message for the primary of each role; False where any did not get it."""
+        primaries = self._arbitration.primaries()
+        streams = [self._streams.get(client) for client in primaries]
+        sent = [stream is not None and stream.offer(message) for stream in streams]
+        return bool(sent) and all(sent)

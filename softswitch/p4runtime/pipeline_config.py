@@ -13,11 +13,14 @@ from finsy.proto import p4r, rpc_code
 
 from softswitch.bmv2_json import read_program
 from softswitch.errors import ProgramError
-from softswitch.p4runtime.dataplane import DataPlane, RecordingDataPlane
-from softswitch.p4runtime.p4info import Schema, build_schema
-from softswitch.p4runtime.replication import ReplicationStore
+from softswitch.p4runtime.dataplane import DataPlane
+from softswitch.p4runtime.journal import Backend
+from softswitch.p4runtime.p4info import build_schema
+from softswitch.p4runtime.reconcile import carry_over
+from softswitch.p4runtime.recorder import RecordingDataPlane
+from softswitch.p4runtime.schema import Schema
 from softswitch.p4runtime.status import ConfigError, RequestError
-from softswitch.p4runtime.table_store import TableStore
+from softswitch.p4runtime.stores import Stores
 from softswitch.program import Program
 
 Compile = Callable[[Path], Any]
@@ -32,19 +35,15 @@ class Pipeline:
 
     config: p4r.ForwardingPipelineConfig
     schema: Schema
-    tables: TableStore
-    replication: ReplicationStore
-    dataplane: Any
-    """The switch, or a RecordingDataPlane as long as the configuration is only saved."""
+    backend: Backend
+    stores: Stores
     program: Any = None
     """The CompiledProgram."""
 
     def commit(self, target: DataPlane) -> None:
         """Carry out on the loaded program what has been recorded, and write to it from now on."""
-        recorder = self.dataplane
-        self.dataplane = target
-        self.tables.dataplane = target
-        self.replication.dataplane = target
+        recorder = self.backend.dataplane
+        self.backend.dataplane = target
         recorder.replay(target)
 
 
@@ -55,6 +54,7 @@ class PipelineConfig:
         self._dataplane = dataplane
         self._compile = compile_program
         self.running: Pipeline | None = None
+        """Read without a lock by the threads of the data plane."""
         self.saved: Pipeline | None = None
 
     def current(self) -> Pipeline:
@@ -78,8 +78,10 @@ class PipelineConfig:
             return None
         if not request.HasField("config"):
             raise ConfigError("config: is missing")
-        if action == SetRequest.RECONCILE_AND_COMMIT:
-            return None
+        running = self.running
+        if action == SetRequest.RECONCILE_AND_COMMIT and running is not None:
+            if _is_same_program(running.config, request.config):
+                return None
         return self._verify(request.config)
 
     def apply(
@@ -90,7 +92,7 @@ class PipelineConfig:
         if action == SetRequest.COMMIT:
             self._commit_saved()
         elif action == SetRequest.RECONCILE_AND_COMMIT:
-            self._reconcile(request.config)
+            self._reconcile(request.config, pipeline)
         elif action == SetRequest.VERIFY_AND_SAVE:
             self.saved = pipeline
         elif action == SetRequest.VERIFY_AND_COMMIT:
@@ -116,9 +118,7 @@ class PipelineConfig:
     def adopt(self, config: p4r.ForwardingPipelineConfig, model: Program) -> None:
         """Serve a program that the switch runs already."""
         pipeline = self._build(config, model)
-        pipeline.dataplane = self._dataplane
-        pipeline.tables.dataplane = self._dataplane
-        pipeline.replication.dataplane = self._dataplane
+        pipeline.backend.dataplane = self._dataplane
         self.running = pipeline
 
     def _verify(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
@@ -138,22 +138,17 @@ class PipelineConfig:
 
     def _build(self, config: p4r.ForwardingPipelineConfig, model: Program) -> Pipeline:
         schema = build_schema(config.p4info, model)
-        recorder = RecordingDataPlane([table.max_size for table in model.tables])
         kept = p4r.ForwardingPipelineConfig()
         kept.CopyFrom(config)
-        return Pipeline(
-            config=kept,
-            schema=schema,
-            tables=TableStore(schema, recorder),
-            replication=ReplicationStore(recorder),
-            dataplane=recorder,
-        )
+        backend = Backend(RecordingDataPlane([table.max_size for table in model.tables]))
+        return Pipeline(config=kept, schema=schema, backend=backend, stores=Stores(schema, backend))
 
     def _replace(self, pipeline: Pipeline) -> None:
-        self._dataplane.load(pipeline.program)
+        with self._dataplane.atomically():
+            self._dataplane.load(pipeline.program)
+            pipeline.commit(self._dataplane)
         self.running = pipeline
         self.saved = None
-        pipeline.commit(self._dataplane)
 
     def _commit_saved(self) -> None:
         if self.saved is None:
@@ -162,20 +157,20 @@ class PipelineConfig:
             )
         self._replace(self.saved)
 
-    def _reconcile(self, config: p4r.ForwardingPipelineConfig) -> None:
+    def _reconcile(self, config: p4r.ForwardingPipelineConfig, pipeline: Pipeline | None) -> None:
         running = self.running
-        if (
-            running is None
-            or running.config.p4_device_config != config.p4_device_config
-            or running.config.p4info != config.p4info
-        ):
-            raise RequestError(
-                rpc_code.UNIMPLEMENTED,
-                "RECONCILE_AND_COMMIT: only for the program that runs already (its cookie may "
-                "change); use VERIFY_AND_COMMIT and write the entries again",
-            )
-        running.config.CopyFrom(config)
-        self.saved = None
+        if running is None:
+            assert pipeline is not None
+            self._replace(pipeline)
+        elif _is_same_program(running.config, config):
+            running.config.CopyFrom(config)
+            self.saved = None
+        else:
+            new = pipeline or self._verify(config)
+            # No packet passes between reading the state and having it in the new program.
+            with self._dataplane.atomically():
+                carry_over(running.stores, new.stores, running.config.p4info, config.p4info)
+                self._replace(new)
 
 
 _ACTIONS = {
@@ -185,6 +180,12 @@ _ACTIONS = {
     SetRequest.VERIFY_AND_COMMIT,
     SetRequest.RECONCILE_AND_COMMIT,
 }
+
+
+def _is_same_program(
+    one: p4r.ForwardingPipelineConfig, other: p4r.ForwardingPipelineConfig
+) -> bool:
+    return one.p4_device_config == other.p4_device_config and one.p4info == other.p4info
 
 
 def _file_stem(model: Program) -> str:

@@ -13,6 +13,7 @@ from softswitch.p4runtime.dataplane import DataPlane
 from softswitch.p4runtime.pipeline_config import Compile
 from softswitch.p4runtime.server import P4RuntimeServer
 from softswitch.p4runtime.status import ConfigError
+from softswitch.p4runtime.tls import TlsFiles
 from softswitch.program import Program
 from softswitch.switch import Switch
 
@@ -33,12 +34,13 @@ def serve(
     address: str = DEFAULT_ADDRESS,
     *,
     device_id: int | None = None,
+    tls: TlsFiles | None = None,
 ) -> P4RuntimeServer:
     """Start a P4Runtime server for a switch; stop it before the switch is closed.
 
     A program that the switch runs already is served under `p4info`; an empty switch waits for
-    SetForwardingPipelineConfig. `device_id` is the switch's own unless given.
-    Raises AddressInUseError, and ConfigError where the P4Info does not match the program.
+    SetForwardingPipelineConfig. `device_id` is the switch's own unless given; `tls` encrypts.
+    Raises AddressInUseError, TlsError and ConfigError where the P4Info does not match the program.
     """
     program = switch.program
     running: Program | None = None
@@ -52,6 +54,7 @@ def serve(
         compile_program=compile_program,
         p4info=p4info,
         running=running,
+        tls=tls,
     )
 
 
@@ -63,10 +66,11 @@ def serve_dataplane(
     compile_program: Compile,
     p4info: Path | p4i.P4Info | None = None,
     running: Program | None = None,
+    tls: TlsFiles | None = None,
 ) -> P4RuntimeServer:
     """Start a server; with `running`, the data plane's program is served under `p4info` at once."""
     server = P4RuntimeServer(
-        dataplane, address=address, device_id=device_id, compile_program=compile_program
+        dataplane, address=address, device_id=device_id, compile_program=compile_program, tls=tls
     )
     if running is not None:
         if p4info is None:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gRPC server: P4Runtime 1.4 for one softswitch."""
 
+import itertools
 import logging
 import socket
 import threading
@@ -19,11 +20,13 @@ from softswitch.p4runtime.pipeline_config import Compile
 from softswitch.p4runtime.status import (
     DETAILS_KEY,
     AddressInUseError,
+    RequestError,
     request_error,
     shortened,
     write_details,
 )
 from softswitch.p4runtime.stream import StreamChannel
+from softswitch.p4runtime.tls import TlsFiles
 
 API_VERSION = "1.4.0"
 MAX_STREAMS = 48
@@ -31,8 +34,8 @@ MAX_STREAMS = 48
 UNARY_THREADS = 8
 """Threads that streams can never take."""
 MAX_MESSAGE_BYTES = 256 << 20
-ENTITIES_PER_RESPONSE = 1024
-"""Entities in one ReadResponse, well below the 4 MiB that clients accept."""
+RESPONSE_BYTES = 1 << 20
+"""Size at which a ReadResponse is sent, well below the 4 MiB that clients accept."""
 STOP_GRACE_S = 0.5
 THREAD_END_S = 5.0
 SOCKET_PROBE_S = 1.0
@@ -44,9 +47,20 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
     """A P4Runtime server; `start` binds it, `stop` ends every stream and thread of it."""
 
     def __init__(
-        self, dataplane: DataPlane, *, address: str, device_id: int, compile_program: Compile
+        self,
+        dataplane: DataPlane,
+        *,
+        address: str,
+        device_id: int,
+        compile_program: Compile,
+        tls: TlsFiles | None = None,
     ) -> None:
+        """Make a server; with `tls` only encrypted channels are served. TlsError as of its files.
+
+        Every client of a plain server may do everything: keep it on the loopback interface.
+        """
         self._address = address
+        self._credentials = None if tls is None else tls.credentials()
         self.device = Device(dataplane, device_id, compile_program)
         self._server: grpc.Server | None = None
         self._pool: futures.ThreadPoolExecutor | None = None
@@ -81,7 +95,10 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         try:
             if _is_served(self._address):
                 raise RuntimeError("another process serves this Unix socket")
-            port = server.add_insecure_port(self._address)
+            if self._credentials is None:
+                port = server.add_insecure_port(self._address)
+            else:
+                port = server.add_secure_port(self._address, self._credentials)
         except RuntimeError as exc:
             self._pool.shutdown()
             raise AddressInUseError(
@@ -89,6 +106,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
                 "not one of this machine; stop the other process or choose another address"
             ) from exc
         self.port = 0 if self._address.startswith("unix:") else port
+        self.device.start()
         server.start()
         self._server = server
         logger.info("P4Runtime on %s", self.address)
@@ -162,11 +180,17 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
     ) -> Iterator[p4r.ReadResponse]:
         """Return entities, in several messages where they are many."""
         try:
-            entities = self.device.read(request)
+            results = self.device.read(request)
         except SoftswitchError as exc:
             _abort(context, exc)
-        for start in range(0, max(len(entities), 1), ENTITIES_PER_RESPONSE):
-            yield p4r.ReadResponse(entities=entities[start : start + ENTITIES_PER_RESPONSE])
+        errors = [item if isinstance(item, RequestError) else None for item in results]
+        first = next((error for error in errors if error is not None), None)
+        if first is not None:
+            _, details = write_details(errors)
+            context.set_trailing_metadata(((DETAILS_KEY, details),))
+            _abort(context, first)
+        selected = (item for item in results if not isinstance(item, RequestError))
+        yield from _in_parts(itertools.chain.from_iterable(selected))
 
     def StreamChannel(  # noqa: N802
         self,
@@ -191,6 +215,18 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
             # A thread without an identity has not started yet.
             left = [old for old in self._readers if old.ident is None or old.is_alive()]
             self._readers = [*left, reader]
+
+
+def _in_parts(entities: Iterator[p4r.Entity]) -> Iterator[p4r.ReadResponse]:
+    """Put entities into messages that clients accept; at least one."""
+    response, size = p4r.ReadResponse(), 0
+    for entity in entities:
+        response.entities.append(entity)
+        size += entity.ByteSize()
+        if size >= RESPONSE_BYTES:
+            yield response
+            response, size = p4r.ReadResponse(), 0
+    yield response
 
 
 def _is_served(address: str) -> bool:

@@ -9,6 +9,7 @@ SoftswitchError
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import grpc
 from finsy.proto import p4r, rpc_code, rpc_status
@@ -134,21 +135,24 @@ def write_details(errors: Sequence[RequestError | None]) -> tuple[str, bytes]:
 
 
 def packet_out_error(error: RequestError, packet: p4r.PacketOut) -> p4r.StreamMessageResponse:
-    """Report a refused packet-out on its stream, with the packet's metadata."""
-    echo = p4r.PacketOut(metadata=packet.metadata)
-    return p4r.StreamMessageResponse(
-        error=p4r.StreamError(
-            canonical_code=error.code,
-            message=error.message,
-            packet_out=p4r.PacketOutError(packet_out=echo),
-        )
-    )
+    """Report a refused packet-out on its stream, with the packet."""
+    return _stream_error(error, packet_out=p4r.PacketOutError(packet_out=packet))
 
 
-def other_stream_error(error: RequestError) -> p4r.StreamMessageResponse:
-    """Report a stream message that is neither arbitration nor packet-out."""
+def digest_ack_error(error: RequestError, ack: p4r.DigestListAck) -> p4r.StreamMessageResponse:
+    """Report a refused acknowledgement on its stream."""
+    return _stream_error(error, digest_list_ack=p4r.DigestListAckError(digest_list_ack=ack))
+
+
+def other_stream_error(
+    error: RequestError, request: p4r.StreamMessageRequest
+) -> p4r.StreamMessageResponse:
+    """Report a stream message of another kind."""
+    return _stream_error(error, other=p4r.StreamOtherError(other=request.other))
+
+
+def _stream_error(error: RequestError, **details: Any) -> p4r.StreamMessageResponse:
+    text = shortened(error.message)
     return p4r.StreamMessageResponse(
-        error=p4r.StreamError(
-            canonical_code=error.code, message=error.message, other=p4r.StreamOtherError()
-        )
+        error=p4r.StreamError(canonical_code=error.code, message=text, **details)
     )

@@ -15,13 +15,15 @@ from softswitch.p4runtime.arbitration import Client
 from softswitch.p4runtime.device import Device
 from softswitch.p4runtime.status import (
     RequestError,
+    digest_ack_error,
     other_stream_error,
     packet_out_error,
     request_error,
+    shortened,
 )
 
-MAX_QUEUED_PACKETS = 4096
-"""Packet-ins that wait for one slow client; more are dropped."""
+MAX_QUEUED_MESSAGES = 4096
+"""Packet-ins, lists and errors that wait for one slow client; more are dropped."""
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +58,7 @@ class StreamChannel:
                 if item is None:
                     return
                 if isinstance(item, RequestError):
-                    self._context.abort(item.grpc_code, item.message)
+                    self._context.abort(item.grpc_code, shortened(item.message))
                 yield item
         finally:
             self._device.remove_stream(self)
@@ -70,11 +72,11 @@ class StreamChannel:
         """The arbitration's view of this stream."""
         return self._client
 
-    def send_packet(self, packet: p4r.PacketIn) -> bool:
-        """Queue a packet-in; False when the client is too slow and the packet is dropped."""
-        if self._out.qsize() >= MAX_QUEUED_PACKETS:
+    def offer(self, message: p4r.StreamMessageResponse) -> bool:
+        """Queue a message; False when the client is too slow and the message is dropped."""
+        if self._out.qsize() >= MAX_QUEUED_MESSAGES:
             return False
-        self._out.put(p4r.StreamMessageResponse(packet=packet))
+        self._out.put(message)
         return True
 
     def _read(self) -> None:
@@ -97,7 +99,13 @@ class StreamChannel:
             try:
                 self._device.send_packet_out(self._client, request.packet)
             except SoftswitchError as exc:
-                self._out.put(packet_out_error(request_error(exc), request.packet))
+                self.offer(packet_out_error(request_error(exc), request.packet))
+        elif kind == "digest_ack":
+            try:
+                self._device.acknowledge_digest(self._client, request.digest_ack)
+            except SoftswitchError as exc:
+                self.offer(digest_ack_error(request_error(exc), request.digest_ack))
         else:
-            error = RequestError(rpc_code.UNIMPLEMENTED, f"stream message {kind} is not supported")
-            self._out.put(other_stream_error(error))
+            code = rpc_code.INVALID_ARGUMENT if kind is None else rpc_code.UNIMPLEMENTED
+            reason = "is not set" if kind is None else f"{kind} is not supported"
+            self.offer(other_stream_error(RequestError(code, f"stream message: {reason}"), request))

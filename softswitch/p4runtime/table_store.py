@@ -1,241 +1,285 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The entries of one loaded program: what Write changes in the data plane and Read returns."""
+"""The entries of one loaded program: what Write changes in the data plane."""
 
 # pyright: reportDeprecated=false
 # controller_metadata is deprecated, and clients in use send it.
 
-from collections.abc import Iterator
 from typing import Any
 
 from finsy.proto import p4r, rpc_code
 
 from softswitch.errors import TableFullError
+from softswitch.p4runtime.arrays import check_modify, counts_of
 from softswitch.p4runtime.dataplane import Match
-from softswitch.p4runtime.p4info import Schema, Table
+from softswitch.p4runtime.direct_resources import (
+    check_counter,
+    check_meter,
+    check_written,
+    refuse_default_meter,
+)
+from softswitch.p4runtime.journal import Backend
+from softswitch.p4runtime.match_fields import decode_match
+from softswitch.p4runtime.meters import check_config, rates_of, refuse_counters
+from softswitch.p4runtime.profile_store import ProfileStore
+from softswitch.p4runtime.schema import Schema, Table
 from softswitch.p4runtime.status import RequestError
 from softswitch.p4runtime.table_entry import (
+    NO_ACTION,
     StoredEntry,
     decode_action,
-    decode_match,
-    encode_entry,
+    initial_default,
     initial_entries,
 )
 
 
 class TableStore:
-    """Table entries and their direct counters. The caller serialises calls."""
+    """Table entries and their direct resources. The caller serialises calls."""
 
-    def __init__(self, schema: Schema, dataplane: Any) -> None:
-        self._schema = schema
-        self.dataplane = dataplane
-        self._entries: dict[int, dict[Match, StoredEntry]] = {}
-        self._defaults: dict[int, StoredEntry] = {}
+    def __init__(self, schema: Schema, backend: Backend, profiles: ProfileStore) -> None:
+        self.schema = schema
+        self._backend = backend
+        self._profiles = profiles
+        self.entries: dict[int, dict[Match, StoredEntry]] = {}
+        self.defaults: dict[int, StoredEntry] = {}
         for table in schema.tables.values():
-            self._entries[table.id] = initial_entries(table)
-            self._defaults[table.id] = _initial_default(table)
+            self.entries[table.id] = initial_entries(table)
+            self.defaults[table.id] = initial_default(table)
 
     def insert(self, entry: p4r.TableEntry) -> None:
         """Add an entry; ALREADY_EXISTS, RESOURCE_EXHAUSTED and the codes of bad values."""
-        table = self._schema.table(entry.table_id)
+        table = self.schema.table(entry.table_id)
         if entry.is_default_action:
             raise _no_default(table, "INSERT")
-        _check_features(table, entry)
+        check_written(table, entry)
         if table.is_const:
             raise _const_table(table)
+        if not table.fields:
+            raise RequestError(
+                rpc_code.INVALID_ARGUMENT,
+                f"table {table.name}: has no key, and so no entries but the default one",
+            )
         match = decode_match(table, entry)
-        action, params = decode_action(table, entry.action, is_default=False)
-        entries = self._entries[table.id]
+        entries = self.entries[table.id]
         if match in entries:
             raise RequestError(
                 rpc_code.ALREADY_EXISTS, f"table {table.name}: an entry with this match exists"
             )
+        stored = self._decode(table, entry)
         try:
-            self.dataplane.table_insert(table.position, match, action, params)
+            self._insert(table, match, stored)
         except TableFullError as exc:
             raise RequestError(
                 rpc_code.RESOURCE_EXHAUSTED,
                 f"table {table.name} is full: {len(entries)} entries of {table.max_size}",
             ) from exc
-        entries[match] = StoredEntry(action, params, entry.metadata, entry.controller_metadata)
+        self._backend.journal.note(lambda: self._delete(table, match))
+        self._retain(table, stored)
+        if entry.HasField("meter_config"):
+            self._set_meter(table, match, entry.meter_config)
         if entry.HasField("counter_data"):
             self._write_counter(table, match, entry.counter_data)
 
     def modify(self, entry: p4r.TableEntry) -> None:
-        """Change an entry or the default entry; NOT_FOUND where there is none."""
-        table = self._schema.table(entry.table_id)
-        _check_features(table, entry)
+        """Change an entry or the default entry; NOT_FOUND where there is none.
+
+        Without an action the entry keeps its own, and only direct resources change.
+        """
+        table = self.schema.table(entry.table_id)
+        check_written(table, entry)
         if entry.is_default_action:
             self._modify_default(table, entry)
             return
         match = decode_match(table, entry)
-        stored = self._find(table, match)
+        old = self._find(table, match)
         if entry.HasField("action"):
-            if stored.is_const:
+            if old.is_const:
                 raise _const_table(table)
-            action, params = decode_action(table, entry.action, is_default=False)
-            self.dataplane.table_modify(table.position, match, action, params)
-            self._entries[table.id][match] = StoredEntry(
-                action, params, entry.metadata, entry.controller_metadata
-            )
-        elif not stored.is_const:
-            raise RequestError(rpc_code.INVALID_ARGUMENT, f"table {table.name}: action: is missing")
+            new = self._decode(table, entry)
+            new.meter = old.meter
+            self._modify(table, match, new)
+            self._backend.journal.note(lambda: self._modify(table, match, old))
+            self._retain(table, new)
+            self._release(table, old)
+        if table.meter is not None:
+            has_meter = entry.HasField("meter_config")
+            self._set_meter(table, match, entry.meter_config if has_meter else None)
         if entry.HasField("counter_data"):
             self._write_counter(table, match, entry.counter_data)
 
     def delete(self, entry: p4r.TableEntry) -> None:
         """Remove an entry; only its match and priority count."""
-        table = self._schema.table(entry.table_id)
+        table = self.schema.table(entry.table_id)
         if entry.is_default_action:
             raise _no_default(table, "DELETE")
         if table.is_const:
             raise _const_table(table)
         match = decode_match(table, entry)
+        old = self._find(table, match)
+        counts = self._counts(table, match)
+        self._delete(table, match)
+        self._backend.journal.note(lambda: self._restore(table, match, old, counts))
+        self._release(table, old)
+
+    def write_direct_counter(self, update_type: int, entry: p4r.DirectCounterEntry) -> None:
+        """Set the direct counter of an entry; unset data changes nothing."""
+        check_modify(update_type, "direct_counter_entry")
+        check_counter(self.schema.table(entry.table_entry.table_id))
+        table, match = self.find_entry(entry.table_entry)
+        if entry.HasField("data"):
+            self._write_counter(table, match, entry.data)
+
+    def write_direct_meter(self, update_type: int, entry: p4r.DirectMeterEntry) -> None:
+        """Configure the direct meter of an entry; unset: green for all packets."""
+        check_modify(update_type, "direct_meter_entry")
+        meter = check_meter(self.schema.table(entry.table_entry.table_id))
+        table, match = self.find_entry(entry.table_entry)
+        if entry.HasField("counter_data"):
+            raise refuse_counters(f"table {table.name}: counter_data")
+        if match is None:
+            raise refuse_default_meter(table)
+        if entry.HasField("config"):
+            check_config(meter, entry.config)
+        self._set_meter(table, match, entry.config if entry.HasField("config") else None)
+
+    def find_entry(self, entry: p4r.TableEntry) -> tuple[Table, Match | None]:
+        """Return the entry that a direct resource belongs to; None is the default entry."""
+        table = self.schema.table(entry.table_id)
+        if entry.is_default_action:
+            _check_no_key(table, entry)
+            return table, None
+        match = decode_match(table, entry)
         self._find(table, match)
-        self.dataplane.table_delete(table.position, match)
-        del self._entries[table.id][match]
+        return table, match
 
-    def write_direct_counter(self, entry: p4r.DirectCounterEntry) -> None:
-        """Set the direct counter of an entry."""
-        table = self._counted_table(entry.table_entry.table_id)
-        match: Match | None = None
-        if not entry.table_entry.is_default_action:
-            match = decode_match(table, entry.table_entry)
-            self._find(table, match)
-        self._write_counter(table, match, entry.data)
+    def _decode(self, table: Table, entry: p4r.TableEntry) -> StoredEntry:
+        if table.profile is None or not entry.HasField("action"):
+            action, params = decode_action(table, entry.action, is_default=False)
+            choice = None
+        else:
+            action, params = NO_ACTION, b""
+            choice = self._profiles.resolve(table.profile, entry.action)
+        return StoredEntry(
+            action,
+            params,
+            entry.metadata,
+            entry.controller_metadata,
+            choice=choice,
+            idle_timeout_ns=entry.idle_timeout_ns,
+        )
 
-    def read(self, query: p4r.TableEntry) -> list[p4r.Entity]:
-        """Return the entries that a TableEntry of a ReadRequest selects."""
-        found: list[p4r.Entity] = []
-        with_counter = query.HasField("counter_data")
-        for table, match, stored in self._select(query):
-            entry = encode_entry(self._schema, table, match, stored)
-            if with_counter and table.has_counter:
-                packets, octets = self.dataplane.direct_counter_read(table.position, match)
-                entry.counter_data.packet_count = packets
-                entry.counter_data.byte_count = octets
-            found.append(p4r.Entity(table_entry=entry))
-        return found
+    def _insert(self, table: Table, match: Match, stored: StoredEntry) -> None:
+        self._backend.dataplane.table_insert(
+            table.position, match, stored.action, stored.params, **_options(stored)
+        )
+        self.entries[table.id][match] = stored
+        if stored.meter is not None:
+            self._backend.dataplane.direct_meter_write(
+                table.position, match, rates_of(stored.meter)
+            )
 
-    def read_direct_counters(self, query: p4r.DirectCounterEntry) -> list[p4r.Entity]:
-        """Return the direct counters of the selected entries."""
-        if query.table_entry.table_id:
-            self._counted_table(query.table_entry.table_id)
-        found: list[p4r.Entity] = []
-        for table, match, stored in self._select(query.table_entry):
-            if not table.has_counter:
-                continue
-            packets, octets = self.dataplane.direct_counter_read(table.position, match)
-            entry = encode_entry(self._schema, table, match, stored)
-            entry.ClearField("action")
-            data = p4r.CounterData(packet_count=packets, byte_count=octets)
-            counter = p4r.DirectCounterEntry(table_entry=entry, data=data)
-            found.append(p4r.Entity(direct_counter_entry=counter))
-        return found
+    def _modify(self, table: Table, match: Match, stored: StoredEntry) -> None:
+        self._backend.dataplane.table_modify(
+            table.position, match, stored.action, stored.params, **_options(stored)
+        )
+        self.entries[table.id][match] = stored
 
-    def _select(self, query: p4r.TableEntry) -> Iterator[tuple[Table, Match | None, StoredEntry]]:
-        if query.table_id == 0:
-            for table in self._schema.tables.values():
-                yield from self._select_in(table, query, None)
+    def _delete(self, table: Table, match: Match) -> None:
+        self._backend.dataplane.table_delete(table.position, match)
+        del self.entries[table.id][match]
+
+    def _restore(
+        self, table: Table, match: Match, stored: StoredEntry, counts: tuple[int, int] | None
+    ) -> None:
+        self._insert(table, match, stored)
+        if counts is not None:
+            self._backend.dataplane.direct_counter_write(table.position, match, *counts)
+
+    def _counts(self, table: Table, match: Match | None) -> tuple[int, int] | None:
+        """Read the counter of an entry, where it may have to be restored."""
+        if not table.has_counter or not self._backend.journal.is_batch:
+            return None
+        return self._backend.dataplane.direct_counter_read(table.position, match)
+
+    def _retain(self, table: Table, stored: StoredEntry) -> None:
+        if stored.choice is not None and table.profile is not None:
+            self._profiles.retain(table.profile, stored.choice)
+
+    def _release(self, table: Table, stored: StoredEntry) -> None:
+        if stored.choice is not None and table.profile is not None:
+            self._profiles.release(table.profile, stored.choice)
+
+    def _set_meter(self, table: Table, match: Match, config: p4r.MeterConfig | None) -> None:
+        kept: p4r.MeterConfig | None = None
+        if config is not None:
+            kept = p4r.MeterConfig()
+            kept.CopyFrom(config)
+        old = self.entries[table.id][match].meter
+        if kept == old:
             return
-        table = self._schema.table(query.table_id)
-        match: Match | None = None
-        if query.match and not query.is_default_action:
-            match = decode_match(table, query)
-        yield from self._select_in(table, query, match)
+        self._assign_meter(table, match, kept)
+        self._backend.journal.note(lambda: self._assign_meter(table, match, old))
 
-    def _select_in(
-        self, table: Table, query: p4r.TableEntry, match: Match | None
-    ) -> Iterator[tuple[Table, Match | None, StoredEntry]]:
-        if query.is_default_action:
-            yield table, None, self._defaults[table.id]
-            return
-        entries = self._entries[table.id]
-        if match is not None:
-            stored = entries.get(match)
-            if stored is not None:
-                yield table, match, stored
-            return
-        wanted = table.actions.get(query.action.action.action_id)
-        if query.HasField("action") and wanted is None:
-            return
-        for candidate, stored in entries.items():
-            if query.priority and candidate.priority != query.priority:
-                continue
-            if wanted is not None and stored.action != wanted.position:
-                continue
-            if query.controller_metadata and (
-                stored.controller_metadata != query.controller_metadata
-            ):
-                continue
-            if query.metadata and stored.metadata != query.metadata:
-                continue
-            yield table, candidate, stored
+    def _assign_meter(self, table: Table, match: Match, config: p4r.MeterConfig | None) -> None:
+        self._backend.dataplane.direct_meter_write(table.position, match, rates_of(config))
+        self.entries[table.id][match].meter = config
+
+    def _write_counter(self, table: Table, match: Match | None, data: p4r.CounterData) -> None:
+        counts = counts_of(f"table {table.name}", data)
+        dataplane = self._backend.dataplane
+        old = self._counts(table, match)
+        dataplane.direct_counter_write(table.position, match, *counts)
+        if old is not None:
+            self._backend.journal.note(
+                lambda: dataplane.direct_counter_write(table.position, match, *old)
+            )
 
     def _modify_default(self, table: Table, entry: p4r.TableEntry) -> None:
-        if entry.match or entry.priority:
-            raise RequestError(
-                rpc_code.INVALID_ARGUMENT,
-                f"table {table.name}: the default entry takes neither match nor priority",
-            )
+        _check_no_key(table, entry)
         if table.is_default_const:
-            raise RequestError(
-                rpc_code.PERMISSION_DENIED, f"table {table.name}: the default action is const"
-            )
-        if entry.HasField("action"):
-            action, params = decode_action(table, entry.action, is_default=True)
-            stored = StoredEntry(action, params, entry.metadata, entry.controller_metadata)
+            if entry.HasField("action") or not entry.HasField("counter_data"):
+                raise RequestError(
+                    rpc_code.PERMISSION_DENIED, f"table {table.name}: the default action is const"
+                )
         else:
-            stored = _initial_default(table)
-        self.dataplane.table_set_default(table.position, stored.action, stored.params)
-        self._defaults[table.id] = stored
+            stored = initial_default(table)
+            if entry.HasField("action"):
+                action, params = decode_action(table, entry.action, is_default=True)
+                stored = StoredEntry(action, params, entry.metadata, entry.controller_metadata)
+            old = self.defaults[table.id]
+            self._set_default(table, stored)
+            self._backend.journal.note(lambda: self._set_default(table, old))
         if entry.HasField("counter_data"):
             self._write_counter(table, None, entry.counter_data)
 
+    def _set_default(self, table: Table, stored: StoredEntry) -> None:
+        self._backend.dataplane.table_set_default(table.position, stored.action, stored.params)
+        self.defaults[table.id] = stored
+
     def _find(self, table: Table, match: Match) -> StoredEntry:
-        stored = self._entries[table.id].get(match)
+        stored = self.entries[table.id].get(match)
         if stored is None:
             raise RequestError(
                 rpc_code.NOT_FOUND, f"table {table.name}: no entry with this match and priority"
             )
         return stored
 
-    def _counted_table(self, table_id: int) -> Table:
-        table = self._schema.table(table_id)
-        if not table.has_counter:
-            raise RequestError(
-                rpc_code.INVALID_ARGUMENT, f"table {table.name} has no direct counter"
-            )
-        return table
 
-    def _write_counter(self, table: Table, match: Match | None, data: p4r.CounterData) -> None:
-        self._counted_table(table.id)
-        self.dataplane.direct_counter_write(
-            table.position, match, data.packet_count, data.byte_count
-        )
+def _options(stored: StoredEntry) -> dict[str, Any]:
+    """Return what the data plane is told only of entries that have it."""
+    options: dict[str, Any] = {}
+    if stored.choice is not None:
+        options["indirect"] = stored.indirect
+    if stored.idle_timeout_ns:
+        options["idle_timeout_ns"] = stored.idle_timeout_ns
+    return options
 
 
-def _initial_default(table: Table) -> StoredEntry:
-    action = table.program.default_action
-    assert action is not None, "p4c gives every table a default action"
-    return StoredEntry(action.position, table.program.default_params)
-
-
-def _check_features(table: Table, entry: p4r.TableEntry) -> None:
-    if entry.idle_timeout_ns:
-        raise RequestError(
-            rpc_code.UNIMPLEMENTED,
-            f"table {table.name}: idle_timeout_ns: idle timeouts are not supported",
-        )
-    if entry.HasField("meter_config"):
-        raise RequestError(
-            rpc_code.UNIMPLEMENTED,
-            f"table {table.name}: meter_config: direct meters are not supported",
-        )
-    if entry.HasField("counter_data") and not table.has_counter:
+def _check_no_key(table: Table, entry: p4r.TableEntry) -> None:
+    if entry.match or entry.priority:
         raise RequestError(
             rpc_code.INVALID_ARGUMENT,
-            f"table {table.name}: counter_data: the table has no direct counter",
+            f"table {table.name}: the default entry takes neither match nor priority",
         )
 
 

@@ -39,6 +39,30 @@ def encode(value: bytes) -> bytes:
     return value.lstrip(b"\0") or b"\0"
 
 
+def decode_signed(value: bytes, width: int, field: str) -> bytes:
+    """Return an int<width> as `field_bytes(width)` bytes, two's complement within the width.
+
+    Raises RequestError as `decode` does; leading copies of the sign are accepted.
+    """
+    if not value:
+        raise RequestError(
+            rpc_code.INVALID_ARGUMENT, f"{field}: empty value; zero is written as one zero byte"
+        )
+    number = int.from_bytes(value, "big", signed=True)
+    if not -(1 << (width - 1)) <= number < 1 << (width - 1):
+        raise _too_wide(value, width, field)
+    return (number & ((1 << width) - 1)).to_bytes(field_bytes(width), "big")
+
+
+def encode_signed(value: bytes, width: int) -> bytes:
+    """Return the canonical byte string of an int<width>: the fewest bytes that keep its sign."""
+    number = int.from_bytes(value, "big")
+    if number >> (width - 1):
+        number -= 1 << width
+    bits = (number if number >= 0 else ~number).bit_length() + 1
+    return number.to_bytes((bits + 7) // 8, "big", signed=True)
+
+
 def split(packed: bytes, widths: tuple[int, ...]) -> list[bytes]:
     """Cut the concatenated fields of a key or parameter string apart."""
     fields: list[bytes] = []
