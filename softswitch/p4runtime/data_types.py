@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from finsy.proto import p4d, p4i, rpc_code
+from finsy.proto import p4d, p4t, rpc_code
 
 from softswitch.p4runtime.status import RequestError
 from softswitch.p4runtime.values import decode, decode_signed, encode, encode_signed
@@ -155,10 +155,10 @@ def _expect(data: p4d.P4Data, field: str, where: str) -> None:
 class TypeTable:
     """Reads type specifications with the names that a P4Info declares."""
 
-    def __init__(self, info: p4i.P4TypeInfo) -> None:
+    def __init__(self, info: p4t.P4TypeInfo) -> None:
         self._info = info
 
-    def read(self, spec: p4i.P4DataTypeSpec, depth: int = 0) -> DataType:
+    def read(self, spec: p4t.P4DataTypeSpec, depth: int = 0) -> DataType:
         """Return the type; ValueError where digests and registers cannot have it."""
         if depth > _MAX_DEPTH:
             raise ValueError("types are nested too deeply")
@@ -188,10 +188,10 @@ class TypeTable:
             return _Group("tuple", self._read_all(spec.tuple.members, depth))
         raise ValueError(f"type {kind} is not one that digests and registers can have")
 
-    def _read_all(self, specs: Sequence[p4i.P4DataTypeSpec], depth: int) -> tuple[DataType, ...]:
+    def _read_all(self, specs: Sequence[p4t.P4DataTypeSpec], depth: int) -> tuple[DataType, ...]:
         return tuple(self.read(spec, depth + 1) for spec in specs)
 
-    def _read_new_type(self, declared: p4i.P4NewTypeSpec, depth: int) -> DataType:
+    def _read_new_type(self, declared: p4t.P4NewTypeSpec, depth: int) -> DataType:
         if declared.HasField("original_type"):
             return self.read(declared.original_type, depth + 1)
         return _Bits(_positive(declared.translated_type.sdn_bitwidth), is_signed=False)
@@ -200,7 +200,7 @@ class TypeTable:
 _MAX_DEPTH = 16
 
 
-def _bits(spec: p4i.P4BitstringLikeTypeSpec) -> _Bits:
+def _bits(spec: p4t.P4BitstringLikeTypeSpec) -> _Bits:
     if spec.HasField("int"):
         return _Bits(_positive(spec.int.bitwidth), is_signed=True)
     if spec.HasField("bit"):

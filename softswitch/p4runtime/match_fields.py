@@ -135,7 +135,7 @@ def _decode_lpm(
 ) -> tuple[bytes, bytes, int]:
     if not 0 < lpm.prefix_len <= item.width:
         raise _bad(
-            table, item.name, f"prefix_len {lpm.prefix_len}: 1 to {item.width}, or omit the field"
+            owner, item.name, f"prefix_len {lpm.prefix_len}: 1 to {item.width}, or omit the field"
         )
     value = decode(lpm.value, item.width, item.name)
     if not covers(prefix_mask(lpm.prefix_len, item.width), value):

@@ -43,15 +43,19 @@ class Notifier:
     def start(self) -> None:
         """Listen to the data plane."""
         self._thread.start()
-        self._dataplane.set_digest(self._take_sample)
-        self._dataplane.set_idle(self._take_expired)
+        if hasattr(self._dataplane, "set_digest"):
+            self._dataplane.set_digest(self._take_sample)
+        if hasattr(self._dataplane, "set_idle"):
+            self._dataplane.set_idle(self._take_expired)
 
     def close(self) -> None:
         """Listen no more and end the thread."""
         if not self._thread.is_alive():
             return
-        self._dataplane.set_digest(None)
-        self._dataplane.set_idle(None)
+        if hasattr(self._dataplane, "set_digest"):
+            self._dataplane.set_digest(None)
+        if hasattr(self._dataplane, "set_idle"):
+            self._dataplane.set_idle(None)
         with self._wake:
             self._is_closing = True
             self._wake.notify()

@@ -4,7 +4,7 @@
 
 from collections.abc import Iterable
 
-from finsy.proto import p4i
+from finsy.proto import p4i, p4t
 
 from softswitch.p4runtime.data_types import DataType, TypeTable
 from softswitch.p4runtime.p4info_tables import check_width, find_named
@@ -70,7 +70,7 @@ def map_registers(info: p4i.P4Info, program: Program, problems: list[str]) -> di
 
 
 def _read_type(
-    types: TypeTable, spec: p4i.P4DataTypeSpec, where: str, problems: list[str]
+    types: TypeTable, spec: p4t.P4DataTypeSpec, where: str, problems: list[str]
 ) -> DataType | None:
     try:
         return types.read(spec)

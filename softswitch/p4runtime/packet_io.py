@@ -4,7 +4,7 @@
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.p4runtime.p4info import ControllerHeader
+from softswitch.p4runtime.schema import ControllerHeader
 from softswitch.p4runtime.status import RequestError
 from softswitch.p4runtime.values import decode, encode, field_bytes
 

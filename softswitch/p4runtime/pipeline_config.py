@@ -79,9 +79,12 @@ class PipelineConfig:
         if not request.HasField("config"):
             raise ConfigError("config: is missing")
         running = self.running
-        if action == SetRequest.RECONCILE_AND_COMMIT and running is not None:
-            if _is_same_program(running.config, request.config):
-                return None
+        if (
+            action == SetRequest.RECONCILE_AND_COMMIT
+            and running is not None
+            and _is_same_program(running.config, request.config)
+        ):
+            return None
         return self._verify(request.config)
 
     def apply(

@@ -4,6 +4,7 @@
 
 import json
 from pathlib import Path
+from typing import cast
 
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
@@ -48,7 +49,7 @@ def serve(
         assert isinstance(program, CompiledProgram)
         running = program.model
     return serve_dataplane(
-        switch,
+        cast(DataPlane, switch),
         address=address,
         device_id=switch.device_id if device_id is None else device_id,
         compile_program=compile_program,

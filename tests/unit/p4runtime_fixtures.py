@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A data plane without packets, and a bare gRPC client that knows nothing but the protobufs."""
+"""The server over a fake data plane, and a bare gRPC client that knows only the protobufs."""
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -14,99 +14,41 @@ import grpc
 from finsy.proto import U128, p4i, p4r, p4r_grpc, rpc_status
 from google.protobuf import text_format
 
+from fake_data_plane import FakeDataPlane
 from softswitch.bmv2_json import read_program
-from softswitch.errors import TableFullError
-from softswitch.p4runtime.dataplane import Match, Replicas
 from softswitch.p4runtime.server import P4RuntimeServer
-from softswitch.program import Program
 
 SAMPLE = Path(__file__).parent / "p4runtime_sample"
-JSON = (SAMPLE / "toy_forwarding.json").read_bytes()
-P4INFO = text_format.Parse((SAMPLE / "toy_forwarding.p4info.txtpb").read_text(), p4i.P4Info())
-IDS: dict[str, int] = {
-    item.preamble.alias: item.preamble.id
-    for group in (P4INFO.tables, P4INFO.actions, P4INFO.counters, P4INFO.registers)
-    for item in group
-}
+PROGRAMS = Path(__file__).parent.parent / "pipeline" / "programs"
+
+
+class Sample:
+    """A compiled program: its JSON, its P4Info and the ids by alias."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.json = (folder / f"{name}.json").read_bytes()
+        text = (folder / f"{name}.p4info.txtpb").read_text()
+        self.p4info = text_format.Parse(text, p4i.P4Info())
+        info = self.p4info
+        lists = (info.tables, info.actions, info.counters, info.registers, info.action_profiles)
+        externs = (info.meters, info.digests, info.value_sets, info.direct_meters)
+        self.ids: dict[str, int] = {
+            item.preamble.alias: item.preamble.id for items in (*lists, *externs) for item in items
+        }
+
+    def action(self, name: str, *params: bytes) -> p4r.Action:
+        """Return an action with its parameters in order."""
+        encoded = p4r.Action(action_id=self.ids[name])
+        for number, value in enumerate(params, 1):
+            encoded.params.add(param_id=number, value=value)
+        return encoded
+
+
+TOY = Sample(SAMPLE, "toy_forwarding")
+CONTROL_PLANE = Sample(PROGRAMS, "control_plane")
+JSON, P4INFO, IDS = TOY.json, TOY.p4info, TOY.ids
 DEVICE_ID = 7
 DEADLINE_S = 10.0
-
-
-class FakeDataPlane:
-    """Remembers control operations; `punt` plays the program's packet to the CPU."""
-
-    def __init__(self) -> None:
-        self.program: Program | None = None
-        self.entries: dict[tuple[int, Match], tuple[int, bytes]] = {}
-        self.defaults: dict[int, tuple[int, bytes]] = {}
-        self.counters: dict[Any, tuple[int, int]] = {}
-        self.registers: dict[tuple[int, int], bytes] = {}
-        self.groups: dict[int, Replicas] = {}
-        self.packets_out: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self.num_loads = 0
-        self._packet_in: Callable[[bytes], None] | None = None
-
-    def load(self, program: Any) -> None:
-        self.program = program
-        self.num_loads += 1
-        self.entries.clear()
-        self.defaults.clear()
-        self.counters.clear()
-        self.registers.clear()
-        self.groups.clear()
-
-    def table_insert(self, table: int, match: Match, action: int, params: bytes) -> None:
-        assert self.program is not None
-        held = sum(1 for number, _ in self.entries if number == table)
-        if held >= self.program.tables[table].max_size:
-            raise TableFullError("the table is full")
-        self.entries[table, match] = (action, params)
-
-    def table_modify(self, table: int, match: Match, action: int, params: bytes) -> None:
-        assert (table, match) in self.entries
-        self.entries[table, match] = (action, params)
-
-    def table_delete(self, table: int, match: Match) -> None:
-        del self.entries[table, match]
-
-    def table_set_default(self, table: int, action: int, params: bytes) -> None:
-        self.defaults[table] = (action, params)
-
-    def direct_counter_read(self, table: int, match: Match | None) -> tuple[int, int]:
-        return self.counters.get((table, match), (0, 0))
-
-    def direct_counter_write(
-        self, table: int, match: Match | None, packets: int, octets: int
-    ) -> None:
-        self.counters[table, match] = (packets, octets)
-
-    def counter_read(self, array: int, index: int) -> tuple[int, int]:
-        return self.counters.get(("array", array, index), (0, 0))
-
-    def counter_write(self, array: int, index: int, packets: int, octets: int) -> None:
-        self.counters["array", array, index] = (packets, octets)
-
-    def register_read(self, array: int, index: int) -> bytes:
-        return self.registers.get((array, index), b"\0\0\0\0")
-
-    def register_write(self, array: int, index: int, value: bytes) -> None:
-        self.registers[array, index] = value
-
-    def set_multicast_group(self, group: int, replicas: Replicas) -> None:
-        self.groups[group] = replicas
-
-    def delete_multicast_group(self, group: int) -> None:
-        del self.groups[group]
-
-    def packet_out(self, frame: bytes) -> None:
-        self.packets_out.put(frame)
-
-    def set_packet_in(self, callback: Callable[[bytes], None] | None) -> None:
-        self._packet_in = callback
-
-    def punt(self, frame: bytes) -> None:
-        assert self._packet_in is not None
-        self._packet_in(frame)
 
 
 class StreamEndedError(Exception):
@@ -201,13 +143,20 @@ class BareClient:
         assert not changes
         self.stub.SetForwardingPipelineConfig(request, timeout=DEADLINE_S)
 
-    def write(self, *updates: p4r.Update, device_id: int = DEVICE_ID, role: str = "") -> None:
+    def write(
+        self,
+        *updates: p4r.Update,
+        device_id: int = DEVICE_ID,
+        role: str = "",
+        atomicity: int = p4r.WriteRequest.CONTINUE_ON_ERROR,
+    ) -> None:
         request = p4r.WriteRequest(
             device_id=device_id,
             election_id=U128.encode(self.election_id),
             role=role,
             updates=updates,
         )
+        request.atomicity = atomicity  # pyright: ignore[reportAttributeAccessIssue]
         self.stub.Write(request, timeout=DEADLINE_S)
 
     def read(self, *entities: p4r.Entity, device_id: int = DEVICE_ID) -> list[p4r.Entity]:
@@ -240,26 +189,18 @@ def serving() -> Iterator[tuple[P4RuntimeServer, FakeDataPlane]]:
 
 
 @contextmanager
-def loaded() -> Iterator[tuple[BareClient, FakeDataPlane]]:
-    """Serve the sample program to a bare client that is primary."""
+def loaded(sample: Sample = TOY) -> Iterator[tuple[BareClient, FakeDataPlane]]:
+    """Serve a sample program to a bare client that is primary."""
     with serving() as (server, dataplane), BareClient(server.port) as client:
         client.become_primary()
-        client.push()
+        client.push(p4info=sample.p4info, blob=sample.json)
         yield client, dataplane
 
 
 def update(kind: int, entity: Any) -> p4r.Update:
     """Wrap a table entry, register entry, ... into an Update."""
-    names = {
-        p4r.TableEntry: "table_entry",
-        p4r.CounterEntry: "counter_entry",
-        p4r.DirectCounterEntry: "direct_counter_entry",
-        p4r.RegisterEntry: "register_entry",
-        p4r.PacketReplicationEngineEntry: "packet_replication_engine_entry",
-        p4r.MeterEntry: "meter_entry",
-        p4r.DigestEntry: "digest_entry",
-    }
-    return p4r.Update(type=kind, entity=p4r.Entity(**{names[type(entity)]: entity}))
+    names = {field.message_type.name: field.name for field in p4r.Entity.DESCRIPTOR.fields}
+    return p4r.Update(type=kind, entity=p4r.Entity(**{names[type(entity).__name__]: entity}))
 
 
 def insert(entity: Any) -> p4r.Update:
@@ -275,10 +216,7 @@ def delete(entity: Any) -> p4r.Update:
 
 
 def action(name: str, *params: bytes) -> p4r.TableAction:
-    encoded = p4r.Action(action_id=IDS[name])
-    for number, value in enumerate(params, 1):
-        encoded.params.add(param_id=number, value=value)
-    return p4r.TableAction(action=encoded)
+    return p4r.TableAction(action=TOY.action(name, *params))
 
 
 def station(

@@ -8,7 +8,8 @@ import finsy
 import pytest
 from finsy import GRPCStatusCode, P4ClientError
 
-from p4runtime_fixtures import DEADLINE_S, DEVICE_ID, SAMPLE, FakeDataPlane, serving
+from fake_data_plane import FakeDataPlane
+from p4runtime_fixtures import DEADLINE_S, DEVICE_ID, SAMPLE, serving
 from softswitch.p4runtime.server import P4RuntimeServer
 
 PAYLOAD = bytes(range(60))

@@ -49,7 +49,7 @@ def test_bad_packet_out_is_reported_on_the_stream(
         error = client.receive().error
         assert error.canonical_code == code
         assert text in error.message
-        assert len(error.packet_out.packet_out.metadata) == len(metadata)
+        assert error.packet_out.packet_out == _packet_out(*metadata).packet
         client.send(_packet_out((1, b"\x01")))  # the stream lives on
         assert dataplane.packets_out.get(timeout=DEADLINE_S)
 
@@ -96,9 +96,24 @@ def test_packet_in_that_cannot_be_delivered_is_counted() -> None:
         assert client.receive().packet.payload == PAYLOAD
 
 
-def test_digest_acks_are_refused_on_the_stream() -> None:
+def test_acks_of_digests_that_the_program_lacks_are_refused_on_the_stream() -> None:
     with loaded() as (client, _):
-        client.send(p4r.StreamMessageRequest(digest_ack=p4r.DigestListAck(digest_id=1)))
+        ack = p4r.DigestListAck(digest_id=1, list_id=5)
+        client.send(p4r.StreamMessageRequest(digest_ack=ack))
+        error = client.receive().error
+        assert error.canonical_code == rpc_code.INVALID_ARGUMENT
+        assert error.digest_list_ack.digest_list_ack == ack
+
+
+def test_stream_messages_of_other_kinds_are_refused() -> None:
+    with loaded() as (client, _):
+        client.send(p4r.StreamMessageRequest())
+        error = client.receive().error
+        assert error.canonical_code == rpc_code.INVALID_ARGUMENT
+        assert error.HasField("other")
+        request = p4r.StreamMessageRequest()
+        request.other.Pack(p4r.Index(index=3))
+        client.send(request)
         error = client.receive().error
         assert error.canonical_code == rpc_code.UNIMPLEMENTED
-        assert error.HasField("other")
+        assert error.other.other == request.other

@@ -137,10 +137,11 @@ BAD_INSERTS: list[tuple[p4r.TableEntry, int, str]] = [
     (_with_action(station(), p4r.TableAction()), INVALID, "action: is missing"),
     (
         _with_action(station(), p4r.TableAction(action_profile_member_id=1)),
-        rpc_code.UNIMPLEMENTED,
+        INVALID,
         "action_profile_member_id",
     ),
-    (_changed(station(), idle_timeout_ns=1), rpc_code.UNIMPLEMENTED, "idle_timeout_ns"),
+    (_changed(station(), idle_timeout_ns=1), INVALID, "idle_timeout_ns"),
+    (_changed(station(), is_const=True), INVALID, "is_const"),
     (_changed(station(), is_default_action=True), INVALID, "use MODIFY"),
 ]
 
@@ -258,36 +259,94 @@ def test_multicast_groups() -> None:
         assert list(dataplane.groups) == [1]
 
 
-def test_clone_sessions_are_refused() -> None:
+def _session(number: int, *replicas: tuple[int, int]) -> p4r.PacketReplicationEngineEntry:
     entry = p4r.PacketReplicationEngineEntry()
-    entry.clone_session_entry.session_id = 5
-    entry.clone_session_entry.replicas.add(egress_port=255, instance=1)
-    query = p4r.PacketReplicationEngineEntry()
-    query.clone_session_entry.SetInParent()
-    with loaded() as (client, _):
-        ((code, message),) = _refused(client, insert(entry))
-        assert code == rpc_code.UNIMPLEMENTED
-        assert "clone session 5" in message
-        assert client.read(p4r.Entity(packet_replication_engine_entry=query)) == []
+    entry.clone_session_entry.session_id = number
+    for port, instance in replicas:
+        entry.clone_session_entry.replicas.add(port=port.to_bytes(2, "big"), instance=instance)
+    return entry
 
 
-def test_unsupported_entities_say_so() -> None:
+def test_clone_sessions() -> None:
+    cut = _session(5, (255, 1))
+    cut.clone_session_entry.packet_length_bytes = 64
+    cut.clone_session_entry.class_of_service = 3
+    bad_class = _session(6)
+    bad_class.clone_session_entry.class_of_service = 8
+    negative = _session(6)
+    negative.clone_session_entry.packet_length_bytes = -1
+    with loaded() as (client, dataplane):
+        client.write(insert(_group(1)), insert(_session(4, (1, 2), (2, 2))), insert(cut))
+        assert dataplane.sessions == {4: ([(1, 2), (2, 2)], 0), 5: ([(255, 1)], 64)}
+        query = p4r.Entity(packet_replication_engine_entry=_session(0))
+        found = [item.packet_replication_engine_entry for item in client.read(query)]
+        cut.clone_session_entry.replicas[0].port = b"\xff"
+        assert [item.clone_session_entry.session_id for item in found] == [4, 5]
+        assert found[1] == cut
+        query = p4r.Entity(packet_replication_engine_entry=_session(5))
+        assert [item.packet_replication_engine_entry for item in client.read(query)] == [cut]
+        everything = p4r.Entity(packet_replication_engine_entry=p4r.PacketReplicationEngineEntry())
+        assert len(client.read(everything)) == 3
+        errors = _refused(
+            client,
+            insert(_session(4)),
+            modify(_session(9)),
+            insert(_session(0)),
+            insert(_session(0x8000)),
+            insert(_session(6, (511, 0), (511, 0))),
+            insert(_session(6, (512, 0))),
+            insert(bad_class),
+            insert(negative),
+            modify(_session(5)),
+            delete(_session(4)),
+        )
+        assert [code for code, _ in errors] == [
+            rpc_code.ALREADY_EXISTS,
+            rpc_code.NOT_FOUND,
+            INVALID,
+            INVALID,
+            INVALID,
+            rpc_code.OUT_OF_RANGE,
+            INVALID,
+            INVALID,
+            0,
+            0,
+        ]
+        assert dataplane.sessions == {5: ([], 0)}
+
+
+def test_entities_that_the_program_lacks_are_not_found() -> None:
+    extern = p4r.ExternEntry(extern_type_id=0x81, extern_id=1)
     with loaded() as (client, _):
-        errors = _refused(client, insert(p4r.MeterEntry(meter_id=1)), insert(p4r.DigestEntry()))
-        assert {code for code, _ in errors} == {rpc_code.UNIMPLEMENTED}
-        with pytest.raises(grpc.RpcError, match="extern_entry") as caught:
-            client.read(p4r.Entity(extern_entry=p4r.ExternEntry()))
-        assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
-        with pytest.raises(grpc.RpcError, match="no meters") as caught:
+        errors = _refused(
+            client,
+            modify(p4r.MeterEntry(meter_id=1)),
+            insert(p4r.DigestEntry(digest_id=1)),
+            insert(p4r.ActionProfileMember(action_profile_id=1, member_id=1)),
+            insert(p4r.ActionProfileGroup(action_profile_id=1, group_id=1)),
+            modify(p4r.ValueSetEntry(value_set_id=1)),
+            modify(extern),
+            p4r.Update(type=p4r.Update.INSERT),
+            p4r.Update(entity=p4r.Entity(table_entry=station())),
+        )
+        codes = [code for code, _ in errors]
+        assert codes == [rpc_code.NOT_FOUND] * 5 + [rpc_code.UNIMPLEMENTED, INVALID, INVALID]
+        with pytest.raises(grpc.RpcError, match="meter_id 1") as caught:
             client.read(p4r.Entity(meter_entry=p4r.MeterEntry(meter_id=1)))
         assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+        with pytest.raises(grpc.RpcError, match="not set") as caught:
+            client.read(p4r.Entity())
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
 def test_wildcards_over_what_the_program_lacks_find_nothing() -> None:
     with loaded() as (client, _):
         assert client.read(p4r.Entity(meter_entry=p4r.MeterEntry())) == []
-        members = p4r.Entity(action_profile_member=p4r.ActionProfileMember())
-        assert client.read(members) == []
+        for field in p4r.Entity.DESCRIPTOR.fields:
+            if field.name not in {"table_entry", "counter_entry", "register_entry"}:
+                query = p4r.Entity()
+                getattr(query, field.name).SetInParent()
+                assert client.read(query) == []
 
 
 def test_request_errors_come_before_updates() -> None:
