@@ -96,6 +96,9 @@ class Structures(ABC):
                 found = layout.fields.get((header, name))
                 if found is not None:
                     return found
+                stack = layout.stack(header)
+                if isinstance(stack, HeaderUnionStack):  # p4c's words for a field of the last union
+                    return self._union_field(stack, *name.split("."))
             case "stack_field":
                 stack = layout.stack(node["value"][0])
                 if isinstance(stack, HeaderStack):
@@ -104,15 +107,18 @@ class Structures(ABC):
             case "union_stack_field":
                 stack = layout.stack(node["value"][0])
                 if isinstance(stack, HeaderUnionStack):
-                    member = stack.unions[0].members.index(node["value"][1])
-                    place = layout.union_element(stack, member, self.last_index(stack))
-                    return layout.field_of(place, node["value"][2])
+                    return self._union_field(stack, node["value"][1], node["value"][2])
             case "access_field":
                 place = self.header(node["left"])
                 return layout.field_of(place, place.header.fields[int(node["right"])].name)
             case _:
                 pass
         raise _unknown("field", node)
+
+    def _union_field(self, stack: HeaderUnionStack, member: str, name: str) -> Storage:
+        index = stack.unions[0].members.index(member)
+        place = self.context.layout.union_element(stack, index, self.last_index(stack))
+        return self.context.layout.field_of(place, name)
 
     def varbit(self, node: Any) -> tuple[str, str, int] | None:
         """C lvalues of the bytes and their count, and the capacity, of a field of variable length.
