@@ -238,6 +238,31 @@ class Control:
         """Remove a multicast group."""
         self._control(f"multicast group {group}", "switch_delete_multicast_group", group)
 
+    def set_clone_session(
+        self,
+        session_id: int,
+        replicas: Sequence[tuple[int, int]],
+        *,
+        packet_length_bytes: int = 0,
+    ) -> None:
+        """Create or replace a clone session of (egress port, instance) pairs; ids 0 to 32767.
+
+        Copies are cut to `packet_length_bytes` when they leave; 0 leaves them whole.
+        """
+        array = (ReplicaT * len(replicas))(*replicas)
+        self._control(
+            f"clone session {session_id}",
+            "switch_set_clone_session",
+            session_id,
+            array,
+            len(replicas),
+            packet_length_bytes,
+        )
+
+    def delete_clone_session(self, session_id: int) -> None:
+        """Remove a clone session."""
+        self._control(f"clone session {session_id}", "switch_delete_clone_session", session_id)
+
 
 def _entry(match: MatchLike, action: int = 0, params: bytes = b"") -> TableEntry:
     # ctypes keeps the byte strings alive as long as the structure.

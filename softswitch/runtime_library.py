@@ -37,12 +37,14 @@ SOURCES: Final = tuple(
         "control",
         "impairments",
         "loop",
+        "packet_path",
         "packets",
         "port_mem",
         "port_udp",
         "port_veth",
         "ports",
         "replication",
+        "reports",
         "switch",
     )
 )
@@ -104,6 +106,12 @@ _ARGUMENTS: Final[dict[str, Sequence[object]]] = {
     "switch_process": [_S, _U, c_char_p, _U, c_int, POINTER(c_void_p), POINTER(c_size_t)],
     "switch_set_multicast_group": [_S, _U, POINTER(ReplicaT), _U],
     "switch_delete_multicast_group": [_S, _U],
+    "switch_set_clone_session": [_S, _U, POINTER(ReplicaT), _U, _U],
+    "switch_delete_clone_session": [_S, _U],
+    "switch_open_reports": [_S, c_int, _U],
+    "switch_close_reports": [_S, c_int],
+    "switch_wait_report": [_S, c_int, c_int64],
+    "switch_take_report": [_S, c_int, POINTER(c_uint32), c_void_p, _U],
     "switch_table_insert": [_S, _U, _ENTRY, _OUT64],
     "switch_table_modify": [_S, _U, _ENTRY],
     "switch_table_delete": [_S, _U, _ENTRY],
@@ -176,12 +184,14 @@ class SwitchHandle:
 def runtime_library(cache_dir: Path | None = None) -> ctypes.CDLL:
     """Load the runtime, compiled if need be; errors as of build_runtime."""
     library = ctypes.CDLL(str(build_runtime(cache_dir)))
-    library.switch_create.argtypes = [_U, _U]
+    library.switch_create.argtypes = [_U, _U, _U]
     library.switch_create.restype = _S
     library.switch_statistics_count.argtypes = []
     library.switch_statistics_count.restype = _U
     library.switch_statistic_name.argtypes = [_U]
     library.switch_statistic_name.restype = c_char_p
+    library.switch_lost_reports.argtypes = [_S, c_int]
+    library.switch_lost_reports.restype = c_uint64
     for name, arguments in _ARGUMENTS.items():
         function = getattr(library, name)
         function.argtypes = arguments

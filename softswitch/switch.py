@@ -27,6 +27,7 @@ from softswitch.impairments import Direction, Impairments
 from softswitch.mem_port import MemPort
 from softswitch.pipeline import PipelineOps, open_pipeline
 from softswitch.ports import PortSpec, capture_error, open_error, parse_port_spec, port_not_found
+from softswitch.reports import ReportKind, ReportReader
 from softswitch.runtime_library import (
     CAPTURE_FAILED,
     FRAME_BYTES_MAX,
@@ -64,13 +65,18 @@ class Switch(Control):
         *,
         device_id: int = 1,
         cpu_port: int = 255,
+        drop_port: int = 511,
         cache_dir: Path | None = None,
     ) -> None:
-        """Make a switch, empty or with a program; CompilerNotFoundError without a C compiler."""
+        """Make a switch, empty or with a program; CompilerNotFoundError without a C compiler.
+
+        A packet whose egress_spec is `drop_port` is dropped, and mark_to_drop sets it.
+        """
         self.device_id = device_id
         self.cpu_port = cpu_port
+        self.drop_port = drop_port
         library = runtime_library(cache_dir)
-        handle = library.switch_create(cpu_port, POOL_PACKETS)
+        handle = library.switch_create(cpu_port, drop_port, POOL_PACKETS)
         if not handle:
             raise SoftswitchError("no memory or no file descriptors left for a switch")
         super().__init__(library, SwitchHandle(library, handle))
@@ -80,6 +86,7 @@ class Switch(Control):
         self._packet_in: Callable[[bytes], None] | None = None
         self._reader: threading.Thread | None = None
         self._is_reading = threading.Event()
+        self._reports: dict[ReportKind, ReportReader] = {}
         if program is not None:
             self.load(program)
 
@@ -100,6 +107,8 @@ class Switch(Control):
             return
         self.set_packet_in(None)
         self.stop()
+        self.set_digest(None)
+        self.set_log(None)
         handle, self._open_handle = self._open_handle, None
         handle.close()
         self._loaded = None
@@ -263,6 +272,8 @@ class Switch(Control):
             for number, sent in frames:
                 if number == self.cpu_port:
                     callback(sent)
+        for reader in tuple(self._reports.values()):
+            reader.drain()
         return frames
 
     def _check_process(self, code: int, port: int) -> None:
@@ -337,6 +348,37 @@ class Switch(Control):
             target=self._read_packet_in, name="softswitch-packet-in", daemon=True
         )
         self._reader.start()
+
+    def set_digest(self, callback: Callable[[int, bytes], None] | None) -> None:
+        """Hand digests to `callback`: id of the learn list, and one sample.
+
+        A sample holds all fields of the list, big-endian, `(width + 7) // 8` bytes each. The
+        callback comes from a thread of its own; digests of `process` come before it returns. When
+        the callback is slow, digests are lost and counted as `dropped_digests`. None: no digests.
+        """
+        self._set_reports(ReportKind.DIGEST, callback)
+
+    def set_log(self, callback: Callable[[str], None] | None) -> None:
+        """Hand the messages of log_msg to `callback`, as `set_digest`; None: no messages."""
+
+        def deliver(_: int, text: bytes) -> None:
+            if callback is not None:
+                callback(text.decode("utf-8", "replace"))
+
+        self._set_reports(ReportKind.MESSAGE, None if callback is None else deliver)
+
+    @property
+    def lost_log_messages(self) -> int:
+        """Messages of log_msg that came faster than the callback of `set_log` took them."""
+        reader = self._reports.get(ReportKind.MESSAGE)
+        return 0 if reader is None else reader.lost
+
+    def _set_reports(self, kind: ReportKind, deliver: Callable[[int, bytes], None] | None) -> None:
+        reader = self._reports.pop(kind, None)
+        if reader is not None:
+            reader.close()
+        if deliver is not None:
+            self._reports[kind] = ReportReader(self._library, self._handle, kind, deliver)
 
     def _read_packet_in(self) -> None:
         while self._is_reading.is_set():

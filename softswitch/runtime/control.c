@@ -102,3 +102,54 @@ int switch_delete_multicast_group(softswitch_t *sw, uint32_t group) {
   switch_unlock(sw);
   return result;
 }
+
+int switch_set_clone_session(softswitch_t *sw, uint32_t session, const replica_t *replicas, uint32_t count,
+                             uint32_t packet_length_bytes) {
+  switch_lock(sw);
+  int result = replication_set_session(&sw->engine, session, replicas, count, packet_length_bytes);
+  switch_unlock(sw);
+  return result;
+}
+
+int switch_delete_clone_session(softswitch_t *sw, uint32_t session) {
+  switch_lock(sw);
+  int result = replication_delete_session(&sw->engine, session);
+  switch_unlock(sw);
+  return result;
+}
+
+// ---- reports: the rings have locks of their own, so that readers do not wait for the data plane ----
+
+static reports_t *ring_of(softswitch_t *sw, report_kind_t kind) {
+  return kind == REPORT_DIGEST ? &sw->engine.digests : &sw->engine.messages;
+}
+
+static void apply_log(softswitch_t *sw, report_kind_t kind, bool is_on) {
+  if (kind == REPORT_MESSAGE) replication_set_log(&sw->engine, is_on);
+}
+
+int switch_open_reports(softswitch_t *sw, report_kind_t kind, uint32_t capacity) {
+  switch_lock(sw);
+  int result = reports_open(ring_of(sw, kind), capacity);
+  if (result == 0) apply_log(sw, kind, true);
+  switch_unlock(sw);
+  return result;
+}
+
+int switch_close_reports(softswitch_t *sw, report_kind_t kind) {
+  switch_lock(sw);
+  apply_log(sw, kind, false);
+  reports_close(ring_of(sw, kind));
+  switch_unlock(sw);
+  return 0;
+}
+
+int switch_wait_report(softswitch_t *sw, report_kind_t kind, int64_t timeout_ns) {
+  return reports_wait(ring_of(sw, kind), timeout_ns);
+}
+
+int switch_take_report(softswitch_t *sw, report_kind_t kind, uint32_t *id, uint8_t *out, uint32_t capacity) {
+  return reports_take(ring_of(sw, kind), id, out, capacity, 0);
+}
+
+uint64_t switch_lost_reports(softswitch_t *sw, report_kind_t kind) { return reports_lost(ring_of(sw, kind)); }

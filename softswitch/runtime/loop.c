@@ -11,6 +11,7 @@
 #include "switch_state.h"
 
 #define EVENTS_MAX 64
+#define NO_EVENT UINT64_MAX
 
 void loop_flush(softswitch_t *sw) {
   for (uint32_t number = 0; number < PORTS_MAX; number++) {
@@ -23,7 +24,7 @@ void loop_advance(softswitch_t *sw, uint64_t now_ns) {
   // In before out, so that what is released here can leave here.
   for (uint32_t number = 0; number < PORTS_MAX; number++) {
     port_t *port = sw->engine.ports[number];
-    if (port && impairments_deadline(&port->in) <= now_ns) replication_advance_in(&sw->engine, &sw->batch, port, now_ns);
+    if (port && impairments_deadline(&port->in) <= now_ns) path_advance_in(&sw->engine, &sw->batch, port, now_ns);
   }
   for (uint32_t number = 0; number < PORTS_MAX; number++) {
     port_t *port = sw->engine.ports[number];
@@ -55,17 +56,20 @@ void loop_rearm(softswitch_t *sw) {
 static void receive_batch(softswitch_t *sw, port_t *port) {
   frame_t frames[PORT_BATCH];
   uint32_t count = port->ops->receive(port, frames, PORT_BATCH);
-  for (uint32_t i = 0; i < count; i++) replication_receive(&sw->engine, &sw->batch, port, &frames[i]);
+  for (uint32_t i = 0; i < count; i++) path_receive(&sw->engine, &sw->batch, port, &frames[i]);
   port->ops->release(port);
 }
 
 // One event under one lock. data: port number below, serial above; a port removed meanwhile is not found.
-static void handle_event(softswitch_t *sw, uint64_t data) {
+// Returns whether packets wait for another pass.
+static bool handle_event(softswitch_t *sw, uint64_t data) {
   switch_lock(sw);
   sw->batch.now_ns = switch_now_ns();
   uint32_t number = (uint32_t)(data & 0xffff);
   port_t *port = number < PORTS_MAX ? sw->engine.ports[number] : NULL;
   if (port && port->fd >= 0 && port->serial == data >> 16) receive_batch(sw, port);
+  path_run_again(&sw->engine, &sw->batch, PASSES_PER_BATCH);
+  bool waits = sw->engine.again.count != 0;
   if (sw->armed_ns <= sw->batch.now_ns) {
     sw->armed_ns = UINT64_MAX - 1; // the timer has fired or is about to: set it anew in any case
     loop_advance(sw, sw->batch.now_ns);
@@ -74,19 +78,22 @@ static void handle_event(softswitch_t *sw, uint64_t data) {
   }
   loop_rearm(sw);
   switch_unlock(sw);
+  return waits;
 }
 
 void *loop_run(void *argument) {
   softswitch_t *sw = argument;
   struct epoll_event events[EVENTS_MAX];
+  bool waits = false;
   while (!atomic_load(&sw->is_stopping)) {
-    int count = epoll_wait(sw->epoll, events, EVENTS_MAX, -1);
+    int count = epoll_wait(sw->epoll, events, EVENTS_MAX, waits ? 0 : -1);
     if (count < 0 && errno != EINTR) break;
+    if (waits) waits = handle_event(sw, NO_EVENT);
     for (int i = 0; i < count; i++) {
       uint64_t expirations;
       if (events[i].data.u64 == PORTS_MAX && read(sw->timer, &expirations, sizeof expirations) < 0) continue;
       if (events[i].data.u64 == PORTS_MAX + 1 && read(sw->wake, &expirations, sizeof expirations) < 0) continue;
-      handle_event(sw, events[i].data.u64);
+      waits = handle_event(sw, events[i].data.u64);
     }
   }
   return NULL;

@@ -30,9 +30,12 @@ typedef enum {
   TX_NO_PEER,         // udp: nobody has sent to this port yet
   PORT_ERRORS,        // unexpected failures of the operating system
   CAPTURE_ERRORS,     // batches, then frames, that the capture file did not take: it ends at the first
-  DROPPED_NO_PROGRAM, // these four count at the packet's ingress port
+  DROPPED_NO_PROGRAM, // these count at the packet's ingress port
   DROPPED_BY_PROGRAM,
   DROPPED_UNKNOWN_PORT, DROPPED_UNKNOWN_GROUP,
+  DROPPED_RECIRCULATED, // too many wait for another pass, or this one has had too many
+  DROPPED_CLONES,       // a packet has had too many egress clones
+  DROPPED_DIGESTS,      // nobody took the earlier ones
   IMPAIRED_FIRST, // two blocks of impairment counters: in, out
   STATISTICS_COUNT = IMPAIRED_FIRST + 2 * IMPAIRMENT_COUNTERS
 } statistic_t;

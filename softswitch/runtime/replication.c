@@ -15,6 +15,27 @@ static phv_t *allocate_phv(uint32_t bytes) {
   return phv;
 }
 
+void replication_init(replication_t *engine, uint32_t drop_port) {
+  engine->drop_port = drop_port;
+  reports_init(&engine->digests);
+  reports_init(&engine->messages);
+}
+
+void replication_destroy(replication_t *engine) {
+  replication_unload(engine);
+  reports_destroy(&engine->digests);
+  reports_destroy(&engine->messages);
+}
+
+static void take_message(void *context, const char *text, uint32_t bytes) {
+  replication_t *engine = context;
+  reports_put(&engine->messages, 0, text, bytes);
+}
+
+void replication_set_log(replication_t *engine, bool is_on) {
+  if (engine->ops) engine->ops->set_log(engine->pipeline, is_on ? take_message : NULL, engine);
+}
+
 int replication_load(replication_t *engine, const pipeline_ops_t *ops) {
   if (ops->abi_version != PIPELINE_ABI_VERSION) return -EPROTO;
   pipeline_t *pipeline = ops->create();
@@ -30,7 +51,16 @@ int replication_load(replication_t *engine, const pipeline_ops_t *ops) {
   engine->pipeline = pipeline;
   engine->phv = phv;
   engine->replica_phv = replica_phv;
+  ops->set_drop_port(pipeline, engine->drop_port);
+  replication_set_log(engine, engine->messages.data != NULL);
   return 0;
+}
+
+static void clear(replicas_t **lists, uint32_t count) {
+  for (uint32_t id = 0; id < count; id++) {
+    free(lists[id]);
+    lists[id] = NULL;
+  }
 }
 
 void replication_unload(replication_t *engine) {
@@ -40,121 +70,67 @@ void replication_unload(replication_t *engine) {
   engine->ops = NULL;
   engine->pipeline = NULL;
   engine->phv = engine->replica_phv = NULL;
-  for (uint32_t group = 0; group < GROUPS_MAX; group++) {
-    free(engine->groups[group]);
-    engine->groups[group] = NULL;
+  while (engine->free_clones) {
+    egress_copy_t *copy = engine->free_clones;
+    engine->free_clones = copy->next;
+    free(copy->phv);
+    free(copy);
   }
+  clear(engine->groups, GROUPS_MAX);
+  clear(engine->sessions, SESSIONS_MAX);
+}
+
+egress_copy_t *replication_take_copy(replication_t *engine) {
+  egress_copy_t *copy = engine->free_clones;
+  if (copy) {
+    engine->free_clones = copy->next;
+    return copy;
+  }
+  copy = calloc(1, sizeof *copy);
+  if (copy) copy->phv = allocate_phv(engine->ops->phv_bytes);
+  if (copy && copy->phv) return copy;
+  free(copy);
+  return NULL;
+}
+
+void replication_give_copy(replication_t *engine, egress_copy_t *copy) {
+  copy->next = engine->free_clones;
+  engine->free_clones = copy;
+}
+
+static int set_replicas(replicas_t **list, const replica_t *replicas, uint32_t count, uint32_t packet_length_bytes) {
+  replicas_t *created = malloc(sizeof *created + count * sizeof *replicas);
+  if (!created) return P_FULL;
+  created->count = count;
+  created->packet_length_bytes = packet_length_bytes;
+  if (count) memcpy(created->replicas, replicas, count * sizeof *replicas);
+  free(*list);
+  *list = created;
+  return P_OK;
+}
+
+static int delete_replicas(replicas_t **list) {
+  if (!*list) return P_NOT_FOUND;
+  free(*list);
+  *list = NULL;
+  return P_OK;
 }
 
 int replication_set_group(replication_t *engine, uint32_t group, const replica_t *replicas, uint32_t count) {
   if (group == 0 || group >= GROUPS_MAX || count > GROUPS_MAX) return P_BAD_ARGUMENT;
-  group_t *created = malloc(sizeof *created + count * sizeof *replicas);
-  if (!created) return P_FULL;
-  created->count = count;
-  if (count) memcpy(created->replicas, replicas, count * sizeof *replicas);
-  free(engine->groups[group]);
-  engine->groups[group] = created;
-  return P_OK;
+  return set_replicas(&engine->groups[group], replicas, count, 0);
 }
 
 int replication_delete_group(replication_t *engine, uint32_t group) {
-  if (group >= GROUPS_MAX || !engine->groups[group]) return P_NOT_FOUND;
-  free(engine->groups[group]);
-  engine->groups[group] = NULL;
-  return P_OK;
+  return group < GROUPS_MAX ? delete_replicas(&engine->groups[group]) : P_NOT_FOUND;
 }
 
-// Egress and deparse of one replica. The phv is used up.
-static void send_replica(replication_t *engine, batch_t *batch, port_t *from, phv_t *phv, packet_info_t *info) {
-  port_t *to = info->egress_port < PORTS_MAX ? engine->ports[info->egress_port] : NULL;
-  if (!to) {
-    from->statistics[DROPPED_UNKNOWN_PORT]++;
-    return;
-  }
-  intrinsic_t result = {0};
-  engine->ops->egress(engine->pipeline, phv, info, &result);
-  if (result.egress_spec == engine->ops->drop_port) {
-    from->statistics[DROPPED_BY_PROGRAM]++;
-    return;
-  }
-  packet_t *packet = pool_take(&batch->pool);
-  if (!packet) {
-    to->statistics[TX_OVERFLOW]++;
-    return;
-  }
-  int bytes = engine->ops->deparse(engine->pipeline, phv, packet->data, FRAME_BYTES_MAX);
-  if (bytes < 0) {
-    to->statistics[TX_OVERSIZE]++;
-    pool_give(&batch->pool, packet);
-    return;
-  }
-  packet->bytes = (uint32_t)bytes;
-  port_enqueue(to, batch, packet);
+int replication_set_session(replication_t *engine, uint32_t session, const replica_t *replicas, uint32_t count,
+                            uint32_t packet_length_bytes) {
+  if (session >= SESSIONS_MAX || count > GROUPS_MAX) return P_BAD_ARGUMENT;
+  return set_replicas(&engine->sessions[session], replicas, count, packet_length_bytes);
 }
 
-static void multicast(replication_t *engine, batch_t *batch, port_t *from, uint32_t id, packet_info_t *info) {
-  const group_t *group = id < GROUPS_MAX ? engine->groups[id] : NULL;
-  if (!group) {
-    from->statistics[DROPPED_UNKNOWN_GROUP]++;
-    return;
-  }
-  info->instance_type = INSTANCE_REPLICATION;
-  for (uint32_t i = 0; i < group->count; i++) {
-    phv_t *phv = engine->phv;
-    if (i + 1 < group->count) { // the last replica may use the original
-      phv = engine->replica_phv;
-      engine->ops->copy_phv(phv, engine->phv);
-    }
-    info->egress_port = group->replicas[i].port;
-    info->egress_rid = group->replicas[i].replica_id;
-    send_replica(engine, batch, from, phv, info);
-  }
-}
-
-static void run_program(replication_t *engine, batch_t *batch, port_t *from, const uint8_t *frame, uint32_t bytes) {
-  if (!engine->ops) {
-    from->statistics[DROPPED_NO_PROGRAM]++;
-    return;
-  }
-  uint64_t now_us = (batch->now_ns - engine->started_ns) / 1000;
-  packet_info_t info = {.ingress_port = from->number, .packet_length = bytes, .instance_type = INSTANCE_NORMAL,
-                        .ingress_global_timestamp = now_us, .egress_global_timestamp = now_us,
-                        .enq_timestamp = (uint32_t)now_us};
-  intrinsic_t result = {0};
-  engine->ops->start(engine->pipeline, engine->phv, frame, bytes, &info);
-  engine->ops->parse(engine->pipeline, engine->phv);
-  engine->ops->ingress(engine->pipeline, engine->phv, &result);
-  if (result.mcast_grp) {
-    multicast(engine, batch, from, result.mcast_grp, &info);
-  } else if (result.egress_spec == engine->ops->drop_port) {
-    from->statistics[DROPPED_BY_PROGRAM]++;
-  } else {
-    info.egress_port = result.egress_spec;
-    send_replica(engine, batch, from, engine->phv, &info);
-  }
-}
-
-void replication_receive(replication_t *engine, batch_t *batch, port_t *port, const frame_t *frame) {
-  port->statistics[RX_PACKETS]++;
-  port->statistics[RX_BYTES] += frame->bytes;
-  port_capture(port, frame->data, frame->bytes);
-  if (!port->in.is_active) {
-    run_program(engine, batch, port, frame->data, frame->bytes);
-    return;
-  }
-  packet_t *packet = pool_copy(&batch->pool, frame->data, frame->bytes);
-  if (!packet) {
-    port->statistics[RX_OVERFLOW]++;
-    return;
-  }
-  impairments_push(&port->in, &batch->pool, packet, batch->now_ns, batch->ignore_time);
-  replication_advance_in(engine, batch, port, 0);
-}
-
-void replication_advance_in(replication_t *engine, batch_t *batch, port_t *port, uint64_t now_ns) {
-  impairments_advance(&port->in, now_ns);
-  for (packet_t *packet = impairments_pop(&port->in); packet; packet = impairments_pop(&port->in)) {
-    run_program(engine, batch, port, packet->data, packet->bytes);
-    pool_give(&batch->pool, packet);
-  }
+int replication_delete_session(replication_t *engine, uint32_t session) {
+  return session < SESSIONS_MAX ? delete_replicas(&engine->sessions[session]) : P_NOT_FOUND;
 }

@@ -209,6 +209,11 @@ int switch_mem_receive(softswitch_t *sw, uint32_t number, uint8_t *frames, int32
   return result;
 }
 
+static void finish_passes(softswitch_t *sw) {
+  path_run_again(&sw->engine, &sw->batch, PASSES_SYNCHRONOUS);
+  path_drop_again(&sw->engine, &sw->batch);
+}
+
 int switch_process(softswitch_t *sw, uint32_t number, const uint8_t *frame, uint32_t bytes, int collect,
                    const uint8_t **out, size_t *out_bytes) {
   switch_lock(sw);
@@ -220,10 +225,13 @@ int switch_process(softswitch_t *sw, uint32_t number, const uint8_t *frame, uint
     sw->batch.ignore_time = true;
     sw->batch.now_ns = switch_now_ns();
     if (frame) {
-      replication_receive(&sw->engine, &sw->batch, port, &(frame_t){(uint8_t *)frame, bytes});
+      path_receive(&sw->engine, &sw->batch, port, &(frame_t){(uint8_t *)frame, bytes});
+      finish_passes(sw);
       loop_flush(sw);
     } else {
       loop_advance(sw, UINT64_MAX);
+      finish_passes(sw);
+      loop_flush(sw);
     }
     sw->batch.collector = NULL;
     sw->batch.ignore_time = false;
@@ -237,6 +245,7 @@ int switch_process(softswitch_t *sw, uint32_t number, const uint8_t *frame, uint
 int switch_load(softswitch_t *sw, const pipeline_ops_t *ops) {
   int result = 0;
   switch_lock(sw);
+  path_drop_again(&sw->engine, &sw->batch); // their fields are those of the old program
   if (ops) {
     result = replication_load(&sw->engine, ops);
   } else {
@@ -279,13 +288,14 @@ int switch_is_running(softswitch_t *sw) {
   return result;
 }
 
-softswitch_t *switch_create(uint32_t cpu_port, uint32_t pool_packets) {
+softswitch_t *switch_create(uint32_t cpu_port, uint32_t drop_port, uint32_t pool_packets) {
   softswitch_t *sw = calloc(1, sizeof *sw);
   if (!sw) return NULL;
   pthread_mutex_init(&sw->turn_lock, NULL);
   pthread_cond_init(&sw->turn_passed, NULL);
   pthread_mutex_init(&sw->users_lock, NULL);
   pthread_cond_init(&sw->users_left, NULL);
+  replication_init(&sw->engine, drop_port);
   sw->engine.started_ns = switch_now_ns();
   sw->batch.pool.limit = pool_packets;
   sw->cpu_port = cpu_port;
@@ -303,6 +313,7 @@ softswitch_t *switch_create(uint32_t cpu_port, uint32_t pool_packets) {
 void switch_close(softswitch_t *sw) {
   switch_stop(sw);
   switch_lock(sw);
+  path_drop_again(&sw->engine, &sw->batch);
   for (uint32_t number = 0; number < PORTS_MAX; number++) {
     if (sw->engine.ports[number]) take_out(sw, sw->engine.ports[number]);
   }
@@ -312,6 +323,7 @@ void switch_close(softswitch_t *sw) {
 
 void switch_destroy(softswitch_t *sw) {
   switch_close(sw);
+  replication_destroy(&sw->engine);
   pool_destroy(&sw->batch.pool);
   free(sw->collector.data);
   if (sw->epoll >= 0) close(sw->epoll);

@@ -19,7 +19,7 @@ typedef struct {
   uint32_t port, replica_id;
 } replica_t;
 
-softswitch_t *switch_create(uint32_t cpu_port, uint32_t pool_packets); // NULL: out of memory
+softswitch_t *switch_create(uint32_t cpu_port, uint32_t drop_port, uint32_t pool_packets); // NULL: out of memory
 // Stop, close all ports, take the program away. Calls under way end; later ones find no port and no program.
 void switch_close(softswitch_t *);
 void switch_destroy(softswitch_t *); // closes first
@@ -54,6 +54,18 @@ int switch_process(softswitch_t *, uint32_t number, const uint8_t *frame, uint32
 
 int switch_set_multicast_group(softswitch_t *, uint32_t group, const replica_t *, uint32_t count);
 int switch_delete_multicast_group(softswitch_t *, uint32_t group); // P_NOT_FOUND
+int switch_set_clone_session(softswitch_t *, uint32_t session, const replica_t *, uint32_t count,
+                             uint32_t packet_length_bytes); // 0: copies keep their length
+int switch_delete_clone_session(softswitch_t *, uint32_t session); // P_NOT_FOUND
+
+// What the data plane reports: digest samples (id: learn list) and messages of log_msg. Off until it is opened.
+typedef enum { REPORT_DIGEST, REPORT_MESSAGE } report_kind_t;
+int switch_open_reports(softswitch_t *, report_kind_t, uint32_t capacity);
+int switch_close_reports(softswitch_t *, report_kind_t); // wakes readers
+int switch_wait_report(softswitch_t *, report_kind_t, int64_t timeout_ns); // -EAGAIN: none
+// Bytes; -EAGAIN: none, -EMSGSIZE: longer than the capacity. Does not wait.
+int switch_take_report(softswitch_t *, report_kind_t, uint32_t *id, uint8_t *out, uint32_t capacity);
+uint64_t switch_lost_reports(softswitch_t *, report_kind_t); // those that found no room
 
 // The control operations of pipeline.h under the lock.
 int switch_table_insert(softswitch_t *, uint32_t table, const table_entry_t *, uint64_t *handle_out);

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "replication.h"
+#include "packet_path.h"
 
 struct softswitch {
   // A fair lock: first come, first served, so that a busy data plane cannot starve control operations. Its holder may take
