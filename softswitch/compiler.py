@@ -29,6 +29,7 @@ RUNTIME = Path(__file__).parent / "runtime"
 SOURCES = ("pages.c", "table.c", "table_index.c", "table_match.c", "table_tuples.c")
 HEADERS = (
     "hash.h",
+    "message.h",
     "packet.h",
     "pages.h",
     "pipeline.h",

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Actions: a structure for the parameters and a function for the body of each."""
 
-from softswitch.generator.context import Context
+from softswitch.generator.context import Context, Refusal
 from softswitch.generator.headers import identifier, storage_type
 from softswitch.generator.lanes import count_locals, finish, roll
 from softswitch.generator.operands import local_name
-from softswitch.generator.primitives import Branch, Primitives, structure
+from softswitch.generator.primitives import EXITING, Branch, Primitives, is_jump, structure, target
 from softswitch.program import Action, Json
+
+MAX_TURNS = 1 << 20
+"""Jumps backwards that an action may make for one packet; then the packet is dropped."""
 
 
 def action_symbol(action: Action) -> str:
@@ -51,14 +54,43 @@ class ActionWriter:
         text.append("(void)s; (void)p; (void)a;")
         text += self._trace(action)
         with self.context.refusals(action.source):
-            body = structure(action.primitives, 0, len(action.primitives))
-            statements = self._statements(body)
-            totals = count_locals(statements)
-            text += self._declare(totals)
-            text.append(finish(roll(statements, totals)))
+            text += self._body(action)
         text += ["}", ""]
         self.context.action = None
         return "\n".join(text)
+
+    def _body(self, action: Action) -> list[str]:
+        body = structure(action.primitives, 0, len(action.primitives))
+        if body is None:
+            return [finish(self._with_jumps(action))]
+        statements = self._statements(body)
+        totals = count_locals(statements)
+        return [*self._declare(totals), finish(roll(statements, totals))]
+
+    def _with_jumps(self, action: Action) -> list[str]:
+        """Statements with labels and gotos, for jumps that form loops or other shapes."""
+        primitives = action.primitives
+        targets = {target(item) for item in primitives if is_jump(item)}
+        if any(not 0 <= number <= len(primitives) for number in targets):
+            raise Refusal("jump in an action", "it leaves the action", "Compile again")
+        text = [f"uint32_t turns = {MAX_TURNS}; (void)turns;"]
+        for index, item in enumerate(primitives):
+            if index in targets:
+                text.append(f"at_{index}:;")
+            if not is_jump(item):
+                text += self._statements([item])
+                continue
+            jump = f"goto at_{target(item)};"
+            if target(item) <= index:
+                fate = self.primitives.give_up("loop without end")
+                jump = f"if (--turns == 0) {{ {fate} return; }}\n{jump}"
+            if item["op"] == "_jump_if_zero":
+                test = self.primitives.expressions.condition(item["parameters"][0])
+                jump = f"if (!({test})) {{\n{jump}\n}}"
+            text.append(jump)
+        if len(primitives) in targets:
+            text.append(f"at_{len(primitives)}:;")
+        return text
 
     def _trace(self, action: Action) -> list[str]:
         trace = self.context.trace
@@ -86,7 +118,7 @@ class ActionWriter:
             with self.context.refusals(self.primitives.where(item)):
                 result.append(self.primitives.statement(item))
                 result += self.context.point("statement", item["op"], item)
-                if item["op"] in ("exit", "assert", "assume"):
+                if item["op"] in EXITING:
                     result.append("if (p->exited) return;")
         return result
 

@@ -5,6 +5,7 @@
 from softswitch.generator.context import Context
 from softswitch.generator.expressions import Expressions
 from softswitch.generator.headers import identifier, resolve_marks
+from softswitch.generator.primitives import can_exit
 from softswitch.generator.tables import table_symbol
 from softswitch.program import Conditional, Control, Table
 
@@ -16,9 +17,7 @@ class ControlWriter:
         self.context = context
         self.expressions = Expressions(context)
         self.exiting = {
-            action.position
-            for action in context.program.actions
-            if any(item["op"] in ("exit", "assert", "assume") for item in action.primitives)
+            action.position for action in context.program.actions if can_exit(action.primitives)
         }
 
     def emit(self) -> str:

@@ -125,6 +125,7 @@ def _parts(context: Context) -> list[str]:
         "uint32_t drop_port;",
         "pipeline_log_t log;",
         "void *log_context;",
+        "uint64_t random;",
         f"table_t tables[{count}];",
         f"default_entry_t defaults[{count}];",
         arrays.emit_members(),

@@ -8,7 +8,6 @@ actions reads it. Most are temporaries of p4c.
 
 from typing import Any
 
-from softswitch.generator.context import Refusal
 from softswitch.generator.primitives import Branch, structure
 from softswitch.program import Json, Program
 
@@ -34,9 +33,8 @@ def local_scalars(program: Program) -> frozenset[FieldName]:
         for conditional in control.conditionals:
             escaping |= _mentioned(conditional.expression)
     for action in program.actions:
-        try:
-            body = structure(action.primitives, 0, len(action.primitives))
-        except Refusal:
+        body = structure(action.primitives, 0, len(action.primitives))
+        if body is None:
             escaping |= _mentioned(list(action.primitives))
             continue
         _exposed(body, set(), escaping)

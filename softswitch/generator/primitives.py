@@ -11,6 +11,7 @@ from softswitch.generator.header_primitives import HeaderPrimitives
 from softswitch.generator.numbers import store
 from softswitch.generator.operands import memory
 from softswitch.generator.registers import register_blocks, register_element
+from softswitch.generator.requests import Requests
 from softswitch.generator.structures import is_field, unwrap
 from softswitch.program import Json, parse_hex, source_of
 
@@ -24,64 +25,65 @@ class Branch:
     other: "list[Json | Branch]"
 
 
-def _target(primitive: Json, slot: int) -> int:
-    return parse_hex(primitive["parameters"][slot]["value"])
+def is_jump(primitive: Json) -> bool:
+    """Whether a primitive is a jump within its action."""
+    return primitive["op"] in ("_jump", "_jump_if_zero")
 
 
-def structure(primitives: tuple[Json, ...], start: int, end: int) -> "list[Json | Branch]":
-    """Turn the jumps of primitives [start, end) into branches."""
+def target(primitive: Json) -> int:
+    """Index of the primitive that a jump leads to."""
+    return parse_hex(primitive["parameters"][-1]["value"])
+
+
+EXITING = ("exit", "assert", "assume")
+"""Primitives that may end the control."""
+
+
+def can_exit(primitives: tuple[Json, ...]) -> bool:
+    """Whether an action may end the control: by a statement, or for a loop without end."""
+    return any(
+        item["op"] in EXITING or (is_jump(item) and target(item) <= index)
+        for index, item in enumerate(primitives)
+    )
+
+
+def structure(primitives: tuple[Json, ...], start: int, end: int) -> "list[Json | Branch] | None":
+    """Turn the jumps of primitives [start, end) into branches; None if they form no blocks."""
     result: list[Json | Branch] = []
     at = start
     while at < end:
         primitive = primitives[at]
-        if primitive["op"] == "_jump":
-            raise _bad_jump()
-        if primitive["op"] != "_jump_if_zero":
+        if not is_jump(primitive):
             result.append(primitive)
             at += 1
             continue
-        middle = _target(primitive, 1)
-        if not at < middle <= end:
-            raise _bad_jump()
+        middle = target(primitive)
+        if primitive["op"] == "_jump" or not at < middle <= end:
+            return None
         after = middle
         then_end = middle
         last = primitives[middle - 1]
         if middle - 1 > at and last["op"] == "_jump":
-            after = _target(last, 0)
+            after = target(last)
             then_end = middle - 1
             if not middle <= after <= end:
-                raise _bad_jump()
+                return None
         taken = structure(primitives, at + 1, then_end)
         other = structure(primitives, middle, after)
+        if taken is None or other is None:
+            return None
         result.append(Branch(primitive["parameters"][0], taken, other))
         at = after
     return result
 
 
-_CLONE = (
-    "clones",
-    "send copies with a multicast group, to the CPU port with a replica of it",
-)
 _REFUSED = {
-    "clone_ingress_pkt_to_egress": _CLONE,
-    "clone_egress_pkt_to_egress": _CLONE,
-    "resubmit": ("resubmission", "do all of the packet's work in one pass"),
-    "recirculate": ("recirculation", "do all of the packet's work in one pass"),
-    "generate_digest": ("digests", "send the packet to the CPU port as a packet-in"),
-    "truncate": ("truncation", "emit the headers that you need, without the rest"),
     "execute_meter": ("meters", "limit rates outside, by an impairment of the port"),
-    "modify_field_rng_uniform": ("random numbers", "use a hash of the packet's fields"),
 }
-"""What the replication engine would have to do, and what a program can do instead."""
+"""What is not supported, and what a program can do instead."""
 
 
-def _bad_jump() -> Refusal:
-    return Refusal(
-        "jump in an action", "its jumps do not form blocks", "Compile with an unmodified p4c"
-    )
-
-
-class Primitives(HeaderPrimitives):
+class Primitives(Requests, HeaderPrimitives):
     """Writes the statements of actions."""
 
     def __init__(self, context: Context) -> None:
@@ -186,25 +188,8 @@ class Primitives(HeaderPrimitives):
 
     # ---- fate of the packet ----
 
-    def _op_mark_to_drop(self, _header: Any = None) -> str:
-        text = f"{self.context.standard('egress_spec')} = (uint16_t)s->drop_port;"
-        if self.context.has_standard("mcast_grp"):
-            text += f" {self.context.standard('mcast_grp')} = 0;"
-        return text
-
-    _op_drop = _op_mark_to_drop
-
     def _op_exit(self) -> str:
         return "p->exited = 1;"
 
-    def _op_assert(self, condition: Any) -> str:
-        test = self.expressions.condition(condition)
-        return f"if (!({test})) {{ {self._op_mark_to_drop()} p->exited = 1; }}"
-
-    _op_assume = _op_assert
-
     def _op_no_op(self) -> str:
-        return ";"
-
-    def _op_log_msg(self, *_arguments: Any) -> str:
         return ";"

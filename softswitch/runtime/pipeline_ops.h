@@ -18,6 +18,7 @@ static pipeline_t *op_create(void) {
   pipeline_t *s = calloc(1, sizeof *s);
   if (s == NULL) return NULL;
   s->drop_port = DROP_PORT;
+  s->random = random_seed(s);
   if (p4_allocate_arrays(s) && p4_fill_tables(s) == P_OK) return s;
   op_destroy(s);
   return NULL;

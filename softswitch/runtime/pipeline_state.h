@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "hash.h"
+#include "message.h"
 #include "packet.h"
 #include "pipeline.h"
 #include "table.h"

@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Primitives that ask the replication engine for something, log, or draw random numbers."""
+
+from typing import Any
+
+from softswitch.generator.context import Context, Refusal
+from softswitch.generator.expressions import Expressions
+from softswitch.generator.numbers import store
+from softswitch.generator.operands import unwrap
+
+_SESSION_MASK = 0x7FFF
+"""Clone sessions have 15 bits in simple_switch."""
+
+
+class Requests:
+    """Part of Primitives."""
+
+    context: Context
+    expressions: Expressions
+
+    # ---- copies and further passes ----
+
+    def _op_clone_ingress_pkt_to_egress(self, session: Any, fields: Any) -> str:
+        number = self.expressions.low_bits(session, 32)
+        text = self.expressions.low_bits(fields, 32)
+        return (
+            f"p->clone_session = (uint32_t)({number} & {_SESSION_MASK}) + 1; "
+            f"p->clone_fields = {text};"
+        )
+
+    _op_clone_egress_pkt_to_egress = _op_clone_ingress_pkt_to_egress
+
+    def _op_resubmit(self, fields: Any) -> str:
+        return f"p->resubmit_fields = {self.expressions.low_bits(fields, 32)} + 1;"
+
+    def _op_recirculate(self, fields: Any) -> str:
+        return f"p->recirculate_fields = {self.expressions.low_bits(fields, 32)} + 1;"
+
+    def _op_generate_digest(self, _receiver: Any, learn_list: Any) -> str:
+        return f"p->digest_list = {self.expressions.low_bits(learn_list, 32)};"
+
+    def _op_truncate(self, length: Any) -> str:
+        return (
+            f"{{ const uint32_t length = {self.expressions.low_bits(length, 32)};\n"
+            "if (p->truncate_bytes - 1 > length) p->truncate_bytes = length + 1; }"
+        )
+
+    # ---- random numbers ----
+
+    def _op_modify_field_rng_uniform(self, target: Any, low: Any, high: Any) -> str:
+        target = unwrap(target)
+        header, name = target["value"]
+        field = self.context.layout.fields[header, name].field
+        if field.width > 64:
+            raise Refusal(
+                "random number", "it has more than 64 bits", "Draw 64 bits or less at a time"
+            )
+        reference = self.expressions.reference(target)
+        drawn = "random_between(&s->random, low, high)"
+        return (
+            f"{{ const uint64_t low = {self.expressions.low_bits(low, 64)};\n"
+            f"const uint64_t high = {self.expressions.low_bits(high, 64)};\n"
+            f"if (low <= high) {{ {store(reference, field.width, field.is_signed, drawn)} }} }}"
+        )
+
+    # ---- messages ----
+
+    def _op_log_msg(self, text: Any, values: Any = None) -> str:
+        # p4c writes {} for no values.
+        arguments: list[Any] = values["value"] or [] if values is not None else []
+        pieces, count = _split(text["value"])
+        if count != len(arguments):
+            raise Refusal(
+                f"log_msg {text['value']!r}",
+                f"it has {count} places for {len(arguments)} values",
+                "Write one {} for each value",
+            )
+        lines = ["if (s->log != NULL) {", "message_t message = {.bytes = 0};"]
+        for index, piece in enumerate(pieces):
+            if piece:
+                data = piece.encode()
+                octets = "".join(f"\\{byte:03o}" for byte in data)
+                lines.append(f'message_text(&message, "{octets}", {len(data)});')
+            if index < len(arguments):
+                lines.append(self._logged(arguments[index]))
+        lines += ["s->log(s->log_context, message.text, message.bytes);", "}"]
+        return "\n".join(lines)
+
+    def _logged(self, node: Any) -> str:
+        octets = self.expressions.bytes_of(node)
+        if octets is not None:
+            width = self.expressions.width_of(node)
+            assert width is not None
+            return f"message_bytes(&message, {octets}, {(width + 7) // 8});"
+        return f"message_number(&message, {self.expressions.exact(node).code});"
+
+    def _op_assert(self, condition: Any) -> str:
+        return self._claim("assert", condition)
+
+    def _op_assume(self, condition: Any) -> str:
+        return self._claim("assume", condition)
+
+    def _claim(self, name: str, condition: Any) -> str:
+        fate = self.give_up(f"{name} failed")
+        return f"if (!({self.expressions.condition(condition)})) {{ {fate} }}"
+
+    def give_up(self, why: str) -> str:
+        """C text that drops the packet, ends the control and says why."""
+        action = self.context.action
+        place = action.source if action is not None else "parser"
+        text = f"{why} in {place}".encode()
+        octets = "".join(f"\\{byte:03o}" for byte in text)
+        return (
+            f'if (s->log != NULL) s->log(s->log_context, "{octets}", {len(text)});\n'
+            f"{self._op_mark_to_drop()} p->exited = 1;"
+        )
+
+    def _op_mark_to_drop(self, _header: Any = None) -> str:
+        text = f"{self.context.standard('egress_spec')} = (uint16_t)s->drop_port;"
+        if self.context.has_standard("mcast_grp"):
+            text += f" {self.context.standard('mcast_grp')} = 0;"
+        return text
+
+    _op_drop = _op_mark_to_drop
+
+
+def _split(text: str) -> tuple[list[str], int]:
+    """Text between the places `{...}` of a format, and how many places there are.
+
+    A backslash before a brace makes it an ordinary character.
+    """
+    pieces = [""]
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char == "\\" and text[at + 1 : at + 2] in ("{", "}"):
+            pieces[-1] += text[at + 1]
+            at += 2
+        elif char == "{" and "}" in text[at:]:
+            pieces.append("")
+            at = text.index("}", at) + 1
+        else:
+            pieces[-1] += char
+            at += 1
+    return pieces, len(pieces) - 1
