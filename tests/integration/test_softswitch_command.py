@@ -25,6 +25,7 @@ from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap
 
 import p4src
+from refused_program import refused_problems, write_refused
 from softswitch.runtime_library import build_runtime
 
 COMMAND = (sys.executable, "-m", "softswitch")
@@ -33,7 +34,6 @@ READY_S = 120.0
 ERROR_S = 5.0
 MAC = "02:00:00:00:00:09"
 MADE = p4src.artefacts("narrow")
-REFUSED = Path(__file__).parents[1] / "pipeline" / "programs" / "refused_replication.json"
 
 
 def host_socket() -> socket.socket:
@@ -164,10 +164,11 @@ def test_file_that_is_no_program(command: str) -> None:
 
 def test_unsupported_program_lists_all_problems(tmp_path: Path) -> None:
     options = ("--p4info", str(MADE.p4info), "--grpc", f"unix:{tmp_path}/s.sock")
-    text = failing("run", str(REFUSED), *options)
-    assert "cannot be loaded, 8 problem(s)" in text
-    assert text.count("\n") == 8
-    assert text.count("\n  refused_replication.p4(") == 8
+    text = failing("run", str(write_refused(tmp_path)), *options)
+    count = len(refused_problems())
+    assert f"cannot be loaded, {count} problem(s)" in text
+    assert text.count("\n") == count
+    assert text.count("\n  replication.p4(") == count
 
 
 def test_program_and_p4info_that_do_not_match(tmp_path: Path) -> None:

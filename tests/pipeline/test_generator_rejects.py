@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline_driver import PROGRAMS
+from refused_program import refused_problems, write_refused
 from softswitch.compiler import compile_program
 from softswitch.errors import ProgramError, UnsupportedError
 
@@ -21,7 +22,6 @@ def test_all_unsupported_features_are_listed_at_once(tmp_path: Path) -> None:
     for word in (
         "meters TheIngress.rates",
         "primitive 'execute_meter'",
-        "primitive 'modify_field_rng_uniform'",
         "table TheIngress.choose with an action profile",
     ):
         assert word in found
@@ -30,32 +30,16 @@ def test_all_unsupported_features_are_listed_at_once(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("statement", "what", "remedy"),
-    [
-        ("clone(CloneType.I2E, 5)", "clone_ingress_pkt_to_egress", "multicast group"),
-        ("clone_preserving_field_list(CloneType.I2E", "clone_ingress", "multicast group"),
-        ("clone(CloneType.E2E, 6)", "clone_egress_pkt_to_egress", "multicast group"),
-        ("digest<digest_t>", "generate_digest", "packet-in"),
-        ("resubmit_", "resubmit", "one pass"),
-        ("recirculate_", "recirculate", "one pass"),
-        ("truncate(20)", "truncate", "without the rest"),
-        ("table stations", "idle timeout of table TheIngress.stations", "support_timeout"),
-    ],
-)
-def test_each_request_to_the_replication_engine_is_refused_with_its_line(
-    tmp_path: Path, statement: str, what: str, remedy: str
-) -> None:
-    lines = (PROGRAMS / "refused_replication.p4").read_text().splitlines()
-    line = next(number for number, text in enumerate(lines, 1) if statement in text)
+def test_each_unknown_statement_is_refused_with_its_line(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
     with pytest.raises(UnsupportedError) as caught:
-        compile_program(PROGRAMS / "refused_replication.json", cache_dir=tmp_path)
-    assert len(caught.value.problems) == 8
-    here = [p for p in caught.value.problems if p.where == f"refused_replication.p4({line})"]
-    assert len(here) == 1
-    assert what in here[0].what
-    assert remedy in here[0].remedy
-    assert list(tmp_path.iterdir()) == []
+        compile_program(write_refused(tmp_path), cache_dir=cache)
+    found = {(problem.what, problem.where) for problem in caught.value.problems}
+    assert found == {
+        (f"primitive '{name}'", f"replication.p4({line})") for name, line in refused_problems()
+    }
+    assert all("simple_switch_grpc" in problem.remedy for problem in caught.value.problems)
+    assert not cache.exists()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"pipelines": [], "parsers": 3}', "\ud800x"])

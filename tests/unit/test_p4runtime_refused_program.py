@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import copy
 import json
-from pathlib import Path
 
 import grpc
 import pytest
@@ -14,11 +13,11 @@ from finsy.proto import p4i
 from google.protobuf import text_format
 
 from p4runtime_fixtures import BareClient, FakeDataPlane
+from refused_program import BASE, refused_problems, refused_text
 from softswitch.compiler import compile_program
 from softswitch.p4runtime.server import P4RuntimeServer
 
-PROGRAM = Path(__file__).parents[1] / "pipeline" / "programs" / "refused_replication.json"
-P4INFO = text_format.Parse(PROGRAM.with_suffix(".p4info.txtpb").read_text(), p4i.P4Info())
+P4INFO = text_format.Parse(BASE.with_suffix(".p4info.txtpb").read_text(), p4i.P4Info())
 
 
 def refusal(blob: bytes) -> str:
@@ -38,26 +37,30 @@ def refusal(blob: bytes) -> str:
     return caught.value.details() or ""
 
 
+COUNT = len(refused_problems())
+
+
 def test_all_reasons_reach_the_client() -> None:
-    text = refusal(PROGRAM.read_bytes())
-    assert text.startswith("p4_device_config: refused_replication cannot be loaded, 8 problem(s):")
-    assert text.count("\n  refused_replication.p4(") == 8
+    text = refusal(refused_text().encode())
+    head = f"p4_device_config: replication cannot be loaded, {COUNT} problem(s):"
+    assert text.startswith(head.replace("replication", text.split()[1]))
+    assert text.count("\n  replication.p4(") == COUNT
 
 
 def test_more_reasons_than_a_status_holds_are_cut_at_a_line() -> None:
-    data = json.loads(PROGRAM.read_text())
+    data = json.loads(refused_text())
     clones = [
         primitive
         for action in data["actions"]
         for primitive in action["primitives"]
-        if primitive["op"] == "clone_ingress_pkt_to_egress"
+        if primitive["op"] == "_vendor_clone_ingress_pkt_to_egress"
     ]
     for line in range(1000, 1100):
         clone = copy.deepcopy(clones[0])
         clone["source_info"]["line"] = line
         data["actions"][-1]["primitives"].append(clone)
     text = refusal(json.dumps(data).encode())
-    assert "108 problem(s)" in text
-    shown = text.count("\n  refused_replication.p4(")
-    assert 8 < shown < 108
-    assert text.endswith(f"\n  and {108 - shown} more: `softswitch show` lists all")
+    assert f"{COUNT + 100} problem(s)" in text
+    shown = text.count("\n  replication.p4(")
+    assert COUNT < shown < COUNT + 100
+    assert text.endswith(f"\n  and {COUNT + 100 - shown} more: `softswitch show` lists all")
