@@ -25,6 +25,7 @@ from softswitch.runtime_library import build_runtime
 from softswitch.switch import Switch
 
 logger = logging.getLogger(__name__)
+_program_logger = logging.getLogger("softswitch.program")
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _RUN_EXAMPLE = """\b
 Examples:
@@ -50,6 +51,8 @@ class RunOptions:
     grpc_address: str
     device_id: int
     cpu_port: int
+    drop_port: int
+    log_level: str
     pcap_dir: Path | None
     ready_fd: int | None
 
@@ -114,6 +117,20 @@ def _parse_impair(
 @click.option("--device-id", default=1, show_default=True, type=click.IntRange(min=1))
 @click.option("--cpu-port", default=255, show_default=True, type=click.IntRange(0, 510))
 @click.option(
+    "--drop-port",
+    default=511,
+    show_default=True,
+    type=click.IntRange(0, 511),
+    help="The egress_spec that drops.",
+)
+@click.option(
+    "--log-level",
+    default="info",
+    show_default=True,
+    type=click.Choice(("debug", "info", "warning", "error")),
+    help="What goes to stderr; debug brings the program's log_msg.",
+)
+@click.option(
     "--pcap-dir", type=click.Path(file_okay=False, path_type=Path), help="One capture per port."
 )
 @click.option("--ready-fd", type=int, help="Write `ready` and a newline here once all is up.")
@@ -125,6 +142,8 @@ def run(  # noqa: PLR0917 - click passes options by name
     grpc_address: str,
     device_id: int,
     cpu_port: int,
+    drop_port: int,
+    log_level: str,
     pcap_dir: Path | None,
     ready_fd: int | None,
 ) -> None:
@@ -147,9 +166,12 @@ def run(  # noqa: PLR0917 - click passes options by name
         grpc_address=grpc_address,
         device_id=device_id,
         cpu_port=cpu_port,
+        drop_port=drop_port,
+        log_level=log_level,
         pcap_dir=pcap_dir,
         ready_fd=ready_fd,
     )
+    logging.getLogger().setLevel(log_level.upper())
     logger.info("%s", options)
     signals = {signal.SIGTERM, signal.SIGINT}
     with _errors_in_words():
@@ -182,8 +204,15 @@ def _bring_up(
     from softswitch.p4runtime.serve import serve  # noqa: PLC0415 - grpc only when it is needed
 
     switch = stack.enter_context(
-        Switch(compiled, device_id=options.device_id, cpu_port=options.cpu_port)
+        Switch(
+            compiled,
+            device_id=options.device_id,
+            cpu_port=options.cpu_port,
+            drop_port=options.drop_port,
+        )
     )
+    if options.log_level == "debug":
+        switch.set_log(lambda message: _program_logger.debug("%s", message))
     if options.pcap_dir is not None:
         options.pcap_dir.mkdir(parents=True, exist_ok=True)
     for number, spec in options.ports:

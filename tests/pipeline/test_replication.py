@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from pipeline_driver import PROGRAMS
@@ -40,8 +41,11 @@ def frame(command: int, argument: int = 0) -> bytes:
 def read(port: int, data: bytes, rest: bytes = REST) -> Seen:
     tag, data = (data[:4], data[4:]) if data[0] == 0xEE else (b"", data)
     assert data[12:] == rest
-    numbers = [int.from_bytes(data[4:6], "big"), int.from_bytes(data[6:8], "big")]
-    return Seen(port, data[2], data[3], *numbers, data[8], data[9], data[10], data[11], tag)
+    ingress_port, length = int.from_bytes(data[4:6], "big"), int.from_bytes(data[6:8], "big")
+    kept, turn, touched, ingress_turn = data[8:12]
+    return Seen(
+        port, data[2], data[3], ingress_port, length, kept, turn, touched, ingress_turn, tag
+    )
 
 
 @pytest.fixture
@@ -68,7 +72,7 @@ def drops(switch: Switch) -> dict[str, int]:
     return {name: count for name, count in statistics.items() if "dropped" in name and count}
 
 
-def plain(argument: int = 0, **changes: int) -> Seen:
+def plain(argument: int = 0, **changes: Any) -> Seen:
     """What a unicast packet shows: kept is argument + 1 plus argument."""
     return Seen(2, NORMAL, kept=2 * argument + 1, turn=99)._replace(**changes)
 
@@ -240,14 +244,18 @@ def test_drop_port_can_be_chosen() -> None:
         assert drops(switch) == {"dropped_by_program": 1}
 
 
+def row(data: bytes) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8).reshape(1, len(data)).copy()
+
+
 def test_endless_passes_do_not_hold_up_control(switch: Switch) -> None:
-    port, received = switch.mem_port(1), np.zeros((4, 64), np.uint8)
+    port, received = switch.mem_port(1), np.zeros((1, 64), np.uint8)
     lengths = np.full(1, 32, np.int32)
     switch.start()
     for session in range(50):
-        assert port.send(np.frombuffer(frame(10), np.uint8).reshape(1, 32), lengths) == 1
+        assert port.send(row(frame(10)), lengths) == 1
         switch.set_clone_session(session, [(3, 2)])
-    assert port.send(np.frombuffer(frame(0), np.uint8).reshape(1, 32), lengths) == 1
+    assert port.send(row(frame(0)), lengths) == 1
     assert switch.mem_port(2).receive(received, lengths, timeout_s=10) == 1
     assert read(2, received[0, : lengths[0]].tobytes()) == plain()
     before = switch.counter_read(0, RECIRC)[0]

@@ -57,6 +57,7 @@ struct pipeline {
   uint32_t drop_port;
   pipeline_log_t log;
   void *log_context;
+  uint64_t random;
   table_t tables[1];
   default_entry_t defaults[1];
   uint32_t *r0; // ForwardIngress.forwarded
