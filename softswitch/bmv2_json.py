@@ -3,6 +3,8 @@
 """Reads BMv2 JSON into the model of program.py. Unknown keys are ignored."""
 
 import json
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +18,18 @@ from softswitch.bmv2_structures import (
 from softswitch.errors import Problem, ProgramError
 from softswitch.program import (
     Action,
+    ActionProfile,
     Conditional,
     ConstEntry,
     Control,
     Counter,
     Json,
     KeyField,
+    Meter,
     Parameter,
     Program,
     Register,
+    Selector,
     Table,
     pack_number,
     parse_hex,
@@ -65,11 +70,19 @@ def _build(data: Json, path: Path) -> Program:
     actions = tuple(_action(item, index) for index, item in enumerate(data.get("actions", [])))
     by_id = {action.id: action for action in actions}
     controls: list[Control] = []
+    profiles = tuple(_profiles(data))
+    meters = tuple(_meters(data))
+    refers = _References(
+        actions=by_id,
+        widths=widths,
+        profiles={item.name: item.position for item in profiles},
+        meters={item.name: item.position for item in meters},
+    )
     position = 0
     for item in data["pipelines"]:
         tables: list[Table] = []
         for table in item["tables"]:
-            tables.append(_table(table, position, item["name"], by_id, widths))
+            tables.append(_table(table, position, item["name"], refers))
             position += 1
         conditionals = tuple(
             Conditional(
@@ -116,8 +129,44 @@ def _build(data: Json, path: Path) -> Program:
         unions=tuple(unions.values()),
         union_stacks=read_union_stacks(data, unions),
         value_sets=read_value_sets(data, by_name),
+        action_profiles=profiles,
+        meters=meters,
         json=data,
     )
+
+
+def _profiles(data: Json) -> Iterable[ActionProfile]:
+    items = [item for pipeline in data["pipelines"] for item in pipeline.get("action_profiles", [])]
+    for position, item in enumerate(items):
+        selector: Json | None = item.get("selector")
+        yield ActionProfile(
+            name=item["name"],
+            id=item["id"],
+            position=position,
+            max_size=item["max_size"],
+            selector=None
+            if selector is None
+            else Selector(
+                algorithm=selector["algo"],
+                input=tuple((part["value"][0], part["value"][1]) for part in selector["input"]),
+            ),
+        )
+
+
+def _meters(data: Json) -> Iterable[Meter]:
+    for position, item in enumerate(data.get("meter_arrays", [])):
+        is_direct = bool(item.get("is_direct"))
+        if item["type"] not in ("packets", "bytes") or item.get("rate_count", 2) != 2:
+            raise ValueError(f"meter {item['name']} of another type than packets or bytes")
+        yield Meter(
+            name=item["name"],
+            id=item["id"],
+            position=position,
+            size=item.get("size", 0),
+            counts_packets=item["type"] == "packets",
+            table=item["binding"] if is_direct else None,
+            target=(item["result_target"][0], item["result_target"][1]) if is_direct else None,
+        )
 
 
 def _action(item: Json, position: int) -> Action:
@@ -140,13 +189,24 @@ def _pack_params(action: Action, values: list[str]) -> bytes:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class _References:
+    """What tables refer to."""
+
+    actions: dict[int, Action]
+    """By the JSON's ids."""
+    widths: dict[tuple[str, str], int]
+    profiles: dict[str, int]
+    meters: dict[str, int]
+
+
 def _table(
     item: Json,
     position: int,
     pipeline: str,
-    actions: dict[int, Action],
-    widths: dict[tuple[str, str], int],
+    refers: "_References",
 ) -> Table:
+    actions, widths = refers.actions, refers.widths
     key: list[KeyField] = []
     for part in item["key"]:
         target = (part["target"][0], part["target"][1])
@@ -167,6 +227,8 @@ def _table(
         default_action = actions[default["action_id"]]
         default_params = _pack_params(default_action, default["action_data"])
     entries: list[Json] = item.get("entries", [])
+    profile: str | None = item.get("action_profile")
+    direct_meter: str | None = item.get("direct_meters")
     last = max((entry.get("priority", 0) for entry in entries), default=0)
     return Table(
         name=item["name"],
@@ -184,6 +246,9 @@ def _table(
         is_default_entry_const=bool(default and default.get("action_entry_const")),
         entries=tuple(_entry(entry, key, actions, last) for entry in entries),
         has_const_entries=bool(entries),
+        action_profile=None if profile is None else refers.profiles[profile],
+        direct_meter=None if direct_meter is None else refers.meters[direct_meter],
+        has_timeout=bool(item.get("support_timeout")),
         next_by_action=dict(item.get("next_tables", {})),
         default_next=item.get("base_default_next"),
         source=source_of(item, f"table {item['name']}"),

@@ -26,15 +26,26 @@ from softswitch.generator import TracePoint, generate, generate_traced
 from softswitch.program import Program
 
 RUNTIME = Path(__file__).parent / "runtime"
-SOURCES = ("pages.c", "table.c", "table_index.c", "table_match.c", "table_tuples.c")
+SOURCES = (
+    "action_profile.c",
+    "pages.c",
+    "table.c",
+    "table_index.c",
+    "table_match.c",
+    "table_tuples.c",
+)
 HEADERS = (
+    "action_profile.h",
     "hash.h",
     "message.h",
+    "meter.h",
     "packet.h",
     "pages.h",
     "pipeline.h",
+    "pipeline_entries.h",
     "pipeline_ops.h",
     "pipeline_state.h",
+    "pipeline_tables.h",
     "table.h",
     "table_index.h",
     "table_match.h",

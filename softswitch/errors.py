@@ -21,6 +21,7 @@ SoftswitchError
       +-- EntryNotFoundError
       +-- EntryExistsError
       +-- TableFullError
+      +-- InUseError               something still refers to the object
       +-- BadArgumentError (ValueError)
       +-- UnsupportedControlError
 """
@@ -87,6 +88,10 @@ class EntryExistsError(ControlError):
 
 class TableFullError(ControlError):
     """The table holds as many entries as its size allows."""
+
+
+class InUseError(ControlError):
+    """Something still refers to the object."""
 
 
 class BadArgumentError(ControlError, ValueError):

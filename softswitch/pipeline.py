@@ -33,6 +33,11 @@ P_EXISTS = -2
 P_FULL = -3
 P_BAD_ARGUMENT = -4
 P_UNSUPPORTED = -5
+P_IN_USE = -6
+
+INDIRECT_NONE = 0
+INDIRECT_MEMBER = 1
+INDIRECT_GROUP = 2
 
 NONE = 0xFFFF_FFFF
 """In IntrinsicT: the program did not ask for it."""
@@ -94,6 +99,28 @@ class TableEntry(ctypes.Structure):
         ("action_id", c_uint32),
         ("params", c_char_p),
         ("params_bytes", c_uint32),
+        ("indirect_kind", c_uint32),
+        ("indirect_id", c_uint32),
+        ("idle_timeout_ns", c_uint64),
+        ("now_us", c_uint64),
+    ]
+
+
+class GroupMember(ctypes.Structure):
+    """`group_member_t`: a member of a group and its weight."""
+
+    _fields_ = [("member", c_uint32), ("weight", c_uint32)]
+
+
+class MeterRatesT(ctypes.Structure):
+    """`meter_rates_t`: rates per second and bursts; 0 in the last member: not configured."""
+
+    _fields_ = [
+        ("cir", c_uint64),
+        ("cburst", c_uint64),
+        ("pir", c_uint64),
+        ("pburst", c_uint64),
+        ("is_configured", c_uint64),
     ]
 
 
@@ -141,10 +168,7 @@ class PipelineOps(ctypes.Structure):
             "table_find",
             CFUNCTYPE(c_int, _PIPELINE, c_uint32, POINTER(TableEntry), POINTER(c_uint64)),
         ),
-        (
-            "table_set_default",
-            CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32, c_char_p, c_uint32),
-        ),
+        ("table_set_default", CFUNCTYPE(c_int, _PIPELINE, c_uint32, POINTER(TableEntry))),
         ("table_size", CFUNCTYPE(c_uint32, _PIPELINE, c_uint32)),
         ("table_clear", CFUNCTYPE(c_int, _PIPELINE, c_uint32)),
         (
@@ -155,6 +179,59 @@ class PipelineOps(ctypes.Structure):
             "direct_counter_write",
             CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint64, c_uint64, c_uint64),
         ),
+        (
+            "direct_meter",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint64, POINTER(MeterRatesT)),
+        ),
+        (
+            "direct_meter_write",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint64, POINTER(MeterRatesT)),
+        ),
+        (
+            "table_idle",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint64, c_uint64, POINTER(c_uint64)),
+        ),
+        (
+            "table_expired",
+            CFUNCTYPE(
+                c_int,
+                _PIPELINE,
+                c_uint32,
+                c_uint64,
+                POINTER(c_uint32),
+                c_uint32,
+                POINTER(c_uint64),
+            ),
+        ),
+        (
+            "table_match",
+            CFUNCTYPE(
+                c_int,
+                _PIPELINE,
+                c_uint32,
+                c_uint64,
+                c_void_p,
+                c_void_p,
+                POINTER(c_int32),
+                POINTER(c_int32),
+            ),
+        ),
+        (
+            "profile_add_member",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32, POINTER(TableEntry)),
+        ),
+        (
+            "profile_modify_member",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32, POINTER(TableEntry)),
+        ),
+        ("profile_delete_member", CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32)),
+        (
+            "profile_set_group",
+            CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32, POINTER(GroupMember), c_uint32),
+        ),
+        ("profile_delete_group", CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32)),
+        ("meter_read", CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32, POINTER(MeterRatesT))),
+        ("meter_write", CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32, POINTER(MeterRatesT))),
         (
             "counter_read",
             CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32, POINTER(c_uint64), POINTER(c_uint64)),

@@ -160,6 +160,12 @@ class Table:
     is_default_entry_const: bool
     entries: tuple[ConstEntry, ...]
     has_const_entries: bool
+    action_profile: int | None
+    """Position of the profile that holds its actions."""
+    direct_meter: int | None
+    """Position of its direct meter."""
+    has_timeout: bool
+    """Whether entries may have an idle timeout."""
     next_by_action: dict[str, str | None]
     default_next: str | None
     source: str
@@ -168,6 +174,40 @@ class Table:
     def has_priorities(self) -> bool:
         """Whether entries are ordered by priority."""
         return self.kind in ("ternary", "range")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selector:
+    """How an action selector chooses: a hash over fields, in order."""
+
+    algorithm: str
+    input: tuple[tuple[str, str], ...]
+    """(header, field) pairs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActionProfile:
+    """Members that tables share; with a selector also groups of them."""
+
+    name: str
+    id: int
+    position: int
+    max_size: int
+    selector: Selector | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meter:
+    """A meter array; a direct one names its table and the field that gets the colour."""
+
+    name: str
+    id: int
+    position: int
+    size: int
+    counts_packets: bool
+    """Rates and bursts are in packets, else in bytes."""
+    table: str | None
+    target: tuple[str, str] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,6 +261,9 @@ class Program:
     controls: tuple[Control, ...]
     counters: tuple[Counter, ...]
     registers: tuple[Register, ...]
+    action_profiles: tuple[ActionProfile, ...]
+    """Those of ingress, then those of egress."""
+    meters: tuple[Meter, ...]
     stacks: tuple[HeaderStack, ...] = ()
     unions: tuple[HeaderUnion, ...] = ()
     union_stacks: tuple[HeaderUnionStack, ...] = ()

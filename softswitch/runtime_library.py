@@ -15,6 +15,7 @@ from ctypes import (
     c_char_p,
     c_double,
     c_int,
+    c_int32,
     c_int64,
     c_size_t,
     c_uint32,
@@ -26,7 +27,7 @@ from typing import Final
 
 from softswitch.compiler import default_cache_dir, environment_flags, find_compiler
 from softswitch.errors import CompileError
-from softswitch.pipeline import PipelineOps, TableEntry
+from softswitch.pipeline import GroupMember, MeterRatesT, PipelineOps, TableEntry
 
 RUNTIME: Final = Path(__file__).parent / "runtime"
 SOURCES: Final = tuple(
@@ -116,7 +117,19 @@ _ARGUMENTS: Final[dict[str, Sequence[object]]] = {
     "switch_table_modify": [_S, _U, _ENTRY],
     "switch_table_delete": [_S, _U, _ENTRY],
     "switch_table_find": [_S, _U, _ENTRY, _OUT64],
-    "switch_table_set_default": [_S, _U, _U, c_char_p, _U],
+    "switch_table_set_default": [_S, _U, _ENTRY],
+    "switch_table_idle": [_S, _U, _ENTRY, _OUT64],
+    "switch_table_expired": [_S, _U, POINTER(c_uint32), _U, _OUT64],
+    "switch_table_match": [_S, _U, c_uint64, c_void_p, c_void_p, *[POINTER(c_int32)] * 2],
+    "switch_direct_meter_read": [_S, _U, _ENTRY, POINTER(MeterRatesT)],
+    "switch_direct_meter_write": [_S, _U, _ENTRY, POINTER(MeterRatesT)],
+    "switch_meter_read": [_S, _U, _U, POINTER(MeterRatesT)],
+    "switch_meter_write": [_S, _U, _U, POINTER(MeterRatesT)],
+    "switch_profile_add_member": [_S, _U, _U, _ENTRY],
+    "switch_profile_modify_member": [_S, _U, _U, _ENTRY],
+    "switch_profile_delete_member": [_S, _U, _U],
+    "switch_profile_set_group": [_S, _U, _U, POINTER(GroupMember), _U],
+    "switch_profile_delete_group": [_S, _U, _U],
     "switch_table_size": [_S, _U, POINTER(c_uint32)],
     "switch_table_clear": [_S, _U],
     "switch_direct_counter_read": [_S, _U, _ENTRY, _OUT64, _OUT64],

@@ -106,6 +106,7 @@ class Switch(Control):
         if self._open_handle is None:
             return
         self.set_packet_in(None)
+        self.set_idle(None)
         self.stop()
         self.set_digest(None)
         self.set_log(None)

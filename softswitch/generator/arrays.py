@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counter and register arrays: memory and access from the control plane."""
 
-from softswitch.generator.context import Context, Refusal
+from softswitch.generator.context import Context
 from softswitch.generator.headers import resolve_marks
 from softswitch.generator.registers import register_blocks, register_element
 from softswitch.program import Counter
@@ -16,15 +16,13 @@ class ArrayWriter:
         self.counters: list[Counter] = [
             item for item in context.program.counters if item.table is None
         ]
+        self.meters = [item for item in context.program.meters if item.table is None]
         self.blocks = register_blocks(context.program)
-        if context.program.json.get("meter_arrays"):
-            with context.refusals("meter_arrays"):
-                names = ", ".join(item["name"] for item in context.program.json["meter_arrays"])
-                raise Refusal(f"meters {names}", "meters are not supported", "Remove the meters")
 
     def emit_members(self) -> str:
         """Members of struct pipeline."""
         text = [f"counter_cell_t *c{item.position}; // {item.name}" for item in self.counters]
+        text += [f"meter_cell_t *m{item.position}; // {item.name}" for item in self.meters]
         for block in self.blocks:
             first, last = block.registers[0], block.registers[-1]
             names = first.name if first is last else f"{first.name} to {last.name}"
@@ -35,13 +33,14 @@ class ArrayWriter:
         """C functions that allocate, free and reach the arrays."""
         text = ["static bool p4_allocate_arrays(pipeline_t *s) {", "(void)s;"]
         sizes = [(f"c{item.position}", item.size) for item in self.counters]
+        sizes += [(f"m{item.position}", item.size) for item in self.meters]
         sizes += [(block.member, block.elements) for block in self.blocks]
         for member, size in sizes:
             text.append(f"s->{member} = calloc({max(size, 1)}, sizeof *s->{member});")
             text.append(f"if (s->{member} == NULL) return false;")
         text += ["return true;", "}", "", "static void p4_free_arrays(pipeline_t *s) {", "(void)s;"]
         text += [f"free(s->{member});" for member, _ in sizes]
-        text += ["}", "", *self._counter(), *self._register()]
+        text += ["}", "", *self._counter(), *self._meter(), *self._register()]
         return "\n".join(text)
 
     def _counter(self) -> list[str]:
@@ -55,6 +54,20 @@ class ArrayWriter:
             text.append(
                 f"case {item.position}: if (index >= {item.size}) return P_NOT_FOUND; "
                 f"*cell = &s->c{item.position}[index]; return P_OK;"
+            )
+        return [*text, "default: return P_BAD_ARGUMENT;", "}", "}", ""]
+
+    def _meter(self) -> list[str]:
+        text = [
+            "static int p4_meter(pipeline_t *s, uint32_t array, uint32_t index,",
+            "                    meter_cell_t **cell) {",
+            "(void)s; (void)index; (void)cell;",
+            "switch (array) {",
+        ]
+        for item in self.meters:
+            text.append(
+                f"case {item.position}: if (index >= {item.size}) return P_NOT_FOUND; "
+                f"*cell = &s->m{item.position}[index]; return P_OK;"
             )
         return [*text, "default: return P_BAD_ARGUMENT;", "}", "}", ""]
 

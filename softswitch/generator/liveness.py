@@ -25,6 +25,9 @@ def local_scalars(program: Program) -> frozenset[FieldName]:
     }
     escaping: set[FieldName] = set()
     json = program.json
+    escaping |= {meter.target for meter in program.meters if meter.target is not None}
+    for profile in program.action_profiles:
+        escaping |= set(profile.selector.input if profile.selector is not None else ())
     for key in ("parsers", "deparsers", "calculations", "checksums", "learn_lists", "field_lists"):
         escaping |= _mentioned(json.get(key, []))
     for control in program.controls:

@@ -72,6 +72,11 @@ def primitive_names(json: Json) -> frozenset[str]:
     )
 
 
+def uses_time(program: Program) -> bool:
+    """Whether meters or idle timeouts need to know when a packet came."""
+    return bool(program.meters) or any(table.has_timeout for table in program.tables)
+
+
 def _nodes(root: Any) -> Iterator[Json]:
     waiting: list[Any] = [root]
     while waiting:
@@ -94,6 +99,8 @@ class MetadataWriter:
     def members(self) -> list[str]:
         """Members of the phv."""
         text = [f"uint32_t {name};" for name in self.requests]
+        if uses_time(self.context.program):
+            text.append("uint64_t now_us; // ingress time stamp, for meters and idle entries")
         if self.context.counts_length:
             text.append("uint32_t length_change; // bytes that headers made valid have added")
         return text
@@ -115,14 +122,20 @@ class MetadataWriter:
             "static void p4_start_ingress(phv_t *p, const packet_info_t *info) {",
             "(void)p; (void)info;",
             *filter(None, (self._fill(name, f"info->{name}") for name in _START)),
+            *self._time(),
             "}",
             "",
         ]
+
+    def _time(self) -> list[str]:
+        is_used = uses_time(self.context.program)
+        return ["p->now_us = info->ingress_global_timestamp;"] if is_used else []
 
     def _start_egress(self) -> list[str]:
         text = [
             "static void p4_start_egress(pipeline_t *s, phv_t *p, const packet_info_t *info) {",
             "(void)s; (void)p; (void)info;",
+            *self._time(),
         ]
         for name in _EGRESS:
             value = f"info->{name}"

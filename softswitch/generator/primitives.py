@@ -77,12 +77,6 @@ def structure(primitives: tuple[Json, ...], start: int, end: int) -> "list[Json 
     return result
 
 
-_REFUSED = {
-    "execute_meter": ("meters", "limit rates outside, by an impairment of the port"),
-}
-"""What is not supported, and what a program can do instead."""
-
-
 class Primitives(Requests, HeaderPrimitives):
     """Writes the statements of actions."""
 
@@ -95,11 +89,10 @@ class Primitives(Requests, HeaderPrimitives):
         """C text of one primitive, marks and all."""
         writer = getattr(self, f"_op_{primitive['op']}", None)
         if writer is None:
-            what, remedy = _REFUSED.get(primitive["op"], ("it", "do without it"))
             raise Refusal(
                 f"primitive '{primitive['op']}'",
-                f"this switch does not support {what}",
-                f"Run the program on simple_switch_grpc, or {remedy}",
+                "this switch does not support it",
+                "Run the program on simple_switch_grpc, or do without it",
             )
         return writer(*primitive["parameters"])
 
@@ -172,6 +165,22 @@ class Primitives(Requests, HeaderPrimitives):
                     f"{self.expressions.index(index)}, p->counted_bytes);"
                 )
         raise Refusal(f"counter {array['value']}", "it is not a counter array", "Compile again")
+
+    def _op_execute_meter(self, array: Any, index: Any, target: Any) -> str:
+        for meter in self.context.program.meters:
+            if meter.name == array["value"] and meter.table is None:
+                target = unwrap(target)
+                header, name = target["value"]
+                field = self.context.layout.fields[header, name].field
+                units = "1" if meter.counts_packets else "p->counted_bytes"
+                colour = f"meter_execute(&s->m{meter.position}[at], p->now_us, {units})"
+                reference = self.expressions.reference(target)
+                text = store(reference, field.width, field.is_signed, colour)
+                return (
+                    f"{{ const uint64_t at = {self.expressions.index(index)};\n"
+                    f"if (at < {meter.size}) {{ {text} }} }}"
+                )
+        raise Refusal(f"meter {array['value']}", "it is not a meter array", "Compile again")
 
     def _op_modify_field_with_hash_based_offset(
         self, target: Any, base: Any, calculation: Any, size: Any

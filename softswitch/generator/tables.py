@@ -5,6 +5,8 @@
 from softswitch.generator.actions import action_symbol, params_bytes
 from softswitch.generator.context import Context, Refusal
 from softswitch.generator.headers import identifier
+from softswitch.generator.numbers import store
+from softswitch.generator.profiles import aliases
 from softswitch.program import KeyField, Table
 
 _KINDS = {
@@ -46,31 +48,6 @@ class TableWriter:
         return "\n".join(text)
 
     def _check(self, table: Table) -> None:
-        types = {
-            item["name"]: item.get("type", "simple")
-            for pipeline in self.context.program.json["pipelines"]
-            for item in pipeline["tables"]
-        }
-        if types.get(table.name) != "simple":
-            raise Refusal(
-                f"table {table.name} with an action profile",
-                "action profiles and selectors are not supported",
-                "Give the table its actions directly",
-            )
-        for pipeline in self.context.program.json["pipelines"]:
-            for item in pipeline["tables"]:
-                if item["name"] == table.name and item.get("direct_meters"):
-                    raise Refusal(
-                        f"direct meter of table {table.name}",
-                        "meters are not supported",
-                        "Remove the meter",
-                    )
-                if item["name"] == table.name and item.get("support_timeout"):
-                    raise Refusal(
-                        f"idle timeout of table {table.name}",
-                        "entries do not age",
-                        "Remove support_timeout",
-                    )
         kinds = [part.kind for part in table.key]
         if any(kind not in _KINDS for kind in [*kinds, table.kind]):
             raise Refusal(
@@ -95,8 +72,8 @@ class TableWriter:
             f"static const key_field_t {name}_fields[] = {{{fields or '{0, MATCH_EXACT}'}}};"
         )
         sizes = [f"sizeof({action_symbol(item)}_t)" for item in table.actions if item.parameters]
-        data = "0"
-        for size in sizes:
+        data = "0" if table.action_profile is None else "sizeof(indirect_t)"
+        for size in sizes if table.action_profile is None else ():
             data = size if data == "0" else f"MAX_OF({data}, {size})"
         key_bytes = sum((part.width + 7) // 8 for part in table.key)
         entries = min(max(table.max_size, len(table.entries), 1), ENTRIES_MAX)
@@ -129,15 +106,16 @@ class TableWriter:
         return "\n".join(self._apply(table) for table in self.context.program.tables)
 
     def _apply(self, table: Table) -> str:
+        position = table.position
+        slot, default = f"s->tables[{position}]", f"s->defaults[{position}]"
         text = [
             f"// {table.name}, {table.source}",
             f"P4_UNUSED static uint32_t {table_symbol(table)}(",
             "pipeline_t *s, phv_t *p, bool *is_hit) {",
+            f"uint32_t action = {default}.action;",
+            f"const void *data = {default}.data;",
+            "*is_hit = false;",
         ]
-        slot = f"s->tables[{table.position}]"
-        name = f"TABLE_{table.position}"
-        text.append(f"uint32_t action = s->defaults[{table.position}].action;")
-        text += [f"const void *data = s->defaults[{table.position}].data;", "*is_hit = false;"]
         if table.key:
             text.append(f"uint64_t key[{key_words(table)}];")
             with self.context.refusals(table.source):
@@ -146,16 +124,16 @@ class TableWriter:
                 f"const uint32_t entry = table_lookup(&{slot}, key);",
                 "if (entry != TABLE_NONE) {",
                 f"table_node_t *node = table_node(&{slot}, entry);",
-                f"action = node->action; data = table_node_at(node, {name}_DATA); *is_hit = true;",
+                f"action = node->action; data = table_node_at(node, TABLE_{position}_DATA);",
+                "*is_hit = true;",
             ]
-            if table.has_direct_counter:
-                text.append(f"count_bytes(table_node_at(node, {name}_COUNTED), p->counted_bytes);")
+            with self.context.refusals(table.source):
+                text += self._extras(table)
             text.append("}")
         if table.has_direct_counter:
-            text.append(
-                f"if (!*is_hit) count_bytes(&s->defaults[{table.position}].counter, "
-                "p->counted_bytes);"
-            )
+            text.append(f"if (!*is_hit) count_bytes(&{default}.counter, p->counted_bytes);")
+        if table.action_profile is not None:
+            text += self._member(table.action_profile)
         item = self.context.json_node(table.name)
         entry = "*is_hit ? (uint64_t)entry : UINT64_MAX" if table.key else "UINT64_MAX"
         if self.context.has_counts:
@@ -163,8 +141,44 @@ class TableWriter:
         text += self.context.point("table", table.name, item, "*is_hit", "action", entry)
         text.append("switch (action) {")
         for action in table.actions:
-            text.append(f"case {action.position}: {action_symbol(action)}(s, p, data); break;")
+            cases = [action.position]
+            if table.action_profile is not None:
+                cases = aliases(self.context, table)[action.position]
+            labels = " ".join(f"case {number}:" for number in cases)
+            renamed = f" action = {action.position};" if len(cases) > 1 else ""
+            text.append(f"{labels} {action_symbol(action)}(s, p, data);{renamed} break;")
         return "\n".join([*text, "default: break;", "}", "return action;", "}", ""])
+
+    def _extras(self, table: Table) -> list[str]:
+        text: list[str] = []
+        name = f"TABLE_{table.position}"
+        if table.has_timeout:
+            text.append(f"((idle_cell_t *)table_node_at(node, {name}_TIMED))->last_us = p->now_us;")
+        if table.has_direct_counter:
+            text.append(f"count_bytes(table_node_at(node, {name}_COUNTED), p->counted_bytes);")
+        if table.direct_meter is not None:
+            meter = self.context.program.meters[table.direct_meter]
+            if meter.target is None or meter.target not in self.context.layout.fields:
+                raise Refusal(
+                    f"direct meter {meter.name}", "its result is no plain field", "Use metadata"
+                )
+            storage = self.context.layout.fields[meter.target]
+            target = self.context.layout.plain(*meter.target)
+            units = "1" if meter.counts_packets else "p->counted_bytes"
+            colour = f"meter_execute(table_node_at(node, {name}_METERED), p->now_us, {units})"
+            text.append(store(target, storage.field.width, storage.field.is_signed, colour))
+        return text
+
+    def _member(self, profile: int) -> list[str]:
+        return [
+            "const indirect_t *via = data;",
+            "action = TABLE_NONE;",
+            "if (via->kind != INDIRECT_NONE) {",
+            f"const uint32_t hash = via->kind == INDIRECT_GROUP ? p4_select_{profile}(s, p) : 0;",
+            f"const profile_member_t *member = profile_choose(&s->profiles[{profile}], via, hash);",
+            "if (member != NULL) { action = member->action; data = member->data; }",
+            "}",
+        ]
 
     def _key(self, table: Table) -> list[str]:
         lines: list[str] = []
@@ -214,11 +228,13 @@ class TableWriter:
             text.append(f"case {table.position}: return {tests};")
         text += ["default: return false;", "}", "}", ""]
         text += _flags("p4_has_const_entries", [t.has_const_entries for t in self._tables()])
-        text += _flags("p4_has_direct_counter", [t.has_direct_counter for t in self._tables()])
-        text += _flags(
-            "p4_has_const_default",
-            [t.is_default_action_const or t.is_default_entry_const for t in self._tables()],
-        )
+        text += _flags("p4_has_const_default", [t.is_default_entry_const for t in self._tables()])
+        text += ["// The only action that a default entry may have, or TABLE_NONE."]
+        text += ["static uint32_t p4_const_default_action(uint32_t table) {", "switch (table) {"]
+        for table in self._tables():
+            if table.is_default_action_const and table.default_action is not None:
+                text.append(f"case {table.position}: return {table.default_action.position};")
+        text += ["default: return TABLE_NONE;", "}", "}", ""]
         return "\n".join(text)
 
     def _tables(self) -> tuple[Table, ...]:
@@ -241,9 +257,10 @@ class TableWriter:
                 text.append("result = P_OK;")
             else:
                 text.append(
-                    f"result = p4_set_default(s, {table.position}, "
-                    f"{table.default_action.position}, {_octets(table.default_params)}, "
-                    f"{params_bytes(table.default_action)});"
+                    f"result = p4_set_default(s, {table.position}, &(table_entry_t){{"
+                    f".action_id = {table.default_action.position}, "
+                    f".params = {_octets(table.default_params)}, "
+                    f".params_bytes = {params_bytes(table.default_action)}}});"
                 )
             text.append("if (result != P_OK) return result;")
             for entry in table.entries:
@@ -260,6 +277,8 @@ class TableWriter:
 
 def _extras(table: Table) -> str:
     flags = ["ENTRY_COUNTED"] if table.has_direct_counter else []
+    flags += ["ENTRY_TIMED"] if table.has_timeout else []
+    flags += ["ENTRY_METERED"] if table.direct_meter is not None else []
     return " | ".join(flags) or "0"
 
 

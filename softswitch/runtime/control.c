@@ -13,12 +13,19 @@
   switch_unlock(sw);                                                               \
   return result
 
+// On the clock of the packets' ingress time stamps.
+static uint64_t now_us(const softswitch_t *sw) { return (switch_now_ns() - sw->engine.started_ns) / 1000; }
+
 int switch_table_insert(softswitch_t *sw, uint32_t table, const table_entry_t *entry, uint64_t *handle_out) {
-  WITH_PIPELINE(sw, ops->table_insert(pipeline, table, entry, handle_out));
+  table_entry_t timed = *entry;
+  timed.now_us = now_us(sw);
+  WITH_PIPELINE(sw, ops->table_insert(pipeline, table, &timed, handle_out));
 }
 
 int switch_table_modify(softswitch_t *sw, uint32_t table, const table_entry_t *entry) {
-  WITH_PIPELINE(sw, ops->table_modify(pipeline, table, entry));
+  table_entry_t timed = *entry;
+  timed.now_us = now_us(sw);
+  WITH_PIPELINE(sw, ops->table_modify(pipeline, table, &timed));
 }
 
 int switch_table_delete(softswitch_t *sw, uint32_t table, const table_entry_t *entry) {
@@ -29,8 +36,8 @@ int switch_table_find(softswitch_t *sw, uint32_t table, const table_entry_t *ent
   WITH_PIPELINE(sw, ops->table_find(pipeline, table, entry, handle_out));
 }
 
-int switch_table_set_default(softswitch_t *sw, uint32_t table, uint32_t action, const uint8_t *params, uint32_t bytes) {
-  WITH_PIPELINE(sw, ops->table_set_default(pipeline, table, action, params, bytes));
+int switch_table_set_default(softswitch_t *sw, uint32_t table, const table_entry_t *entry) {
+  WITH_PIPELINE(sw, ops->table_set_default(pipeline, table, entry));
 }
 
 int switch_table_size(softswitch_t *sw, uint32_t table, uint32_t *out) {
@@ -67,6 +74,80 @@ int switch_direct_counter_read(softswitch_t *sw, uint32_t table, const table_ent
 int switch_direct_counter_write(softswitch_t *sw, uint32_t table, const table_entry_t *match, uint64_t packets,
                                 uint64_t bytes) {
   WITH_PIPELINE(sw, direct_write(ops, pipeline, table, match, packets, bytes));
+}
+
+static int direct_meter_read(const pipeline_ops_t *ops, pipeline_t *pipeline, uint32_t table, const table_entry_t *match,
+                             meter_rates_t *out) {
+  uint64_t handle;
+  int result = find_handle(ops, pipeline, table, match, &handle);
+  return result < 0 ? result : ops->direct_meter(pipeline, table, handle, out);
+}
+
+static int direct_meter_write(const pipeline_ops_t *ops, pipeline_t *pipeline, uint32_t table,
+                              const table_entry_t *match, const meter_rates_t *rates) {
+  uint64_t handle;
+  int result = find_handle(ops, pipeline, table, match, &handle);
+  return result < 0 ? result : ops->direct_meter_write(pipeline, table, handle, rates);
+}
+
+static int idle_read(const pipeline_ops_t *ops, pipeline_t *pipeline, uint32_t table, const table_entry_t *match,
+                     uint64_t now, uint64_t *idle_us) {
+  uint64_t handle;
+  int result = ops->table_find(pipeline, table, match, &handle);
+  return result < 0 ? result : ops->table_idle(pipeline, table, handle, now, idle_us);
+}
+
+int switch_direct_meter_read(softswitch_t *sw, uint32_t table, const table_entry_t *match, meter_rates_t *out) {
+  WITH_PIPELINE(sw, direct_meter_read(ops, pipeline, table, match, out));
+}
+
+int switch_direct_meter_write(softswitch_t *sw, uint32_t table, const table_entry_t *match,
+                              const meter_rates_t *rates) {
+  WITH_PIPELINE(sw, direct_meter_write(ops, pipeline, table, match, rates));
+}
+
+int switch_meter_read(softswitch_t *sw, uint32_t array, uint32_t index, meter_rates_t *out) {
+  WITH_PIPELINE(sw, ops->meter_read(pipeline, array, index, out));
+}
+
+int switch_meter_write(softswitch_t *sw, uint32_t array, uint32_t index, const meter_rates_t *rates) {
+  WITH_PIPELINE(sw, ops->meter_write(pipeline, array, index, rates));
+}
+
+int switch_table_idle(softswitch_t *sw, uint32_t table, const table_entry_t *match, uint64_t *idle_us) {
+  uint64_t now = now_us(sw);
+  WITH_PIPELINE(sw, idle_read(ops, pipeline, table, match, now, idle_us));
+}
+
+int switch_table_expired(softswitch_t *sw, uint32_t table, uint32_t *from, uint32_t entries, uint64_t *handles) {
+  uint64_t now = now_us(sw);
+  WITH_PIPELINE(sw, ops->table_expired(pipeline, table, now, from, entries, handles));
+}
+
+int switch_table_match(softswitch_t *sw, uint32_t table, uint64_t handle, uint8_t *key, uint8_t *mask,
+                       int32_t *prefix_len, int32_t *priority) {
+  WITH_PIPELINE(sw, ops->table_match(pipeline, table, handle, key, mask, prefix_len, priority));
+}
+
+int switch_profile_add_member(softswitch_t *sw, uint32_t profile, uint32_t member, const table_entry_t *action) {
+  WITH_PIPELINE(sw, ops->profile_add_member(pipeline, profile, member, action));
+}
+
+int switch_profile_modify_member(softswitch_t *sw, uint32_t profile, uint32_t member, const table_entry_t *action) {
+  WITH_PIPELINE(sw, ops->profile_modify_member(pipeline, profile, member, action));
+}
+
+int switch_profile_delete_member(softswitch_t *sw, uint32_t profile, uint32_t member) {
+  WITH_PIPELINE(sw, ops->profile_delete_member(pipeline, profile, member));
+}
+
+int switch_profile_set_group(softswitch_t *sw, uint32_t profile, uint32_t group, const group_member_t *members,
+                             uint32_t count) {
+  WITH_PIPELINE(sw, ops->profile_set_group(pipeline, profile, group, members, count));
+}
+
+int switch_profile_delete_group(softswitch_t *sw, uint32_t profile, uint32_t group) {
+  WITH_PIPELINE(sw, ops->profile_delete_group(pipeline, profile, group));
 }
 
 int switch_counter_read(softswitch_t *sw, uint32_t array, uint32_t index, uint64_t *packets, uint64_t *bytes) {

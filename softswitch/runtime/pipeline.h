@@ -61,7 +61,10 @@ typedef struct {
 } packet_info_t;
 
 // Results of the control operations.
-enum { P_OK = 0, P_NOT_FOUND = -1, P_EXISTS = -2, P_FULL = -3, P_BAD_ARGUMENT = -4, P_UNSUPPORTED = -5 };
+enum { P_OK = 0, P_NOT_FOUND = -1, P_EXISTS = -2, P_FULL = -3, P_BAD_ARGUMENT = -4, P_UNSUPPORTED = -5, P_IN_USE = -6 };
+
+// What a table entry refers to, in tables with an action profile.
+enum { INDIRECT_NONE = 0, INDIRECT_MEMBER = 1, INDIRECT_GROUP = 2 };
 
 // One table entry as the control plane sees it. Keys and masks: one byte string holding all fields in order.
 typedef struct {
@@ -72,7 +75,21 @@ typedef struct {
   uint32_t action_id;  // index into the JSON's actions by position (not the JSON id)
   const uint8_t *params; // all action parameters in order
   uint32_t params_bytes;
+  uint32_t indirect_kind; // INDIRECT_MEMBER or INDIRECT_GROUP in tables with an action profile: action and params are ignored
+  uint32_t indirect_id;
+  uint64_t idle_timeout_ns; // 0: never
+  uint64_t now_us; // of the control operation, on the clock of the packets' ingress time stamps
 } table_entry_t;
+
+typedef struct {
+  uint32_t member, weight;
+} group_member_t;
+
+// Rates per second and bursts, both in packets or bytes as the meter counts.
+typedef struct {
+  uint64_t cir, cburst, pir, pburst;
+  uint64_t is_configured; // 0: every packet is green
+} meter_rates_t;
 
 typedef struct {
   uint32_t abi_version;
@@ -111,12 +128,36 @@ typedef struct {
   int (*table_modify)(pipeline_t *, uint32_t table, const table_entry_t *); // found by its match
   int (*table_delete)(pipeline_t *, uint32_t table, const table_entry_t *);
   int (*table_find)(pipeline_t *, uint32_t table, const table_entry_t *, uint64_t *handle_out);
-  int (*table_set_default)(pipeline_t *, uint32_t table, uint32_t action_id, const uint8_t *params, uint32_t bytes);
+  // The match is ignored. In a table with an action profile, INDIRECT_NONE takes the default away.
+  int (*table_set_default)(pipeline_t *, uint32_t table, const table_entry_t *);
   uint32_t (*table_size)(pipeline_t *, uint32_t table); // entries held
   int (*table_clear)(pipeline_t *, uint32_t table);
   // Direct counter of an entry (handle), or of the default entry (handle UINT64_MAX).
   int (*direct_counter)(pipeline_t *, uint32_t table, uint64_t handle, uint64_t *packets, uint64_t *bytes);
   int (*direct_counter_write)(pipeline_t *, uint32_t table, uint64_t handle, uint64_t packets, uint64_t bytes);
+
+  int (*direct_meter)(pipeline_t *, uint32_t table, uint64_t handle, meter_rates_t *out);
+  int (*direct_meter_write)(pipeline_t *, uint32_t table, uint64_t handle, const meter_rates_t *);
+  // Time since an entry's last hit or write.
+  int (*table_idle)(pipeline_t *, uint32_t table, uint64_t handle, uint64_t now_us, uint64_t *idle_us);
+  // Look at up to `entries` entries from *from on, which moves on and becomes 0 at the end; write the handles of those that
+  // are idle for longer than their timeout, each once until it is hit or written. Returns how many, at most `entries`.
+  int (*table_expired)(pipeline_t *, uint32_t table, uint64_t now_us, uint32_t *from, uint32_t entries, uint64_t *handles);
+  // An entry's match; returns the bytes of key and mask. Exact and lpm fields have ones as mask; the prefix length is -1
+  // where all fields are exact.
+  int (*table_match)(pipeline_t *, uint32_t table, uint64_t handle, uint8_t *key, uint8_t *mask, int32_t *prefix_len,
+                     int32_t *priority);
+
+  // Action profiles, by position in the concatenation of the JSON pipelines' "action_profiles" (ingress first).
+  int (*profile_add_member)(pipeline_t *, uint32_t profile, uint32_t member, const table_entry_t *action);
+  int (*profile_modify_member)(pipeline_t *, uint32_t profile, uint32_t member, const table_entry_t *action);
+  int (*profile_delete_member)(pipeline_t *, uint32_t profile, uint32_t member); // P_IN_USE while anything refers to it
+  int (*profile_set_group)(pipeline_t *, uint32_t profile, uint32_t group, const group_member_t *, uint32_t count);
+  int (*profile_delete_group)(pipeline_t *, uint32_t profile, uint32_t group);
+
+  // Meters, by position in the JSON's "meter_arrays".
+  int (*meter_read)(pipeline_t *, uint32_t array, uint32_t index, meter_rates_t *out);
+  int (*meter_write)(pipeline_t *, uint32_t array, uint32_t index, const meter_rates_t *);
 
   // Arrays, by position in the JSON's "counter_arrays" and "register_arrays".
   int (*counter_read)(pipeline_t *, uint32_t array, uint32_t index, uint64_t *packets, uint64_t *bytes);

@@ -9,6 +9,7 @@
 static void op_destroy(pipeline_t *s) {
   if (s == NULL) return;
   for (uint32_t i = 0; i < NUM_TABLES; i++) table_destroy(&s->tables[i]);
+  for (uint32_t i = 0; i < NUM_PROFILES; i++) profile_destroy(&s->profiles[i]);
   p4_free_arrays(s);
   p4_free_value_sets(s);
   free(s);
@@ -19,7 +20,10 @@ static pipeline_t *op_create(void) {
   if (s == NULL) return NULL;
   s->drop_port = DROP_PORT;
   s->random = random_seed(s);
-  if (p4_allocate_arrays(s) && p4_fill_tables(s) == P_OK) return s;
+  int result = P_OK;
+  for (uint32_t i = 0; i < NUM_PROFILES; i++)
+    if (profile_create(&s->profiles[i]) != P_OK) result = P_FULL;
+  if (result == P_OK && p4_allocate_arrays(s) && p4_fill_tables(s) == P_OK) return s;
   op_destroy(s);
   return NULL;
 }
@@ -90,88 +94,7 @@ static int op_digest(pipeline_t *s, const phv_t *p, uint32_t list, uint8_t *out,
   return p4_digest(p, list, out, capacity);
 }
 
-// ---- tables ----
-
-static int check_entry(uint32_t table, const table_entry_t *entry) {
-  if (table >= NUM_TABLES || entry == NULL) return P_BAD_ARGUMENT;
-  return p4_has_const_entries(table) ? P_UNSUPPORTED : P_OK;
-}
-
-static int op_table_insert(pipeline_t *s, uint32_t table, const table_entry_t *entry, uint64_t *handle) {
-  int result = check_entry(table, entry);
-  return result == P_OK ? p4_add_entry(s, table, entry, handle) : result;
-}
-
-static int op_table_modify(pipeline_t *s, uint32_t table, const table_entry_t *entry) {
-  uint64_t data[MAX_DATA_WORDS] = {0};
-  uint32_t found = TABLE_NONE;
-  int result = check_entry(table, entry);
-  if (result != P_OK) return result;
-  if (!p4_is_action_of(table, entry->action_id)) return P_BAD_ARGUMENT;
-  int bytes = p4_decode(entry->action_id, entry->params, entry->params_bytes, data);
-  if (bytes < 0) return bytes;
-  result = table_locate(&s->tables[table], entry, &found);
-  if (result != P_OK) return result;
-  return table_change(&s->tables[table], found, entry->action_id, data, (uint32_t)bytes);
-}
-
-static int op_table_delete(pipeline_t *s, uint32_t table, const table_entry_t *entry) {
-  uint32_t found = TABLE_NONE;
-  int result = check_entry(table, entry);
-  if (result == P_OK) result = table_locate(&s->tables[table], entry, &found);
-  return result == P_OK ? table_remove(&s->tables[table], found) : result;
-}
-
-static int op_table_find(pipeline_t *s, uint32_t table, const table_entry_t *entry, uint64_t *handle) {
-  uint32_t found = TABLE_NONE;
-  if (table >= NUM_TABLES || entry == NULL) return P_BAD_ARGUMENT;
-  int result = table_locate(&s->tables[table], entry, &found);
-  if (result == P_OK && handle != NULL) *handle = found;
-  return result;
-}
-
-static int op_table_set_default(pipeline_t *s, uint32_t table, uint32_t action, const uint8_t *params, uint32_t bytes) {
-  if (table >= NUM_TABLES) return P_BAD_ARGUMENT;
-  return p4_has_const_default(table) ? P_UNSUPPORTED : p4_set_default(s, table, action, params, bytes);
-}
-
-static uint32_t op_table_size(pipeline_t *s, uint32_t table) { return table < NUM_TABLES ? s->tables[table].count : 0; }
-
-static int op_table_clear(pipeline_t *s, uint32_t table) {
-  if (table >= NUM_TABLES) return P_BAD_ARGUMENT;
-  if (p4_has_const_entries(table)) return P_UNSUPPORTED;
-  return table_clear_entries(&s->tables[table]);
-}
-
-static int direct_cell(pipeline_t *s, uint32_t table, uint64_t handle, counter_cell_t **cell) {
-  if (table >= NUM_TABLES) return P_BAD_ARGUMENT;
-  if (!p4_has_direct_counter(table)) return P_UNSUPPORTED;
-  if (handle == UINT64_MAX) {
-    *cell = &s->defaults[table].counter;
-    return P_OK;
-  }
-  if (handle >= s->tables[table].used) return P_NOT_FOUND;
-  table_node_t *node = table_node(&s->tables[table], (uint32_t)handle);
-  if (node->action == TABLE_NONE) return P_NOT_FOUND;
-  *cell = table_node_at(node, s->tables[table].shape->counter_offset);
-  return P_OK;
-}
-
-static int op_direct_counter(pipeline_t *s, uint32_t table, uint64_t handle, uint64_t *packets, uint64_t *bytes) {
-  counter_cell_t *cell = NULL;
-  int result = direct_cell(s, table, handle, &cell);
-  if (result != P_OK) return result;
-  *packets = cell->packets;
-  *bytes = cell->bytes;
-  return P_OK;
-}
-
-static int op_direct_counter_write(pipeline_t *s, uint32_t table, uint64_t handle, uint64_t packets, uint64_t bytes) {
-  counter_cell_t *cell = NULL;
-  int result = direct_cell(s, table, handle, &cell);
-  if (result == P_OK) *cell = (counter_cell_t){.packets = packets, .bytes = bytes};
-  return result;
-}
+#include "pipeline_tables.h"
 
 // ---- arrays ----
 
@@ -245,6 +168,18 @@ const pipeline_ops_t *p4_pipeline(void) {
       .table_clear = op_table_clear,
       .direct_counter = op_direct_counter,
       .direct_counter_write = op_direct_counter_write,
+      .direct_meter = op_direct_meter,
+      .direct_meter_write = op_direct_meter_write,
+      .table_idle = op_table_idle,
+      .table_expired = op_table_expired,
+      .table_match = op_table_match,
+      .profile_add_member = op_profile_add_member,
+      .profile_modify_member = op_profile_modify_member,
+      .profile_delete_member = op_profile_delete_member,
+      .profile_set_group = op_profile_set_group,
+      .profile_delete_group = op_profile_delete_group,
+      .meter_read = op_meter_read,
+      .meter_write = op_meter_write,
       .counter_read = op_counter_read,
       .counter_write = op_counter_write,
       .register_read = op_register_read,

@@ -7,11 +7,14 @@
 
 #include <stdlib.h>
 
+#include "action_profile.h"
 #include "hash.h"
 #include "message.h"
+#include "meter.h"
 #include "packet.h"
 #include "pipeline.h"
 #include "table.h"
+#include "table_match.h"
 #include "value_set.h"
 #include "varbit.h"
 #include "wide.h"

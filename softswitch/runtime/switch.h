@@ -72,7 +72,7 @@ int switch_table_insert(softswitch_t *, uint32_t table, const table_entry_t *, u
 int switch_table_modify(softswitch_t *, uint32_t table, const table_entry_t *);
 int switch_table_delete(softswitch_t *, uint32_t table, const table_entry_t *);
 int switch_table_find(softswitch_t *, uint32_t table, const table_entry_t *, uint64_t *handle_out);
-int switch_table_set_default(softswitch_t *, uint32_t table, uint32_t action, const uint8_t *params, uint32_t bytes);
+int switch_table_set_default(softswitch_t *, uint32_t table, const table_entry_t *);
 int switch_table_size(softswitch_t *, uint32_t table, uint32_t *out);
 int switch_table_clear(softswitch_t *, uint32_t table);
 // match NULL: the default entry.
@@ -80,6 +80,19 @@ int switch_direct_counter_read(softswitch_t *, uint32_t table, const table_entry
                                uint64_t *bytes);
 int switch_direct_counter_write(softswitch_t *, uint32_t table, const table_entry_t *match, uint64_t packets,
                                 uint64_t bytes);
+int switch_direct_meter_read(softswitch_t *, uint32_t table, const table_entry_t *match, meter_rates_t *out);
+int switch_direct_meter_write(softswitch_t *, uint32_t table, const table_entry_t *match, const meter_rates_t *);
+int switch_meter_read(softswitch_t *, uint32_t array, uint32_t index, meter_rates_t *out);
+int switch_meter_write(softswitch_t *, uint32_t array, uint32_t index, const meter_rates_t *);
+int switch_table_idle(softswitch_t *, uint32_t table, const table_entry_t *match, uint64_t *idle_us);
+int switch_table_expired(softswitch_t *, uint32_t table, uint32_t *from, uint32_t entries, uint64_t *handles);
+int switch_table_match(softswitch_t *, uint32_t table, uint64_t handle, uint8_t *key, uint8_t *mask,
+                       int32_t *prefix_len, int32_t *priority);
+int switch_profile_add_member(softswitch_t *, uint32_t profile, uint32_t member, const table_entry_t *action);
+int switch_profile_modify_member(softswitch_t *, uint32_t profile, uint32_t member, const table_entry_t *action);
+int switch_profile_delete_member(softswitch_t *, uint32_t profile, uint32_t member);
+int switch_profile_set_group(softswitch_t *, uint32_t profile, uint32_t group, const group_member_t *, uint32_t count);
+int switch_profile_delete_group(softswitch_t *, uint32_t profile, uint32_t group);
 int switch_counter_read(softswitch_t *, uint32_t array, uint32_t index, uint64_t *packets, uint64_t *bytes);
 int switch_counter_write(softswitch_t *, uint32_t array, uint32_t index, uint64_t packets, uint64_t bytes);
 int switch_register_read(softswitch_t *, uint32_t array, uint32_t index, uint8_t *out, uint32_t capacity);

@@ -64,7 +64,7 @@ typedef struct {
 } idle_cell_t;
 
 typedef struct {
-  uint64_t rate_tokens_last; // tokens since the beginning, when last looked at
+  uint64_t total; // tokens since the beginning, when last looked at
   uint64_t tokens;
   uint64_t burst;
   double per_us;
@@ -72,6 +72,7 @@ typedef struct {
 
 typedef struct {
   uint64_t is_configured;
+  meter_rates_t rates;
   meter_bucket_t peak, committed;
 } meter_cell_t;
 

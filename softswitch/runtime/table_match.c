@@ -63,6 +63,35 @@ int match_decode(const table_shape_t *shape, const table_entry_t *entry, match_t
   return P_OK;
 }
 
+static void store_words(uint8_t *to, uint32_t width, const uint64_t *words) {
+  uint32_t bytes = (width + 7) / 8;
+  uint32_t first = bytes % 8;
+  if (first != 0) store_be(to, first, *words++);
+  for (uint32_t at = first; at < bytes; at += 8) store_be64(to + at, *words++);
+}
+
+void match_encode(const table_shape_t *shape, const table_node_t *node, uint8_t *key, uint8_t *mask,
+                  int32_t *prefix_len) {
+  const uint64_t *held = table_node_key(node);
+  const uint64_t *masks = held + shape->words; // not there in exact tables
+  *prefix_len = 0;
+  for (uint32_t i = 0; i < shape->num_fields; i++) {
+    const key_field_t *field = &shape->fields[i];
+    uint64_t ones[MATCH_MAX_WORDS];
+    uint32_t words = words_of(field->width);
+    prefix_words(field->width, field->width, ones);
+    bool is_masked = field->kind == MATCH_TERNARY || field->kind == MATCH_RANGE;
+    if (field->kind == MATCH_LPM)
+      for (uint32_t k = 0; k < words; k++) *prefix_len += __builtin_popcountll(masks[k]);
+    store_words(key, field->width, held);
+    store_words(mask, field->width, is_masked ? masks : ones);
+    key += (field->width + 7) / 8;
+    mask += (field->width + 7) / 8;
+    held += words;
+    masks += words;
+  }
+}
+
 bool match_ranges(const table_shape_t *shape, const uint64_t *held, const uint64_t *key) {
   const uint64_t *mask = held + shape->words;
   uint32_t word = 0;

@@ -20,9 +20,9 @@ def test_all_unsupported_features_are_listed_at_once(tmp_path: Path) -> None:
         compile_program(PROGRAMS / "refused.json", cache_dir=tmp_path)
     found = "\n".join(problem.what for problem in caught.value.problems)
     for word in (
-        "meters TheIngress.rates",
-        "primitive 'execute_meter'",
-        "table TheIngress.choose with an action profile",
+        "primitive 'vendor_stamp'",
+        "primitive 'vendor_seal'",
+        "extern instance TheIngress.queue",
     ):
         assert word in found
     assert all(problem.why and problem.remedy for problem in caught.value.problems)

@@ -13,7 +13,6 @@ from scapy.packet import Packet, Raw
 
 from pipeline_driver import PROGRAMS, Driver
 from softswitch.pipeline import P_BAD_ARGUMENT, P_EXISTS, P_FULL, P_NOT_FOUND, P_OK, P_UNSUPPORTED
-from softswitch.program import pack_number
 
 MAC = 0x0A0000000001
 
@@ -115,10 +114,7 @@ def test_constant_entries_in_order(driver: Driver) -> None:
     entry = driver.entry("fixed", [(1, 0xFFFF)], "set_mark", [1], 9)
     assert driver.ops.table_insert(driver.state, table, entry, ctypes.c_uint64()) == P_UNSUPPORTED
     assert driver.ops.table_clear(driver.state, table) == P_UNSUPPORTED
-    assert (
-        driver.ops.table_set_default(driver.state, table, entry.action_id, b"\1", 1)
-        == P_UNSUPPORTED
-    )
+    assert driver.ops.table_set_default(driver.state, table, entry) == P_UNSUPPORTED
 
 
 def test_keys_of_128_bits(driver: Driver) -> None:
@@ -178,8 +174,7 @@ def test_control_operations_and_their_errors(driver: Driver) -> None:
 def test_set_default(driver: Driver) -> None:
     table = driver.position("route")
     entry = driver.entry("route", [(0, 0)], "forward", [6, MAC])
-    params = pack_number(6, 9) + pack_number(MAC, 48)
-    result = driver.ops.table_set_default(driver.state, table, entry.action_id, params, len(params))
+    result = driver.ops.table_set_default(driver.state, table, entry)
     assert result == P_OK
     assert driver.ingress(udp()).egress_spec == 6
 

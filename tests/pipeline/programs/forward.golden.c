@@ -5,6 +5,7 @@
 #include "pipeline_state.h"
 
 static const uint32_t NUM_TABLES = 1;
+static const uint32_t NUM_PROFILES = 0;
 
 typedef struct { // scalars, 64 bits
   uint32_t f0_tmp;
@@ -60,6 +61,7 @@ struct pipeline {
   uint64_t random;
   table_t tables[1];
   default_entry_t defaults[1];
+  action_profile_t profiles[1];
   uint32_t *r0; // ForwardIngress.forwarded
 
 };
@@ -78,6 +80,14 @@ static void p4_free_arrays(pipeline_t *s) {
 
 static int p4_counter(pipeline_t *s, uint32_t array, uint32_t index,
                       counter_cell_t **cell) {
+  (void)s; (void)index; (void)cell;
+  switch (array) {
+    default: return P_BAD_ARGUMENT;
+  }
+}
+
+static int p4_meter(pipeline_t *s, uint32_t array, uint32_t index,
+                    meter_cell_t **cell) {
   (void)s; (void)index; (void)cell;
   switch (array) {
     default: return P_BAD_ARGUMENT;
@@ -179,45 +189,46 @@ static bool p4_has_const_entries(uint32_t table) {
   }
 }
 
-static bool p4_has_direct_counter(uint32_t table) {
-  switch (table) {
-    default: return false;
-  }
-}
-
 static bool p4_has_const_default(uint32_t table) {
   switch (table) {
     default: return false;
   }
 }
 
-
-static int p4_add_entry(pipeline_t *s, uint32_t table, const table_entry_t *entry,
-                        uint64_t *handle) {
-  uint64_t data[MAX_DATA_WORDS] = {0};
-  if (!p4_is_action_of(table, entry->action_id)) return P_BAD_ARGUMENT;
-  const int bytes = p4_decode(entry->action_id, entry->params, entry->params_bytes, data);
-  if (bytes < 0) return bytes;
-  return table_add(&s->tables[table], entry, entry->action_id, data, (uint32_t)bytes, handle);
+// The only action that a default entry may have, or TABLE_NONE.
+static uint32_t p4_const_default_action(uint32_t table) {
+  switch (table) {
+    default: return TABLE_NONE;
+  }
 }
 
-static int p4_set_default(pipeline_t *s, uint32_t table, uint32_t action, const uint8_t *params,
-                          uint32_t params_bytes) {
-  uint64_t data[MAX_DATA_WORDS] = {0};
-  if (!p4_is_action_of(table, action)) return P_BAD_ARGUMENT;
-  const int bytes = p4_decode(action, params, params_bytes, data);
-  if (bytes < 0) return bytes;
-  s->defaults[table].action = action;
-  memcpy(s->defaults[table].data, data, sizeof data);
-  return P_OK;
+static uint32_t p4_profile_of(uint32_t table) {
+  switch (table) {
+    default: return TABLE_NONE;
+  }
 }
+
+static bool p4_is_action_of_profile(uint32_t profile, uint32_t action) {
+  (void)action;
+  switch (profile) {
+    default: return false;
+  }
+}
+
+static bool p4_has_selector(uint32_t profile) {
+  switch (profile) {
+    default: return false;
+  }
+}
+
+#include "pipeline_entries.h"
 
 static int p4_fill_tables(pipeline_t *s) {
   int result = P_OK; (void)result;
   (void)s;
   result = table_create(&s->tables[0], &table_0_shape);
   if (result != P_OK) return result;
-  result = p4_set_default(s, 0, 1, (const uint8_t *)"", 0);
+  result = p4_set_default(s, 0, &(table_entry_t){.action_id = 1, .params = (const uint8_t *)"", .params_bytes = 0});
   if (result != P_OK) return result;
   return P_OK;
 }
@@ -233,7 +244,8 @@ pipeline_t *s, phv_t *p, bool *is_hit) {
   const uint32_t entry = table_lookup(&s->tables[0], key);
   if (entry != TABLE_NONE) {
     table_node_t *node = table_node(&s->tables[0], entry);
-    action = node->action; data = table_node_at(node, TABLE_0_DATA); *is_hit = true;
+    action = node->action; data = table_node_at(node, TABLE_0_DATA);
+    *is_hit = true;
   }
   switch (action) {
     case 0: p4_action_0_ForwardIngress_forward(s, p, data); break;

@@ -104,8 +104,8 @@ static int change(pipeline_t *p, uint32_t table, const table_entry_t *entry) {
   (void)p, (void)table, (void)entry;
   return P_NOT_FOUND;
 }
-static int set_default(pipeline_t *p, uint32_t table, uint32_t action, const uint8_t *params, uint32_t bytes) {
-  (void)p, (void)table, (void)action, (void)params, (void)bytes;
+static int set_default(pipeline_t *p, uint32_t table, const table_entry_t *entry) {
+  (void)p, (void)table, (void)entry;
   return P_BAD_ARGUMENT;
 }
 static uint32_t size(pipeline_t *p, uint32_t table) { return (void)p, (void)table, 0; }
