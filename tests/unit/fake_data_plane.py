@@ -80,7 +80,7 @@ class FakeDataPlane:
         held = self._sizes.get(table, 0)
         if held >= self.program.tables[table].max_size:
             raise TableFullError("the table is full")
-        self._check_reference(options.get("indirect"))
+        self._check_reference(table, options.get("indirect"))
         self._sizes[table] = held + 1
         self.entries[table, match] = (action, params)
         self.options[table, match] = options
@@ -89,7 +89,7 @@ class FakeDataPlane:
         self, table: int, match: Match, action: int, params: bytes, **options: Any
     ) -> None:
         assert (table, match) in self.entries
-        self._check_reference(options.get("indirect"))
+        self._check_reference(table, options.get("indirect"))
         self.entries[table, match] = (action, params)
         self.options[table, match] = options
 
@@ -100,11 +100,26 @@ class FakeDataPlane:
         self.meters.pop((table, match), None)
         self.counters.pop((table, match), None)
 
-    def _check_reference(self, indirect: Member | Group | None) -> None:
+    def _check_reference(self, table: int, indirect: Member | Group | None) -> None:
         if isinstance(indirect, Member):
-            assert any(member == indirect.id for _, member in self.members)
+            assert (self._profile_of(table), indirect.id) in self.members
         elif isinstance(indirect, Group):
-            assert any(group == indirect.id for _, group in self.selector_groups)
+            assert (self._profile_of(table), indirect.id) in self.selector_groups
+
+    def _profile_of(self, table: int) -> int:
+        assert self.program is not None
+        pipelines = self.program.json["pipelines"]
+        tables = [item for pipeline in pipelines for item in pipeline["tables"]]
+        profiles = [item["name"] for pipeline in pipelines for item in pipeline["action_profiles"]]
+        return profiles.index(tables[table]["action_profile"])
+
+    def _users(self, kind: type[Member] | type[Group], profile: int, number: int) -> int:
+        found = [
+            table
+            for (table, _), item in self.options.items()
+            if isinstance(indirect := item.get("indirect"), kind) and indirect.id == number
+        ]
+        return sum(1 for table in found if self._profile_of(table) == profile)
 
     def table_set_default(self, table: int, action: int, params: bytes) -> None:
         self.defaults[table] = (action, params)
@@ -128,7 +143,7 @@ class FakeDataPlane:
     def profile_delete_member(self, profile: int, member: int) -> None:
         for (owner, _), members in self.selector_groups.items():
             assert owner != profile or member not in dict(members)
-        assert all(item.get("indirect") != Member(member) for item in self.options.values())
+        assert not self._users(Member, profile, member)
         del self.members[profile, member]
 
     def profile_set_group(
@@ -138,7 +153,7 @@ class FakeDataPlane:
         self.selector_groups[profile, group] = list(members)
 
     def profile_delete_group(self, profile: int, group: int) -> None:
-        assert all(item.get("indirect") != Group(group) for item in self.options.values())
+        assert not self._users(Group, profile, group)
         del self.selector_groups[profile, group]
 
     def meter_write(self, array: int, index: int, rates: MeterRates | None) -> None:
