@@ -5,7 +5,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from finsy.proto import p4r, rpc_code
 
@@ -116,9 +116,7 @@ class DigestStore:
                 config.CopyFrom(entry.config)
                 if min(config.max_timeout_ns, config.max_list_size, config.ack_timeout_ns) < 0:
                     raise _refuse(rpc_code.INVALID_ARGUMENT, digest, "config: is negative")
-                new = _Generator(digest, config)
-                if old is not None:
-                    new.next_list_id = old.next_list_id
+                new = _Generator(digest, config) if old is None else replace(old, config=config)
             self._assign(digest.id, new)
         self._backend.journal.note(lambda: self._restore(digest.id, old))
 

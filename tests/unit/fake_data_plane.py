@@ -40,6 +40,8 @@ class FakeDataPlane:
         self.selector_groups: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self.value_sets: dict[int, list[tuple[bytes, bytes]]] = {}
         self.idle_ns: dict[tuple[int, Match], int] = {}
+        self.initial: set[tuple[int, Match]] = set()
+        """Entries that the program brings along and that are as they were."""
         self._sizes: dict[int, int] = {}
 
     @property
@@ -64,6 +66,13 @@ class FakeDataPlane:
         self.program = program
         self.num_loads += 1
         self._clear()
+        for table in () if program is None else program.tables:
+            is_exact = table.kind == "exact"
+            for entry in table.entries:
+                mask = b"" if is_exact else entry.mask
+                priority = entry.priority if table.has_priorities else 0
+                match = Match(entry.key, mask, entry.prefix_len, priority)
+                self.initial.add((table.position, match))
 
     @contextlib.contextmanager
     def atomically(self) -> Generator[None]:
@@ -88,14 +97,18 @@ class FakeDataPlane:
     def table_modify(
         self, table: int, match: Match, action: int, params: bytes, **options: Any
     ) -> None:
-        assert (table, match) in self.entries
+        assert (table, match) in self.entries or (table, match) in self.initial
         self._check_reference(table, options.get("indirect"))
+        self.initial.discard((table, match))
         self.entries[table, match] = (action, params)
         self.options[table, match] = options
 
     def table_delete(self, table: int, match: Match) -> None:
+        if (table, match) in self.initial:
+            self.initial.remove((table, match))
+            return
         del self.entries[table, match]
-        self._sizes[table] -= 1
+        self._sizes[table] = self._sizes.get(table, 0) - 1
         del self.options[table, match]
         self.meters.pop((table, match), None)
         self.counters.pop((table, match), None)

@@ -109,7 +109,10 @@ def test_shorter_limits_apply_at_once() -> None:
         dataplane.learn(LIST, _sample(1))
         client.write(modify(_digest()))
         dataplane.learn(LIST, _sample(2))
-        assert 2 in _addresses(_receive(client))
+        found = _addresses(_receive(client))
+        if found == [1]:
+            found += _addresses(_receive(client))
+        assert found == [1, 2]
 
 
 def test_unacknowledged_samples_are_not_repeated() -> None:

@@ -54,13 +54,15 @@ def test_all_state_goes_over_to_another_program() -> None:
         client.write(modify(default))
         wanted, state = read_all(client), dataplane.state
         holds = dataplane.holds
-        client.push(
-            action=RECONCILE, p4info=CONTROL_PLANE.p4info, blob=_blob(host=100), cookie=5
-        )
+        client.push(action=RECONCILE, p4info=CONTROL_PLANE.p4info, blob=_blob(host=100), cookie=5)
         assert dataplane.num_loads == 2
         assert dataplane.holds > holds
         assert read_all(client) == wanted
-        assert {**dataplane.state, "defaults": 0} == {**state, "defaults": 0}
+        # Written once or twice, an entry of the program and a default are the same.
+        for name in ("entries", "options", "defaults"):
+            assert dataplane.state[name].items() >= state[name].items()
+            del state[name]
+        assert dataplane.state.items() >= state.items()
         for update in CHANGES:
             client.write(update)
 
