@@ -27,6 +27,7 @@ from softswitch.switch import Switch
 logger = logging.getLogger(__name__)
 _program_logger = logging.getLogger("softswitch.program")
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_PATH = click.Path(path_type=Path)
 _RUN_EXAMPLE = """\b
 Examples:
   softswitch run --port 1=udp:127.0.0.1:5001 --port 2=udp:127.0.0.1:5002 --grpc unix:/tmp/s1.sock
@@ -49,6 +50,9 @@ class RunOptions:
     ports: tuple[tuple[int, str], ...]
     impairments: tuple[tuple[int, Direction, Impairments], ...]
     grpc_address: str
+    tls_certificate: Path | None
+    tls_key: Path | None
+    tls_ca: Path | None
     device_id: int
     cpu_port: int
     drop_port: int
@@ -114,6 +118,9 @@ def _parse_impair(
     help="What a port's link does to packets.",
 )
 @click.option("--grpc", "grpc_address", default="127.0.0.1:9559", show_default=True)
+@click.option("--grpc-tls-cert", "tls_certificate", type=_PATH, help="PEM; P4Runtime over TLS.")
+@click.option("--grpc-tls-key", "tls_key", type=_PATH, help="PEM, the certificate's private key.")
+@click.option("--grpc-tls-ca", "tls_ca", type=_PATH, help="PEM; clients must show a certificate.")
 @click.option("--device-id", default=1, show_default=True, type=click.IntRange(min=1))
 @click.option("--cpu-port", default=255, show_default=True, type=click.IntRange(0, 510))
 @click.option(
@@ -140,6 +147,9 @@ def run(  # noqa: PLR0917 - click passes options by name
     ports: tuple[tuple[int, str], ...],
     impairments: tuple[tuple[int, Direction, Impairments], ...],
     grpc_address: str,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    tls_ca: Path | None,
     device_id: int,
     cpu_port: int,
     drop_port: int,
@@ -153,6 +163,8 @@ def run(  # noqa: PLR0917 - click passes options by name
     """
     if (program is None) != (p4info is None):
         raise click.UsageError("PROGRAM and --p4info go together: give both or none")
+    if (tls_certificate is None) != (tls_key is None) or (tls_ca and not tls_key):
+        raise click.UsageError("--grpc-tls-cert and --grpc-tls-key go together; the CA needs both")
     missing = {number for number, _, _ in impairments} - {number for number, _ in ports}
     if missing:
         raise click.UsageError(f"--impair names ports that do not exist: {sorted(missing)}")
@@ -164,6 +176,9 @@ def run(  # noqa: PLR0917 - click passes options by name
         ports=ports,
         impairments=impairments,
         grpc_address=grpc_address,
+        tls_certificate=tls_certificate,
+        tls_key=tls_key,
+        tls_ca=tls_ca,
         device_id=device_id,
         cpu_port=cpu_port,
         drop_port=drop_port,
@@ -202,6 +217,7 @@ def _bring_up(
     # gRPC would print its own account of a failure beside ours.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from softswitch.p4runtime.serve import serve  # noqa: PLC0415 - grpc only when it is needed
+    from softswitch.p4runtime.tls import TlsFiles  # noqa: PLC0415
 
     switch = stack.enter_context(
         Switch(
@@ -220,7 +236,12 @@ def _bring_up(
         switch.add_port(number, spec, capture=capture)
     for number, direction, impairments in options.impairments:
         switch.set_impairments(number, impairments, direction=direction)
-    server = serve(switch, options.p4info, options.grpc_address)
+    tls: TlsFiles | None = None
+    if options.tls_certificate is not None and options.tls_key is not None:
+        tls = TlsFiles(
+            certificate=options.tls_certificate, key=options.tls_key, client_ca=options.tls_ca
+        )
+    server = serve(switch, options.p4info, options.grpc_address, tls=tls)
     stack.callback(server.stop)
     switch.start()
     ports = ", ".join(f"{number}={_bound(switch, number)}" for number in sorted(switch.ports))
