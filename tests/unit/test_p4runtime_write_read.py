@@ -399,9 +399,9 @@ def test_twenty_thousand_entries_in_one_write() -> None:
             )
         )
         updates = [insert(station(n.to_bytes(3, "big"))) for n in range(1, count + 1)]
-        begin = time.perf_counter()
+        begin = time.process_time()  # of this process alone, server and client
         client.write(*updates)
-        took_s = time.perf_counter() - begin
+        took_s = time.process_time() - begin
         assert len(dataplane.entries) == count
         found = client.read_tables(p4r.TableEntry(table_id=IDS["station"]))
         assert found == [station(n.to_bytes(3, "big").lstrip(b"\0")) for n in range(1, count + 1)]
