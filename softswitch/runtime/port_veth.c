@@ -35,7 +35,8 @@
 typedef struct {
   char name[IFNAMSIZ];
   int index;
-  int claim; // abstract socket whose name says that this interface is taken, in this network namespace
+  int sender; // a socket of its own: nobody waits for it, so a frame that has been sent wakes nobody
+  int claim;  // abstract socket whose name says that this interface is taken, in this network namespace
   uint32_t mtu;
   uint8_t *ring;
   uint32_t slot_bytes, slots, next, taken;
@@ -126,6 +127,7 @@ static statistic_t drop_cause(int error) {
 }
 
 static void veth_transmit(port_t *port, packet_t *const *packets, uint32_t count) {
+  const veth_t *veth = port->state;
   struct mmsghdr messages[PORT_BATCH];
   struct iovec vectors[PORT_BATCH];
   for (uint32_t i = 0; i < count; i++) {
@@ -133,7 +135,7 @@ static void veth_transmit(port_t *port, packet_t *const *packets, uint32_t count
     messages[i].msg_hdr = (struct msghdr){.msg_iov = &vectors[i], .msg_iovlen = 1};
   }
   for (uint32_t done = 0; done < count;) {
-    int sent = sendmmsg(port->fd, messages + done, count - done, MSG_DONTWAIT);
+    int sent = sendmmsg(veth->sender, messages + done, count - done, MSG_DONTWAIT);
     if (sent < 0) {
       if (errno == EINTR) continue;
       port->statistics[drop_cause(errno)]++;
@@ -151,6 +153,7 @@ static void veth_close(port_t *port) {
   if (veth->ring) munmap(veth->ring, RING_BYTES);
   if (port->fd >= 0) close(port->fd);
   port->fd = -1;
+  if (veth->sender >= 0) close(veth->sender);
   if (veth->claim >= 0) close(veth->claim);
   free(veth);
 }
@@ -189,13 +192,12 @@ static int set_option(int fd, int level, int name, int value) {
 static int configure(veth_t *veth, int fd) {
   const struct packet_mreq promiscuous = {.mr_ifindex = veth->index, .mr_type = PACKET_MR_PROMISC};
   const struct tpacket_req ring = {BLOCK_BYTES, RING_BYTES / BLOCK_BYTES, veth->slot_bytes, veth->slots};
-  const struct sockaddr_ll own = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL),
-                                  .sll_ifindex = veth->index};
+  struct sockaddr_ll own = {.sll_family = AF_PACKET, .sll_ifindex = veth->index};
   int error = set_option(fd, SOL_PACKET, PACKET_VERSION, TPACKET_V2);
   if (!error) error = set_option(fd, SOL_PACKET, PACKET_RESERVE, VLAN_TAG_BYTES);
   if (!error) error = set_option(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
-  if (!error) error = set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, SEND_BUFFER_BYTES);
-  if (error == -EPERM) error = set_option(fd, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER_BYTES);
+  if (!error) error = set_option(veth->sender, SOL_SOCKET, SO_SNDBUFFORCE, SEND_BUFFER_BYTES);
+  if (error == -EPERM) error = set_option(veth->sender, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER_BYTES);
   if (!error && setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof ring) < 0) error = -errno;
   if (error) return error;
   veth->ring = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -203,6 +205,9 @@ static int configure(veth_t *veth, int fd) {
     veth->ring = NULL;
     return -errno;
   }
+  // Protocol 0: it receives nothing.
+  if (bind(veth->sender, (const struct sockaddr *)&own, sizeof own) < 0) return -errno;
+  own.sll_protocol = htons(ETH_P_ALL);
   if (bind(fd, (const struct sockaddr *)&own, sizeof own) < 0) return -errno;
   return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous) < 0 ? -errno : 0;
 }
@@ -213,7 +218,8 @@ int port_veth_open(port_t *port, const char *interface) {
   veth->claim = -1;
   port->state = veth;
   port->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  int error = port->fd < 0 ? -errno : read_interface(veth, port->fd, interface);
+  veth->sender = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  int error = port->fd < 0 || veth->sender < 0 ? -errno : read_interface(veth, port->fd, interface);
   if (!error) error = claim_interface(veth);
   if (!error) error = configure(veth, port->fd);
   if (error) {
