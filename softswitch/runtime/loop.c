@@ -12,32 +12,37 @@
 
 #define EVENTS_MAX 64
 #define NO_EVENT UINT64_MAX
+#define CACHE_LINE_BYTES 64u
+#define PREFETCH_BYTES 1536u
+
+void loop_ports_changed(softswitch_t *sw) {
+  sw->active_count = 0;
+  for (uint32_t number = 0; number < PORTS_MAX; number++) {
+    if (sw->engine.ports[number]) sw->active[sw->active_count++] = sw->engine.ports[number];
+  }
+}
 
 void loop_flush(softswitch_t *sw) {
-  for (uint32_t number = 0; number < PORTS_MAX; number++) {
-    port_t *port = sw->engine.ports[number];
-    if (port) port_flush(port, &sw->batch);
-  }
+  for (uint32_t i = 0; i < sw->active_count; i++) port_flush(sw->active[i], &sw->batch);
 }
 
 void loop_advance(softswitch_t *sw, uint64_t now_ns) {
   // In before out, so that what is released here can leave here.
-  for (uint32_t number = 0; number < PORTS_MAX; number++) {
-    port_t *port = sw->engine.ports[number];
-    if (port && impairments_deadline(&port->in) <= now_ns) path_advance_in(&sw->engine, &sw->batch, port, now_ns);
+  for (uint32_t i = 0; i < sw->active_count; i++) {
+    port_t *port = sw->active[i];
+    if (impairments_deadline(&port->in) <= now_ns) path_advance_in(&sw->engine, &sw->batch, port, now_ns);
   }
-  for (uint32_t number = 0; number < PORTS_MAX; number++) {
-    port_t *port = sw->engine.ports[number];
-    if (port && impairments_deadline(&port->out) <= now_ns) port_advance_out(port, &sw->batch, now_ns);
+  for (uint32_t i = 0; i < sw->active_count; i++) {
+    port_t *port = sw->active[i];
+    if (impairments_deadline(&port->out) <= now_ns) port_advance_out(port, &sw->batch, now_ns);
   }
   loop_flush(sw);
 }
 
 void loop_rearm(softswitch_t *sw) {
   uint64_t deadline = UINT64_MAX;
-  for (uint32_t number = 0; number < PORTS_MAX; number++) {
-    const port_t *port = sw->engine.ports[number];
-    if (!port) continue;
+  for (uint32_t i = 0; i < sw->active_count; i++) {
+    const port_t *port = sw->active[i];
     uint64_t in = impairments_deadline(&port->in), out = impairments_deadline(&port->out);
     if (in < deadline) deadline = in;
     if (out < deadline) deadline = out;
@@ -53,10 +58,19 @@ void loop_rearm(softswitch_t *sw) {
   timerfd_settime(sw->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
+// A frame comes from another core's cache: fetch it while the one before is worked on.
+static void prefetch(const frame_t *frame) {
+  uint32_t bytes = frame->bytes < PREFETCH_BYTES ? frame->bytes : PREFETCH_BYTES;
+  for (uint32_t at = 0; at < bytes; at += CACHE_LINE_BYTES) __builtin_prefetch(frame->data + at);
+}
+
 static void receive_batch(softswitch_t *sw, port_t *port) {
   frame_t frames[PORT_BATCH];
   uint32_t count = port->ops->receive(port, frames, PORT_BATCH);
-  for (uint32_t i = 0; i < count; i++) path_receive(&sw->engine, &sw->batch, port, &frames[i]);
+  for (uint32_t i = 0; i < count; i++) {
+    if (i + 1 < count) prefetch(&frames[i + 1]);
+    path_receive(&sw->engine, &sw->batch, port, &frames[i]);
+  }
   port->ops->release(port);
 }
 

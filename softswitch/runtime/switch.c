@@ -66,6 +66,7 @@ static int install_port(softswitch_t *sw, port_t *port, const char *capture_path
     pthread_mutex_lock(&sw->users_lock);
     sw->engine.ports[port->number] = port;
     pthread_mutex_unlock(&sw->users_lock);
+    loop_ports_changed(sw);
   }
   switch_unlock(sw);
   return error;
@@ -127,6 +128,7 @@ static void take_out(softswitch_t *sw, port_t *port) {
   if (is_mem) port_mem_interrupt(port);
   while (sw->users[port->number]) pthread_cond_wait(&sw->users_left, &sw->users_lock);
   pthread_mutex_unlock(&sw->users_lock);
+  loop_ports_changed(sw);
   free_port(sw, port);
 }
 

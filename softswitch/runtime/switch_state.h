@@ -25,6 +25,8 @@ struct softswitch {
   uint32_t users[PORTS_MAX];
 
   replication_t engine;
+  port_t *active[PORTS_MAX]; // the ports that there are, by number; loop.c
+  uint32_t active_count;
   batch_t batch;
   collector_t collector;
   uint32_t cpu_port;
@@ -43,6 +45,7 @@ void switch_unlock(softswitch_t *);
 uint64_t switch_now_ns(void);
 
 // loop.c; the caller holds the lock.
+void loop_ports_changed(softswitch_t *); // engine.ports has
 void loop_advance(softswitch_t *, uint64_t now_ns); // impairments of all ports: what is due by now_ns, transmitted
 void loop_flush(softswitch_t *);
 void loop_rearm(softswitch_t *); // timer to the next deadline
