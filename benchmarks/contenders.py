@@ -156,8 +156,10 @@ def switch(
         process, said = stack.enter_context(_running(wires, name, command, cores))
         _await((folder / "grpc").exists, process, said)
         control = P4RuntimeControl(artefacts, address, said)
-        stack.callback(control.close)
-        fill(control)
+        try:
+            fill(control)
+        finally:
+            control.close()
         load = wires.at_load(lambda: LoadGenerator([at_load for _, at_load in pairs]))
         stack.callback(load.close)
         yield Contender(name, process.pid, load)

@@ -155,6 +155,8 @@ def mem_bench(
         os.sched_setaffinity(int(thread), cores)
         server = stack.enter_context(serve(switch, address=f"unix:{folder / 'grpc'}"))
         control = P4RuntimeControl(artefacts, server.address)
-        stack.callback(control.close)
-        fill(control)
+        try:
+            fill(control)
+        finally:
+            control.close()
         yield MemBench(switch, of, int(thread))

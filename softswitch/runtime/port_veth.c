@@ -39,12 +39,13 @@ typedef struct {
   int claim;  // abstract socket whose name says that this interface is taken, in this network namespace
   uint32_t mtu;
   uint8_t *ring;
-  uint32_t slot_bytes, slots, next, taken;
+  uint32_t slot_bytes, slots; // powers of two
+  uint32_t next, taken;
 } veth_t;
 
+// Slots are a power of two large, so they fill the blocks without a gap, and so is their number.
 static struct tpacket2_hdr *slot_at(const veth_t *veth, uint32_t slot) {
-  uint32_t per_block = BLOCK_BYTES / veth->slot_bytes;
-  return (void *)(veth->ring + (size_t)(slot / per_block) * BLOCK_BYTES + (size_t)(slot % per_block) * veth->slot_bytes);
+  return (void *)(veth->ring + (size_t)(slot & (veth->slots - 1)) * veth->slot_bytes);
 }
 
 static uint32_t slot_status(struct tpacket2_hdr *slot) {
@@ -87,7 +88,7 @@ static uint32_t veth_receive(port_t *port, frame_t *frames, uint32_t capacity) {
   uint32_t count = 0;
   bool is_losing = false;
   for (veth->taken = 0; count < capacity && veth->taken < veth->slots; veth->taken++) {
-    struct tpacket2_hdr *slot = slot_at(veth, (veth->next + veth->taken) % veth->slots);
+    struct tpacket2_hdr *slot = slot_at(veth, veth->next + veth->taken);
     uint32_t status = slot_status(slot);
     if (!(status & TP_STATUS_USER)) break;
     is_losing = is_losing || status & TP_STATUS_LOSING;
@@ -110,7 +111,7 @@ static void veth_release(port_t *port) {
   for (; veth->taken > 0; veth->taken--) {
     struct tpacket2_hdr *slot = slot_at(veth, veth->next);
     atomic_store_explicit((_Atomic __u32 *)&slot->tp_status, TP_STATUS_KERNEL, memory_order_release);
-    veth->next = (veth->next + 1) % veth->slots;
+    veth->next++;
   }
 }
 
