@@ -9,7 +9,7 @@ from typing import Any
 
 from softswitch.generator.context import Context, Refusal
 from softswitch.generator.headers import Run, count_member, identifier
-from softswitch.program import Header, Json, parse_hex, source_of
+from softswitch.program import Header, HeaderStack, Json, parse_hex, source_of
 
 _PLAIN = ("csum16", "crc16", "crc32", "crcCCITT", "xor16", "xor32", "identity")
 _HASHES = {name: name for name in _PLAIN} | {
@@ -91,6 +91,8 @@ class Calculations:
                     added = [self._field(part["value"], offset)]
                 case "header":
                     added = list(self._header(part["value"], offset))
+                case "header_stack":
+                    added = list(self._stack(part["value"], offset))
                 case "hexstr":
                     width = part.get("bitwidth", (len(part["value"]) - 2) * 4)
                     added = [_Item(None, None, offset, width, parse_hex(part["value"]))]
@@ -121,6 +123,13 @@ class Calculations:
             width = sum(field.width for field in run.fields)
             yield _Item(header, run, offset, width)
             offset += width
+
+    def _stack(self, name: str, offset: int) -> Iterator[_Item]:
+        stack = self.context.layout.stack(name)
+        for header in stack.headers if isinstance(stack, HeaderStack) else ():
+            items = list(self._header(header, offset))
+            offset += sum(item.width for item in items)
+            yield from items
 
     def _member(self, item: _Item) -> str:
         assert item.header is not None

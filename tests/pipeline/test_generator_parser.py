@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parsers: lookahead, advance, select, value sets, verify, sub-parsers, loops, errors."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -167,3 +169,17 @@ def test_value_set_refuses_what_does_not_fit(driver: Driver) -> None:
     assert write_set(driver, KNOWN_PAIRS, [pair] * 3) == P_FULL
     assert write_set(driver, KNOWN_PAIRS, [(b"\x07", b"\xff")]) == P_BAD_ARGUMENT
     assert write_set(driver, 9, []) == P_BAD_ARGUMENT
+
+
+def test_a_loop_that_takes_nothing_ends_with_a_timeout(tmp_path: Path) -> None:
+    program = json.loads((PROGRAMS / "parser_paths.json").read_text())
+    states = {state["name"]: state for state in program["parsers"][0]["parse_states"]}
+    states["endless"]["parser_ops"] = []
+    path = tmp_path / "stuck.json"
+    path.write_text(json.dumps(program))
+    stuck = Driver(path)
+    try:
+        found = parse(stuck, bytes([ENDLESS, 0]) + b"rest")
+        assert (found.error, found.rest) == (255, bytes([ENDLESS, 0]) + b"rest")
+    finally:
+        stuck.close()
