@@ -142,8 +142,11 @@ class MetadataWriter:
             if name == "packet_length" and self.context.counts_length:
                 value += " + p->length_change"
             line = self._fill(name, value)
-            if line is not None:
-                text.append(line)
+            if line is None:
+                continue
+            if name == "egress_rid":  # set for copies only, as by simple_switch
+                line = f"if (info->instance_type != INSTANCE_NORMAL) {{ {line} }}"
+            text.append(line)
         if (line := self._fill("egress_spec", "s->drop_port + 1")) is not None:
             text.append(line)
         # A copy has asked for nothing yet; the packet itself keeps what it asked for in ingress.
