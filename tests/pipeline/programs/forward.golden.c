@@ -333,7 +333,7 @@ static void p4_start_egress(pipeline_t *s, phv_t *p, const packet_info_t *info) 
   p->h1_standard_metadata.f3_instance_type = (uint32_t)((uint64_t)(info->instance_type) & low_mask(32));
   p->h1_standard_metadata.f4_packet_length = (uint32_t)((uint64_t)(info->packet_length) & low_mask(32));
   p->h1_standard_metadata.f2_egress_port = (uint16_t)((uint64_t)(info->egress_port) & low_mask(9));
-  p->h1_standard_metadata.f12_egress_rid = (uint16_t)((uint64_t)(info->egress_rid) & low_mask(16));
+  if (info->instance_type != INSTANCE_NORMAL) { p->h1_standard_metadata.f12_egress_rid = (uint16_t)((uint64_t)(info->egress_rid) & low_mask(16)); }
   p->h1_standard_metadata.f10_egress_global_timestamp = (uint64_t)((uint64_t)(info->egress_global_timestamp) & low_mask(48));
   p->h1_standard_metadata.f5_enq_timestamp = (uint32_t)((uint64_t)(info->enq_timestamp) & low_mask(32));
   p->h1_standard_metadata.f6_enq_qdepth = (uint32_t)((uint64_t)(info->enq_qdepth) & low_mask(19));
