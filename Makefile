@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help deps demo test test-unit test-pipeline test-packet test-integration lint format typecheck \
-	p4 switch bench model-check golden sanitize clean
+	p4 switch bench model-check golden sanitize fuzz compare clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,15 @@ sanitize: $(VENV)/.dev-installed ## The switch's C code under the address and un
 	SWITCHFOLD_CFLAGS="$(SANITIZE)" LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	  $(BIN)/python -m pytest tests/unit/test_switch_runtime.py tests/pipeline
+	$(BIN)/python -m pytest tests/mutation
+
+FRAMES := 10000000
+fuzz: $(VENV)/.dev-installed ## FRAMES=10000000 mutated frames through every program under the sanitizers
+	cd tests && PYTHONPATH=.. ../$(BIN)/python -m mutation --frames $(FRAMES)
+
+SECONDS := 600
+compare: $(VENV)/.dev-installed ## SECONDS=600 of random packets and tables through softswitch and BMv2, which must agree
+	cd tests && PYTHONPATH=.. ../$(BIN)/python -m differential fuzz --seconds $(SECONDS)
 
 clean: ## Remove the environment, build output and reports
 	rm -rf $(VENV) build dist report *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Builds and runs frame_fuzzer.c for one program: native code, sanitizers, no Python in it.
+
+The program's JSON gives seed frames (see differential.packets) and table entries; both become a
+C header. A build is an executable of runtime, generated code and driver, so that the leak
+detector sees nothing but them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from differential.packets import PacketGenerator
+from differential.program_layout import ProgramLayout
+from softswitch.bmv2_json import read_program
+from softswitch.compiler import RUNTIME, SOURCES, find_compiler
+from softswitch.generator import generate
+from softswitch.program import Program, Table, pack_number
+from softswitch.runtime_library import SOURCES as RUNTIME_SOURCES
+
+DRIVER = Path(__file__).parent / "frame_fuzzer.c"
+FLAGS = (
+    "-std=c11",
+    "-O1",
+    "-g",
+    "-pthread",
+    "-fno-omit-frame-pointer",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+)
+NUM_SEEDS = 200
+ENTRIES_PER_TABLE = 12
+PORTS = (1, 2, 3, 4, 5, 255, 511)
+TIMEOUT_S = 3600.0
+
+
+def build(json: Path, folder: Path, seed: int = 1) -> Path:
+    """Return the executable for a program, made in this folder."""
+    program = read_program(json)
+    rng = random.Random(seed)
+    (folder / "pipeline.c").write_text(generate(program), encoding="utf-8")
+    (folder / "state.h").write_text(_state(json, program, rng), encoding="utf-8")
+    built = folder / "frame_fuzzer"
+    command = [*find_compiler(), *FLAGS, f"-I{folder}", f"-I{RUNTIME}", "-o", str(built)]
+    sources = [DRIVER, folder / "pipeline.c", *(RUNTIME / name for name in SOURCES)]
+    command += [str(source) for source in (*sources, *RUNTIME_SOURCES)]
+    subprocess.run(command, check=True)
+    return built
+
+
+def run(fuzzer: Path, frames: int, seed: int) -> str:
+    """Send so many frames; return what it printed, AssertionError with its output if it failed."""
+    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0"}
+    environment.pop("LD_PRELOAD", None)
+    done = subprocess.run(
+        [str(fuzzer), str(frames), str(seed)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_S,
+        env=environment,
+    )
+    said = f"{done.stdout}{done.stderr[-6000:]}"
+    assert done.returncode == 0, f"{fuzzer} {frames} {seed}: status {done.returncode}\n{said}"
+    return done.stdout
+
+
+def _state(json: Path, program: Program, rng: random.Random) -> str:
+    packets = PacketGenerator(ProgramLayout(json), rng)
+    frames = [packets.frame() for _ in range(NUM_SEEDS)]
+    entries = [line for table in program.tables for line in _entries(table, rng, packets.seen)]
+    lines = [
+        f"enum {{ NUM_SEEDS = {len(frames)}, NUM_ENTRIES = {len(entries)} }};",
+        "static const seed_t seeds[] = {",
+        *(f"    {{{len(frame)}, {_bytes(frame)}}}," for frame in frames),
+        "};",
+        "static const held_entry_t entries[NUM_ENTRIES + 1] = {",
+        *(f"    {line}," for line in entries),
+        "    {0},",
+        "};",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _bytes(value: bytes) -> str:
+    text = "".join(f"\\x{byte:02x}" for byte in value)
+    return f'(const uint8_t *)"{text}"'
+
+
+def _entries(
+    table: Table, rng: random.Random, seen: dict[tuple[str, str], list[int]]
+) -> Iterator[str]:
+    if table.has_const_entries or not table.key:
+        return
+    for priority in range(1, ENTRIES_PER_TABLE):
+        key = mask = b""
+        prefix_len = 0
+        for part in table.key:
+            ones = (1 << part.width) - 1
+            value = rng.choice([*seen.get(part.target, [0]), rng.getrandbits(part.width)]) & ones
+            second = rng.choice((0, ones, rng.getrandbits(part.width)))
+            if part.kind == "lpm":
+                prefix_len = rng.randint(0, part.width)
+                value &= ones ^ (ones >> prefix_len)
+            elif part.kind in ("ternary", "optional"):
+                second = second if part.kind == "ternary" else rng.choice((0, ones))
+                value &= second
+            elif part.kind == "range":
+                value, second = min(value, second), max(value, second)
+            key += pack_number(value, part.width)
+            mask += pack_number(second, part.width)
+        action = rng.choice(table.actions)
+        params = b"".join(
+            pack_number(
+                rng.choice(PORTS) if parameter.width == 9 else rng.getrandbits(parameter.width),
+                parameter.width,
+            )
+            for parameter in action.parameters
+        )
+        number = priority if table.has_priorities else 0
+        yield (
+            f"{{{table.position}, {{.key = {_bytes(key)}, .mask = {_bytes(mask)}, "
+            f".prefix_len = {prefix_len}, .priority = {number}, .action_id = {action.position}, "
+            f".params = {_bytes(params)}, .params_bytes = {len(params)}}}}}"
+        )
