@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the parts together: one C file per program."""
 
-from softswitch.errors import ProgramError, UnsupportedError
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from softswitch.errors import Problem, ProgramError, UnsupportedError
 from softswitch.generator.actions import ActionWriter
 from softswitch.generator.arrays import ArrayWriter
 from softswitch.generator.calculations import Calculations
@@ -35,27 +38,52 @@ def generate(program: Program, *, has_counts: bool = False) -> str:
 
     With has_counts it also counts each table's hits and misses and the parser's errors.
     """
-    context = Context(
-        program=program,
-        layout=Layout(program),
-        locals=local_scalars(program),
-        counts_length=counts_length(program),
-        has_counts=has_counts,
-    )
-    return _text(context)
+    with _errors_of(program):
+        context = Context(
+            program=program,
+            layout=Layout(program),
+            locals=local_scalars(program),
+            counts_length=counts_length(program),
+            has_counts=has_counts,
+        )
+        return _text(context)
 
 
 def generate_traced(program: Program) -> tuple[str, tuple[TracePoint, ...]]:
     """Return the C text of a traced build and its trace points; errors as of generate."""
     trace = Trace()
-    context = Context(
-        program=program,
-        layout=Layout(program),
-        counts_length=counts_length(program),
-        trace=trace,
-    )
-    text = _text(context)
+    with _errors_of(program):
+        context = Context(
+            program=program,
+            layout=Layout(program),
+            counts_length=counts_length(program),
+            trace=trace,
+        )
+        text = _text(context)
     return text, tuple(trace.points)
+
+
+@contextmanager
+def _errors_of(program: Program) -> Generator[None]:
+    """Say of a JSON that lacks what the writers look up that it is broken."""
+    try:
+        yield
+    except (
+        AttributeError,
+        LookupError,
+        RecursionError,
+        StopIteration,
+        TypeError,
+        ValueError,
+    ) as exc:
+        problem = Problem(
+            what="BMv2 JSON",
+            where=program.name,
+            why=f"parts of it do not have the form that p4c writes ({type(exc).__name__}: {exc})",
+            remedy="Compile the P4 program with p4c-bm2-ss (--arch v1model)",
+            is_unsupported=False,
+        )
+        raise ProgramError(program.name, [problem]) from exc
 
 
 def _text(context: Context) -> str:
