@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from softswitch.bmv2_numbers import check_numbers
 from softswitch.bmv2_structures import (
     read_headers,
     read_stacks,
@@ -47,6 +48,7 @@ def read_program(path: Path) -> Program:
         raise _broken(path, "no 'pipelines' or 'parsers' in it")
     typed: Json = data  # pyright: ignore[reportUnknownVariableType]
     try:
+        check_numbers(typed)
         return _build(typed, path)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as exc:
         raise _broken(path, f"{type(exc).__name__}: {exc}") from exc

@@ -15,12 +15,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from softswitch.bmv2_json import read_program
+from softswitch.build_folder import build_folder
 from softswitch.errors import CompileError, CompilerNotFoundError
 from softswitch.generator import TracePoint, generate, generate_traced
 from softswitch.program import Program
@@ -190,8 +190,7 @@ def _processor() -> str:
 
 
 def _build(text: str, command: list[str], library: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=library.parent, prefix="building-") as name:
-        directory = Path(name)
+    with build_folder(library.parent) as directory:
         source = directory / "pipeline.c"
         source.write_text(text, encoding="utf-8")
         built = directory / library.name

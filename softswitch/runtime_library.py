@@ -8,7 +8,6 @@ import ctypes
 import functools
 import hashlib
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from ctypes import (
     POINTER,
@@ -25,6 +24,7 @@ from ctypes import (
 from pathlib import Path
 from typing import Final
 
+from softswitch.build_folder import build_folder
 from softswitch.compiler import default_cache_dir, environment_flags, find_compiler
 from softswitch.errors import CompileError
 from softswitch.pipeline import GroupMember, MeterRatesT, PipelineOps, TableEntry
@@ -144,9 +144,8 @@ _WITHOUT_RESULT: Final = ("switch_close", "switch_destroy", "switch_lock", "swit
 
 
 def _compile_runtime(library: Path, compiler: tuple[str, ...]) -> None:
-    library.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
-        built = Path(folder) / "runtime.so"
+    with build_folder(library.parent) as folder:
+        built = folder / "runtime.so"
         command = [*compiler, "-shared", "-fPIC", "-o", str(built)]
         command += [str(source) for source in SOURCES]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

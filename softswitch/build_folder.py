@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Folders for builds: gone after the build, or with the next one if the process was killed."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+PREFIX = "building-"
+
+
+@contextmanager
+def build_folder(parent: Path) -> Generator[Path]:
+    """Make a folder below `parent` for the block, and remove those that nobody works in any more.
+
+    A folder is locked while it is in use; the lock goes with the process that holds it.
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    for stale in parent.glob(f"{PREFIX}*"):
+        _remove_if_free(stale)
+    while True:
+        folder = Path(tempfile.mkdtemp(dir=parent, prefix=PREFIX))
+        lock = _lock(folder)
+        # Another process may have taken the folder for a stale one before it was locked.
+        if lock is not None and folder.exists():
+            break
+        if lock is not None:
+            os.close(lock)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+        os.close(lock)
+
+
+def _lock(folder: Path) -> int | None:
+    """Return a descriptor that holds the folder's lock, None if it is taken or the folder gone."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _remove_if_free(folder: Path) -> None:
+    descriptor = _lock(folder)
+    if descriptor is not None:
+        shutil.rmtree(folder, ignore_errors=True)  # two processes may remove it together
+        os.close(descriptor)
