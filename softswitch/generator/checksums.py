@@ -25,6 +25,8 @@ class ChecksumWriter:
     def _all(self, is_verify: bool) -> str:
         name = "p4_verify_checksums" if is_verify else "p4_update_checksums"
         text = [f"static void {name}(phv_t *p) {{", "(void)p;"]
+        if self.context.program.json.get("checksums", []):
+            text += self.context.point("checksums", name, {})
         for checksum in self.context.program.json.get("checksums", []):
             if not checksum.get("verify" if is_verify else "update", True):
                 continue

@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`softswitch build`: compile programs ahead."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from softswitch.commands.options import PROGRAM_FILE, errors_in_words
+from softswitch.compiler import compile_program
+from softswitch.runtime_library import build_runtime
+
+
+@click.command(epilog="Example: softswitch build p4src/build/*/switchfold_*.json")
+@click.argument("programs", type=PROGRAM_FILE, nargs=-1, required=True)
+def build(programs: tuple[Path, ...]) -> None:
+    """Compile PROGRAMS (BMv2 JSON) and the runtime into the cache.
+
+    Prints each library and the seconds that it took; `run` then starts at once.
+    """
+    with errors_in_words():
+        for program in (*programs, None):
+            started = time.monotonic()
+            library = build_runtime() if program is None else compile_program(program).library
+            click.echo(f"{library}  {time.monotonic() - started:.2f} s")

@@ -1,0 +1,232 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`softswitch run`: a switch with ports and a P4Runtime server."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from softswitch.commands.options import PROGRAM_FILE, errors_in_words
+from softswitch.compiler import CompiledProgram, compile_program
+from softswitch.impairments import Direction, Impairments, parse_impairments
+from softswitch.ports import parse_port_spec
+from softswitch.runtime_library import build_runtime
+from softswitch.switch import Switch
+
+logger = logging.getLogger(__name__)
+_program_logger = logging.getLogger("softswitch.program")
+_PATH = click.Path(path_type=Path)
+_RUN_EXAMPLE = """\b
+Examples:
+  softswitch run --port 1=udp:127.0.0.1:5001 --port 2=udp:127.0.0.1:5002 --grpc unix:/tmp/s1.sock
+  softswitch run switchfold_wide.json --p4info switchfold_wide.p4info.txtpb \\
+    --port 1=veth:s1-eth1 --port 2=veth:s1-eth2 --grpc 127.0.0.1:9559 \\
+    --impair 1:in:loss=0.05,reordering=0.05,reordering_delay_s=0.02,seed=7
+
+\b
+Ports: veth:IFNAME, udp:HOST:PORT, udp:HOST:PORT-PEERHOST:PEERPORT, mem (in the process only).
+Exit codes: 0 stopped by a signal, 1 an error, 2 wrong usage.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What `softswitch run` was asked for."""
+
+    program: Path | None
+    p4info: Path | None
+    ports: tuple[tuple[int, str], ...]
+    impairments: tuple[tuple[int, Direction, Impairments], ...]
+    grpc_address: str
+    tls_certificate: Path | None
+    tls_key: Path | None
+    tls_ca: Path | None
+    device_id: int
+    cpu_port: int
+    drop_port: int
+    log_level: str
+    pcap_dir: Path | None
+    ready_fd: int | None
+
+
+def _parse_ports(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[int, str], ...]:
+    del context, parameter
+    ports: dict[int, str] = {}
+    for text in values:
+        number, _, spec = text.partition("=")
+        if not number.isdigit() or not spec:
+            raise click.BadParameter(f"{text!r} is not NUMBER=SPEC, e.g. 1=veth:s1-eth1")
+        if int(number) in ports:
+            raise click.BadParameter(f"port {number} is given twice")
+        try:
+            parse_port_spec(spec)
+        except ValueError as exc:
+            raise click.BadParameter(str(exc)) from exc
+        ports[int(number)] = spec
+    return tuple(ports.items())
+
+
+def _parse_impair(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[tuple[int, Direction, Impairments], ...]:
+    del context, parameter
+    try:
+        return tuple(parse_impairments(text) for text in values)
+    except ValueError as exc:
+        raise click.BadParameter(str(exc)) from exc
+
+
+@click.command(epilog=_RUN_EXAMPLE)
+@click.argument("program", type=PROGRAM_FILE, required=False)
+@click.option("--p4info", type=PROGRAM_FILE, help="P4Info text file of the program.")
+@click.option("--port", "ports", multiple=True, callback=_parse_ports, metavar="NUMBER=SPEC")
+@click.option(
+    "--impair",
+    "impairments",
+    multiple=True,
+    callback=_parse_impair,
+    metavar="PORT:in|out:NAME=VALUE,...",
+    help="What a port's link does to packets.",
+)
+@click.option("--grpc", "grpc_address", default="127.0.0.1:9559", show_default=True)
+@click.option("--grpc-tls-cert", "tls_certificate", type=_PATH, help="PEM; P4Runtime over TLS.")
+@click.option("--grpc-tls-key", "tls_key", type=_PATH, help="PEM, the certificate's private key.")
+@click.option("--grpc-tls-ca", "tls_ca", type=_PATH, help="PEM; clients must show a certificate.")
+@click.option("--device-id", default=1, show_default=True, type=click.IntRange(min=1))
+@click.option("--cpu-port", default=255, show_default=True, type=click.IntRange(0, 510))
+@click.option(
+    "--drop-port",
+    default=511,
+    show_default=True,
+    type=click.IntRange(0, 511),
+    help="The egress_spec that drops.",
+)
+@click.option(
+    "--log-level",
+    default="info",
+    show_default=True,
+    type=click.Choice(("debug", "info", "warning", "error")),
+    help="What goes to stderr; debug brings the program's log_msg.",
+)
+@click.option(
+    "--pcap-dir", type=click.Path(file_okay=False, path_type=Path), help="One capture per port."
+)
+@click.option("--ready-fd", type=int, help="Write `ready` and a newline here once all is up.")
+def run(  # noqa: PLR0917 - click passes options by name
+    program: Path | None,
+    p4info: Path | None,
+    ports: tuple[tuple[int, str], ...],
+    impairments: tuple[tuple[int, Direction, Impairments], ...],
+    grpc_address: str,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    tls_ca: Path | None,
+    device_id: int,
+    cpu_port: int,
+    drop_port: int,
+    log_level: str,
+    pcap_dir: Path | None,
+    ready_fd: int | None,
+) -> None:
+    """Run a switch until SIGTERM or SIGINT.
+
+    With PROGRAM (BMv2 JSON), or empty until P4Runtime fills it.
+    """
+    if (program is None) != (p4info is None):
+        raise click.UsageError("PROGRAM and --p4info go together: give both or none")
+    if (tls_certificate is None) != (tls_key is None) or (tls_ca and not tls_key):
+        raise click.UsageError("--grpc-tls-cert and --grpc-tls-key go together; the CA needs both")
+    missing = {number for number, _, _ in impairments} - {number for number, _ in ports}
+    if missing:
+        raise click.UsageError(f"--impair names ports that do not exist: {sorted(missing)}")
+    if ready_fd is not None and not Path(f"/proc/self/fd/{ready_fd}").exists():
+        raise click.UsageError(f"--ready-fd {ready_fd}: no such file descriptor is open")
+    options = RunOptions(
+        program=program,
+        p4info=p4info,
+        ports=ports,
+        impairments=impairments,
+        grpc_address=grpc_address,
+        tls_certificate=tls_certificate,
+        tls_key=tls_key,
+        tls_ca=tls_ca,
+        device_id=device_id,
+        cpu_port=cpu_port,
+        drop_port=drop_port,
+        log_level=log_level,
+        pcap_dir=pcap_dir,
+        ready_fd=ready_fd,
+    )
+    logging.getLogger().setLevel(log_level.upper())
+    logger.info("%s", options)
+    signals = {signal.SIGTERM, signal.SIGINT}
+    with errors_in_words():
+        # Ctrl-C ends a compilation; after it the signals are blocked, before any thread starts:
+        # every thread inherits that, and sigwait alone takes them.
+        build_runtime()
+        compiled = compile_program(options.program) if options.program else None
+        signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+        try:
+            with contextlib.ExitStack() as stack:
+                _bring_up(options, compiled, stack)
+                signal.sigwait(signals)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+
+
+def _bring_up(
+    options: RunOptions, compiled: CompiledProgram | None, stack: contextlib.ExitStack
+) -> None:
+    # gRPC would print its own account of a failure beside ours.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from softswitch.p4runtime.serve import serve  # noqa: PLC0415 - grpc only when it is needed
+    from softswitch.p4runtime.tls import TlsFiles  # noqa: PLC0415
+
+    switch = stack.enter_context(
+        Switch(
+            compiled,
+            device_id=options.device_id,
+            cpu_port=options.cpu_port,
+            drop_port=options.drop_port,
+        )
+    )
+    if options.log_level == "debug":
+        switch.set_log(lambda message: _program_logger.debug("%s", message))
+    if options.pcap_dir is not None:
+        options.pcap_dir.mkdir(parents=True, exist_ok=True)
+    for number, spec in options.ports:
+        capture = options.pcap_dir / f"port{number}.pcap" if options.pcap_dir else None
+        switch.add_port(number, spec, capture=capture)
+    for number, direction, impairments in options.impairments:
+        switch.set_impairments(number, impairments, direction=direction)
+    tls: TlsFiles | None = None
+    if options.tls_certificate is not None and options.tls_key is not None:
+        tls = TlsFiles(
+            certificate=options.tls_certificate, key=options.tls_key, client_ca=options.tls_ca
+        )
+    server = serve(switch, options.p4info, options.grpc_address, tls=tls)
+    stack.callback(server.stop)
+    switch.start()
+    ports = ", ".join(f"{number}={_bound(switch, number)}" for number in sorted(switch.ports))
+    click.echo(f"ready: P4Runtime on {server.address}; ports: {ports or 'none'}")
+    if options.ready_fd is not None:
+        os.write(options.ready_fd, b"ready\n")
+        os.close(options.ready_fd)
+
+
+def _bound(switch: Switch, number: int) -> str:
+    """Return a port's description, with the number that a udp port on 0 was given."""
+    text = switch.ports[number]
+    if not text.startswith("udp:"):
+        return text
+    host, port = switch.udp_address(number)
+    return f"udp:[{host}]:{port}" if ":" in host else f"udp:{host}:{port}"

@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The byte stream of runtime/trace.h taken apart."""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+POINT: Final = 1
+MEMORY: Final = 2
+START: Final = 3
+FRAME: Final = 4
+INGRESS: Final = 5
+COPY: Final = 6
+EGRESS: Final = 7
+SENT: Final = 8
+
+_HEAD = struct.Struct("=4I")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record; a point has values and a phv, the others have bytes only."""
+
+    kind: int
+    number: int
+    """Of the point, or of the object that belongs to the point before."""
+    values: tuple[int, ...]
+    data: bytes
+
+
+def read_records(stream: bytes) -> Iterator[Record]:
+    """Yield the records of a stream that holds whole ones."""
+    at = 0
+    while at < len(stream):
+        size, kind, number, count = _HEAD.unpack_from(stream, at)
+        body = stream[at + _HEAD.size : at + size]
+        if kind == POINT:
+            values = struct.unpack_from(f"={count}Q", body)
+            yield Record(kind, number, values, body[8 * count :])
+        else:
+            yield Record(kind, number, (), body[:count])
+        at += size

@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One step of a packet, ready to be shown."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from softswitch.trace.sources import Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """What happened, where in the P4 program, and with which values."""
+
+    packet: int
+    """Counts packets that arrived, from 1."""
+    stage: str
+    """arrival, parser, checksums, ingress, replication, egress or deparser"""
+    kind: str
+    text: str
+    details: tuple[str, ...] = ()
+    depth: int = 0
+    source: Source | None = None
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The values again, for programs: names to numbers and strings."""
