@@ -52,6 +52,10 @@ def test_options_of_run_are_documented() -> None:
     check_options("<!-- options of run:", "run")
 
 
+def test_options_of_trace_are_documented() -> None:
+    check_options("<!-- options of trace:", "trace")
+
+
 def test_verbs_are_documented() -> None:
     for verb in main.commands:
         assert f"softswitch {verb}" in PAGE, verb
