@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -153,15 +153,16 @@ def _load(
         return None
     from finsy.proto import p4r  # noqa: PLC0415 - finsy only when it is needed
 
+    from softswitch.p4runtime.dataplane import DataPlane  # noqa: PLC0415
     from softswitch.p4runtime.entries import load_entries  # noqa: PLC0415
     from softswitch.p4runtime.entry_names import EntryNames  # noqa: PLC0415
     from softswitch.p4runtime.pipeline_config import PipelineConfig  # noqa: PLC0415
     from softswitch.p4runtime.serve import read_p4info  # noqa: PLC0415
 
-    config = PipelineConfig(switch, compile_program)
+    config = PipelineConfig(cast(DataPlane, switch), compile_program)
     blob = json.dumps(compiled.model.json).encode()
     info = read_p4info(p4info)
     config.adopt(p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=blob), compiled.model)
     if entries is not None:
         load_entries(config.current(), entries)
-    return EntryNames(switch, lambda: config.running)
+    return EntryNames(switch, lambda: config.running, config.current().stores.read)

@@ -2,25 +2,47 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describes table entries that a packet has hit: from a data plane's handle to words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from finsy.proto import p4r
 
 from softswitch.errors import SoftswitchError
+from softswitch.p4runtime.device import Device
+from softswitch.p4runtime.match_fields import decode_match
 from softswitch.p4runtime.pipeline_config import Pipeline
-from softswitch.p4runtime.table_entry import decode_match
+from softswitch.p4runtime.status import RequestError
 
 ENTRIES_MAX = 20_000
 """Tables with more entries are not searched."""
 
 
+Reader = Callable[[p4r.Entity], Iterable[p4r.Entity]]
+"""Answers one query of a ReadRequest."""
+
+
+def device_reader(device: Device) -> Reader:
+    """Return a reader under a device's lock; what is refused reads as nothing."""
+
+    def read(query: p4r.Entity) -> Iterable[p4r.Entity]:
+        result = device.read(p4r.ReadRequest(device_id=device.device_id, entities=[query]))[0]
+        return [] if isinstance(result, RequestError) else result
+
+    return read
+
+
 class EntryNames:
     """Entries by table position and handle; looked up again when a handle is not known."""
 
-    def __init__(self, switch: Any, pipeline: Callable[[], Pipeline | None]) -> None:
+    def __init__(
+        self,
+        switch: Any,
+        pipeline: Callable[[], Pipeline | None],
+        read: Reader,
+    ) -> None:
         self._switch = switch
         self._pipeline = pipeline
+        self._read_entities = read
         self._known: dict[int, dict[int, str]] = {}
         self._of: Pipeline | None = None
 
@@ -40,7 +62,8 @@ class EntryNames:
         if table is None or self._switch.table_size(position) > ENTRIES_MAX:
             return {}
         found: dict[int, str] = {}
-        for entity in pipeline.tables.read(p4r.TableEntry(table_id=table.id)):
+        query = p4r.Entity(table_entry=p4r.TableEntry(table_id=table.id))
+        for entity in self._read_entities(query):
             entry = entity.table_entry
             if entry.is_default_action:
                 continue

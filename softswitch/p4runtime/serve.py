@@ -36,11 +36,13 @@ def serve(
     *,
     device_id: int | None = None,
     tls: TlsFiles | None = None,
+    compile_program: Compile = compile_program,
 ) -> P4RuntimeServer:
     """Start a P4Runtime server for a switch; stop it before the switch is closed.
 
     A program that the switch runs already is served under `p4info`; an empty switch waits for
-    SetForwardingPipelineConfig. `device_id` is the switch's own unless given; `tls` encrypts.
+    SetForwardingPipelineConfig. `device_id` is the switch's own unless given; `tls` encrypts;
+    `compile_program` makes other builds of the programs that controllers bring.
     Raises AddressInUseError, TlsError and ConfigError where the P4Info does not match the program.
     """
     program = switch.program
