@@ -6,14 +6,15 @@
 #ifndef SOFTSWITCH_TRACE_OPS_H
 #define SOFTSWITCH_TRACE_OPS_H
 
+static bool trace_awaits_clone; // the last packet asked for a clone from ingress, which is parsed anew
+
 // A packet counts when it arrives; its clones and later rounds are recorded with it.
 static bool trace_wants(const packet_info_t *info) {
-  bool is_wanted = trace_sink.port < 0 || (uint64_t)trace_sink.port == info->ingress_port;
   pthread_mutex_lock(&trace_sink.lock);
-  if (info->instance_type != INSTANCE_NORMAL) {
-    is_wanted = is_wanted && trace_sink.is_on;
-  } else if (is_wanted) {
-    is_wanted = trace_sink.packets_left > 0;
+  bool is_wanted = trace_sink.is_on;
+  if (info->instance_type == INSTANCE_NORMAL) {
+    is_wanted = trace_sink.packets_left > 0 &&
+                (trace_sink.port < 0 || (uint64_t)trace_sink.port == info->ingress_port);
     if (is_wanted) trace_sink.packets_left--;
   }
   pthread_mutex_unlock(&trace_sink.lock);
@@ -21,14 +22,18 @@ static bool trace_wants(const packet_info_t *info) {
 }
 
 static void traced_start(pipeline_t *s, phv_t *p, const uint8_t *frame, uint32_t bytes, const packet_info_t *info) {
-  trace_sink.is_on = trace_wants(info);
+  // A clone is started with nothing but its port.
+  const bool is_clone = trace_awaits_clone && info->packet_length == 0;
+  trace_awaits_clone = false;
+  if (!is_clone) trace_sink.is_on = trace_wants(info);
   op_start(s, p, frame, bytes, info);
-  trace_bytes(TRACE_START_RECORD, 0, info, sizeof *info);
+  if (trace_sink.is_on) trace_record(TRACE_START_RECORD, is_clone, sizeof *info, info, sizeof *info, NULL, 0);
   trace_bytes(TRACE_FRAME_RECORD, 0, frame, bytes);
 }
 
 static int traced_ingress(pipeline_t *s, phv_t *p, intrinsic_t *out) {
   const int result = op_ingress(s, p, out);
+  trace_awaits_clone = out->clone_session != PIPELINE_NONE;
   trace_bytes(TRACE_INGRESS_RECORD, 0, out, sizeof *out);
   return result;
 }

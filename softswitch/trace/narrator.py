@@ -18,6 +18,7 @@ from softswitch.trace.step import Step
 
 DROP_PORT = 511
 NONE = 2**32 - 1
+INGRESS_CLONE = 1
 _INSTANCES = {
     0: "normal",
     1: "clone from ingress",
@@ -49,8 +50,12 @@ class Narrator:
         self._parser = ParserSteps(self._state)
         self._control = ControlSteps(self._state, drop_port, entry_text)
         self._expected: str | None = None
-        """Why nothing more came, should no copy enter egress."""
+        """Why nothing more came, should the packet itself not enter egress."""
+        self._unsent: str | None = None
+        """Why nothing more came, should the copy not be sent."""
         self._egress_port = 0
+        self._is_recirculated = False
+        self._limit = NONE
 
     def tell(self, stream: Iterable[Record]) -> Iterator[Step]:
         """Yield the steps of records."""
@@ -64,15 +69,16 @@ class Narrator:
     def finish(self) -> Iterator[Step]:
         """Yield what is left to say of the last packet."""
         yield from self._control.finish_action()
-        yield from self._missing_copy()
+        yield from self._missing(is_over=True)
 
     def _record(self, record: Record) -> Iterator[Step]:
         match record.kind:
             case records.POINT:
                 yield from self._point(record)
             case records.START:
-                yield from self._missing_copy()
-                yield from self._start(PacketInfo.from_buffer_copy(record.data))
+                is_clone = bool(record.number)
+                yield from self._missing(is_over=not is_clone)
+                yield from self._start(PacketInfo.from_buffer_copy(record.data), is_clone)
             case records.FRAME:
                 yield from self._frame(record.data)
             case records.INGRESS:
@@ -123,18 +129,21 @@ class Narrator:
         state.stage = stage if kind == "verify" else "deparser"
         return steps
 
-    def _start(self, info: PacketInfo) -> Iterator[Step]:
+    def _start(self, info: PacketInfo, is_clone: bool) -> Iterator[Step]:
         state = self._state
         state.before = state.now = None
-        state.dropped_at = None
         state.stage, state.depth = "arrival", 0
+        if is_clone:
+            yield state.step("arrival", "clone from ingress: parsed anew", instance=_INSTANCES[1])
+            return
+        state.dropped_at = None
         if info.instance_type == 0:
             state.number += 1
         kind = _INSTANCES.get(info.instance_type, str(info.instance_type))
-        what = f"packet {state.number}" + ("" if info.instance_type == 0 else f", {kind}")
+        text = f"port {info.ingress_port}" if info.instance_type == 0 else kind
         yield state.step(
             "arrival",
-            f"{what}: port {info.ingress_port}, {info.packet_length} bytes",
+            f"packet {state.number}: {text}, {info.packet_length} bytes",
             port=int(info.ingress_port),
             bytes=int(info.packet_length),
             instance=kind,
@@ -160,7 +169,7 @@ class Narrator:
         elif out.egress_spec == self._drop_port:
             yield self._drop(f"dropped: egress_spec is the drop port ({self._drop_port})")
         else:
-            self._expected = f"dropped: port {out.egress_spec} does not exist"
+            self._expected = f"dropped: nothing entered egress for port {out.egress_spec}"
 
     def _requests(self, out: IntrinsicT, stage: str) -> Iterator[Step]:
         state = self._state
@@ -191,17 +200,23 @@ class Narrator:
         self._expected = None
         return self._state.step("drop", text, source=source, reason=text)
 
-    def _missing_copy(self) -> Iterator[Step]:
-        if self._expected is not None:
-            state = self._state
-            state.stage, state.depth = "replication", 0
-            yield self._drop(self._expected)
+    def _missing(self, *, is_over: bool) -> Iterator[Step]:
+        """Say why a copy was not sent; when the packet is over, also why it had no copy."""
+        state = self._state
+        reasons = [self._unsent, self._expected if is_over else None]
+        self._unsent = None
+        for reason in reasons:
+            if reason is not None:
+                state.stage, state.depth = "replication", 0
+                yield self._drop(reason)
 
     def _copy(self, info: PacketInfo) -> Iterator[Step]:
         state = self._state
-        self._expected = None
+        yield from self._missing(is_over=False)
+        if info.instance_type != INGRESS_CLONE:
+            self._expected = None
+            state.dropped_at = None
         state.before = state.now = None
-        state.dropped_at = None
         state.stage, state.depth = "egress", 0
         self._egress_port = int(info.egress_port)
         kind = _INSTANCES.get(info.instance_type, str(info.instance_type))
@@ -216,16 +231,26 @@ class Narrator:
         state = self._state
         state.depth = 0
         yield from self._requests(out, "egress")
+        self._is_recirculated = out.recirculate_fields != NONE
+        self._limit = int(out.truncate_bytes)
         if out.egress_spec == self._drop_port:
-            yield self._drop(f"dropped in egress: egress_spec is the drop port ({self._drop_port})")
+            text = f"dropped in egress: egress_spec is the drop port ({self._drop_port})"
+            source = state.dropped_at
+            yield state.step("drop", text, source=source, reason=text)
+        else:
+            self._unsent = f"dropped: port {self._egress_port} does not exist"
 
     def _sent(self, frame: bytes) -> Iterator[Step]:
         state = self._state
+        self._unsent = None
         state.stage, state.depth = "deparser", 0
-        text = f"out: port {self._egress_port}, {len(frame)} bytes"
+        if self._is_recirculated:
+            yield state.step("again", f"recirculated: {len(frame)} bytes", bytes=len(frame))
+            return
+        frame = frame[: self._limit]
         yield state.step(
             "sent",
-            text,
+            f"out: port {self._egress_port}, {len(frame)} bytes",
             details=(frame.hex(),),
             port=self._egress_port,
             bytes=len(frame),
