@@ -31,7 +31,8 @@ def option_rows(marker: str) -> dict[str, str]:
         if not line.startswith("|"):
             break
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
-        rows[cells[0].strip("`").split()[0]] = cells[1].strip("`")
+        for name in re.findall(r"--[a-z0-9-]+", cells[0]):
+            rows[name] = cells[1].strip("`")
     return rows
 
 
