@@ -121,10 +121,11 @@ class PacketGenerator:
 
     def _extract(self, walk: Walk, header: str, length: Json | None) -> None:
         layout = self._layout.headers[header]
+        varbits = [name for name, width in layout.fields if width is None]
         for _ in range(20):
             self._add(walk, header, layout, length)
             extracted = walk.headers[-1]
-            if extracted.widths[layout.fields[-1][0]] <= VARBIT_BITS_MAX:
+            if all(extracted.widths[name] <= VARBIT_BITS_MAX for name in varbits):
                 break
             walk.headers.pop()
 
