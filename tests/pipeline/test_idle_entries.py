@@ -54,9 +54,9 @@ def test_expired_entries_are_told_once_until_hit(switch: Switch) -> None:
     switch.table_delete(table, first)
     with pytest.raises(EntryNotFoundError):
         switch.table_idle_ns(table, first)
+    metered = position(switch, "metered")
+    switch.table_insert(metered, Match(b"\1"), action("mark"))
     with pytest.raises(UnsupportedControlError):
-        metered = position(switch, "metered")
-        switch.table_insert(metered, Match(b"\1"), action("mark"))
         switch.table_idle_ns(metered, Match(b"\1"))
 
 
