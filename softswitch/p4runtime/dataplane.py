@@ -19,27 +19,6 @@ class Match(NamedTuple):
     """Larger wins; 0 where the table takes none."""
 
 
-class Member(NamedTuple):
-    """A member of an action profile, as an entry's action."""
-
-    id: int
-
-
-class Group(NamedTuple):
-    """A group of an action selector, as an entry's action."""
-
-    id: int
-
-
-class MeterRates(NamedTuple):
-    """Committed and peak rate (per second) and burst, in bytes or packets as the meter counts."""
-
-    cir: int
-    cburst: int
-    pir: int
-    pburst: int
-
-
 Replicas = Sequence[tuple[int, int]]
 """(egress port, replica id) pairs."""
 Indirect = Member | Group | None

@@ -43,19 +43,15 @@ class Notifier:
     def start(self) -> None:
         """Listen to the data plane."""
         self._thread.start()
-        if hasattr(self._dataplane, "set_digest"):
-            self._dataplane.set_digest(self._take_sample)
-        if hasattr(self._dataplane, "set_idle"):
-            self._dataplane.set_idle(self._take_expired)
+        self._dataplane.set_digest(self._take_sample)
+        self._dataplane.set_idle(self._take_expired)
 
     def close(self) -> None:
         """Listen no more and end the thread."""
         if not self._thread.is_alive():
             return
-        if hasattr(self._dataplane, "set_digest"):
-            self._dataplane.set_digest(None)
-        if hasattr(self._dataplane, "set_idle"):
-            self._dataplane.set_idle(None)
+        self._dataplane.set_digest(None)
+        self._dataplane.set_idle(None)
         with self._wake:
             self._is_closing = True
             self._wake.notify()
