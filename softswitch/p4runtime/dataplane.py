@@ -4,20 +4,11 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from softswitch.table_control import Group, Match, Member, MeterRates
 
-class Match(NamedTuple):
-    """What identifies a table entry; byte strings hold all key fields in order, big-endian."""
-
-    key: bytes
-    mask: bytes
-    """Ternary masks, range highs, ones for exact and lpm; empty where all fields are exact."""
-    prefix_len: int
-    """Of the lpm field, else 0."""
-    priority: int
-    """Larger wins; 0 where the table takes none."""
-
+__all__ = ["DataPlane", "Group", "Indirect", "Match", "Member", "MeterRates", "Replicas"]
 
 Replicas = Sequence[tuple[int, int]]
 """(egress port, replica id) pairs."""

@@ -14,6 +14,8 @@ from softswitch.p4runtime.table_entry import Choice, OneShot, decode_call, encod
 
 INVALID = rpc_code.INVALID_ARGUMENT
 MAX_WEIGHT = 0x7FFF_FFFF
+MAX_GROUP_WEIGHT = 1 << 20
+"""Weights of one group in all that the data plane can hold."""
 
 
 class ProfileStore:
@@ -202,6 +204,10 @@ def _check_size(
     for weight in weights:
         if not 0 < weight <= largest:
             raise held.refuse(INVALID, f"weight {weight}: 1 to {largest}")
+    if sum(weights) > MAX_GROUP_WEIGHT:
+        raise held.refuse(
+            rpc_code.RESOURCE_EXHAUSTED, f"weights of {sum(weights)}, {MAX_GROUP_WEIGHT} at most"
+        )
     size = len(weights) if profile.counts_members else sum(weights)
     if limit and size > limit:
         what = "members" if profile.counts_members else "weights in all"

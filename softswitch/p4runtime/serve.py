@@ -4,7 +4,6 @@
 
 import json
 from pathlib import Path
-from typing import cast
 
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
@@ -51,7 +50,7 @@ def serve(
         assert isinstance(program, CompiledProgram)
         running = program.model
     return serve_dataplane(
-        cast(DataPlane, switch),
+        switch,
         address=address,
         device_id=switch.device_id if device_id is None else device_id,
         compile_program=compile_program,

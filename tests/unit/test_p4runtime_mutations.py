@@ -129,7 +129,7 @@ def _set_scalar(message: Message, field: object, rng: random.Random) -> None:
     for value in rng.sample(kinds, len(kinds)):
         try:
             setattr(message, name, value)
-        except (TypeError, ValueError, AttributeError):
+        except (TypeError, ValueError, AttributeError, OverflowError):
             continue
         return
     message.ClearField(name)
@@ -177,7 +177,6 @@ class _RawStub:
                 for _ in answer:
                     pass
         except grpc.RpcError as exc:
-            assert isinstance(exc, grpc.Call)
             return exc.code(), exc.details() or ""
         return grpc.StatusCode.OK, ""
 
@@ -281,7 +280,6 @@ def test_damaged_stream_messages_leave_the_server_unharmed() -> None:
                     pass
                 code, details = call.code(), call.details()
             except grpc.RpcError as exc:
-                assert isinstance(exc, grpc.Call)
                 code, details = exc.code(), exc.details() or ""
             assert code is not grpc.StatusCode.DEADLINE_EXCEEDED, [item.hex() for item in sent]
             assert code is not grpc.StatusCode.UNKNOWN, f"{details}: {[i.hex() for i in sent]}"
