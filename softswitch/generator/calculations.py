@@ -152,13 +152,12 @@ class Calculations:
         return text
 
     def _can_sum_in_place(self, data: _Input) -> bool:
+        """Whether a sum needs no copy, at least while all headers are valid."""
         wide = [
             item for item in data.items if item.run is not None and item.run.fields[0].width > 64
         ]
-        return (
-            data.keeps_words
-            and not data.has_varbit
-            and all((item.offset % 16, item.width % 16) == (0, 0) for item in wide)
+        return not data.has_varbit and all(
+            (item.offset % 16, item.width % 16) == (0, 0) for item in wide
         )
 
     def _guard(self, item: _Item, text: str) -> str:
@@ -255,7 +254,10 @@ class Calculations:
         name = self._symbol(calculation["name"])
         text = [f"// {place}", f"P4_UNUSED static uint64_t {name}(const phv_t *p) {{", "(void)p;"]
         if algorithm == "csum16" and self._can_sum_in_place(data):
-            return [*text, *self._csum16(data), "}", ""]
+            if data.keeps_words:
+                return [*text, *self._csum16(data), "}", ""]
+            # The usual case; without one of the headers, what follows it moves by odd bits.
+            text += [f"if ({self._is_valid(data.gates)}) {{", *self._csum16(data), "}"]
         text.append(f"uint8_t bytes[{max(data.max_bytes, 1)}] = {{0}};")
         text.append("uint32_t at = 0;")
         if data.gates and not data.has_varbit:
