@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controls: a function per pipeline whose labels are its tables and conditionals."""
 
-from softswitch.generator.context import Context
+from softswitch.generator.context import Context, Refusal
 from softswitch.generator.expressions import Expressions
 from softswitch.generator.headers import identifier, resolve_marks
 from softswitch.generator.primitives import can_exit
@@ -39,6 +39,13 @@ class ControlWriter:
         ]
         if control.init is not None:
             text.append(f"goto {labels[control.init]};")
+        with self.context.refusals(f"control {control.name}"):
+            if _has_cycle(nodes, control.init):
+                raise Refusal(
+                    "a control that comes back to a node",
+                    "a packet would never leave it",
+                    "Compile with an unmodified p4c",
+                )
         for name in _reachable(nodes, control.init):
             node = nodes[name]
             text.append(f"{labels[name]}:; // {node.source}")
@@ -97,6 +104,25 @@ def _successors(node: Table | Conditional) -> list[str]:
     else:
         found = [*node.next_by_action.values(), node.default_next]
     return [name for name in found if name is not None]
+
+
+def _has_cycle(nodes: dict[str, Table | Conditional], start: str | None) -> bool:
+    done: set[str] = set()
+    path: set[str] = set()
+    # Names to enter, and each once more to leave it.
+    waiting: list[tuple[str, bool]] = [(start, True)] if start is not None else []
+    while waiting:
+        name, is_entered = waiting.pop()
+        if not is_entered:
+            path.discard(name)
+            done.add(name)
+        elif name in path:
+            return True
+        elif name not in done:
+            path.add(name)
+            waiting.append((name, False))
+            waiting += [(following, True) for following in _successors(nodes[name])]
+    return False
 
 
 def _reachable(nodes: dict[str, Table | Conditional], start: str | None) -> list[str]:

@@ -2,22 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Primitives that ask the replication engine for something, log, or draw random numbers."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from softswitch.generator.context import Context, Refusal
 from softswitch.generator.expressions import Expressions
-from softswitch.generator.numbers import store
-from softswitch.generator.operands import unwrap
+from softswitch.generator.operands import memory
+from softswitch.generator.structures import is_field, unwrap
+from softswitch.program import parse_hex
 
 _SESSION_MASK = 0x7FFF
 """Clone sessions have 15 bits in simple_switch."""
 
 
-class Requests:
+class Requests(ABC):
     """Part of Primitives."""
 
     context: Context
     expressions: Expressions
+
+    @abstractmethod
+    def assign(self, target: Any, value: Any) -> str:
+        """Assign an expression to a field."""
 
     # ---- copies and further passes ----
 
@@ -49,19 +55,14 @@ class Requests:
     # ---- random numbers ----
 
     def _op_modify_field_rng_uniform(self, target: Any, low: Any, high: Any) -> str:
-        target = unwrap(target)
-        header, name = target["value"]
-        field = self.context.layout.fields[header, name].field
-        if field.width > 64:
-            raise Refusal(
-                "random number", "it has more than 64 bits", "Draw 64 bits or less at a time"
-            )
-        reference = self.expressions.reference(target)
-        drawn = "random_between(&s->random, low, high)"
+        # Of 64 bits, and into any field, as in simple_switch.
+        stored = self.assign(target, memory("drawn", 64))
         return (
             f"{{ const uint64_t low = {self.expressions.low_bits(low, 64)};\n"
             f"const uint64_t high = {self.expressions.low_bits(high, 64)};\n"
-            f"if (low <= high) {{ {store(reference, field.width, field.is_signed, drawn)} }} }}"
+            "if (low <= high) {\n"
+            "const uint64_t drawn = random_between(&s->random, low, high);\n"
+            f"{stored} }} }}"
         )
 
     # ---- messages ----
@@ -79,20 +80,24 @@ class Requests:
         lines = ["if (s->log != NULL) {", "message_t message = {.bytes = 0};"]
         for index, piece in enumerate(pieces):
             if piece:
-                data = piece.encode()
-                octets = "".join(f"\\{byte:03o}" for byte in data)
-                lines.append(f'message_text(&message, "{octets}", {len(data)});')
+                lines.append(_text(piece))
             if index < len(arguments):
                 lines.append(self._logged(arguments[index]))
         lines += ["s->log(s->log_context, message.text, message.bytes);", "}"]
         return "\n".join(lines)
 
     def _logged(self, node: Any) -> str:
+        node = unwrap(node)
+        if node.get("type") == "hexstr":
+            return _text(str(parse_hex(node["value"])))
         octets = self.expressions.bytes_of(node)
         if octets is not None:
             width = self.expressions.width_of(node)
             assert width is not None
-            return f"message_bytes(&message, {octets}, {(width + 7) // 8});"
+            is_signed = is_field(node) and self.expressions.field(node).field.is_signed
+            return (
+                f"message_bytes(&message, {octets}, {width}, {'true' if is_signed else 'false'});"
+            )
         return f"message_number(&message, {self.expressions.exact(node).code});"
 
     def _op_assert(self, condition: Any) -> str:
@@ -123,6 +128,13 @@ class Requests:
         return text
 
     _op_drop = _op_mark_to_drop
+
+
+def _text(text: str) -> str:
+    """C statement that adds constant text to a message."""
+    data = text.encode()
+    octets = "".join(f"\\{byte:03o}" for byte in data)
+    return f'message_text(&message, "{octets}", {len(data)});'
 
 
 def _split(text: str) -> tuple[list[str], int]:

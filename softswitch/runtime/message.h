@@ -42,10 +42,23 @@ P4_UNUSED static inline void message_digits(message_t *message, uint8_t *digits,
   message_text(message, text + at, (uint32_t)sizeof text - at);
 }
 
-P4_UNUSED static inline void message_bytes(message_t *message, const uint8_t *number, uint32_t count) {
+// A field of that many bits, big-endian; in two's complement if signed.
+P4_UNUSED static inline void message_bytes(message_t *message, const uint8_t *number, uint32_t width, bool is_signed) {
   uint8_t digits[320];
+  const uint32_t count = (width + 7) / 8;
+  const uint32_t top = (width - 1) % 8; // the sign's place in the first byte
   if (count > sizeof digits) return;
   memcpy(digits, number, count);
+  if (is_signed && (digits[0] >> top & 1) != 0) {
+    digits[0] |= (uint8_t)(0xff << top);
+    uint32_t carry = 1;
+    for (uint32_t i = count; i > 0; i--) {
+      carry += (uint8_t)~digits[i - 1];
+      digits[i - 1] = (uint8_t)carry;
+      carry >>= 8;
+    }
+    message_text(message, "-", 1);
+  }
   message_digits(message, digits, count);
 }
 

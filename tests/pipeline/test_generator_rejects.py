@@ -62,6 +62,18 @@ def test_missing_parts_are_program_errors(tmp_path: Path) -> None:
             compile_program(path, cache_dir=tmp_path)
 
 
+def test_a_control_that_comes_back_to_a_node_is_refused(tmp_path: Path) -> None:
+    data = json.loads((PROGRAMS / "tables.json").read_text())
+    tables = data["pipelines"][0]["tables"]
+    last = next(table for table in tables if table["base_default_next"] is None)
+    last["base_default_next"] = data["pipelines"][0]["init_table"]
+    last["next_tables"] = dict.fromkeys(last["next_tables"], last["base_default_next"])
+    path = tmp_path / "endless.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(UnsupportedError, match="comes back to a node"):
+        compile_program(path, cache_dir=tmp_path / "cache")
+
+
 def test_unknown_keys_are_ignored(tmp_path: Path) -> None:
     data = json.loads((PROGRAMS / "operators.json").read_text())
     data["something_new"] = [{"id": 1}]

@@ -12,7 +12,7 @@ import pytest
 from pipeline_driver import PROGRAMS
 from softswitch import Switch, compile_program
 
-SUM, PRODUCT, ENDLESS, CHOICE, DRAW, DRAW_NOTHING, DRAW_ALL, SAY, CLAIM = range(1, 10)
+SUM, PRODUCT, ENDLESS, CHOICE, DRAW, DRAW_NOTHING, DRAW_ALL, SAY, CLAIM, DRAW_LONG = range(1, 11)
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def switch() -> Iterator[Switch]:
 def run(switch: Switch, command: int, count: int = 0, small: int = 0, rest: bytes = b"") -> bytes:
     """Send one frame; the one that leaves, or nothing."""
     body = bytes([command, count]) + bytes(6) + (small & 0xFF).to_bytes(1, "big")
-    sent = switch.process(1, body + rest.rjust(9, b"\0"))
+    sent = switch.process(1, body + rest.ljust(18, b"\0"))
     return sent[0][1] if sent else b""
 
 
@@ -70,6 +70,7 @@ def test_random_numbers(switch: Switch) -> None:
     assert set(counts) == {10, 11, 12}
     assert min(counts.values()) > 120, counts
     assert drawn(run(switch, DRAW_NOTHING)) == 0
+    assert run(switch, DRAW_LONG)[9:18] == (5).to_bytes(9, "big")
     large = {drawn(run(switch, DRAW_ALL)) for _ in range(100)}
     assert len(large) > 95
     assert max(large) > 1 << 31 > min(large)
@@ -80,21 +81,22 @@ def test_messages(switch: Switch) -> None:
     assert run(switch, SAY, 7)
     switch.set_log(messages.append)
     number = bytes(range(240, 249))
-    assert run(switch, SAY, 7, -56, number)
+    assert run(switch, SAY, 7, -56, number + number)
     expected = f"7 and -56, {{not}} {int.from_bytes(number, 'big')}."
-    assert messages == [expected, "no value"]
+    negative = str(int.from_bytes(number, "big", signed=True))
+    assert messages == [expected, "no value", negative]
     run(switch, SAY)
-    assert messages[2:] == ["0 and 0, {not} 0.", "no value"]
+    assert messages[3:] == ["0 and 0, {not} 0.", "no value", "0"]
     switch.set_log(None)
     run(switch, SAY)
-    assert len(messages) == 4
+    assert len(messages) == 6
 
 
 def test_messages_that_nobody_takes_are_counted(switch: Switch) -> None:
     def take(_message: str) -> None:
         if switch.lost_log_messages == 0:
             for _ in range(40000):
-                switch.packet_out(bytes([SAY]) + bytes(17))
+                switch.packet_out(bytes([SAY]) + bytes(26))
 
     switch.set_log(take)
     run(switch, SAY)
@@ -116,4 +118,4 @@ def test_messages_survive_a_new_program(switch: Switch) -> None:
     switch.set_log(messages.append)
     switch.load(compile_program(PROGRAMS / "loops.json", cflags=("-Werror",)))
     run(switch, SAY)
-    assert len(messages) == 2
+    assert len(messages) == 3

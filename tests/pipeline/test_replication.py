@@ -209,8 +209,8 @@ def test_digest(switch: Switch) -> None:
             plain(argument, turn=106)._replace(kept=(2 * argument + 1) & 0xFF)
         ]
     assert samples == [
-        (1, bytes.fromhex("03000107000001")),
-        (1, bytes.fromhex("030001070000c8")),
+        (1, bytes.fromhex("03000107" + "01".zfill(18))),
+        (1, bytes.fromhex("03000107" + "c8".zfill(18))),
     ]
     switch.set_digest(None)
     run(switch, 3)

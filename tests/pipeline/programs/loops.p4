@@ -5,7 +5,7 @@
 #include <core.p4>
 #include <v1model.p4>
 
-header numbers_h { bit<8> command; bit<8> count; bit<16> sum; bit<32> drawn; int<8> small; bit<72> long_value; }
+header numbers_h { bit<8> command; bit<8> count; bit<16> sum; bit<32> drawn; int<8> small; bit<72> long_value; int<72> signed_value; }
 struct headers_t { numbers_h numbers; }
 struct metadata_t { }
 
@@ -37,14 +37,16 @@ control TheIngress(inout headers_t hdr, inout metadata_t md, inout standard_meta
     action draw() { random(hdr.numbers.drawn, 10, 12); }
     action draw_nothing() { random(hdr.numbers.drawn, 12, 10); }
     action draw_all() { random(hdr.numbers.drawn, 0, 0xffffffff); }
+    action draw_long() { random(hdr.numbers.long_value, 5, 5); }
     action say() {
         log_msg("{} and {}, \\{not\\} {x}.", { hdr.numbers.count, hdr.numbers.small, hdr.numbers.long_value });
         log_msg("no value");
+        log_msg("{}", { hdr.numbers.signed_value });
     }
     action claim() { assert(hdr.numbers.count == 1); assume(hdr.numbers.sum == 0); }
     table choose {
         key = { hdr.numbers.command: exact; }
-        actions = { sum_below; product; endless; first_of_two; draw; draw_nothing; draw_all; say; claim; NoAction; }
+        actions = { sum_below; product; endless; first_of_two; draw; draw_nothing; draw_all; draw_long; say; claim; NoAction; }
         default_action = NoAction;
         const entries = {
             1: sum_below(200);
@@ -56,6 +58,7 @@ control TheIngress(inout headers_t hdr, inout metadata_t md, inout standard_meta
             7: draw_all();
             8: say();
             9: claim();
+            10: draw_long();
         }
     }
     apply {

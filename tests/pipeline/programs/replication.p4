@@ -23,10 +23,10 @@ struct headers_t { tag_h tag; frame_h frame; }
 struct metadata_t {
     @field_list(1) bit<8> kept;
     @field_list(1, 2) bit<8> turn;
-    @field_list(1) bit<20> long_value;
+    @field_list(1) bit<70> long_value;
     bit<8> lost;
 }
-struct sample_t { bit<8> command; bit<9> port; bit<8> turn; bit<20> long_value; }
+struct sample_t { bit<8> command; bit<9> port; bit<8> turn; bit<70> long_value; }
 
 parser TheParser(packet_in packet, out headers_t hdr, inout metadata_t md, inout standard_metadata_t sm) {
     state start {
@@ -46,7 +46,7 @@ control TheIngress(inout headers_t hdr, inout metadata_t md, inout standard_meta
         hdr.frame.touched = hdr.frame.touched + 1;
         hdr.frame.ingress_turn = md.turn;
         md.kept = hdr.frame.argument + 1;
-        md.long_value = (bit<20>) hdr.frame.argument;
+        md.long_value = (bit<70>) hdr.frame.argument;
         bit<8> command = hdr.frame.command;
         if (command == 1) { clone(CloneType.I2E, 5); }
         else if (command == 2) { clone_preserving_field_list(CloneType.I2E, (bit<32>) hdr.frame.argument, 1); }
