@@ -10,7 +10,7 @@ import click
 
 from softswitch.commands.build import build
 from softswitch.commands.run import run
-from softswitch.commands.show import show
+from softswitch.commands.show import check, show
 from softswitch.commands.trace import trace
 
 _MAIN_EXAMPLE = """\b
@@ -28,5 +28,5 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
 
 
-for verb in (run, build, show, trace):
+for verb in (run, build, check, show, trace):
     main.add_command(verb)

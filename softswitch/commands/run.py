@@ -10,15 +10,20 @@ import os
 import signal
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from softswitch.commands.options import PROGRAM_FILE, errors_in_words
-from softswitch.compiler import CompiledProgram, compile_program
+from softswitch.commands.running_trace import RunningTrace
+from softswitch.compiler import CompiledProgram, compile_program, compile_traced
 from softswitch.impairments import Direction, Impairments, parse_impairments
 from softswitch.ports import parse_port_spec
 from softswitch.runtime_library import build_runtime
 from softswitch.switch import Switch
+
+if TYPE_CHECKING:
+    from softswitch.p4runtime.server import P4RuntimeServer
 
 logger = logging.getLogger(__name__)
 _program_logger = logging.getLogger("softswitch.program")
@@ -29,6 +34,10 @@ Examples:
   softswitch run switchfold_wide.json --p4info switchfold_wide.p4info.txtpb \\
     --port 1=veth:s1-eth1 --port 2=veth:s1-eth2 --grpc 127.0.0.1:9559 \\
     --impair 1:in:loss=0.05,reordering=0.05,reordering_delay_s=0.02,seed=7
+  softswitch run router.json --p4info router.p4info.txtpb --entries entries.txt --live \\
+    --port 1=veth:s1-eth1 --port 2=veth:s1-eth2
+  softswitch run router.json --p4info router.p4info.txtpb --trace - --trace-port 1 \\
+    --port 1=veth:s1-eth1 --port 2=veth:s1-eth2
 
 \b
 Ports: veth:IFNAME, udp:HOST:PORT, udp:HOST:PORT-PEERHOST:PEERPORT, mem (in the process only).
@@ -53,7 +62,18 @@ class RunOptions:
     drop_port: int
     log_level: str
     pcap_dir: Path | None
+    entries: Path | None
+    live: bool
+    trace_target: str | None
+    trace_port: int | None
+    trace_count: int | None
     ready_fd: int | None
+
+    def compile(self, path: Path) -> CompiledProgram:
+        """Compile a program as the options want it: traced, counting tables, or plain."""
+        if self.trace_target is not None:
+            return compile_traced(path)
+        return compile_program(path, has_counts=self.live)
 
 
 def _parse_ports(
@@ -120,6 +140,11 @@ def _parse_impair(
 @click.option(
     "--pcap-dir", type=click.Path(file_okay=False, path_type=Path), help="One capture per port."
 )
+@click.option("--entries", type=PROGRAM_FILE, help="Table entries and groups to start with.")
+@click.option("--live", is_flag=True, help="Show rates of ports, tables and entries; q ends.")
+@click.option("--trace", "trace_target", metavar="FILE|-", help="Write what packets go through.")
+@click.option("--trace-port", type=click.IntRange(0, 510), help="Trace packets of this port only.")
+@click.option("--trace-count", type=click.IntRange(min=1), help="Trace the first packets only.")
 @click.option("--ready-fd", type=int, help="Write `ready` and a newline here once all is up.")
 def run(  # noqa: PLR0917 - click passes options by name
     program: Path | None,
@@ -135,6 +160,11 @@ def run(  # noqa: PLR0917 - click passes options by name
     drop_port: int,
     log_level: str,
     pcap_dir: Path | None,
+    entries: Path | None,
+    live: bool,
+    trace_target: str | None,
+    trace_port: int | None,
+    trace_count: int | None,
     ready_fd: int | None,
 ) -> None:
     """Run a switch until SIGTERM or SIGINT.
@@ -145,6 +175,10 @@ def run(  # noqa: PLR0917 - click passes options by name
         raise click.UsageError("PROGRAM and --p4info go together: give both or none")
     if (tls_certificate is None) != (tls_key is None) or (tls_ca and not tls_key):
         raise click.UsageError("--grpc-tls-cert and --grpc-tls-key go together; the CA needs both")
+    if entries is not None and program is None:
+        raise click.UsageError("--entries needs PROGRAM and --p4info")
+    if live and trace_target is not None:
+        raise click.UsageError("--live and --trace are two builds of the program: give one")
     missing = {number for number, _, _ in impairments} - {number for number, _ in ports}
     if missing:
         raise click.UsageError(f"--impair names ports that do not exist: {sorted(missing)}")
@@ -164,6 +198,11 @@ def run(  # noqa: PLR0917 - click passes options by name
         drop_port=drop_port,
         log_level=log_level,
         pcap_dir=pcap_dir,
+        entries=entries,
+        live=live,
+        trace_target=trace_target,
+        trace_port=trace_port,
+        trace_count=trace_count,
         ready_fd=ready_fd,
     )
     logging.getLogger().setLevel(log_level.upper())
@@ -173,7 +212,7 @@ def run(  # noqa: PLR0917 - click passes options by name
         # Ctrl-C ends a compilation; after it the signals are blocked, before any thread starts:
         # every thread inherits that, and sigwait alone takes them.
         build_runtime()
-        compiled = compile_program(options.program) if options.program else None
+        compiled = options.compile(options.program) if options.program else None
         signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         try:
             with contextlib.ExitStack() as stack:
@@ -188,6 +227,8 @@ def _bring_up(
 ) -> None:
     # gRPC would print its own account of a failure beside ours.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from softswitch.p4runtime.entries import load_entries  # noqa: PLC0415
+    from softswitch.p4runtime.entry_names import device_reader  # noqa: PLC0415
     from softswitch.p4runtime.serve import serve  # noqa: PLC0415 - grpc only when it is needed
     from softswitch.p4runtime.tls import TlsFiles  # noqa: PLC0415
 
@@ -213,14 +254,53 @@ def _bring_up(
         tls = TlsFiles(
             certificate=options.tls_certificate, key=options.tls_key, client_ca=options.tls_ca
         )
-    server = serve(switch, options.p4info, options.grpc_address, tls=tls)
+    server = serve(
+        switch, options.p4info, options.grpc_address, tls=tls, compile_program=options.compile
+    )
     stack.callback(server.stop)
+    if options.entries is not None:
+        load_entries(server.device.config.current(), options.entries)
+    if options.trace_target is not None:
+        trace = _trace(options, options.trace_target, switch, server)
+        trace.start()
+        stack.callback(trace.close)
     switch.start()
     ports = ", ".join(f"{number}={_bound(switch, number)}" for number in sorted(switch.ports))
     click.echo(f"ready: P4Runtime on {server.address}; ports: {ports or 'none'}")
+    if options.live:
+        from softswitch.live import LiveView, Sampler  # noqa: PLC0415 - rich only when needed
+
+        config = server.device.config
+
+        def table_ids() -> dict[int, int]:
+            running = config.running
+            tables = running.schema.tables.values() if running is not None else ()
+            return {table.position: table.id for table in tables}
+
+        view = LiveView(Sampler(switch, device_reader(server.device), table_ids))
+        view.start()
+        stack.callback(view.close)
     if options.ready_fd is not None:
         os.write(options.ready_fd, b"ready\n")
         os.close(options.ready_fd)
+
+
+def _trace(
+    options: RunOptions, target: str, switch: Switch, server: P4RuntimeServer
+) -> RunningTrace:
+    from softswitch.p4runtime.entry_names import EntryNames, device_reader  # noqa: PLC0415
+
+    config = server.device.config
+    names = EntryNames(switch, lambda: config.running, device_reader(server.device))
+    return RunningTrace(
+        switch,
+        target,
+        port=options.trace_port,
+        count=options.trace_count,
+        entry_text=names.describe,
+        json_path=options.program,
+        drop_port=options.drop_port,
+    )
 
 
 def _bound(switch: Switch, number: int) -> str:

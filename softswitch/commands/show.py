@@ -1,21 +1,84 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`softswitch show`: print what a program compiles to."""
+"""`softswitch show` and `softswitch check`: what becomes of a program, and whether it would run."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from softswitch.bmv2_json import read_program
 from softswitch.commands.options import PROGRAM_FILE, errors_in_words
+from softswitch.errors import ProgramError
 from softswitch.generator import generate
+from softswitch.stages import STAGES, dot, format_stage
+
+_SHOW_EXAMPLE = """\b
+Examples:
+  softswitch show router.json > router.c
+  softswitch show router.json --stage tables --table routes
+  softswitch show router.json --stage parser --dot | dot -Tsvg > parser.svg
+  softswitch show router.json --stage resources --json
+"""
+_CHECK_EXAMPLE = """\b
+Examples:
+  softswitch check program.json
+  softswitch check build/*.json --json
+Exit codes: 0 all programs would run, 1 some are refused.
+"""
 
 
-@click.command(epilog="Example: softswitch show switchfold_narrow.json > switchfold_narrow.c")
+@click.command(epilog=_SHOW_EXAMPLE)
 @click.argument("program", type=PROGRAM_FILE)
-def show(program: Path) -> None:
-    """Print the C text that PROGRAM (BMv2 JSON) compiles to."""
+@click.option("--stage", type=click.Choice(["c", *STAGES]), default="c", show_default=True)
+@click.option("--table", "tables", multiple=True, help="Only what has this in its name.")
+@click.option("--dot", "as_dot", is_flag=True, help="A Graphviz graph; parser and control.")
+@click.option("--json", "as_json", is_flag=True, help="The stage as JSON.")
+def show(program: Path, stage: str, tables: tuple[str, ...], as_dot: bool, as_json: bool) -> None:
+    """Print a stage of what PROGRAM (BMv2 JSON) compiles to; the C text without --stage."""
     with errors_in_words():
-        click.echo(generate(read_program(program)), nl=False)
+        read = read_program(program)
+        if as_dot:
+            try:
+                click.echo(dot(stage, read), nl=False)
+            except ValueError as exc:
+                raise click.UsageError(str(exc)) from exc
+            return
+        if stage == "c":
+            click.echo(json.dumps(generate(read)) if as_json else generate(read), nl=as_json)
+            return
+        data = STAGES[stage](read)
+        if tables:
+            data = {key: data[key] for key in data if any(word in key for word in tables)}
+        click.echo(json.dumps(data, indent=2) if as_json else "\n".join(format_stage(data)))
+
+
+@click.command(epilog=_CHECK_EXAMPLE)
+@click.argument("programs", type=PROGRAM_FILE, nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="A JSON object per program and line.")
+@click.pass_context
+def check(context: click.Context, programs: tuple[Path, ...], as_json: bool) -> None:
+    """Say whether PROGRAMS (BMv2 JSON) would run, and everything that is refused."""
+    is_refused = False
+    for path in programs:
+        problems: list[dict[str, Any]] = []
+        try:
+            generate(read_program(path))
+        except ProgramError as exc:
+            is_refused = True
+            problems = [
+                {"where": item.where, "what": item.what, "why": item.why, "remedy": item.remedy}
+                for item in exc.problems
+            ]
+        if as_json:
+            click.echo(
+                json.dumps({"program": str(path), "runs": not problems, "problems": problems})
+            )
+            continue
+        click.echo(f"{path}: {'runs' if not problems else f'refused, {len(problems)} problem(s)'}")
+        for item in problems:
+            click.echo(f"  {item['where']}: {item['what']}: {item['why']}. {item['remedy']}.")
+    context.exit(1 if is_refused else 0)

@@ -205,6 +205,8 @@ class Narrator:
         state = self._state
         reasons = [self._unsent, self._expected if is_over else None]
         self._unsent = None
+        if is_over:
+            self._expected = None
         for reason in reasons:
             if reason is not None:
                 state.stage, state.depth = "replication", 0

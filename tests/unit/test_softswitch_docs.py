@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from softswitch.command import main
+from softswitch.stages import STAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "softswitch.md").read_text("utf-8")
@@ -55,6 +56,11 @@ def test_options_of_run_are_documented() -> None:
 
 def test_options_of_trace_are_documented() -> None:
     check_options("<!-- options of trace:", "trace")
+
+
+def test_stages_are_documented() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", section("## Show and check"), re.MULTILINE)
+    assert set(rows) == {"c", *STAGES}
 
 
 def test_verbs_are_documented() -> None:

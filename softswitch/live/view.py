@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Shows samples: on a terminal as tables in place, elsewhere a line per interval."""
+
+import os
+import select
+import signal
+import sys
+import termios
+import threading
+import tty
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from softswitch.live.sampler import Sample, Sampler
+
+INTERVAL_S = 1.0
+
+
+class LiveView:
+    """Refreshes once a second from a thread, until it is closed; q asks the process to end."""
+
+    def __init__(self, sampler: Sampler, console: Console | None = None) -> None:
+        self._sampler = sampler
+        self._console = console if console is not None else Console()
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="softswitch-live", daemon=True)
+
+    def start(self) -> None:
+        """Begin to show."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop, and give the terminal back as it was."""
+        self._is_over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        if not self._console.is_terminal:
+            while not self._is_over.wait(INTERVAL_S):
+                self._console.print(
+                    summary(self._sampler.sample()), highlight=False, soft_wrap=True
+                )
+            return
+        keys = sys.stdin.fileno() if sys.stdin.isatty() else None
+        saved = termios.tcgetattr(keys) if keys is not None else None
+        try:
+            if keys is not None:
+                tty.setcbreak(keys)
+            first = render(self._sampler.sample())
+            with Live(first, console=self._console, screen=True, auto_refresh=False) as live:
+                while not self._is_asked_to_end(keys):
+                    live.update(render(self._sampler.sample()), refresh=True)
+        finally:
+            if keys is not None and saved is not None:
+                termios.tcsetattr(keys, termios.TCSADRAIN, saved)
+
+    def _is_asked_to_end(self, keys: int | None) -> bool:
+        """Wait for one interval; on q tell the process, whose end closes this view."""
+        if keys is None:
+            return self._is_over.wait(INTERVAL_S)
+        ready, _, _ = select.select([keys], [], [], INTERVAL_S)
+        if ready and os.read(keys, 64).lower().startswith(b"q"):
+            os.kill(os.getpid(), signal.SIGTERM)
+            return True
+        return self._is_over.is_set()
+
+
+def si(value: float) -> str:
+    """Return a rate with a prefix: 1.25 M."""
+    for prefix, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= size:
+            return f"{value / size:.2f} {prefix}"
+    return f"{value:.0f}"
+
+
+def summary(sample: Sample) -> str:
+    """Return a sample as one line."""
+    rx, tx = (sum(getattr(port, name) for port in sample.ports) for name in ("rx_pps", "tx_pps"))
+    drops = sum(n for port in sample.ports for name, n in port.drops.items() if "drop" in name)
+    hits = sum(table.hits_pps for table in sample.tables)
+    return (
+        f"{sample.program}: in {si(rx)} packets/s, out {si(tx)} packets/s, {drops} dropped, "
+        f"{si(hits)} hits/s, CPU {sample.cpu:.0%}"
+    )
+
+
+def render(sample: Sample) -> Group:
+    """Return a sample as tables."""
+    head = Text(f"{sample.program}   CPU {sample.cpu:.0%} of a core   q ends", style="bold")
+    errors = ", ".join(f"{name} {count}" for name, count in sample.parser_errors.items())
+    parts: list[Text | Table] = [head, _ports(sample)]
+    if sample.tables:
+        parts.append(_tables(sample))
+    if sample.entries:
+        parts.append(_entries(sample))
+    parts.append(Text(f"parser errors: {errors or 'none'}"))
+    return Group(*parts)
+
+
+def _grid(title: str, left: tuple[str, ...], right: tuple[str, ...], last: str = "") -> Table:
+    grid = Table(title=title, title_justify="left", box=None, expand=False, pad_edge=False)
+    for name in left:
+        grid.add_column(name, overflow="ellipsis", no_wrap=True)
+    for name in right:
+        grid.add_column(name, justify="right", no_wrap=True)
+    if last:
+        grid.add_column(last, overflow="fold", min_width=30)
+    return grid
+
+
+def _ports(sample: Sample) -> Table:
+    numbers = ("in pkt/s", "in bit/s", "out pkt/s", "out bit/s")
+    grid = _grid("ports", ("port", ""), numbers, "drops, impairments (total)")
+    for port in sample.ports:
+        rates = (si(value) for value in (port.rx_pps, port.rx_bps, port.tx_pps, port.tx_bps))
+        drops = ", ".join(f"{name} {count}" for name, count in port.drops.items())
+        grid.add_row(str(port.number), port.spec, *rates, drops)
+    return grid
+
+
+def _tables(sample: Sample) -> Table:
+    numbers = ("entries", "hits/s", "misses/s", "hits", "misses")
+    grid = _grid("tables", ("table",), numbers)
+    for table in sample.tables:
+        totals = f"{table.hits:,}", f"{table.misses:,}"
+        grid.add_row(
+            table.name, f"{table.entries:,}", si(table.hits_pps), si(table.misses_pps), *totals
+        )
+    return grid
+
+
+def _entries(sample: Sample) -> Table:
+    grid = _grid("busiest entries", ("table", "match"), ("pkt/s", "packets", "bytes"))
+    for entry in sample.entries:
+        totals = f"{entry.packets:,}", f"{entry.octets:,}"
+        grid.add_row(entry.table, entry.match or "default", si(entry.pps), *totals)
+    return grid
