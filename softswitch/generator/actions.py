@@ -5,6 +5,7 @@
 from softswitch.generator.context import Context, Refusal
 from softswitch.generator.headers import identifier, storage_type
 from softswitch.generator.lanes import count_locals, finish, roll
+from softswitch.generator.numbers import store
 from softswitch.generator.operands import local_name
 from softswitch.generator.primitives import EXITING, Branch, Primitives, is_jump, structure, target
 from softswitch.program import Action, Json
@@ -42,7 +43,9 @@ class ActionWriter:
             if parameter.width > 64:
                 text.append(f"uint8_t p{index}[{(parameter.width + 7) // 8}]; // {parameter.name}")
             else:
-                kind = storage_type(parameter.width, False)
+                kind = storage_type(
+                    parameter.width, (action.position, index) in self.context.signed
+                )
                 text.append(f"{kind} p{index}; // {parameter.name}, {parameter.width} bits")
         if not action.parameters:
             text.append("uint8_t empty;")
@@ -155,18 +158,21 @@ class ActionWriter:
                 text.append(f"{symbol}_t *a = to; memset(a, 0, sizeof *a);")
             offset = 0
             for index, parameter in enumerate(action.parameters):
-                text.append(_decode(index, parameter.width, offset))
+                is_signed = (action.position, index) in self.context.signed
+                text.append(_decode(index, parameter.width, offset, is_signed))
                 offset += (parameter.width + 7) // 8
             size = f"(int)sizeof({symbol}_t)" if action.parameters else "0"
             text.append(f"return {size}; }}")
         return "\n".join([*text, "default: return P_BAD_ARGUMENT;", "}", "}", ""])
 
 
-def _decode(index: int, width: int, offset: int) -> str:
+def _decode(index: int, width: int, offset: int, is_signed: bool) -> str:
     size = (width + 7) // 8
     spare = size * 8 - width
     check = f"if (from[{offset}] >> {8 - spare}) return P_BAD_ARGUMENT;\n" if spare else ""
     if width > 64:
         return f"{check}memcpy(a->p{index}, from + {offset}, {size});"
-    kind = storage_type(width, False)
-    return f"{check}a->p{index} = ({kind})load_be(from + {offset}, {size});"
+    number = f"load_be(from + {offset}, {size})"
+    if is_signed:
+        return check + store(f"a->p{index}", width, True, number)
+    return f"{check}a->p{index} = ({storage_type(width, False)}){number};"

@@ -40,6 +40,8 @@ class Context:
     """Action whose body is being written: its parameters are in reach."""
     locals: frozenset[tuple[str, str]] = frozenset()
     """Scalars whose values never leave an action."""
+    signed: frozenset[tuple[int, int]] = frozenset()
+    """Signed parameters: position of the action, index."""
     counts_length: bool = False
     """Whether the program reads packet_length, which headers made valid or invalid change."""
     trace: Trace | None = None

@@ -19,6 +19,7 @@ from softswitch.generator.liveness import local_scalars
 from softswitch.generator.metadata import MetadataWriter, counts_length
 from softswitch.generator.parser import ParserWriter
 from softswitch.generator.profiles import ProfileWriter
+from softswitch.generator.signs import signed_parameters
 from softswitch.generator.tables import TableWriter
 from softswitch.generator.tracing import Trace, TracePoint, emit_fields
 from softswitch.generator.value_sets import ValueSetWriter
@@ -43,6 +44,7 @@ def generate(program: Program, *, has_counts: bool = False) -> str:
             program=program,
             layout=Layout(program),
             locals=local_scalars(program),
+            signed=signed_parameters(program),
             counts_length=counts_length(program),
             has_counts=has_counts,
         )
@@ -56,6 +58,7 @@ def generate_traced(program: Program) -> tuple[str, tuple[TracePoint, ...]]:
         context = Context(
             program=program,
             layout=Layout(program),
+            signed=signed_parameters(program),
             counts_length=counts_length(program),
             trace=trace,
         )

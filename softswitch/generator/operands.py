@@ -73,7 +73,7 @@ class Operands(Structures):
             case "local" | "runtime_data":
                 width = self.width_of(node)
                 assert width is not None
-                return self._load(f"a->p{node['value']}", width, False)
+                return self._load(f"a->p{node['value']}", width, self.is_signed(node))
             case "memory":
                 return self._load(node["value"][0], node["value"][1], False)
             case other:
@@ -126,8 +126,11 @@ class Operands(Structures):
         return self.bytes_of(node) if self.width_of(node) == width else None
 
     def is_signed(self, node: Any) -> bool:
-        """Whether an operand is a signed field."""
+        """Whether an operand is a signed field or parameter."""
         node = unwrap(node)
+        action = self.context.action
+        if node.get("type") in ("local", "runtime_data") and action is not None:
+            return (action.position, node["value"]) in self.context.signed
         if not is_field(node) or self.width_of(node) is None:
             return False
         return self.field(node).field.is_signed

@@ -143,7 +143,9 @@ class EntryGenerator:
             case _MatchType.EXACT:
                 entry.match.add(field_id=field.id).exact.value = canonical(value)
             case _MatchType.LPM:
-                length = rng.choice((0, width, rng.randint(0, width)))
+                # BMv2 counts the spare bits of a first byte as part of the prefix.
+                longest = width if width % 8 == 0 else 0
+                length = rng.choice((0, longest, rng.randint(0, longest)))
                 if length:
                     lpm = entry.match.add(field_id=field.id).lpm
                     lpm.value = canonical(value >> (width - length) << (width - length))
