@@ -10,6 +10,7 @@ packet_t *pool_take(pool_t *pool) {
   packet_t *packet = pool->free;
   if (packet) {
     pool->free = packet->next;
+    if (pool->free) __builtin_prefetch(pool->free, 1); // its links, for the next call
   } else {
     if (pool->allocated >= pool->limit) return NULL;
     packet = malloc(sizeof *packet);
