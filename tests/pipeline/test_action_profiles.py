@@ -96,27 +96,27 @@ def test_members_run_their_actions_in_both_tables(profiles: Profiles) -> None:
     profiles.insert("profile", b"\x06", Member(8))
     profiles.insert("profile_twin", bytes(4), Member(7), prefix_len=8)
     profiles.insert("profile_twin", b"\x09\0\0\0", Member(8), prefix_len=8)
-    assert profiles.send("profile", 5) == (0, 1, 0x1234, 0)
-    assert profiles.send("profile", 6) == (0, 2, 0xAAAA, 0xBBBB)
+    assert profiles.send("profile", 5) == (1, 0, 0x1234, 0)
+    assert profiles.send("profile", 6) == (1, 0, 0xAAAA, 0xBBBB)
     assert profiles.send("profile", 9) == (0, 0, 0, 0)
-    assert profiles.send("profile_twin", e=7) == (0, 1, 0x1234, 0)
-    assert profiles.send("profile_twin", e=0x09112233) == (0, 2, 0xAAAA, 0xBBBB)
+    assert profiles.send("profile_twin", e=7) == (1, 0, 0x1234, 0)
+    assert profiles.send("profile_twin", e=0x09112233) == (1, 0, 0xAAAA, 0xBBBB)
     # A changed member shows in all its entries at once.
     switch.profile_modify_member(MEMBERS_ONLY, 7, both, bytes.fromhex("00010002"))
-    assert profiles.send("profile", 5) == (0, 2, 1, 2)
-    assert profiles.send("profile_twin", e=7) == (0, 2, 1, 2)
+    assert profiles.send("profile", 5) == (1, 0, 1, 2)
+    assert profiles.send("profile_twin", e=7) == (1, 0, 1, 2)
 
 
 def test_default_member_and_taking_it_away(profiles: Profiles) -> None:
     profiles.add(MEMBERS_ONLY, 1, 3, "profile")
     table = profiles.table("profile")
-    assert profiles.send("profile")[1:3] == (0, 0)
+    assert profiles.send("profile")[2] == 0
     profiles.switch.table_set_default(table, 0, indirect=Member(1))
-    assert profiles.send("profile")[1:3] == (1, 3)
+    assert profiles.send("profile")[2] == 3
     with pytest.raises(InUseError):
         profiles.switch.profile_delete_member(MEMBERS_ONLY, 1)
     profiles.switch.table_set_default(table, 0)
-    assert profiles.send("profile")[1:3] == (0, 0)
+    assert profiles.send("profile")[2] == 0
     profiles.switch.profile_delete_member(MEMBERS_ONLY, 1)
 
 
@@ -155,6 +155,16 @@ def test_references_and_errors(profiles: Profiles) -> None:
     switch.profile_delete_member(CRC16, 1)
     with pytest.raises(EntryNotFoundError):
         switch.profile_delete_member(CRC16, 1)
+
+
+def test_the_action_that_ran_is_the_member_s(profiles: Profiles) -> None:
+    profiles.add(CRC16, 1, 10, "crc16")
+    both = profiles.action("both", "crc16")
+    profiles.switch.profile_add_member(CRC16, 2, both, bytes.fromhex("00010002"))
+    profiles.insert("crc16", b"\1", Member(1))
+    profiles.insert("crc16", b"\2", Member(2))
+    assert profiles.send("crc16", 1) == (0, 1, 10, 0)
+    assert profiles.send("crc16", 2) == (0, 2, 1, 2)
 
 
 def test_empty_group_hits_and_does_nothing(profiles: Profiles) -> None:

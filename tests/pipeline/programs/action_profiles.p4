@@ -35,11 +35,14 @@ control TheIngress(inout headers_t hdr, inout metadata_t md, inout standard_meta
         hdr.flow.value = 0;
         hdr.flow.hit = 0;
         if (hdr.flow.kind == 1) {
-            switch (profile.apply().action_run) { set_value: { hdr.flow.ran = 1; } both: { hdr.flow.ran = 2; } NoAction: { hdr.flow.ran = 3; } }
+            if (profile.apply().hit) { hdr.flow.hit = 1; }
         } else if (hdr.flow.kind == 2) {
-            switch (profile_twin.apply().action_run) { set_value: { hdr.flow.ran = 1; } both: { hdr.flow.ran = 2; } default: { hdr.flow.ran = 9; } }
+            // simple_switch ends where the next table of a shared profile's member depends on the action.
+            if (profile_twin.apply().hit) { hdr.flow.hit = 1; }
         }
-        else if (hdr.flow.kind == 3) { if (crc16.apply().hit) { hdr.flow.hit = 1; } }
+        else if (hdr.flow.kind == 3) {
+            switch (crc16.apply().action_run) { set_value: { hdr.flow.ran = 1; } both: { hdr.flow.ran = 2; } default: { hdr.flow.ran = 3; } }
+        }
         else if (hdr.flow.kind == 4) { if (crc32.apply().hit) { hdr.flow.hit = 1; } }
         else if (hdr.flow.kind == 5) { if (identity.apply().hit) { hdr.flow.hit = 1; } else { hdr.flow.hit = 2; } }
         else if (hdr.flow.kind == 6) { if (sum.apply().hit) { hdr.flow.hit = 1; } }
