@@ -71,6 +71,9 @@ class TableWriter:
         text.append(
             f"static const key_field_t {name}_fields[] = {{{fields or '{0, MATCH_EXACT}'}}};"
         )
+        key_mask = _key_mask(table)
+        if key_mask:
+            text.append(f"static const uint64_t {name}_key_mask[] = {{{key_mask}}};")
         sizes = [f"sizeof({action_symbol(item)}_t)" for item in table.actions if item.parameters]
         data = "0" if table.action_profile is None else "sizeof(indirect_t)"
         for size in sizes if table.action_profile is None else ():
@@ -97,7 +100,8 @@ class TableWriter:
             f".extras = {name.upper()}_EXTRAS, .data_offset = {place}, "
             f".counter_offset = {name.upper()}_COUNTED, .idle_offset = {name.upper()}_TIMED, "
             f".meter_offset = {name.upper()}_METERED, .stride = {name.upper()}_STRIDE, "
-            f".fields = {name}_fields}};"
+            f".fields = {name}_fields"
+            f"{f', .key_mask = {name}_key_mask' if key_mask else ''}}};"
         )
         return "\n".join(text)
 
@@ -273,6 +277,18 @@ class TableWriter:
                 )
                 text.append("if (result != P_OK) return result;")
         return "\n".join([*text, "return P_OK;", "}", ""])
+
+
+def _key_mask(table: Table) -> str:
+    """Words of what the program masks a key with; nothing where it masks none."""
+    if all(part.mask is None for part in table.key):
+        return ""
+    words: list[str] = []
+    for part in table.key:
+        mask = (1 << part.width) - 1 if part.mask is None else part.mask
+        count = (part.width + 63) // 64
+        words += [f"UINT64_C({mask >> 64 * at & (1 << 64) - 1})" for at in reversed(range(count))]
+    return ", ".join(words)
 
 
 def _extras(table: Table) -> str:

@@ -41,6 +41,7 @@ typedef struct {
   uint32_t meter_offset;
   uint32_t stride; // bytes from one node to the next
   const key_field_t *fields;
+  const uint64_t *key_mask; // of the program, a word for each of the key's; NULL: none
 } table_shape_t;
 
 // One entry; in memory followed by key words, mask words (not for exact), action data and extras.

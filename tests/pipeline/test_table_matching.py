@@ -178,6 +178,17 @@ def test_key_mask_of_the_program_and_fields_of_absent_headers(driver: Driver) ->
     assert ask(driver, Query("masked", a=0x99123577, d=3)) == (0, 0)
 
 
+def test_the_program_s_mask_applies_to_entries_too(driver: Driver) -> None:
+    driver.insert("masked", [0x99123477, (0, 0)], "answer", [3, 4], priority=1)
+    assert ask(driver, Query("masked", a=0x00123400)) == (3, 4)
+    table = driver.position("masked")
+    twin = driver.entry("masked", [0x55123466, (0, 0)], "answer", [5, 6], 1)
+    handle = ctypes.c_uint64()
+    assert driver.ops.table_insert(driver.state, table, twin, handle) == P_EXISTS
+    assert driver.ops.table_delete(driver.state, table, twin) == P_OK
+    assert ask(driver, Query("masked", a=0x00123400)) == (0, 0)
+
+
 def test_table_without_key_runs_its_default(driver: Driver) -> None:
     assert ask(driver, Query("no_key")) == (11, 12)
 
