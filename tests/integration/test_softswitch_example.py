@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""examples/softswitch: the commands of its README, as they stand there, print what it says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "softswitch"
+README = (EXAMPLE / "README.md").read_text("utf-8")
+SECTION = README[README.index("## Without root") : README.index("## With namespaces")]
+BLOCKS = re.findall(r"```(sh|text)\n(.*?)```", SECTION, re.DOTALL)
+# The installed command may be another version of the package.
+SOFTSWITCH = f'softswitch() {{ "{sys.executable}" -m softswitch "$@"; }}\n'
+PYTHON = f'python() {{ "{sys.executable}" "$@"; }}\n'
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": ""}
+
+
+def run_block(text: str) -> str:
+    done = subprocess.run(
+        ["bash", "-c", SOFTSWITCH + PYTHON + text],
+        cwd=EXAMPLE,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
+
+
+@pytest.fixture
+def switch() -> Iterator[None]:
+    kind, command = BLOCKS[0]
+    assert kind == "sh"
+    words = command.split()
+    assert words[:2] == ["softswitch", "run"]
+    reader, writer = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", *words, "--ready-fd", str(writer)],
+        cwd=EXAMPLE,
+        env=ENVIRONMENT,
+        pass_fds=(writer,),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(writer)
+    with os.fdopen(reader, "rb") as ready:
+        told = ready.read()
+    if told != b"ready\n":
+        _, errors = process.communicate(timeout=30)
+        if "in use" in errors or "another socket holds it" in errors:
+            pytest.skip("a port of the README is in use on this machine")
+        raise AssertionError(errors)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+    assert process.returncode == 0
+
+
+def test_readme_prints_what_it_says(switch: None) -> None:
+    del switch
+    commands = BLOCKS[1:]
+    assert [kind for kind, _ in commands] == ["sh", "text"] * 3
+    for (_, command), (_, expected) in zip(commands[::2], commands[1::2], strict=True):
+        assert run_block(command) == expected, command
