@@ -16,6 +16,7 @@ from finsy.proto import p4r, p4r_grpc
 from softswitch.errors import SoftswitchError
 from softswitch.p4runtime.dataplane import DataPlane
 from softswitch.p4runtime.device import Device
+from softswitch.p4runtime.handlers import generic_handler
 from softswitch.p4runtime.pipeline_config import Compile
 from softswitch.p4runtime.status import (
     DETAILS_KEY,
@@ -91,7 +92,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
                 ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
             ],
         )
-        p4r_grpc.add_P4RuntimeServicer_to_server(self, server)
+        server.add_generic_rpc_handlers((generic_handler(self),))
         try:
             if _is_served(self._address):
                 raise RuntimeError("another process serves this Unix socket")

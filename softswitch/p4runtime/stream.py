@@ -13,6 +13,7 @@ from finsy.proto import p4r, rpc_code
 from softswitch.errors import SoftswitchError
 from softswitch.p4runtime.arbitration import Client
 from softswitch.p4runtime.device import Device
+from softswitch.p4runtime.handlers import UNREADABLE, Unreadable
 from softswitch.p4runtime.status import (
     RequestError,
     digest_ack_error,
@@ -34,7 +35,7 @@ class StreamChannel:
     def __init__(
         self,
         device: Device,
-        requests: Iterator[p4r.StreamMessageRequest],
+        requests: Iterator[p4r.StreamMessageRequest | Unreadable],
         context: grpc.ServicerContext,
     ) -> None:
         self._device = device
@@ -82,6 +83,8 @@ class StreamChannel:
     def _read(self) -> None:
         try:
             for request in self._requests:
+                if isinstance(request, Unreadable):
+                    raise RequestError(rpc_code.INVALID_ARGUMENT, UNREADABLE)
                 self._handle(request)
         except RequestError as exc:
             self._out.put(exc)
