@@ -12,7 +12,8 @@ MEM_PPS = {"narrow": 1.5e6, "wide": 0.5e6}
 NAMES = {"bare": "bare forwarder", "softswitch": "softswitch", "bmv2": "BMv2"}
 COLUMNS = (
     f"{'':<7} {'over':<5} {'contender':<14} {'packets/s':>10} {'min':>10} {'max':>10}"
-    f" {'cores':>5} | {'per core':>10} {'us each':>7} | {'of bare':>7} {'x BMv2':>7}"
+    f" {'cores':>5} | {'per core':>10} {'us each':>7} |"
+    f" {'of bare':>7} {'x BMv2':>7} {'of bare':>7} {'x BMv2':>7}"
 )
 
 
@@ -22,7 +23,7 @@ def heading(repeats: int, *, has_bmv2: bool) -> str:
     return (
         f"medians of {repeats} repeats after a warm-up, in turn; every frame compared{missing}\n"
         "packets: frames into the switch, all answered; per core: by the processor time of the "
-        "switch's process\nof bare, x BMv2: ratios of packets per core, then of packets/s\n\n"
+        "switch's process\nof bare, x BMv2: ratios of packets per core, and then of packets/s\n\n"
         f"{COLUMNS}"
     )
 
