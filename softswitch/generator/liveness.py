@@ -51,7 +51,7 @@ def _mentioned(node: Any) -> set[FieldName]:
         item = waiting.pop()
         if isinstance(item, dict):
             entry: Json = item  # pyright: ignore[reportUnknownVariableType]
-            if entry.get("type") == "field":
+            if entry.get("type") == "field" and isinstance(entry["value"][0], str):
                 found.add((entry["value"][0], entry["value"][1]))
             target = entry.get("target")
             if isinstance(target, list):

@@ -39,6 +39,8 @@ class Operands(Structures):
         if node.get("type") == "field":
             header, name = node["value"]
             if name == "$valid$":
+                if isinstance(header, dict):  # p4c's words for an element at an index of the packet
+                    return self.header(header).valid
                 return self.context.layout.valid(header)
             if (header, name) in self.context.locals and self.context.action is not None:
                 return local_mark(local_name(header, name))
