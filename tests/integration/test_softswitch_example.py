@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import subprocess
@@ -38,15 +40,15 @@ def run_block(text: str) -> str:
     return "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
 
 
-@pytest.fixture
-def switch() -> Iterator[None]:
+@contextlib.contextmanager
+def running(*options: str) -> Iterator[None]:
     kind, command = BLOCKS[0]
     assert kind == "sh"
     words = command.split()
     assert words[:2] == ["softswitch", "run"]
     reader, writer = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-m", *words, "--ready-fd", str(writer)],
+        [sys.executable, "-m", *words, *options, "--ready-fd", str(writer)],
         cwd=EXAMPLE,
         env=ENVIRONMENT,
         pass_fds=(writer,),
@@ -70,9 +72,22 @@ def switch() -> Iterator[None]:
     assert process.returncode == 0
 
 
-def test_readme_prints_what_it_says(switch: None) -> None:
-    del switch
+def test_readme_prints_what_it_says() -> None:
     commands = BLOCKS[1:]
     assert [kind for kind, _ in commands] == ["sh", "text"] * 3
-    for (_, command), (_, expected) in zip(commands[::2], commands[1::2], strict=True):
-        assert run_block(command) == expected, command
+    with running():
+        for (_, command), (_, expected) in zip(commands[::2], commands[1::2], strict=True):
+            assert run_block(command) == expected, command
+
+
+def test_running_switch_writes_its_trace(tmp_path: Path) -> None:
+    target = tmp_path / "trace.jsonl"
+    with running("--trace", str(target), "--trace-port", "1", "--trace-count", "1"):
+        run_block("python send.py 10.0.2.2 7; python send.py 10.0.2.2 23")
+    steps = [json.loads(line) for line in target.read_text("utf-8").splitlines()]
+    assert {step["packet"] for step in steps} == {1}
+    sent = [step for step in steps if step["kind"] == "sent"]
+    assert [step["port"] for step in sent] == [2]
+    route = next(step for step in steps if step.get("table") == "RouterIngress.routes")
+    assert "(0x0a000200/24)" in route["text"]
+    assert route["source"]["text"] == "table routes {"
