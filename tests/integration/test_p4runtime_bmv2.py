@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same updates to softswitch and to simple_switch_grpc: equal codes but for those listed."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Generator
@@ -30,7 +31,6 @@ from p4runtime_fixtures import (
 )
 
 DEVICE_ID = 1
-pytestmark = pytest.mark.bmv2
 OK = rpc_code.OK
 INVALID = rpc_code.INVALID_ARGUMENT
 
@@ -201,6 +201,8 @@ def test_codes_of_softswitch() -> None:
         assert _codes(port) == {name: code for name, _, code, _ in CASES}
 
 
+@pytest.mark.bmv2
+@pytest.mark.skipif(shutil.which(BINARY) is None, reason=f"{BINARY} is not on the PATH")
 def test_codes_of_bmv2() -> None:
     with _bmv2() as port:
         assert _codes(port) == {name: code for name, _, _, code in CASES}

@@ -9,7 +9,7 @@ import pytest
 from finsy.proto import U128, p4r, rpc_code
 
 from p4runtime_fixtures import BareClient, StreamEndedError, insert, serving, station
-from softswitch.p4runtime.arbitration import MAX_CLIENTS_PER_ROLE
+from softswitch.p4runtime.arbitration import MAX_CLIENTS_PER_ROLE, MAX_ROLES
 
 
 def test_first_client_becomes_primary_and_hears_its_id() -> None:
@@ -156,3 +156,54 @@ def test_stop_ends_streams_and_threads() -> None:
         client.close()
     names = [thread.name for thread in threading.enumerate()]
     assert not [name for name in names if name.startswith("p4runtime")]
+
+
+def test_roles_have_primaries_of_their_own() -> None:
+    with serving() as (server, dataplane), BareClient(server.port) as one:
+        one.become_primary(10)
+        one.push()
+        with pytest.raises(grpc.RpcError, match="no client has it") as caught:
+            one.write(insert(station()), role="operator")
+        assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+        with BareClient(server.port) as two:
+            two.arbitrate(10, role="operator")  # the same id as that of the default role
+            update = two.receive().arbitration
+            assert (update.status.code, update.role.name) == (rpc_code.OK, "operator")
+            two.write(insert(station()), role="operator")
+            two.election_id = 9
+            with pytest.raises(grpc.RpcError) as caught:
+                two.write(insert(station()), role="operator")
+            assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
+            dataplane.punt(b"\0\0" + bytes(60))
+            assert one.receive().HasField("packet")
+            assert two.receive().HasField("packet")
+        with pytest.raises(grpc.RpcError, match="no primary") as caught:
+            one.write(insert(station()), role="operator")  # the role is known, its client gone
+        assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
+
+
+def test_an_election_id_of_zero_is_one() -> None:
+    with serving() as (server, _), BareClient(server.port) as client:
+        client.arbitrate(None)
+        update = client.receive().arbitration
+        assert update.status.code == rpc_code.NOT_FOUND
+        assert not update.HasField("election_id")
+        client.arbitrate(0)
+        update = client.receive().arbitration
+        assert update.status.code == rpc_code.OK
+        assert update.HasField("election_id")
+        client.push()
+        client.write(insert(station()))
+
+
+def test_only_so_many_roles_are_remembered() -> None:
+    with serving() as (server, _):
+        for number in range(MAX_ROLES - 1):
+            with BareClient(server.port) as client:
+                client.arbitrate(1, role=f"role {number}")
+                assert client.status() == rpc_code.OK
+        with BareClient(server.port) as client:
+            client.arbitrate(1, role="one more")
+            with pytest.raises(StreamEndedError, match="256 roles") as caught:
+                client.receive()
+            assert caught.value.code is grpc.StatusCode.RESOURCE_EXHAUSTED
