@@ -105,7 +105,8 @@ def _entries(old: Stores, new: Stores) -> Iterator[p4r.Update]:
         known = {} if theirs is None else initial_entries(theirs)
         for match, entity in old.reader.read_all(table):
             entry = entity.table_entry
-            if entry.is_const:
+            is_initial = known.get(match) == old.tables.entries[table.id][match]
+            if entry.is_const or is_initial:  # its counter and meter may have changed all the same
                 entry.is_const = False
                 entry.ClearField("action")
                 if not entry.HasField("meter_config") and not entry.counter_data.ListFields():
