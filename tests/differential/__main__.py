@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from differential.bmv2_switch import missing_reason
+from differential.bmv2_switch import RefusedError, missing_reason
 from differential.campaign import check, make_case, programs
 from differential.case import load_case
 from differential.comparison import run_case
@@ -34,7 +34,12 @@ def _fuzz(options: argparse.Namespace) -> int:
             if program.name in broken:
                 continue
             case = make_case(program, seed, options.packets)
-            result, folder = check(case, program.name)
+            try:
+                result, folder = check(case, program.name)
+            except RefusedError as exc:
+                print(f"{program.name}: {exc}")
+                chosen.remove(program)
+                break
             print(
                 f"{program.name} seed {seed}: {len(case.steps)} steps, {result.frames} frames out, "
                 f"{len(result.endings)} ended BMv2, {result.leftovers} left out",

@@ -23,6 +23,9 @@ from bmv2_options import BINARY, free_tcp_port, thrift_options
 from differential.case import Packet, Step
 from differential.runtime_client import DEADLINE_S, DEVICE_ID, RuntimeClient
 
+ENDLESS_S = 4.0
+"""After this time a packet loops or recirculates for ever."""
+
 
 def missing_reason() -> str | None:
     """Return why BMv2 cannot run here, or None."""
@@ -51,6 +54,10 @@ def _stream_message() -> type:
 _PacketMessage = _stream_message()
 
 
+class RefusedError(Exception):
+    """BMv2 does not load the program."""
+
+
 class Bmv2Switch:
     """One simple_switch_grpc process that runs a program."""
 
@@ -70,7 +77,10 @@ class Bmv2Switch:
             self._await_server(control)
             self._client = RuntimeClient(f"127.0.0.1:{control}")
             stack.callback(self._client.close)
-            self._client.push(json, p4info)
+            try:
+                self._client.push(json, p4info)
+            except grpc.RpcError as exc:
+                raise RefusedError(f"{BINARY} refuses the program: {exc.details()}") from exc
             self._channel = stack.enter_context(grpc.insecure_channel(f"127.0.0.1:{data}"))
             self._stream = self._channel.stream_stream(
                 "/p4.bm.DataplaneInterface/PacketStream",
@@ -111,8 +121,17 @@ class Bmv2Switch:
 
     def _send(self, packet: Packet) -> list[tuple[int, bytes]]:
         message = _PacketMessage(device_id=DEVICE_ID, port=packet.port, packet=packet.frame)
-        answers = self._stream(iter([message]), timeout=DEADLINE_S)
-        return [(answer.port, answer.packet) for answer in answers]
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            answers = self._stream(iter([message]), timeout=ENDLESS_S)
+            try:
+                return [(answer.port, answer.packet) for answer in answers]
+            except grpc.RpcError as exc:
+                # The data plane starts a little after the program has been accepted.
+                if exc.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
+                    raise SwitchEndedError("the packet never leaves") from exc
+                if exc.details() != "not ready" or time.monotonic() > deadline:
+                    raise
 
     def counters(self) -> dict[str, tuple[int, int]]:
         """See RuntimeClient."""

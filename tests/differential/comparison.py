@@ -7,9 +7,12 @@ the frames that leave, in order for each port (BMv2 leaves the order between por
 end all counters, direct ones included. Registers show in the packets that they change: BMv2 has
 none in P4Runtime. Left out, by rule:
 
+- the order of frames at a port where the program multicasts: P4Runtime leaves the order of
+  replicas open, and BMv2 has none that could be told;
 - bytes of frames where the program reads times, queue depths or random numbers: their number and
   length are compared still (ProgramLayout.is_unspecified);
-- steps that end BMv2's process: both switches start again without them, the report counts them;
+- steps that end BMv2's process or never end in it, as a packet that recirculates for ever: both
+  switches start again without them, the report counts them;
 - packets of a program without registers and meters that BMv2 answers as softswitch does when they
   come first on a fresh process: such a program reads fields of invalid headers, where BMv2 shows
   what earlier packets left. They are taken out and counted, too. Programs with registers that
@@ -73,12 +76,12 @@ def run_case(case: Case) -> Result:
         case, ended, bmv2 = _without_endings(case)
         endings += ended
         soft = _run_softswitch(case)
-        at = _first_difference(case, soft, bmv2, layout.is_unspecified)
+        at = _first_difference(case, soft, bmv2, layout)
         step = case.steps[at] if at is not None and at < len(case.steps) else None
         may_be_leftover = not layout.has_state or case.json.name in READS_INVALID_HEADERS
         if at is None or not isinstance(step, Packet) or not may_be_leftover:
             break
-        if not _is_leftover(case, at, layout.is_unspecified):
+        if not _is_leftover(case, at, layout):
             break
         leftovers += 1
         rest = case.steps[at + 1 :] if leftovers < LEFTOVERS_MAX else ()
@@ -109,16 +112,16 @@ def _run_softswitch(case: Case) -> list[object]:
 
 
 def _first_difference(
-    case: Case, soft: list[object], bmv2: list[object], is_unspecified: bool
+    case: Case, soft: list[object], bmv2: list[object], layout: ProgramLayout
 ) -> int | None:
     for at, (left, right) in enumerate(zip(soft, bmv2, strict=True)):
         step = case.steps[at] if at < len(case.steps) else None
-        if _comparable(step, left, is_unspecified) != _comparable(step, right, is_unspecified):
+        if _comparable(step, left, layout) != _comparable(step, right, layout):
             return at
     return None
 
 
-def _is_leftover(case: Case, at: int, is_unspecified: bool) -> bool:
+def _is_leftover(case: Case, at: int, layout: ProgramLayout) -> bool:
     """Whether the packet makes no difference when no other has come before it."""
     writes = [step for step in case.steps[:at] if not isinstance(step, Packet)]
     alone = case.with_steps([*writes, case.steps[at]])
@@ -126,7 +129,7 @@ def _is_leftover(case: Case, at: int, is_unspecified: bool) -> bool:
     if isinstance(bmv2, int):
         return False
     soft = _run_softswitch(alone)
-    return _first_difference(alone, soft, bmv2, is_unspecified) is None
+    return _first_difference(alone, soft, bmv2, layout) is None
 
 
 def _run_bmv2(case: Case) -> list[object] | int:
@@ -148,16 +151,19 @@ def _run_bmv2(case: Case) -> list[object] | int:
     return seen
 
 
-def _comparable(step: Step | None, seen: object, is_unspecified: bool) -> object:
+def _comparable(step: Step | None, seen: object, layout: ProgramLayout) -> object:
     if step is None:
         return seen
     if not isinstance(step, Packet):
         return seen == "OK"
     assert isinstance(seen, list)
     left: Sequence[tuple[int, bytes]] = seen
-    by_port: dict[int, list[bytes | int]] = {}
+    by_port: dict[int, list[bytes]] = {}
     for port, frame in left:
-        by_port.setdefault(port, []).append(len(frame) if is_unspecified else frame)
+        shown = bytes(len(frame)) if layout.is_unspecified else frame
+        by_port.setdefault(port, []).append(shown)
+    if layout.has_multicast:
+        return {port: sorted(frames) for port, frames in by_port.items()}
     return by_port
 
 

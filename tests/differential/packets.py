@@ -18,6 +18,8 @@ from differential.program_layout import HeaderLayout, Json, ProgramLayout
 STATES_MAX = 40
 FRAME_BYTES_MAX = 1400
 VARBIT_BITS_MAX = 320
+INDICES = 16
+"""Below this are nearly all fields that index an array: beyond an array BMv2 is undefined."""
 
 
 @dataclass
@@ -156,6 +158,8 @@ class PacketGenerator:
             return 0
         rng = self._rng
         draw = rng.random()
+        if (header, name) in self._layout.indices and draw < 0.98:
+            return rng.randrange(min(1 << width, INDICES))
         old = self.seen.get((header, name))
         if old and draw < 0.3:
             return rng.choice(old)

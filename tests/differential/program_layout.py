@@ -20,6 +20,7 @@ UNSPECIFIED_FIELDS = (
     "deq_qdepth",
 )
 """Times and queue depths: two switches never agree on them."""
+ARRAY_PRIMITIVES = ("count", "execute_meter", "register_read", "register_write")
 UNSPECIFIED_PRIMITIVES = ("modify_field_rng_uniform",)
 
 
@@ -52,6 +53,8 @@ class ProgramLayout:
         parser = self.json["parsers"][0]
         self.init_state: str | None = parser["init_state"]
         self.states: dict[str, Json] = {item["name"]: item for item in parser["parse_states"]}
+        self.indices = set(_indices(self.json["actions"]))
+        """Header and field of what programs index arrays with."""
         self.constants = sorted({value for value in _constants(self.json) if 0 < value < 1 << 128})
 
     def _union_stacks(self, by_id: dict[int, str]) -> dict[str, list[dict[str, str]]]:
@@ -79,6 +82,11 @@ class ProgramLayout:
         """Whether one packet can change what happens to the next."""
         return bool(self.json["register_arrays"] or self.json["meter_arrays"])
 
+    @property
+    def has_multicast(self) -> bool:
+        """Whether the program may replicate packets."""
+        return '"mcast_grp"' in json.dumps([self.json["actions"], self.json["pipelines"]])
+
     def has_primitive(self, prefix: str) -> bool:
         """Whether an action or control uses a primitive of which the name begins so."""
         return f'"op": "{prefix}' in json.dumps([self.json["actions"], self.json["pipelines"]])
@@ -90,6 +98,16 @@ class ProgramLayout:
             for pipeline in self.json["pipelines"]
             for table in pipeline["tables"]
         }
+
+
+def _indices(actions: list[Json]) -> Iterator[tuple[str, str]]:
+    """Fields among the parameters of operations on arrays."""
+    for action in actions:
+        for primitive in action["primitives"]:
+            if primitive["op"] in ARRAY_PRIMITIVES:
+                for parameter in primitive["parameters"]:
+                    if parameter["type"] == "field":
+                        yield parameter["value"][0], parameter["value"][1]
 
 
 def _constants(node: Any) -> Iterator[int]:

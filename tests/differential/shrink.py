@@ -12,13 +12,16 @@ from differential.comparison import run_case
 
 
 def shrink(case: Case, limit_s: float = 60.0) -> Case:
-    """Return a case with fewer steps that still differs; the best one found within the limit."""
+    """Return a case with fewer steps that differs at the same one: the best within the limit."""
     end_s = time.monotonic() + limit_s
 
-    def differs(steps: Sequence[Step]) -> bool:
-        return run_case(case.with_steps(steps)).difference is not None
-
     found = run_case(case)
+    wanted = found.difference.step if found.difference is not None else None
+
+    def differs(steps: Sequence[Step]) -> bool:
+        difference = run_case(case.with_steps(steps)).difference
+        return difference is not None and difference.step == wanted
+
     steps: Sequence[Step] = found.case.steps
     if found.difference is not None:
         steps = steps[: found.difference.at + 1]
