@@ -23,7 +23,7 @@ from bmv2_options import BINARY, free_tcp_port, thrift_options
 from differential.case import Packet, Step
 from differential.runtime_client import DEADLINE_S, DEVICE_ID, RuntimeClient
 
-ENDLESS_S = 4.0
+ENDLESS_S = 2.0
 """After this time a packet loops or recirculates for ever."""
 
 

@@ -12,9 +12,9 @@ from differential.bmv2_switch import RefusedError, missing_reason
 from differential.campaign import Found, check, make_case, programs
 
 PROGRAMS = programs()
-BUDGET_S = 30.0
+BUDGET_S = 15.0
 """Of all programs together; cases of a program are few where there are many programs."""
-PACKETS = 60
+PACKETS = 40
 FIRST_SEED = 1
 """The same in every run: a campaign (python -m differential fuzz) looks for new ones."""
 _reason = missing_reason()
