@@ -25,7 +25,7 @@ typedef struct {
 
 #include "state.h" // seeds, entries
 
-enum { FRAME_BYTES = 2048, NUM_PORTS = 8, NUM_GROUPS = 4, CPU_PORT = 255, POOL_PACKETS = 4096, GROWTH_KIB_MAX = 4096 };
+enum { FRAME_BYTES = 2048, NUM_PORTS = 8, NUM_GROUPS = 6, CPU_PORT = 255, DROP = 511, POOL_PACKETS = 4096, GROWTH_KIB_MAX = 4096 };
 
 static uint64_t state;
 
@@ -74,6 +74,7 @@ static uint32_t prepare(softswitch_t *held) {
   for (uint32_t group = 1; group <= NUM_GROUPS; group++) {
     const replica_t replicas[] = {{group, 1}, {(group + 1) % NUM_PORTS, 2}, {CPU_PORT, 3}};
     switch_set_multicast_group(held, group, replicas, 3);
+    switch_set_clone_session(held, group, replicas, 2, group == NUM_GROUPS ? 20 : 0);
   }
   for (uint32_t i = 0; i < NUM_ENTRIES; i++) {
     uint64_t handle = 0;
@@ -115,7 +116,7 @@ int main(int count, char **arguments) {
     fprintf(stderr, "usage: %s FRAMES SEED\n", arguments[0]);
     return 2;
   }
-  softswitch_t *held = switch_create(CPU_PORT, POOL_PACKETS);
+  softswitch_t *held = switch_create(CPU_PORT, DROP, POOL_PACKETS);
   if (held == NULL || switch_load(held, p4_pipeline()) < 0) return 1;
   printf("%u of %u entries accepted\n", prepare(held), (unsigned)NUM_ENTRIES);
   state = strtoull(arguments[2], NULL, 10);
