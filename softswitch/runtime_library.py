@@ -196,7 +196,7 @@ class SwitchHandle:
 def runtime_library(cache_dir: Path | None = None) -> ctypes.CDLL:
     """Load the runtime, compiled if need be; errors as of build_runtime."""
     library = ctypes.CDLL(str(build_runtime(cache_dir)))
-    library.switch_create.argtypes = [_U, _U, _U]
+    library.switch_create.argtypes = [_U, _U, _U, _U]
     library.switch_create.restype = _S
     library.switch_statistics_count.argtypes = []
     library.switch_statistics_count.restype = _U

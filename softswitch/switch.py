@@ -66,17 +66,19 @@ class Switch(Control):
         device_id: int = 1,
         cpu_port: int = 255,
         drop_port: int = 511,
+        priority_queues: int = 1,
         cache_dir: Path | None = None,
     ) -> None:
         """Make a switch, empty or with a program; CompilerNotFoundError without a C compiler.
 
-        A packet whose egress_spec is `drop_port` is dropped, and mark_to_drop sets it.
+        A packet whose egress_spec is `drop_port` is dropped, and mark_to_drop sets it. One whose
+        standard_metadata.priority is not below `priority_queues` is dropped, too.
         """
         self.device_id = device_id
         self.cpu_port = cpu_port
         self.drop_port = drop_port
         library = runtime_library(cache_dir)
-        handle = library.switch_create(cpu_port, drop_port, POOL_PACKETS)
+        handle = library.switch_create(cpu_port, drop_port, priority_queues, POOL_PACKETS)
         if not handle:
             raise SoftswitchError("no memory or no file descriptors left for a switch")
         super().__init__(library, SwitchHandle(library, handle))

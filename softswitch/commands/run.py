@@ -60,6 +60,7 @@ class RunOptions:
     device_id: int
     cpu_port: int
     drop_port: int
+    priority_queues: int
     log_level: str
     pcap_dir: Path | None
     entries: Path | None
@@ -131,6 +132,13 @@ def _parse_impair(
     help="The egress_spec that drops.",
 )
 @click.option(
+    "--priority-queues",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 256),
+    help="Queues of a port; a standard_metadata.priority beyond them drops.",
+)
+@click.option(
     "--log-level",
     default="info",
     show_default=True,
@@ -158,6 +166,7 @@ def run(  # noqa: PLR0917 - click passes options by name
     device_id: int,
     cpu_port: int,
     drop_port: int,
+    priority_queues: int,
     log_level: str,
     pcap_dir: Path | None,
     entries: Path | None,
@@ -196,6 +205,7 @@ def run(  # noqa: PLR0917 - click passes options by name
         device_id=device_id,
         cpu_port=cpu_port,
         drop_port=drop_port,
+        priority_queues=priority_queues,
         log_level=log_level,
         pcap_dir=pcap_dir,
         entries=entries,
@@ -238,6 +248,7 @@ def _bring_up(
             device_id=options.device_id,
             cpu_port=options.cpu_port,
             drop_port=options.drop_port,
+            priority_queues=options.priority_queues,
         )
     )
     if options.log_level == "debug":

@@ -5,7 +5,7 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
-from softswitch.generator.context import Context, Refusal
+from softswitch.generator.context import STANDARD, Context, Refusal
 from softswitch.generator.expressions import Expressions
 from softswitch.generator.operands import memory
 from softswitch.generator.structures import is_field, unwrap
@@ -13,6 +13,10 @@ from softswitch.program import parse_hex
 
 _SESSION_MASK = 0x7FFF
 """Clone sessions have 15 bits in simple_switch."""
+
+
+_DROP_FIELDS = ("egress_spec", "mcast_grp")
+_ZERO = {"type": "hexstr", "value": "0x0"}
 
 
 class Requests(ABC):
@@ -121,7 +125,13 @@ class Requests(ABC):
             f"{self._op_mark_to_drop()} p->exited = 1;"
         )
 
-    def _op_mark_to_drop(self, _header: Any = None) -> str:
+    def _op_mark_to_drop(self, header: Any = None) -> str:
+        name = header["value"] if header is not None else STANDARD
+        if name != STANDARD:
+            # p4c's copy of it, where a function has standard_metadata as a parameter.
+            target, group = ({"type": "field", "value": [name, field]} for field in _DROP_FIELDS)
+            drop_port = self.assign(target, memory("s->drop_port", 32))
+            return f"{drop_port} {self.assign(group, _ZERO)}"
         text = f"{self.context.standard('egress_spec')} = (uint16_t)s->drop_port;"
         if self.context.has_standard("mcast_grp"):
             text += f" {self.context.standard('mcast_grp')} = 0;"

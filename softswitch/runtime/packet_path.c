@@ -188,10 +188,16 @@ static void forward(replication_t *engine, batch_t *batch, port_t *from, const i
       from->statistics[DROPPED_UNKNOWN_GROUP]++;
       return;
     }
+    if (asked->priority >= engine->priority_queues) {
+      from->statistics[DROPPED_PRIORITY]++;
+      return;
+    }
     info->instance_type = INSTANCE_REPLICATION;
     replicate(engine, batch, from, engine->phv, group, info);
   } else if (asked->egress_spec == engine->drop_port) {
     from->statistics[DROPPED_BY_PROGRAM]++;
+  } else if (asked->priority >= engine->priority_queues) {
+    from->statistics[DROPPED_PRIORITY]++;
   } else {
     info->instance_type = INSTANCE_NORMAL;
     info->egress_port = asked->egress_spec;

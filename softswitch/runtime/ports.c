@@ -14,7 +14,7 @@ const char *const port_statistic_names[STATISTICS_COUNT] = {
     "rx_oversize", "rx_overflow", "rx_foreign",
     "tx_oversize", "tx_overflow", "tx_down", "tx_no_peer",
     "port_errors", "capture_errors",
-    "dropped_no_program", "dropped_by_program", "dropped_unknown_port", "dropped_unknown_group",
+    "dropped_no_program", "dropped_by_program", "dropped_unknown_port", "dropped_unknown_group", "dropped_priority",
     "dropped_recirculated", "dropped_clones", "dropped_digests",
     IMPAIRMENT_NAMES("impaired_in"), IMPAIRMENT_NAMES("impaired_out"),
 };

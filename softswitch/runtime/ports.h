@@ -33,6 +33,7 @@ typedef enum {
   DROPPED_NO_PROGRAM, // these count at the packet's ingress port
   DROPPED_BY_PROGRAM,
   DROPPED_UNKNOWN_PORT, DROPPED_UNKNOWN_GROUP,
+  DROPPED_PRIORITY,     // there is no queue for it
   DROPPED_RECIRCULATED, // too many wait for another pass, or this one has had too many
   DROPPED_CLONES,       // a packet has had too many egress clones
   DROPPED_DIGESTS,      // nobody took the earlier ones

@@ -15,8 +15,9 @@ static phv_t *allocate_phv(uint32_t bytes) {
   return phv;
 }
 
-void replication_init(replication_t *engine, uint32_t drop_port) {
+void replication_init(replication_t *engine, uint32_t drop_port, uint32_t priority_queues) {
   engine->drop_port = drop_port;
+  engine->priority_queues = priority_queues;
   reports_init(&engine->digests);
   reports_init(&engine->messages);
 }

@@ -39,6 +39,7 @@ typedef struct {
   port_t *ports[PORTS_MAX];           // by number
   uint64_t started_ns;                // time stamps of the program count from here
   uint32_t drop_port;
+  uint32_t priority_queues;           // of a port: packets of that priority and above are dropped
   packet_list_t again;                // resubmitted and recirculated, waiting for ingress
   egress_copy_t *clones, *last_clone; // egress clones of the packet at hand, in order
   egress_copy_t *free_clones;
@@ -46,7 +47,7 @@ typedef struct {
   reports_t digests, messages;
 } replication_t;
 
-void replication_init(replication_t *, uint32_t drop_port);
+void replication_init(replication_t *, uint32_t drop_port, uint32_t priority_queues);
 void replication_destroy(replication_t *);
 int replication_load(replication_t *, const pipeline_ops_t *); // on failure the old program stays
 void replication_unload(replication_t *);

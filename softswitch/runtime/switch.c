@@ -290,14 +290,14 @@ int switch_is_running(softswitch_t *sw) {
   return result;
 }
 
-softswitch_t *switch_create(uint32_t cpu_port, uint32_t drop_port, uint32_t pool_packets) {
+softswitch_t *switch_create(uint32_t cpu_port, uint32_t drop_port, uint32_t priority_queues, uint32_t pool_packets) {
   softswitch_t *sw = calloc(1, sizeof *sw);
   if (!sw) return NULL;
   pthread_mutex_init(&sw->turn_lock, NULL);
   pthread_cond_init(&sw->turn_passed, NULL);
   pthread_mutex_init(&sw->users_lock, NULL);
   pthread_cond_init(&sw->users_left, NULL);
-  replication_init(&sw->engine, drop_port);
+  replication_init(&sw->engine, drop_port, priority_queues);
   sw->engine.started_ns = switch_now_ns();
   sw->batch.pool.limit = pool_packets;
   sw->cpu_port = cpu_port;

@@ -19,7 +19,8 @@ typedef struct {
   uint32_t port, replica_id;
 } replica_t;
 
-softswitch_t *switch_create(uint32_t cpu_port, uint32_t drop_port, uint32_t pool_packets); // NULL: out of memory
+// NULL: out of memory. Packets of priority priority_queues and above are dropped.
+softswitch_t *switch_create(uint32_t cpu_port, uint32_t drop_port, uint32_t priority_queues, uint32_t pool_packets);
 // Stop, close all ports, take the program away. Calls under way end; later ones find no port and no program.
 void switch_close(softswitch_t *);
 void switch_destroy(softswitch_t *); // closes first

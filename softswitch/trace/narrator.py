@@ -169,7 +169,12 @@ class Narrator:
         elif out.egress_spec == self._drop_port:
             yield self._drop(f"dropped: egress_spec is the drop port ({self._drop_port})")
         else:
-            self._expected = f"dropped: nothing entered egress for port {out.egress_spec}"
+            why = (
+                f"priority {out.priority} has no queue"
+                if out.priority
+                else "nothing entered egress"
+            )
+            self._expected = f"dropped: {why} for port {out.egress_spec}"
 
     def _requests(self, out: IntrinsicT, stage: str) -> Iterator[Step]:
         state = self._state

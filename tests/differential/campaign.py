@@ -17,7 +17,7 @@ from differential.case import Case, Packet, Step, Write
 from differential.comparison import Result, run_case
 from differential.entries import PORTS, EntryGenerator
 from differential.packets import PacketGenerator
-from differential.program_layout import ProgramLayout
+from differential.program_layout import Json, ProgramLayout
 from differential.shrink import shrink
 
 ROOT = Path(__file__).parents[2]
@@ -43,23 +43,33 @@ class Found:
     def name(self) -> str:
         return self.json.stem
 
+    @staticmethod
+    def of(json: Path) -> Found:
+        """Return the program of a JSON with the P4Info that lies next to it."""
+        return Found(json, json.with_name(f"{json.stem}.p4info.txtpb"))
+
 
 def programs() -> list[Found]:
     """Return all programs that have a JSON and a P4Info; not those meant to be refused.
 
-    Those of the tests come with larger arrays: an index beyond an array is undefined in BMv2,
-    which then writes where it should not.
+    Those of the tests are made comparable.
     """
     jsons = sorted(path for folder in FOLDERS for path in folder.rglob("*.json"))
-    pairs = [Found(path, path.with_name(f"{path.stem}.p4info.txtpb")) for path in jsons]
+    pairs = [Found.of(path) for path in jsons]
     return [
-        _with_large_arrays(pair) if pair.json.parent == FOLDERS[0] else pair
+        comparable(pair) if pair.json.parent == FOLDERS[0] else pair
         for pair in pairs
         if pair.p4info.exists() and not pair.name.startswith(REFUSED_PREFIX)
     ]
 
 
-def _with_large_arrays(program: Found) -> Found:
+def comparable(program: Found) -> Found:
+    """Return the program without what BMv2 leaves undefined.
+
+    Its arrays become so large that random indices stay within them: beyond, BMv2 writes where it
+    should not. A parser state before the first one sets all fields of headers to 0: BMv2 shows
+    what earlier packets left in headers that are not valid.
+    """
     held = json.loads(program.json.read_text(encoding="utf-8"))
     info = text_format.Parse(program.p4info.read_text(encoding="utf-8"), p4i.P4Info())
     for kind, messages, cells in (
@@ -73,11 +83,39 @@ def _with_large_arrays(program: Found) -> Found:
                 array["size"] = max(array["size"], cells)
             else:
                 array.size = max(array.size, cells)
+    for parser in held["parsers"]:
+        _clear_headers(held, parser)
     PROGRAMS.mkdir(parents=True, exist_ok=True)
     enlarged = Found(PROGRAMS / program.json.name, PROGRAMS / f"{program.json.stem}.p4info.txtpb")
     _replace(enlarged.json, json.dumps(held))
     _replace(enlarged.p4info, text_format.MessageToString(info))
     return enlarged
+
+
+def _clear_headers(held: Json, parser: Json) -> None:
+    types = {item["name"]: item["fields"] for item in held["header_types"]}
+    headers = [item for item in held["headers"] if not item["metadata"]]
+    fields = [
+        [header["name"], field[0]]
+        for header in headers
+        for field in types[header["header_type"]]
+        if field[1] != "*"
+    ]
+    zero = {"type": "hexstr", "value": "0x0"}
+    state = {
+        "name": "$clear",
+        "id": 1 + max(item["id"] for item in parser["parse_states"]),
+        "parser_ops": [
+            {"op": "set", "parameters": [{"type": "field", "value": field}, zero]}
+            for field in fields
+        ],
+        "transitions": [
+            {"type": "default", "value": None, "mask": None, "next_state": parser["init_state"]}
+        ],
+        "transition_key": [],
+    }
+    parser["parse_states"].append(state)
+    parser["init_state"] = state["name"]
 
 
 def _replace(path: Path, text: str) -> None:

@@ -15,8 +15,8 @@ none in P4Runtime. Left out, by rule:
   switches start again without them, the report counts them;
 - packets of a program without registers and meters that BMv2 answers as softswitch does when they
   come first on a fresh process: such a program reads fields of invalid headers, where BMv2 shows
-  what earlier packets left. They are taken out and counted, too. Programs with registers that
-  read such fields are named in READS_INVALID_HEADERS.
+  what earlier packets left. They are taken out and counted, too. Programs that the campaign has
+  made comparable clear these fields, all but varbit ones.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from differential.case import Case, Packet, Step
 from differential.program_layout import ProgramLayout
 from differential.softswitch_switch import Softswitch
 
-READS_INVALID_HEADERS = frozenset({"externs.json"})
 LEFTOVERS_MAX = 3
 """Packets that may be taken out before the case stops there."""
 ENDINGS_MAX = 4
@@ -78,8 +77,7 @@ def run_case(case: Case) -> Result:
         soft = _run_softswitch(case)
         at = _first_difference(case, soft, bmv2, layout)
         step = case.steps[at] if at is not None and at < len(case.steps) else None
-        may_be_leftover = not layout.has_state or case.json.name in READS_INVALID_HEADERS
-        if at is None or not isinstance(step, Packet) or not may_be_leftover:
+        if at is None or not isinstance(step, Packet) or layout.has_state:
             break
         if not _is_leftover(case, at, layout):
             break

@@ -16,6 +16,8 @@ from differential.program_layout import ProgramLayout
 GROUPS = (1, 2, 3)
 PORTS = (1, 2, 3, 4, 5)
 ENTRIES_MAX = 8
+SMALL = (0, 1, 2)
+"""What links one table's result to another table's key."""
 _MatchType = p4i.MatchField
 Seen = dict[tuple[str, str], list[int]]
 
@@ -31,6 +33,7 @@ class EntryGenerator:
     def __init__(self, layout: ProgramLayout, p4info: Path, rng: random.Random, seen: Seen) -> None:
         self._info = text_format.Parse(p4info.read_text(encoding="utf-8"), p4i.P4Info())
         self._actions = {item.preamble.id: item for item in self._info.actions}
+        self._layout = layout
         self._targets = layout.key_targets()
         self._constants = layout.constants
         self._has_clones = layout.has_primitive("clone_")
@@ -111,13 +114,14 @@ class EntryGenerator:
     def _table(self, table: p4i.Table) -> Iterator[p4r.Update]:
         rng = self._rng
         has_const_default = table.const_default_action_id or table.implementation_id
-        if not has_const_default and rng.random() < 0.5:
+        has_choice = not has_const_default and self._usable(table, is_default=True)
+        if has_choice and rng.random() < 0.5:
             update = p4r.Update(type=p4r.Update.MODIFY)
             entry = update.entity.table_entry
             entry.table_id, entry.is_default_action = table.preamble.id, True
             self._act(entry, table, is_default=True)
             yield update
-        if not table.match_fields:
+        if not table.match_fields or not self._usable(table) or self._is_refused_by_bmv2(table):
             return
         for _ in range(rng.randint(1, max(1, min(ENTRIES_MAX, table.size)))):
             yield self._entry(table)
@@ -178,13 +182,26 @@ class EntryGenerator:
     def _fill_action(
         self, action: p4r.Action, table: p4i.Table, *, is_default: bool = False
     ) -> None:
-        excluded = p4i.ActionRef.TABLE_ONLY if is_default else p4i.ActionRef.DEFAULT_ONLY
-        usable = [item.id for item in table.action_refs if item.scope != excluded]
-        action.action_id = self._rng.choice(usable)
+        action.action_id = self._rng.choice(self._usable(table, is_default=is_default))
         action.ClearField("params")
         for parameter in self._actions[action.action_id].params:
             value = self._parameter(parameter.name, parameter.bitwidth)
             action.params.add(param_id=parameter.id, value=canonical(value))
+
+    def _usable(self, table: p4i.Table, *, is_default: bool = False) -> list[int]:
+        excluded = p4i.ActionRef.TABLE_ONLY if is_default else p4i.ActionRef.DEFAULT_ONLY
+        return [item.id for item in table.action_refs if item.scope != excluded]
+
+    def _is_refused_by_bmv2(self, table: p4i.Table) -> bool:
+        """Whether a controller's number has other bytes than the switch's: simple_switch_grpc
+        takes it as it is."""
+        widths = self._layout.key_widths(table.preamble.name)
+        stated = [field.bitwidth for field in table.match_fields]
+        actions = [self._actions[item.id] for item in table.action_refs]
+        for action in actions:
+            widths += self._layout.parameter_widths(action.preamble.name)
+            stated += [parameter.bitwidth for parameter in action.params]
+        return [(width + 7) // 8 for width in stated] != [(width + 7) // 8 for width in widths]
 
     def _parameter(self, name: str, width: int) -> int:
         words = name.lower()
@@ -204,8 +221,10 @@ class EntryGenerator:
         seen = self._seen.get(target)
         if seen and draw < 0.8:
             chosen = rng.choice(seen)
-        elif draw < 0.9:
-            chosen = rng.choice((0, 1, 2, 3, *self._constants))
+        elif draw < 0.6:
+            chosen = rng.choice(SMALL)
+        elif draw < 0.9 and self._constants:
+            chosen = rng.choice(self._constants)
         else:
             chosen = rng.getrandbits(width)
         return chosen & ((1 << width) - 1)

@@ -91,6 +91,16 @@ class ProgramLayout:
         """Whether an action or control uses a primitive of which the name begins so."""
         return f'"op": "{prefix}' in json.dumps([self.json["actions"], self.json["pipelines"]])
 
+    def key_widths(self, table: str) -> list[int]:
+        """Return the bits of a table's key parts."""
+        (targets,) = (found for name, found in self.key_targets().items() if name == table)
+        return [dict(self.headers[header].fields).get(field) or 1 for header, field in targets]
+
+    def parameter_widths(self, action: str) -> list[int]:
+        """Return the bits of an action's parameters."""
+        found = next(item for item in self.json["actions"] if item["name"] == action)
+        return [item["bitwidth"] for item in found["runtime_data"]]
+
     def key_targets(self) -> dict[str, list[tuple[str, str]]]:
         """Header and field of each key part, by table."""
         return {

@@ -116,7 +116,7 @@ int main(int count, char **arguments) {
     fprintf(stderr, "usage: %s FRAMES SEED\n", arguments[0]);
     return 2;
   }
-  softswitch_t *held = switch_create(CPU_PORT, DROP, POOL_PACKETS);
+  softswitch_t *held = switch_create(CPU_PORT, DROP, 1, POOL_PACKETS);
   if (held == NULL || switch_load(held, p4_pipeline()) < 0) return 1;
   printf("%u of %u entries accepted\n", prepare(held), (unsigned)NUM_ENTRIES);
   state = strtoull(arguments[2], NULL, 10);
