@@ -14,6 +14,8 @@ from finsy.proto import p4i, p4r, p4r_grpc, rpc_code, rpc_status
 from google.protobuf import text_format
 
 DEADLINE_S = 20.0
+LOAD_DEADLINE_S = 200.0
+"""The longest program takes a C compiler a minute on a loaded machine."""
 DEVICE_ID = 1
 _DETAILS = "grpc-status-details-bin"
 
@@ -46,7 +48,7 @@ class RuntimeClient:
         self._direct_counters = list(info.direct_counters)
         request.config.p4info.CopyFrom(info)
         request.config.p4_device_config = json.read_bytes()
-        self._stub.SetForwardingPipelineConfig(request, timeout=DEADLINE_S)
+        self._stub.SetForwardingPipelineConfig(request, timeout=LOAD_DEADLINE_S)
 
     def write(self, update: p4r.Update) -> str:
         """Send one update; return "OK" or the name of its canonical error code."""
