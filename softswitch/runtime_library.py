@@ -34,10 +34,10 @@ SOURCES: Final = tuple(
     RUNTIME / f"{name}.c"
     for name in (
         "capture",
-        "checksum",
         "control",
         "impairments",
         "loop",
+        "offload",
         "packet_path",
         "packets",
         "port_mem",

@@ -3,10 +3,14 @@
 //
 // Ports on network interfaces: a packet socket with a TPACKET_V2 ring for receiving (version 3 hands over whole blocks
 // and would add up to a millisecond) and sendmmsg through the interface's queueing discipline, so that tc shapes.
+//
+// Senders on the same machine leave checksums and segmentation to the card, which veth does not have: the kernel tells so
+// in a virtio_net_hdr before each frame, and the port does it. A frame larger than a slot waits whole in the socket's queue.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_packet.h>
+#include <linux/virtio_net.h>
 #include <net/ethernet.h>
 #include <net/if.h>
 #include <stdatomic.h>
@@ -19,14 +23,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "checksum.h"
+#include "offload.h"
 #include "ports.h"
 
 #define RING_BYTES (8u << 20)
 #define BLOCK_BYTES (1u << 16)
 #define SEND_BUFFER_BYTES (4 << 20)
+#define LARGE_QUEUE_BYTES (8 << 20)
+#define LARGE_BYTES (1u << 17)
 #define VLAN_TAG_BYTES 4u
 #define FRAME_OVERHEAD (ETH_HLEN + VLAN_TAG_BYTES)
+#define CUT_BYTES (VLAN_TAG_BYTES + FRAME_BYTES_MAX)
 
 #ifndef PACKET_IGNORE_OUTGOING
 #define PACKET_IGNORE_OUTGOING 23
@@ -41,6 +48,10 @@ typedef struct {
   uint8_t *ring;
   uint32_t slot_bytes, slots; // powers of two
   uint32_t next, taken;
+  uint8_t *large;      // LARGE_BYTES: the frame of the next slot that did not fit into it
+  uint8_t *cut;        // PORT_BATCH * CUT_BYTES: segments that the loop works on
+  segments_t segments; // of the next slot
+  bool is_cutting;     // the next slot has segments left
 } veth_t;
 
 // Slots are a power of two large, so they fill the blocks without a gap, and so is their number.
@@ -83,26 +94,86 @@ static void count_ring_drops(port_t *port) {
   }
 }
 
+// The longest frame of a slot that the switch carries once its VLAN tag is back.
+static uint32_t longest(const struct tpacket2_hdr *slot) {
+  return FRAME_BYTES_MAX - (slot->tp_status & TP_STATUS_VLAN_VALID ? VLAN_TAG_BYTES : 0);
+}
+
+// Take the whole frame of a slot that was too small. Returns its length, 0 if it is longer than LARGE_BYTES.
+static uint32_t take_large(port_t *port, struct virtio_net_hdr *offload) {
+  veth_t *veth = port->state;
+  struct iovec parts[] = {{offload, sizeof *offload}, {veth->large, LARGE_BYTES}};
+  struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+  ssize_t bytes = recvmsg(port->fd, &message, MSG_DONTWAIT);
+  if (bytes < (ssize_t)sizeof *offload || message.msg_flags & MSG_TRUNC) return 0;
+  return (uint32_t)bytes - (uint32_t)sizeof *offload;
+}
+
+// Cut what is left of the next slot's frame. Returns how many frames there are then; all of it is cut unless they are `capacity`.
+static uint32_t cut_segments(port_t *port, const struct tpacket2_hdr *slot, frame_t *frames, uint32_t count,
+                             uint32_t capacity) {
+  veth_t *veth = port->state;
+  while (count < capacity && veth->segments.next < veth->segments.bytes) {
+    frame_t frame = {veth->cut + (size_t)count * CUT_BYTES + VLAN_TAG_BYTES, 0};
+    frame.bytes = segments_cut(&veth->segments, frame.data, longest(slot));
+    if (frame.bytes == 0) {
+      port->statistics[RX_OVERSIZE]++;
+      continue;
+    }
+    if (slot->tp_status & TP_STATUS_VLAN_VALID) restore_vlan(&frame, slot);
+    frames[count++] = frame;
+  }
+  veth->is_cutting = veth->segments.next < veth->segments.bytes;
+  return count;
+}
+
+// One slot: a frame, its segments, or none. Returns how many frames there are then.
+static uint32_t take_slot(port_t *port, struct tpacket2_hdr *slot, frame_t *frames, uint32_t count, uint32_t capacity) {
+  veth_t *veth = port->state;
+  if (veth->is_cutting) return cut_segments(port, slot, frames, count, capacity);
+  frame_t frame = {(uint8_t *)slot + slot->tp_mac, slot->tp_snaplen};
+  struct virtio_net_hdr offload;
+  if (slot->tp_status & TP_STATUS_COPY) {
+    frame = (frame_t){veth->large, take_large(port, &offload)};
+  } else {
+    memcpy(&offload, frame.data - sizeof offload, sizeof offload);
+    if (slot->tp_snaplen < slot->tp_len) { // the queue of large frames was full
+      port->statistics[RX_OVERFLOW]++;
+      return count;
+    }
+  }
+  if (offload.gso_type != VIRTIO_NET_HDR_GSO_NONE && segments_begin(&veth->segments, &offload, frame.data, frame.bytes)) {
+    return cut_segments(port, slot, frames, count, capacity);
+  }
+  if (offload.gso_type != VIRTIO_NET_HDR_GSO_NONE || frame.bytes == 0 || frame.bytes > longest(slot)) {
+    port->statistics[RX_OVERSIZE]++;
+    return count;
+  }
+  offload_checksum(&offload, frame.data, frame.bytes);
+  if (frame.data == veth->large) { // another slot of this batch may need the place
+    frame.data = veth->cut + (size_t)count * CUT_BYTES + VLAN_TAG_BYTES;
+    memcpy(frame.data, veth->large, frame.bytes);
+  }
+  if (slot->tp_status & TP_STATUS_VLAN_VALID) restore_vlan(&frame, slot);
+  frames[count++] = frame;
+  return count;
+}
+
 static uint32_t veth_receive(port_t *port, frame_t *frames, uint32_t capacity) {
   veth_t *veth = port->state;
   uint32_t count = 0;
-  bool is_losing = false;
+  bool is_losing = false, is_empty = true;
   for (veth->taken = 0; count < capacity && veth->taken < veth->slots; veth->taken++) {
     struct tpacket2_hdr *slot = slot_at(veth, veth->next + veth->taken);
     uint32_t status = slot_status(slot);
     if (!(status & TP_STATUS_USER)) break;
     is_losing = is_losing || status & TP_STATUS_LOSING;
-    frame_t frame = {(uint8_t *)slot + slot->tp_mac, slot->tp_snaplen};
-    if (slot->tp_snaplen < slot->tp_len || slot->tp_len > veth->mtu + FRAME_OVERHEAD) {
-      port->statistics[RX_OVERSIZE]++;
-      continue;
-    }
-    if (status & TP_STATUS_VLAN_VALID) restore_vlan(&frame, slot);
-    if (status & TP_STATUS_CSUMNOTREADY) checksum_complete(frame.data, frame.bytes);
-    frames[count++] = frame;
+    is_empty = false;
+    count = take_slot(port, slot, frames, count, capacity);
+    if (veth->is_cutting) break; // the slot stays, so that the socket stays readable
   }
   if (is_losing) count_ring_drops(port);
-  if (veth->taken == 0) check_error(port);
+  if (is_empty) check_error(port);
   return count;
 }
 
@@ -156,6 +227,8 @@ static void veth_close(port_t *port) {
   port->fd = -1;
   if (veth->sender >= 0) close(veth->sender);
   if (veth->claim >= 0) close(veth->claim);
+  free(veth->large);
+  free(veth->cut);
   free(veth);
 }
 
@@ -190,6 +263,12 @@ static int set_option(int fd, int level, int name, int value) {
   return setsockopt(fd, level, name, &value, sizeof value) < 0 ? -errno : 0;
 }
 
+// The kernel's limits bind only those without CAP_NET_ADMIN.
+static int set_buffer(int fd, int forced, int limited, int bytes) {
+  int error = set_option(fd, SOL_SOCKET, forced, bytes);
+  return error == -EPERM ? set_option(fd, SOL_SOCKET, limited, bytes) : error;
+}
+
 static int configure(veth_t *veth, int fd) {
   const struct packet_mreq promiscuous = {.mr_ifindex = veth->index, .mr_type = PACKET_MR_PROMISC};
   const struct tpacket_req ring = {BLOCK_BYTES, RING_BYTES / BLOCK_BYTES, veth->slot_bytes, veth->slots};
@@ -197,8 +276,10 @@ static int configure(veth_t *veth, int fd) {
   int error = set_option(fd, SOL_PACKET, PACKET_VERSION, TPACKET_V2);
   if (!error) error = set_option(fd, SOL_PACKET, PACKET_RESERVE, VLAN_TAG_BYTES);
   if (!error) error = set_option(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
-  if (!error) error = set_option(veth->sender, SOL_SOCKET, SO_SNDBUFFORCE, SEND_BUFFER_BYTES);
-  if (error == -EPERM) error = set_option(veth->sender, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER_BYTES);
+  if (!error) error = set_option(fd, SOL_PACKET, PACKET_VNET_HDR, 1);
+  if (!error) error = set_option(fd, SOL_PACKET, PACKET_COPY_THRESH, 1);
+  if (!error) error = set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, LARGE_QUEUE_BYTES);
+  if (!error) error = set_buffer(veth->sender, SO_SNDBUFFORCE, SO_SNDBUF, SEND_BUFFER_BYTES);
   if (!error && setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof ring) < 0) error = -errno;
   if (error) return error;
   veth->ring = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -217,10 +298,13 @@ int port_veth_open(port_t *port, const char *interface) {
   veth_t *veth = calloc(1, sizeof *veth);
   if (!veth) return -ENOMEM;
   veth->claim = -1;
+  veth->large = malloc(LARGE_BYTES);
+  veth->cut = malloc((size_t)PORT_BATCH * CUT_BYTES);
   port->state = veth;
   port->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   veth->sender = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   int error = port->fd < 0 || veth->sender < 0 ? -errno : read_interface(veth, port->fd, interface);
+  if (!error && (!veth->large || !veth->cut)) error = -ENOMEM;
   if (!error) error = claim_interface(veth);
   if (!error) error = configure(veth, port->fd);
   if (error) {

@@ -22,7 +22,7 @@
 
 typedef enum {
   RX_PACKETS, RX_BYTES, TX_PACKETS, TX_BYTES,
-  RX_OVERSIZE,        // larger than a ring slot or the interface's MTU, segmentation offload for instance
+  RX_OVERSIZE,        // larger than FRAME_BYTES_MAX, or segmentation is left to us in a tunnel
   RX_OVERFLOW,        // the kernel or a mem ring had no room
   RX_FOREIGN,         // udp: not from the port's fixed peer
   TX_OVERSIZE, TX_OVERFLOW,
