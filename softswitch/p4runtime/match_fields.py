@@ -67,7 +67,7 @@ def _exact_values(table: Table, entry: p4r.TableEntry) -> list[bytes]:
             return _exact_values_unordered(table, entry)
         if not given.HasField("exact"):
             raise _bad(table, item.name, "an exact match is expected")
-        values.append(decode(given.exact.value, item.width, item.name))
+        values.append(_value(item, given.exact.value))
     return values
 
 
@@ -80,7 +80,7 @@ def _exact_values_unordered(table: Table, entry: p4r.TableEntry) -> list[bytes]:
             raise _bad(table, item.name, "exact match field is missing")
         if not given.HasField("exact"):
             raise _bad(table, item.name, "an exact match is expected")
-        values.append(decode(given.exact.value, item.width, item.name))
+        values.append(_value(item, given.exact.value))
     return values
 
 
@@ -111,14 +111,22 @@ def _decode_field(
             return zero, full_mask(width), 0
         return zero, zero, None
     if kind == "exact":
-        return decode(given.exact.value, width, item.name), full_mask(width), None
+        return _value(item, given.exact.value), full_mask(width), None
+    if kind == "optional":
+        return _value(item, given.optional.value), full_mask(width), None
+    if item.strings is not None:
+        raise _bad(owner, item.name, f"strings have no {kind} match")
     if kind == "lpm":
         return _decode_lpm(owner, item, given.lpm)
     if kind == "ternary":
         return _decode_ternary(owner, item, given.ternary)
-    if kind == "range":
-        return _decode_range(owner, item, given.range)
-    return decode(given.optional.value, width, item.name), full_mask(width), None
+    return _decode_range(owner, item, given.range)
+
+
+def _value(item: MatchField, value: bytes) -> bytes:
+    if item.strings is not None:
+        return item.strings.encode(value, item.width)
+    return decode(value, item.width, item.name)
 
 
 _KINDS: dict[int, str] = {
@@ -172,7 +180,7 @@ def encode_match(table: Table, match: Match, entry: p4r.TableEntry) -> None:
     keys = split(match.key, table.widths)
     if not match.mask:
         for item, key in zip(table.fields, keys, strict=True):
-            entry.match.add(field_id=item.id).exact.value = encode(key)
+            entry.match.add(field_id=item.id).exact.value = _written(item, key)
         return
     masks = split(match.mask, table.widths)
     for item, key, mask in zip(table.fields, keys, masks, strict=True):
@@ -187,7 +195,7 @@ def encode_field(
     """Return the canonical message of a field; None where it matches everything."""
     given = p4r.FieldMatch(field_id=item.id)
     if item.match_type == p4i.MatchField.EXACT:
-        given.exact.value = encode(key)
+        given.exact.value = _written(item, key)
     elif item.match_type == p4i.MatchField.RANGE:
         if not any(key) and mask == full_mask(item.width):
             return None
@@ -201,8 +209,12 @@ def encode_field(
     elif item.match_type == p4i.MatchField.TERNARY:
         given.ternary.value, given.ternary.mask = encode(key), encode(mask)
     else:
-        given.optional.value = encode(key)
+        given.optional.value = _written(item, key)
     return given
+
+
+def _written(item: MatchField, key: bytes) -> bytes:
+    return encode(key) if item.strings is None else item.strings.decode(key)
 
 
 def _bad(owner: Table | ValueSet, field: str, reason: str) -> RequestError:

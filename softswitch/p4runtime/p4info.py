@@ -17,6 +17,7 @@ from softswitch.p4runtime.p4info_externs import (
 from softswitch.p4runtime.p4info_tables import map_profiles, map_tables
 from softswitch.p4runtime.schema import Schema
 from softswitch.p4runtime.status import ConfigError
+from softswitch.p4runtime.translation import Translation
 from softswitch.program import Program
 
 
@@ -24,13 +25,14 @@ def build_schema(info: p4i.P4Info, program: Program) -> Schema:
     """Map a P4Info onto a JSON; ConfigError lists every difference."""
     problems = _duplicates(info)
     meters, direct_meters = map_meters(info, program, problems)
-    profiles = map_profiles(info, program, problems)
-    tables = map_tables(info, program, profiles, direct_meters, problems)
+    translation = Translation(info.type_info)
+    profiles = map_profiles(info, program, translation, problems)
+    tables = map_tables(info, program, profiles, direct_meters, problems, translation=translation)
     for counter in info.direct_counters:
         name = counter.preamble.name
         if all(item.name != name for item in program.counters):
             problems.append(f"direct counter {name} is not in the JSON")
-    headers = map_headers(info, program, problems)
+    headers = map_headers(info, program, translation, problems)
     schema = Schema(
         tables=tables,
         profiles=profiles,

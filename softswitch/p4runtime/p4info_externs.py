@@ -17,6 +17,7 @@ from softswitch.p4runtime.schema import (
     Param,
     ValueSet,
 )
+from softswitch.p4runtime.translation import Translation
 from softswitch.program import Json, Program
 
 
@@ -166,7 +167,7 @@ def map_digests(info: p4i.P4Info, program: Program, problems: list[str]) -> dict
 
 
 def map_headers(
-    info: p4i.P4Info, program: Program, problems: list[str]
+    info: p4i.P4Info, program: Program, translation: Translation, problems: list[str]
 ) -> dict[str, ControllerHeader]:
     """Return packet_in and packet_out, as far as the program has them."""
     mapped: dict[str, ControllerHeader] = {}
@@ -178,12 +179,11 @@ def map_headers(
         for item, width in zip(metadata.metadata, actual, strict=True):
             named = f"{where}, field {item.name}"
             check_width(named, item.bitwidth, width, item.HasField("type_name"), problems)
-            fields.append(Param(id=item.id, name=item.name, width=width))
+            strings = translation.of(item.type_name.name)
+            fields.append(Param(id=item.id, name=item.name, width=width, strings=strings))
         header = ControllerHeader(fields=tuple(fields))
-        if any(item.width <= 0 for item in fields):
+        if any(item.width <= 0 and item.strings is None for item in fields):
             problems.append(f"{where}: a field without bits")
-        elif header.bits % 8:
-            problems.append(f"{where}: {header.bits} bits are not whole bytes")
         mapped[name] = header
     return mapped
 

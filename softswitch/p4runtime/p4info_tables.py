@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 from finsy.proto import p4i
 
 from softswitch.p4runtime.schema import Action, MatchField, Meter, Param, Profile, Table
+from softswitch.p4runtime.translation import Translation
 from softswitch.program import Json, Program
 from softswitch.program import Table as ProgramTable
 
@@ -40,7 +41,9 @@ def _json_tables(program: Program) -> dict[str, Json]:
     return {table["name"]: table for pipeline in pipelines for table in pipeline["tables"]}
 
 
-def map_profiles(info: p4i.P4Info, program: Program, problems: list[str]) -> dict[int, Profile]:
+def map_profiles(
+    info: p4i.P4Info, program: Program, translation: Translation, problems: list[str]
+) -> dict[int, Profile]:
     """Return the action profiles by id."""
     pipelines: list[Json] = program.json.get("pipelines", [])
     declared = [item for pipeline in pipelines for item in pipeline.get("action_profiles", ())]
@@ -61,7 +64,7 @@ def map_profiles(info: p4i.P4Info, program: Program, problems: list[str]) -> dic
             table = tables.get(table_id)
             json_table = find_named(program.tables, table.preamble.name) if table else None
             if table is not None and json_table is not None:
-                usable |= _map_actions(table, actions, json_table, [])
+                usable |= _map_actions(table, actions, json_table, translation, [])
         mapped[profile.preamble.id] = Profile(
             id=profile.preamble.id,
             name=name,
@@ -82,6 +85,8 @@ def map_tables(
     profiles: dict[int, Profile],
     direct_meters: dict[int, Meter],
     problems: list[str],
+    *,
+    translation: Translation,
 ) -> dict[int, Table]:
     """Return the tables by id; `direct_meters` by the id of their table."""
     actions = {action.preamble.id: action for action in info.actions}
@@ -94,8 +99,8 @@ def map_tables(
             problems.append(f"table {name} is not in the JSON")
             continue
         profile = _check_features(table, json_tables[name], profiles, problems)
-        fields = _map_key(table, model, problems)
-        usable = _map_actions(table, actions, model, problems)
+        fields = _map_key(table, model, translation, problems)
+        usable = _map_actions(table, actions, model, translation, problems)
         match_types = {item.match_type for item in fields}
         mapped[table.preamble.id] = Table(
             id=table.preamble.id,
@@ -148,14 +153,14 @@ def check_width(where: str, width: int, actual: int, translated: bool, problems:
 
     Numbers of `@p4runtime_translation` types are taken as they are; strings have no width.
     """
-    if translated and width == 0:
-        problems.append(f"{where}: translation to strings is not supported; use a number of bits")
-    elif not translated and width != actual:
+    if not translated and width != actual:
         problems.append(f"{where}: {width} bits but {actual} in the JSON")
     return actual
 
 
-def _map_key(table: p4i.Table, model: ProgramTable, problems: list[str]) -> tuple[MatchField, ...]:
+def _map_key(
+    table: p4i.Table, model: ProgramTable, translation: Translation, problems: list[str]
+) -> tuple[MatchField, ...]:
     name = table.preamble.name
     # Selector fields are part of the JSON's key in older compilers; they are not matched.
     columns = [column for column in model.key if column.kind != "selector"]
@@ -177,7 +182,13 @@ def _map_key(table: p4i.Table, model: ProgramTable, problems: list[str]) -> tupl
         translated = item.HasField("type_name")
         width = check_width(where, item.bitwidth, column.width, translated, problems)
         fields.append(
-            MatchField(id=item.id, name=item.name, width=width, match_type=item.match_type)
+            MatchField(
+                id=item.id,
+                name=item.name,
+                width=width,
+                match_type=item.match_type,
+                strings=translation.of(item.type_name.name),
+            )
         )
     if len({item.id for item in fields}) != len(fields):
         problems.append(f"table {name}: two match fields with the same id")
@@ -188,6 +199,7 @@ def _map_actions(
     table: p4i.Table,
     actions: dict[int, p4i.Action],
     model: ProgramTable,
+    translation: Translation,
     problems: list[str],
 ) -> dict[int, Action]:
     mapped: dict[int, Action] = {}
@@ -203,7 +215,7 @@ def _map_actions(
             problems.append(f"{where} {name}: not an action of this table in the JSON")
             continue
         widths = [item.width for item in found.parameters]
-        params = _map_params(f"{where} {name}", action.params, widths, problems)
+        params = _map_params(f"{where} {name}", action.params, widths, translation, problems)
         if params is not None:
             mapped[action.preamble.id] = Action(
                 id=action.preamble.id,
@@ -216,7 +228,11 @@ def _map_actions(
 
 
 def _map_params(
-    where: str, params: Sequence[p4i.Action.Param], actual: list[int], problems: list[str]
+    where: str,
+    params: Sequence[p4i.Action.Param],
+    actual: list[int],
+    translation: Translation,
+    problems: list[str],
 ) -> tuple[Param, ...] | None:
     widths = [item.bitwidth for item in params]
     if len(widths) != len(actual):
@@ -226,5 +242,6 @@ def _map_params(
     for item, width in zip(params, actual, strict=True):
         named = f"{where}, parameter {item.name}"
         check_width(named, item.bitwidth, width, item.HasField("type_name"), problems)
-        mapped.append(Param(id=item.id, name=item.name, width=width))
+        strings = translation.of(item.type_name.name)
+        mapped.append(Param(id=item.id, name=item.name, width=width, strings=strings))
     return tuple(mapped)

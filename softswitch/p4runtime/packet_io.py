@@ -34,10 +34,15 @@ def pack_packet_out(header: ControllerHeader | None, packet: p4r.PacketOut) -> b
                     rpc_code.INVALID_ARGUMENT, f"packet-out: metadata {item.name} is missing"
                 )
             value = b"\0"
-        number = int.from_bytes(decode(value, item.width, f"packet-out: {item.name}"), "big")
+        if item.strings is None:
+            value = decode(value, item.width, f"packet-out: {item.name}")
+        else:
+            value = item.strings.encode(value, item.width)
+        number = int.from_bytes(value, "big")
         total = (total << item.width) | number
         bits += item.width
-    return total.to_bytes(bits // 8, "big") + packet.payload
+    size = (bits + 7) // 8  # behind the last field, bits that are missing are 0
+    return (total << (size * 8 - bits)).to_bytes(size, "big") + packet.payload
 
 
 def unpack_packet_in(header: ControllerHeader | None, frame: bytes) -> p4r.PacketIn:
@@ -47,7 +52,7 @@ def unpack_packet_in(header: ControllerHeader | None, frame: bytes) -> p4r.Packe
     """
     if header is None:
         return p4r.PacketIn(payload=frame)
-    size = header.bits // 8
+    size = (header.bits + 7) // 8
     if len(frame) < size:
         raise RequestError(
             rpc_code.DATA_LOSS,
@@ -56,10 +61,11 @@ def unpack_packet_in(header: ControllerHeader | None, frame: bytes) -> p4r.Packe
         )
     packed = int.from_bytes(frame[:size], "big")
     packet = p4r.PacketIn(payload=frame[size:])
-    shift = header.bits
+    shift = size * 8
     for item in header.fields:
         shift -= item.width
         number = (packed >> shift) & ((1 << item.width) - 1)
-        value = encode(number.to_bytes(field_bytes(item.width), "big"))
+        field = number.to_bytes(field_bytes(item.width), "big")
+        value = encode(field) if item.strings is None else item.strings.decode(field)
         packet.metadata.add(metadata_id=item.id, value=value)
     return packet

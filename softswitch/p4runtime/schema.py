@@ -9,6 +9,7 @@ from finsy.proto import rpc_code
 
 from softswitch.p4runtime.data_types import DataType
 from softswitch.p4runtime.status import RequestError
+from softswitch.p4runtime.translation import StringNumbers
 from softswitch.program import Table as ProgramTable
 
 
@@ -19,6 +20,8 @@ class Param:
     id: int
     name: str
     width: int
+    strings: StringNumbers | None = None
+    """Of a type that controllers write as strings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +46,8 @@ class MatchField:
     width: int
     match_type: int
     """p4i.MatchField.MatchType."""
+    strings: StringNumbers | None = None
+    """Of a type that controllers write as strings."""
 
 
 @dataclass(frozen=True, kw_only=True)

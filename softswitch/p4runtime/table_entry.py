@@ -97,7 +97,10 @@ def _decode_params(owner: Table | Profile, known: Action, given: p4r.Action) -> 
         value = by_id.get(item.id)
         if value is None:
             raise _bad(owner.label, known.name, f"parameter {item.name} (id {item.id}) is missing")
-        values.append(decode(value, item.width, item.name))
+        if item.strings is None:
+            values.append(decode(value, item.width, item.name))
+        else:
+            values.append(item.strings.encode(value, item.width))
     return b"".join(values)
 
 
@@ -106,7 +109,8 @@ def encode_call(schema: Schema, action: Action, params: bytes) -> p4r.Action:
     encoded = p4r.Action(action_id=action.id)
     values = split(params, schema.action_widths[action.position])
     for item, value in zip(action.params, values, strict=True):
-        encoded.params.add(param_id=item.id, value=encode(value))
+        written = encode(value) if item.strings is None else item.strings.decode(value)
+        encoded.params.add(param_id=item.id, value=written)
     return encoded
 
 

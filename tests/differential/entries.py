@@ -114,6 +114,8 @@ class EntryGenerator:
     def _table(self, table: p4i.Table) -> Iterator[p4r.Update]:
         rng = self._rng
         has_const_default = table.const_default_action_id or table.implementation_id
+        if self._is_refused_by_bmv2(table):
+            return
         has_choice = not has_const_default and self._usable(table, is_default=True)
         if has_choice and rng.random() < 0.5:
             update = p4r.Update(type=p4r.Update.MODIFY)
@@ -121,7 +123,7 @@ class EntryGenerator:
             entry.table_id, entry.is_default_action = table.preamble.id, True
             self._act(entry, table, is_default=True)
             yield update
-        if not table.match_fields or not self._usable(table) or self._is_refused_by_bmv2(table):
+        if not table.match_fields or not self._usable(table):
             return
         for _ in range(rng.randint(1, max(1, min(ENTRIES_MAX, table.size)))):
             yield self._entry(table)
