@@ -39,6 +39,14 @@ _ERRORS: dict[int, tuple[type[ControlError], str]] = {
 }
 
 
+def control_error(what: str, code: int) -> ControlError | NoProgramError:
+    """Return the error that a negative result of the runtime means."""
+    if code == NO_PROGRAM:
+        return NoProgramError(f"{what}: no program is loaded; load one first")
+    kind, advice = _ERRORS[code]
+    return kind(f"{what}: {advice}")
+
+
 class ControlBase:
     """Carries out control operations on a switch."""
 
@@ -54,12 +62,9 @@ class ControlBase:
 
     def _control(self, what: str, function: str, *arguments: object) -> int:
         code: int = getattr(self._library, function)(self._handle, *arguments)
-        if code >= 0:
-            return code
-        if code == NO_PROGRAM:
-            raise NoProgramError(f"{what}: no program is loaded; load one first")
-        kind, advice = _ERRORS[code]
-        raise kind(f"{what}: {advice}")
+        if code < 0:
+            raise control_error(what, code)
+        return code
 
     @contextlib.contextmanager
     def atomically(self) -> Generator[None]:

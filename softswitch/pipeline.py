@@ -21,7 +21,7 @@ from ctypes import (
 )
 from pathlib import Path
 
-ABI_VERSION = 3
+ABI_VERSION = 4
 PHV_ALIGNMENT = 64
 """Bytes that a phv must be aligned to."""
 DEFAULT_ENTRY_HANDLE = 0xFFFF_FFFF_FFFF_FFFF
@@ -34,6 +34,10 @@ P_FULL = -3
 P_BAD_ARGUMENT = -4
 P_UNSUPPORTED = -5
 P_IN_USE = -6
+
+EXTRA_COUNTS = 1
+EXTRA_IDLE = 2
+"""In TableLayout: what a record holds beside match and action."""
 
 INDIRECT_NONE = 0
 INDIRECT_MEMBER = 1
@@ -103,6 +107,17 @@ class TableEntry(ctypes.Structure):
         ("indirect_id", c_uint32),
         ("idle_timeout_ns", c_uint64),
         ("now_us", c_uint64),
+    ]
+
+
+class TableLayout(ctypes.Structure):
+    """`table_layout_t`: how the records of a table's entries are laid out."""
+
+    _fields_ = [
+        ("key_bytes", c_uint32),
+        ("params_bytes", c_uint32),
+        ("extras", c_uint32),
+        ("record_bytes", c_uint32),
     ]
 
 
@@ -216,6 +231,20 @@ class PipelineOps(ctypes.Structure):
                 POINTER(c_int32),
             ),
         ),
+        ("table_layout", CFUNCTYPE(c_int, _PIPELINE, c_uint32, POINTER(TableLayout))),
+        (
+            "table_dump",
+            CFUNCTYPE(
+                c_int,
+                _PIPELINE,
+                c_uint32,
+                c_uint64,
+                POINTER(c_uint32),
+                c_uint32,
+                c_void_p,
+            ),
+        ),
+        ("table_open", CFUNCTYPE(c_int, _PIPELINE, c_uint32)),
         (
             "profile_add_member",
             CFUNCTYPE(c_int, _PIPELINE, c_uint32, c_uint32, POINTER(TableEntry)),

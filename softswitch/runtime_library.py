@@ -27,7 +27,7 @@ from typing import Final
 from softswitch.build_folder import build_folder
 from softswitch.compiler import default_cache_dir, environment_flags, find_compiler
 from softswitch.errors import CompileError
-from softswitch.pipeline import GroupMember, MeterRatesT, PipelineOps, TableEntry
+from softswitch.pipeline import GroupMember, MeterRatesT, PipelineOps, TableEntry, TableLayout
 
 RUNTIME: Final = Path(__file__).parent / "runtime"
 SOURCES: Final = tuple(
@@ -121,6 +121,11 @@ _ARGUMENTS: Final[dict[str, Sequence[object]]] = {
     "switch_table_idle": [_S, _U, _ENTRY, _OUT64],
     "switch_table_expired": [_S, _U, POINTER(c_uint32), _U, _OUT64],
     "switch_table_match": [_S, _U, c_uint64, c_void_p, c_void_p, *[POINTER(c_int32)] * 2],
+    "switch_table_layout": [_S, _U, POINTER(TableLayout)],
+    "switch_table_dump": [_S, _U, POINTER(c_uint32), _U, c_void_p],
+    "switch_table_get": [_S, _U, _ENTRY, c_void_p],
+    "switch_table_open": [_S, _U],
+    "switch_table_insert_many": [_S, _U, _U, c_char_p, _U, c_int, POINTER(c_int32)],
     "switch_direct_meter_read": [_S, _U, _ENTRY, POINTER(MeterRatesT)],
     "switch_direct_meter_write": [_S, _U, _ENTRY, POINTER(MeterRatesT)],
     "switch_meter_read": [_S, _U, _U, POINTER(MeterRatesT)],

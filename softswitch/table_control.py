@@ -7,62 +7,28 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_int32, c_uint32, c_uint64
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from softswitch.control_base import ControlBase
 from softswitch.errors import BadArgumentError, UnsupportedControlError
 from softswitch.idle_scan import IdleScan
-from softswitch.pipeline import (
-    INDIRECT_GROUP,
-    INDIRECT_MEMBER,
-    INDIRECT_NONE,
-    GroupMember,
-    MeterRatesT,
-    TableEntry,
-)
+from softswitch.pipeline import GroupMember, MeterRatesT
 from softswitch.runtime_library import SwitchHandle
+from softswitch.table_records import (
+    Group,
+    HeldEntry,
+    Match,
+    MatchLike,
+    Member,
+    TableRecords,
+    seam_entry,
+)
+
+__all__ = ["Group", "HeldEntry", "Match", "MatchLike", "Member", "MeterRates", "TableControl"]
 
 EXPIRED_PER_STEP = 4096
 """Entries that one step of a search for idle ones looks at, while packets wait."""
 KEY_BYTES_MAX = 512
 """Of 64 words, the longest key that the generator accepts."""
-
-
-class Match(NamedTuple):
-    """What identifies a table entry; byte strings hold all key fields in order, big-endian."""
-
-    key: bytes
-    mask: bytes = b""
-    """Ternary masks, range highs; may be empty where the table has only exact and lpm fields."""
-    prefix_len: int = 0
-    """Bits of the lpm field that count."""
-    priority: int = 0
-    """Larger wins; 0 where the table takes none."""
-
-
-class MatchLike(Protocol):
-    """Anything with the members of Match."""
-
-    @property
-    def key(self) -> bytes: ...  # noqa: D102
-    @property
-    def mask(self) -> bytes: ...  # noqa: D102
-    @property
-    def prefix_len(self) -> int: ...  # noqa: D102
-    @property
-    def priority(self) -> int: ...  # noqa: D102
-
-
-class Member(NamedTuple):
-    """The member of an action profile that an entry refers to."""
-
-    id: int
-
-
-class Group(NamedTuple):
-    """The group of an action selector that an entry refers to."""
-
-    id: int
 
 
 class MeterRates(NamedTuple):
@@ -76,7 +42,7 @@ class MeterRates(NamedTuple):
     pburst: int
 
 
-class TableControl(ControlBase):
+class TableControl(TableRecords):
     """The part of Control that is about tables."""
 
     def __init__(self, library: ctypes.CDLL, handle: SwitchHandle) -> None:
@@ -99,7 +65,7 @@ class TableControl(ControlBase):
         timeout (0: none) needs a table with support_timeout.
         """
         handle = c_uint64()
-        entry = _entry(match, action, params, indirect, idle_timeout_ns)
+        entry = seam_entry(match, action, params, indirect, idle_timeout_ns)
         self._control(
             f"insert into table {table}", "switch_table_insert", table, entry, byref(handle)
         )
@@ -116,18 +82,18 @@ class TableControl(ControlBase):
         idle_timeout_ns: int = 0,
     ) -> None:
         """Give an entry another action and timeout, whose time begins now; found by its match."""
-        entry = _entry(match, action, params, indirect, idle_timeout_ns)
+        entry = seam_entry(match, action, params, indirect, idle_timeout_ns)
         self._control(f"modify in table {table}", "switch_table_modify", table, entry)
 
     def table_delete(self, table: int, match: MatchLike) -> None:
         """Remove an entry."""
-        self._control(f"delete in table {table}", "switch_table_delete", table, _entry(match))
+        self._control(f"delete in table {table}", "switch_table_delete", table, seam_entry(match))
 
     def table_find(self, table: int, match: MatchLike) -> int:
         """Return the handle of an entry."""
         handle = c_uint64()
         self._control(
-            f"find in table {table}", "switch_table_find", table, _entry(match), byref(handle)
+            f"find in table {table}", "switch_table_find", table, seam_entry(match), byref(handle)
         )
         return handle.value
 
@@ -140,7 +106,7 @@ class TableControl(ControlBase):
         indirect: Member | Group | None = None,
     ) -> None:
         """Change the default action; in a table with an action profile, None takes it away."""
-        entry = _entry(Match(b""), action, params, indirect)
+        entry = seam_entry(Match(b""), action, params, indirect)
         self._control(f"default of table {table}", "switch_table_set_default", table, entry)
 
     def table_size(self, table: int) -> int:
@@ -156,7 +122,7 @@ class TableControl(ControlBase):
     def direct_counter_read(self, table: int, match: MatchLike | None) -> tuple[int, int]:
         """Return packets and bytes of an entry; None is the default entry."""
         packets, octets = c_uint64(), c_uint64()
-        entry = None if match is None else _entry(match)
+        entry = None if match is None else seam_entry(match)
         self._control(
             f"direct counter of table {table}",
             "switch_direct_counter_read",
@@ -175,7 +141,7 @@ class TableControl(ControlBase):
             f"direct counter of table {table}",
             "switch_direct_counter_write",
             table,
-            None if match is None else _entry(match),
+            None if match is None else seam_entry(match),
             packets,
             octets,
         )
@@ -184,7 +150,7 @@ class TableControl(ControlBase):
 
     def profile_add_member(self, profile: int, member: int, action: int, params: bytes) -> None:
         """Add a member; `profile` counts the JSON's action_profiles, ingress first."""
-        entry = _entry(Match(b""), action, params)
+        entry = seam_entry(Match(b""), action, params)
         self._control(
             f"member {member} of profile {profile}",
             "switch_profile_add_member",
@@ -195,7 +161,7 @@ class TableControl(ControlBase):
 
     def profile_modify_member(self, profile: int, member: int, action: int, params: bytes) -> None:
         """Give a member another action; entries that refer to it follow at once."""
-        entry = _entry(Match(b""), action, params)
+        entry = seam_entry(Match(b""), action, params)
         self._control(
             f"member {member} of profile {profile}",
             "switch_profile_modify_member",
@@ -248,7 +214,7 @@ class TableControl(ControlBase):
             f"direct meter of table {table}",
             "switch_direct_meter_write",
             table,
-            _entry(match),
+            seam_entry(match),
             _rates(rates),
         )
 
@@ -259,7 +225,7 @@ class TableControl(ControlBase):
             f"direct meter of table {table}",
             "switch_direct_meter_read",
             table,
-            _entry(match),
+            seam_entry(match),
             byref(rates),
         )
         return _meter_rates(rates)
@@ -270,7 +236,11 @@ class TableControl(ControlBase):
         """Return the time since an entry was last hit or written."""
         idle_us = c_uint64()
         self._control(
-            f"idle time in table {table}", "switch_table_idle", table, _entry(match), byref(idle_us)
+            f"idle time in table {table}",
+            "switch_table_idle",
+            table,
+            seam_entry(match),
+            byref(idle_us),
         )
         return idle_us.value * 1000
 
@@ -341,30 +311,3 @@ def _meter_rates(rates: MeterRatesT) -> MeterRates | None:
     if not rates.is_configured:
         return None
     return MeterRates(rates.cir, rates.cburst, rates.pir, rates.pburst)
-
-
-def _entry(
-    match: MatchLike,
-    action: int = 0,
-    params: bytes = b"",
-    indirect: Member | Group | None = None,
-    idle_timeout_ns: int = 0,
-) -> TableEntry:
-    # ctypes keeps the byte strings alive as long as the structure.
-    mask = match.mask or bytes(len(match.key))
-    kind, number = INDIRECT_NONE, 0
-    if indirect is not None:
-        kind = INDIRECT_MEMBER if isinstance(indirect, Member) else INDIRECT_GROUP
-        number = indirect.id
-    return TableEntry(
-        match.key,
-        mask,
-        match.prefix_len,
-        match.priority,
-        action,
-        params,
-        len(params),
-        kind,
-        number,
-        idle_timeout_ns,
-    )

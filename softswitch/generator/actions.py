@@ -165,6 +165,32 @@ class ActionWriter:
             text.append(f"return {size}; }}")
         return "\n".join([*text, "default: return P_BAD_ARGUMENT;", "}", "}", ""])
 
+    def emit_encoder(self) -> str:
+        """C function that turns an action's structure into parameters at the seam; bytes."""
+        text = [
+            "static uint32_t p4_encode(uint32_t action, const void *from, uint8_t *to) {",
+            "(void)from; (void)to;",
+            "switch (action) {",
+        ]
+        for action in self.context.program.actions:
+            if not action.parameters:
+                continue
+            text.append(f"case {action.position}: {{")
+            text.append(f"const {action_symbol(action)}_t *a = from;")
+            offset = 0
+            for index, parameter in enumerate(action.parameters):
+                text.append(_encode(index, parameter.width, offset))
+                offset += (parameter.width + 7) // 8
+            text.append(f"return {params_bytes(action)}; }}")
+        return "\n".join([*text, "default: return 0;", "}", "}", ""])
+
+
+def _encode(index: int, width: int, offset: int) -> str:
+    size = (width + 7) // 8
+    if width > 64:
+        return f"memcpy(to + {offset}, a->p{index}, {size});"
+    return f"store_be(to + {offset}, {size}, (uint64_t)a->p{index} & low_mask({width}));"
+
 
 def _decode(index: int, width: int, offset: int, is_signed: bool) -> str:
     size = (width + 7) // 8

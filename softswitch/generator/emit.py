@@ -149,6 +149,7 @@ def _parts(context: Context) -> list[str]:
         Calculations(context).emit(),
         actions.emit(),
         actions.emit_decoder(),
+        actions.emit_encoder(),
         tables.emit_shapes(),
         tables.emit_allowed(),
         profiles.emit(),

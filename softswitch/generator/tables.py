@@ -79,6 +79,8 @@ class TableWriter:
         for size in sizes if table.action_profile is None else ():
             data = size if data == "0" else f"MAX_OF({data}, {size})"
         key_bytes = sum((part.width + 7) // 8 for part in table.key)
+        largest = max((params_bytes(item) for item in table.actions), default=0)
+        params = largest if table.action_profile is None else 0
         entries = min(max(table.max_size, len(table.entries), 1), ENTRIES_MAX)
         has_masks = "false" if table.kind == "exact" else "true"
         place = f"{name.upper()}_DATA"
@@ -96,7 +98,8 @@ class TableWriter:
         text.append(
             f"static const table_shape_t {name}_shape = {{.kind = {_KINDS[table.kind]}, "
             f".num_fields = {len(table.key)}, .words = {key_words(table)}, "
-            f".key_bytes = {key_bytes}, .data_bytes = {data}, .max_entries = {entries}, "
+            f".key_bytes = {key_bytes}, .data_bytes = {data}, "
+            f".params_bytes = {params}, .max_entries = {entries}, "
             f".extras = {name.upper()}_EXTRAS, .data_offset = {place}, "
             f".counter_offset = {name.upper()}_COUNTED, .idle_offset = {name.upper()}_TIMED, "
             f".meter_offset = {name.upper()}_METERED, .stride = {name.upper()}_STRIDE, "

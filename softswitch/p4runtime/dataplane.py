@@ -2,13 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the P4Runtime server asks of a data plane."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from softswitch.table_control import Group, Match, Member, MeterRates
+from softswitch.errors import SoftswitchError
+from softswitch.table_control import Group, HeldEntry, Match, Member, MeterRates
 
-__all__ = ["DataPlane", "Group", "Indirect", "Match", "Member", "MeterRates", "Replicas"]
+__all__ = [
+    "DataPlane",
+    "Group",
+    "HeldEntry",
+    "Indirect",
+    "Match",
+    "Member",
+    "MeterRates",
+    "Replicas",
+]
 
 Replicas = Sequence[tuple[int, int]]
 """(egress port, replica id) pairs."""
@@ -54,6 +64,32 @@ class DataPlane(Protocol):
 
     def table_delete(self, table: int, match: Match) -> None:
         """Remove an entry."""
+        ...
+
+    def table_insert_many(
+        self,
+        table: int,
+        entries: Sequence[tuple[bytes, int, bytes]],
+        *,
+        stop_at_failure: bool = False,
+    ) -> tuple[int, dict[int, SoftswitchError]]:
+        """Add (key, action, params) to an exact table; how many were tried, errors by position."""
+        ...
+
+    def table_get(self, table: int, match: Match) -> HeldEntry | None:
+        """Return an entry."""
+        ...
+
+    def table_entries(self, table: int) -> Iterator[HeldEntry]:
+        """Return the entries as they are now, those of the program too."""
+        ...
+
+    def table_size(self, table: int) -> int:
+        """Return how many entries there are."""
+        ...
+
+    def table_open(self, table: int) -> None:
+        """Let the entries that the program brings be changed."""
         ...
 
     def table_set_default(self, table: int, action: int, params: bytes) -> None:

@@ -11,6 +11,7 @@ from softswitch.errors import ControlError, SwitchStateError
 from softswitch.p4runtime.dataplane import DataPlane, Match
 from softswitch.p4runtime.pipeline_config import Pipeline
 from softswitch.p4runtime.table_entry import StoredEntry, encode_key
+from softswitch.p4runtime.values import field_bytes
 
 MIN_INTERVAL_NS = 100_000_000
 """Shortest time between two notifications of one entry."""
@@ -46,12 +47,13 @@ class IdleEntries:
         wanted = dict.fromkeys(key for key, when in self._due.items() if when <= now)
         for position, match in expired:
             table = tables.get(position)
-            if table is not None:
+            # Packed keys of a program that has gone since may have another length.
+            if table is not None and len(match.key) == sum(map(field_bytes, table.widths)):
                 mask = b"" if table.is_all_exact else match.mask
                 wanted[position, Match(match.key, mask, match.prefix_len, match.priority)] = None
         for position, key in wanted:
             table = tables[position]
-            stored = pipeline.stores.tables.entries[table.id].get(key)
+            stored = pipeline.stores.tables.get(table, key)
             self._due.pop((position, key), None)
             if stored is None or not self._is_idle(position, key, stored):
                 continue

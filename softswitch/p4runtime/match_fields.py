@@ -175,6 +175,25 @@ def _decode_range(
     return low, high, None
 
 
+def canonical_match(table: Table, key: bytes, mask: bytes, prefix_len: int, priority: int) -> Match:
+    """Return a match as `decode_match` packs it: no bits that do not count, ones where all do."""
+    keys: list[bytes] = []
+    masks: list[bytes] = []
+    for item, value, bits in zip(
+        table.fields, split(key, table.widths), split(mask, table.widths), strict=True
+    ):
+        counted, packed = bits, bits
+        if item.match_type == p4i.MatchField.LPM:
+            counted, packed = prefix_mask(prefix_len, item.width), full_mask(item.width)
+        elif item.match_type == p4i.MatchField.EXACT:
+            packed = full_mask(item.width)
+        if item.match_type in {p4i.MatchField.EXACT, p4i.MatchField.RANGE}:
+            counted = full_mask(item.width)
+        keys.append(bytes(one & other for one, other in zip(value, counted, strict=True)))
+        masks.append(packed)
+    return Match(b"".join(keys), b"".join(masks), prefix_len, priority)
+
+
 def encode_match(table: Table, match: Match, entry: p4r.TableEntry) -> None:
     """Add the canonical match of an entry to its message."""
     keys = split(match.key, table.widths)

@@ -107,6 +107,8 @@ class Notifier:
             times.append(again)
         if expired or self._idle.is_waiting:
             with self._lock:
+                if self._running() is not pipeline:  # replaced meanwhile, and its entries gone
+                    return min(times, default=None)
                 notice, again = self._idle.collect(pipeline, expired)
             if notice is not None:
                 self._send(p4r.StreamMessageResponse(idle_timeout_notification=notice))

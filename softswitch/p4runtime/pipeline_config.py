@@ -43,8 +43,15 @@ class Pipeline:
     def commit(self, target: DataPlane) -> None:
         """Carry out on the loaded program what has been recorded, and write to it from now on."""
         recorder = self.backend.dataplane
-        self.backend.dataplane = target
+        self.attach(target)
         recorder.replay(target)
+
+    def attach(self, target: DataPlane) -> None:
+        """Write from now on to a data plane that has just loaded the program."""
+        self.backend.dataplane = target
+        for table in self.schema.tables.values():
+            if table.program.entries and not table.is_const:
+                target.table_open(table.position)
 
 
 class PipelineConfig:
@@ -121,7 +128,7 @@ class PipelineConfig:
     def adopt(self, config: p4r.ForwardingPipelineConfig, model: Program) -> None:
         """Serve a program that the switch runs already."""
         pipeline = self._build(config, model)
-        pipeline.backend.dataplane = self._dataplane
+        pipeline.attach(self._dataplane)
         self.running = pipeline
 
     def _verify(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
@@ -143,7 +150,7 @@ class PipelineConfig:
         schema = build_schema(config.p4info, model)
         kept = p4r.ForwardingPipelineConfig()
         kept.CopyFrom(config)
-        backend = Backend(RecordingDataPlane([table.max_size for table in model.tables]))
+        backend = Backend(RecordingDataPlane(schema.tables.values()))
         return Pipeline(config=kept, schema=schema, backend=backend, stores=Stores(schema, backend))
 
     def _replace(self, pipeline: Pipeline) -> None:

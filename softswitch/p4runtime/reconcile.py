@@ -9,7 +9,14 @@ from finsy.proto import p4i, p4r
 from softswitch.errors import SoftswitchError
 from softswitch.p4runtime.status import ConfigError
 from softswitch.p4runtime.stores import Stores
-from softswitch.p4runtime.table_entry import encode_key, initial_default, initial_entries
+from softswitch.p4runtime.table_entry import (
+    PLAIN,
+    StoredEntry,
+    encode_key,
+    initial_default,
+    initial_entries,
+    stored_entry,
+)
 
 ALWAYS_THERE = {"counter_entry", "register_entry", "meter_entry", "value_set_entry"}
 """Objects that a program starts with: MODIFY, and only where they differ from that start."""
@@ -90,12 +97,12 @@ def _is_initial(entity: p4r.Entity) -> bool:
 
 def _initial_entries_removed(old: Stores, new: Stores) -> Iterator[p4r.Update]:
     for table in new.tables.schema.tables.values():
-        held = old.tables.entries.get(table.id)
-        if held is None or table.is_const:
+        was = old.tables.schema.tables.get(table.id)
+        if was is None or table.is_const:
             continue
-        for match, stored in initial_entries(table).items():
-            if match not in held:
-                entry = encode_key(table, match, stored)
+        for match in initial_entries(table):
+            if old.tables.get(was, match) is None:
+                entry = encode_key(table, match, StoredEntry(0, b""))
                 yield p4r.Update(type=p4r.Update.DELETE, entity=p4r.Entity(table_entry=entry))
 
 
@@ -103,9 +110,12 @@ def _entries(old: Stores, new: Stores) -> Iterator[p4r.Update]:
     for table in old.tables.schema.tables.values():
         theirs = new.tables.schema.tables.get(table.id)
         known = {} if theirs is None else initial_entries(theirs)
-        for match, entity in old.reader.read_all(table):
-            entry = entity.table_entry
-            is_initial = known.get(match) == old.tables.entries[table.id][match]
+        for row, entity in old.reader.read_all(table):
+            match, entry = row.match, entity.table_entry
+            theirs_now = known.get(match) if match is not None else None
+            is_initial = theirs_now is not None and row.stored == stored_entry(
+                table, theirs_now, PLAIN
+            )
             if entry.is_const or is_initial:  # its counter and meter may have changed all the same
                 entry.is_const = False
                 entry.ClearField("action")

@@ -3,12 +3,14 @@
 """Stands in for the data plane while a configuration is saved and not yet committed."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from softswitch.errors import TableFullError
-from softswitch.p4runtime.dataplane import DataPlane, Match
+from softswitch.errors import EntryExistsError, SoftswitchError, TableFullError
+from softswitch.p4runtime.dataplane import DataPlane, HeldEntry, Match
+from softswitch.p4runtime.schema import Table
+from softswitch.p4runtime.table_entry import initial_entries
 
 
 class _Call(NamedTuple):
@@ -23,8 +25,13 @@ class RecordingDataPlane:
     Reads return what was written; nothing else has changed, as no packet has passed.
     """
 
-    def __init__(self, table_sizes: Sequence[int]) -> None:
-        self._free = list(table_sizes)
+    def __init__(self, tables: Iterable[Table]) -> None:
+        self._sizes: dict[int, int] = {}
+        self._held: dict[int, dict[Match, HeldEntry]] = {}
+        for table in tables:
+            entries = initial_entries(table)
+            self._sizes[table.position] = max(table.max_size, len(entries), 1)
+            self._held[table.position] = entries
         self._calls: list[_Call] = []
         self._written: dict[tuple[Any, ...], Any] = {}
 
@@ -41,14 +48,59 @@ class RecordingDataPlane:
         self, table: int, match: Match, action: int, params: bytes, **options: Any
     ) -> None:
         """Record; a full table is refused now, not at COMMIT."""
-        if self._free[table] <= 0:
+        held = self._held[table]
+        if match in held:
+            raise EntryExistsError("an entry with this match exists")
+        if len(held) >= self._sizes[table]:
             raise TableFullError("the table is full")
-        self._free[table] -= 1
+        held[match] = HeldEntry(match, action, params, **options)
         self._record("table_insert", table, match, action, params, **options)
+
+    def table_insert_many(
+        self,
+        table: int,
+        entries: Sequence[tuple[bytes, int, bytes]],
+        *,
+        stop_at_failure: bool = False,
+    ) -> tuple[int, dict[int, SoftswitchError]]:
+        """Record one by one."""
+        errors: dict[int, SoftswitchError] = {}
+        for at, (key, action, params) in enumerate(entries):
+            try:
+                self.table_insert(table, Match(key), action, params)
+            except SoftswitchError as exc:
+                errors[at] = exc
+                if stop_at_failure:
+                    return at + 1, errors
+        return len(entries), errors
+
+    def table_modify(
+        self, table: int, match: Match, action: int, params: bytes, **options: Any
+    ) -> None:
+        """Record."""
+        self._held[table][match] = HeldEntry(match, action, params, **options)
+        self._record("table_modify", table, match, action, params, **options)
+
+    def table_get(self, table: int, match: Match) -> HeldEntry | None:
+        """Return what was written, or comes with the program."""
+        held = self._held[table].get(match)
+        return None if held is None else self._with_counts(table, held)
+
+    def table_entries(self, table: int) -> Iterator[HeldEntry]:
+        """Return what was written, and comes with the program."""
+        return iter([self._with_counts(table, held) for held in self._held[table].values()])
+
+    def table_size(self, table: int) -> int:
+        """Return how many there are."""
+        return len(self._held[table])
+
+    def _with_counts(self, table: int, held: HeldEntry) -> HeldEntry:
+        counts = self.direct_counter_read(table, held.match)
+        return held._replace(counts=counts, idle_ns=0)
 
     def table_delete(self, table: int, match: Match) -> None:
         """Record."""
-        self._free[table] += 1
+        del self._held[table][match]
         self._written.pop(("direct", table, match), None)
         self._record("table_delete", table, match)
 
@@ -100,7 +152,6 @@ class RecordingDataPlane:
 
 
 _RECORDED = {
-    "table_modify",
     "table_set_default",
     "profile_add_member",
     "profile_modify_member",

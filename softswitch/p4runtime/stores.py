@@ -27,7 +27,7 @@ class Stores:
     def __init__(self, schema: Schema, backend: Backend) -> None:
         self.profiles = ProfileStore(schema, backend)
         self.tables = TableStore(schema, backend, self.profiles)
-        self.reader = TableReader(self.tables, backend)
+        self.reader = TableReader(self.tables)
         self.arrays = ArrayStore(schema, backend)
         self.meters = MeterStore(schema, backend)
         self.replication = ReplicationStore(backend)
@@ -79,6 +79,8 @@ class Stores:
         match query.WhichOneof("entity"):
             case "table_entry":
                 return self.reader.read(query.table_entry)
+            case "direct_counter_entry":
+                return self.reader.read_direct_counters(query.direct_counter_entry)
             case "counter_entry":
                 return self.arrays.read_counters(query.counter_entry)
             case "register_entry":
@@ -89,8 +91,6 @@ class Stores:
 
     def _read(self, query: p4r.Entity) -> Iterator[p4r.Entity]:
         match query.WhichOneof("entity"):
-            case "direct_counter_entry":
-                return self.reader.read_direct_counters(query.direct_counter_entry)
             case "direct_meter_entry":
                 return self.reader.read_direct_meters(query.direct_meter_entry)
             case "meter_entry":

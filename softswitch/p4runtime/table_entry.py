@@ -6,11 +6,12 @@
 # controller_metadata is deprecated, and clients in use send it.
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from finsy.proto import p4i, p4r, rpc_code
 
-from softswitch.p4runtime.dataplane import Group, Match, Member
-from softswitch.p4runtime.match_fields import encode_match
+from softswitch.p4runtime.dataplane import Group, HeldEntry, Match, Member
+from softswitch.p4runtime.match_fields import canonical_match, encode_match
 from softswitch.p4runtime.schema import Action, Profile, Schema, Table
 from softswitch.p4runtime.status import RequestError
 from softswitch.p4runtime.values import decode, encode, split
@@ -33,9 +34,22 @@ Choice = Member | Group | OneShot
 """What an entry of an indirect table refers to."""
 
 
-@dataclass(slots=True)
+class Annotation(NamedTuple):
+    """What an entry has that the data plane does not hold."""
+
+    metadata: bytes = b""
+    controller_metadata: int = 0
+    one_shot: OneShot | None = None
+    meter: p4r.MeterConfig | None = None
+
+
+PLAIN = Annotation()
+"""Of most entries: nothing is kept for them."""
+
+
+@dataclass(frozen=True, slots=True)
 class StoredEntry:
-    """An entry as the store keeps it; all but `meter` is replaced, never changed."""
+    """An entry as P4Runtime sees it."""
 
     action: int
     """Position in the JSON's actions; of no meaning with `choice`."""
@@ -54,6 +68,26 @@ class StoredEntry:
         if isinstance(self.choice, OneShot):
             return Group(self.choice.group)
         return self.choice
+
+    @property
+    def annotation(self) -> Annotation:
+        """The part of it that the data plane does not hold."""
+        one_shot = self.choice if isinstance(self.choice, OneShot) else None
+        return Annotation(self.metadata, self.controller_metadata, one_shot, self.meter)
+
+
+def stored_entry(table: Table, held: HeldEntry, annotation: Annotation) -> StoredEntry:
+    """Put together what data plane and server hold of an entry."""
+    return StoredEntry(
+        held.action,
+        held.params,
+        annotation.metadata,
+        annotation.controller_metadata,
+        table.is_const,
+        annotation.one_shot or held.indirect,
+        held.idle_timeout_ns,
+        annotation.meter,
+    )
 
 
 def decode_action(table: Table, action: p4r.TableAction, *, is_default: bool) -> tuple[int, bytes]:
@@ -104,9 +138,12 @@ def _decode_params(owner: Table | Profile, known: Action, given: p4r.Action) -> 
     return b"".join(values)
 
 
-def encode_call(schema: Schema, action: Action, params: bytes) -> p4r.Action:
+def encode_call(
+    schema: Schema, action: Action, params: bytes, into: p4r.Action | None = None
+) -> p4r.Action:
     """Return the canonical message of an action."""
-    encoded = p4r.Action(action_id=action.id)
+    encoded = p4r.Action() if into is None else into
+    encoded.action_id = action.id
     values = split(params, schema.action_widths[action.position])
     for item, value in zip(action.params, values, strict=True):
         written = encode(value) if item.strings is None else item.strings.decode(value)
@@ -114,15 +151,17 @@ def encode_call(schema: Schema, action: Action, params: bytes) -> p4r.Action:
     return encoded
 
 
-def encode_key(table: Table, match: Match | None, stored: StoredEntry) -> p4r.TableEntry:
+def encode_key(
+    table: Table, match: Match | None, stored: StoredEntry, into: p4r.TableEntry | None = None
+) -> p4r.TableEntry:
     """Return what names an entry and what its controller has tagged it with."""
-    entry = p4r.TableEntry(
-        table_id=table.id,
-        metadata=stored.metadata,
-        controller_metadata=stored.controller_metadata,
-        is_const=stored.is_const,
-        idle_timeout_ns=stored.idle_timeout_ns,
-    )
+    entry = p4r.TableEntry() if into is None else into
+    entry.table_id = table.id
+    if stored.metadata or stored.controller_metadata:
+        entry.metadata = stored.metadata
+        entry.controller_metadata = stored.controller_metadata
+    entry.is_const = stored.is_const
+    entry.idle_timeout_ns = stored.idle_timeout_ns
     if match is None:
         entry.is_default_action = True
     else:
@@ -132,10 +171,14 @@ def encode_key(table: Table, match: Match | None, stored: StoredEntry) -> p4r.Ta
 
 
 def encode_entry(
-    schema: Schema, table: Table, match: Match | None, stored: StoredEntry
+    schema: Schema,
+    table: Table,
+    match: Match | None,
+    stored: StoredEntry,
+    into: p4r.TableEntry | None = None,
 ) -> p4r.TableEntry:
     """Return the canonical message of an entry; `match` None is the default entry."""
-    entry = encode_key(table, match, stored)
+    entry = encode_key(table, match, stored, into)
     choice = stored.choice
     if isinstance(choice, Member):
         entry.action.action_profile_member_id = choice.id
@@ -146,19 +189,19 @@ def encode_entry(
     else:
         action = table.actions_by_position.get(stored.action)
         if action is not None:
-            entry.action.action.CopyFrom(encode_call(schema, action, stored.params))
+            encode_call(schema, action, stored.params, entry.action.action)
     return entry
 
 
-def initial_entries(table: Table) -> dict[Match, StoredEntry]:
+def initial_entries(table: Table) -> dict[Match, HeldEntry]:
     """Return the entries that the program itself holds."""
-    entries: dict[Match, StoredEntry] = {}
+    entries: dict[Match, HeldEntry] = {}
     for entry in table.program.entries:
-        match = Match(entry.key, b"", 0, 0)
+        match = Match(entry.key)
         if not table.is_all_exact:
             priority = entry.priority if table.needs_priority else 0
-            match = Match(entry.key, entry.mask, entry.prefix_len, priority)
-        entries[match] = StoredEntry(entry.action, entry.params, is_const=table.is_const)
+            match = canonical_match(table, entry.key, entry.mask, entry.prefix_len, priority)
+        entries[match] = HeldEntry(match, entry.action, entry.params)
     return entries
 
 

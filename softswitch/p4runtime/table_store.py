@@ -5,13 +5,15 @@
 # pyright: reportDeprecated=false
 # controller_metadata is deprecated, and clients in use send it.
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.errors import TableFullError
+from softswitch.errors import EntryExistsError, SoftswitchError, TableFullError
 from softswitch.p4runtime.arrays import check_modify, counts_of
-from softswitch.p4runtime.dataplane import Match
+from softswitch.p4runtime.dataplane import HeldEntry, Match
 from softswitch.p4runtime.direct_resources import (
     check_counter,
     check_meter,
@@ -23,14 +25,29 @@ from softswitch.p4runtime.match_fields import decode_match
 from softswitch.p4runtime.meters import check_config, rates_of, refuse_counters
 from softswitch.p4runtime.profile_store import ProfileStore
 from softswitch.p4runtime.schema import Schema, Table
-from softswitch.p4runtime.status import RequestError
+from softswitch.p4runtime.status import RequestError, request_error
 from softswitch.p4runtime.table_entry import (
     NO_ACTION,
+    PLAIN,
+    Annotation,
     StoredEntry,
     decode_action,
     initial_default,
-    initial_entries,
+    stored_entry,
 )
+
+
+class Row(NamedTuple):
+    """An entry as a Read finds it."""
+
+    table: Table
+    match: Match | None
+    """None: the default entry."""
+    stored: StoredEntry
+    counts: tuple[int, int] | None
+    """None where the table has no direct counter."""
+    idle_ns: int | None
+    """None where the table has no timeouts."""
 
 
 class TableStore:
@@ -40,11 +57,46 @@ class TableStore:
         self.schema = schema
         self._backend = backend
         self._profiles = profiles
-        self.entries: dict[int, dict[Match, StoredEntry]] = {}
         self.defaults: dict[int, StoredEntry] = {}
+        self._annotations: dict[int, dict[Match, Annotation]] = {}
         for table in schema.tables.values():
-            self.entries[table.id] = initial_entries(table)
             self.defaults[table.id] = initial_default(table)
+            self._annotations[table.id] = {}
+
+    def get(self, table: Table, match: Match) -> StoredEntry | None:
+        """Return an entry; None where there is none."""
+        row = self.row(table, match)
+        return None if row is None else row.stored
+
+    def rows(self, table: Table) -> Iterator[Row]:
+        """Return all entries as they are now."""
+        held: Iterator[HeldEntry] = self._backend.dataplane.table_entries(table.position)
+        annotations = dict(self._annotations[table.id])
+        return (
+            Row(
+                table,
+                item.match,
+                stored_entry(table, item, annotations.get(item.match, PLAIN)),
+                item.counts,
+                item.idle_ns,
+            )
+            for item in held
+        )
+
+    def row(self, table: Table, match: Match) -> Row | None:
+        """Return one entry as it is now; None where there is none."""
+        held: HeldEntry | None = self._backend.dataplane.table_get(table.position, match)
+        if held is None:
+            return None
+        stored = stored_entry(table, held, self._annotations[table.id].get(match, PLAIN))
+        return Row(table, match, stored, held.counts, held.idle_ns)
+
+    def default_row(self, table: Table) -> Row:
+        """Return the default entry as it is now."""
+        counts = None
+        if table.has_counter:
+            counts = self._backend.dataplane.direct_counter_read(table.position, None)
+        return Row(table, None, self.defaults[table.id], counts, None)
 
     def insert(self, entry: p4r.TableEntry) -> None:
         """Add an entry; ALREADY_EXISTS, RESOURCE_EXHAUSTED and the codes of bad values."""
@@ -60,25 +112,31 @@ class TableStore:
                 f"table {table.name}: has no key, and so no entries but the default one",
             )
         match = decode_match(table, entry)
-        entries = self.entries[table.id]
-        if match in entries:
-            raise RequestError(
-                rpc_code.ALREADY_EXISTS, f"table {table.name}: an entry with this match exists"
-            )
         stored = self._decode(table, entry)
         try:
             self._insert(table, match, stored)
-        except TableFullError as exc:
-            raise RequestError(
-                rpc_code.RESOURCE_EXHAUSTED,
-                f"table {table.name} is full: {len(entries)} entries of {table.max_size}",
-            ) from exc
+        except (EntryExistsError, TableFullError) as exc:
+            raise self.insert_error(table, exc) from exc
         self._backend.journal.note(lambda: self._delete(table, match))
         self._retain(table, stored)
         if entry.HasField("meter_config"):
             self._set_meter(table, match, entry.meter_config)
         if entry.HasField("counter_data"):
             self._write_counter(table, match, entry.counter_data)
+
+    def insert_error(self, table: Table, error: SoftswitchError) -> RequestError:
+        """Return what P4Runtime says of an insertion that the data plane has refused."""
+        if isinstance(error, EntryExistsError):
+            return RequestError(
+                rpc_code.ALREADY_EXISTS, f"table {table.name}: an entry with this match exists"
+            )
+        if isinstance(error, TableFullError):
+            held = self._backend.dataplane.table_size(table.position)
+            return RequestError(
+                rpc_code.RESOURCE_EXHAUSTED,
+                f"table {table.name} is full: {held} entries of {table.max_size}",
+            )
+        return request_error(error)
 
     def modify(self, entry: p4r.TableEntry) -> None:
         """Change an entry or the default entry; NOT_FOUND where there is none.
@@ -95,8 +153,7 @@ class TableStore:
         if entry.HasField("action"):
             if old.is_const:
                 raise _const_table(table)
-            new = self._decode(table, entry)
-            new.meter = old.meter
+            new = replace(self._decode(table, entry), meter=old.meter)
             self._modify(table, match, new)
             self._backend.journal.note(lambda: self._modify(table, match, old))
             self._retain(table, new)
@@ -172,7 +229,7 @@ class TableStore:
         self._backend.dataplane.table_insert(
             table.position, match, stored.action, stored.params, **_options(stored)
         )
-        self.entries[table.id][match] = stored
+        self._annotate(table, match, stored.annotation)
         if stored.meter is not None:
             self._backend.dataplane.direct_meter_write(
                 table.position, match, rates_of(stored.meter)
@@ -182,11 +239,17 @@ class TableStore:
         self._backend.dataplane.table_modify(
             table.position, match, stored.action, stored.params, **_options(stored)
         )
-        self.entries[table.id][match] = stored
+        self._annotate(table, match, stored.annotation)
 
     def _delete(self, table: Table, match: Match) -> None:
         self._backend.dataplane.table_delete(table.position, match)
-        del self.entries[table.id][match]
+        self._annotations[table.id].pop(match, None)
+
+    def _annotate(self, table: Table, match: Match, annotation: Annotation) -> None:
+        if annotation == PLAIN:
+            self._annotations[table.id].pop(match, None)
+        else:
+            self._annotations[table.id][match] = annotation
 
     def _restore(
         self, table: Table, match: Match, stored: StoredEntry, counts: tuple[int, int] | None
@@ -214,7 +277,7 @@ class TableStore:
         if config is not None:
             kept = p4r.MeterConfig()
             kept.CopyFrom(config)
-        old = self.entries[table.id][match].meter
+        old = self._annotations[table.id].get(match, PLAIN).meter
         if kept == old:
             return
         self._assign_meter(table, match, kept)
@@ -222,7 +285,8 @@ class TableStore:
 
     def _assign_meter(self, table: Table, match: Match, config: p4r.MeterConfig | None) -> None:
         self._backend.dataplane.direct_meter_write(table.position, match, rates_of(config))
-        self.entries[table.id][match].meter = config
+        annotation = self._annotations[table.id].get(match, PLAIN)
+        self._annotate(table, match, annotation._replace(meter=config))
 
     def _write_counter(self, table: Table, match: Match | None, data: p4r.CounterData) -> None:
         counts = counts_of(f"table {table.name}", data)
@@ -257,7 +321,7 @@ class TableStore:
         self.defaults[table.id] = stored
 
     def _find(self, table: Table, match: Match) -> StoredEntry:
-        stored = self.entries[table.id].get(match)
+        stored = self.get(table, match)
         if stored is None:
             raise RequestError(
                 rpc_code.NOT_FOUND, f"table {table.name}: no entry with this match and priority"

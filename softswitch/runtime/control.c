@@ -2,7 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Control operations: each is atomic between two batches of packets.
+#include <string.h>
+
 #include "switch_state.h"
+
+// Entries of switch_table_insert_many that packets wait for.
+enum { INSERTS_PER_STEP = 64 };
 
 // One pipeline operation under the lock, or S_NO_PROGRAM.
 #define WITH_PIPELINE(sw, expression)                                              \
@@ -127,6 +132,56 @@ int switch_table_expired(softswitch_t *sw, uint32_t table, uint32_t *from, uint3
 int switch_table_match(softswitch_t *sw, uint32_t table, uint64_t handle, uint8_t *key, uint8_t *mask,
                        int32_t *prefix_len, int32_t *priority) {
   WITH_PIPELINE(sw, ops->table_match(pipeline, table, handle, key, mask, prefix_len, priority));
+}
+
+int switch_table_layout(softswitch_t *sw, uint32_t table, table_layout_t *out) {
+  WITH_PIPELINE(sw, ops->table_layout(pipeline, table, out));
+}
+
+int switch_table_dump(softswitch_t *sw, uint32_t table, uint32_t *from, uint32_t records, uint8_t *out) {
+  uint64_t now = now_us(sw);
+  WITH_PIPELINE(sw, ops->table_dump(pipeline, table, now, from, records, out));
+}
+
+static int dump_one(const pipeline_ops_t *ops, pipeline_t *pipeline, uint32_t table, uint64_t now,
+                    const table_entry_t *match, uint8_t *out) {
+  uint64_t handle;
+  int result = ops->table_find(pipeline, table, match, &handle);
+  uint32_t from = (uint32_t)handle;
+  return result < 0 ? result : ops->table_dump(pipeline, table, now, &from, 1, out);
+}
+
+int switch_table_get(softswitch_t *sw, uint32_t table, const table_entry_t *match, uint8_t *out) {
+  uint64_t now = now_us(sw);
+  WITH_PIPELINE(sw, dump_one(ops, pipeline, table, now, match, out));
+}
+
+int switch_table_open(softswitch_t *sw, uint32_t table) { WITH_PIPELINE(sw, ops->table_open(pipeline, table)); }
+
+int switch_table_insert_many(softswitch_t *sw, uint32_t table, uint32_t key_bytes, const uint8_t *entries,
+                             uint32_t count, int stop_at_failure, int32_t *results) {
+  uint32_t done = 0;
+  bool is_stopped = false;
+  while (done < count && !is_stopped) {
+    uint32_t end = count - done < INSERTS_PER_STEP ? count : done + INSERTS_PER_STEP;
+    switch_lock(sw);
+    const pipeline_ops_t *ops = sw->engine.ops;
+    table_entry_t entry = {.now_us = now_us(sw)};
+    table_layout_t layout;
+    int fit = ops ? ops->table_layout(sw->engine.pipeline, table, &layout) : S_NO_PROGRAM;
+    if (fit == P_OK && layout.key_bytes != key_bytes) fit = P_BAD_ARGUMENT;
+    for (; done < end && !is_stopped; done++) {
+      memcpy(&entry.action_id, entries, 4);
+      memcpy(&entry.params_bytes, entries + 4, 4);
+      entry.key = entry.mask = entries + 8;
+      entry.params = entry.key + key_bytes;
+      entries = entry.params + entry.params_bytes;
+      results[done] = fit == P_OK ? ops->table_insert(sw->engine.pipeline, table, &entry, NULL) : fit;
+      is_stopped = results[done] != P_OK && stop_at_failure;
+    }
+    switch_unlock(sw);
+  }
+  return (int)done;
 }
 
 int switch_profile_add_member(softswitch_t *sw, uint32_t profile, uint32_t member, const table_entry_t *action) {

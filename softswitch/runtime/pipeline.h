@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PIPELINE_ABI_VERSION 3u
+#define PIPELINE_ABI_VERSION 4u
 
 typedef struct pipeline pipeline_t; // tables, registers, counters of one loaded program
 typedef void (*pipeline_log_t)(void *context, const char *text, uint32_t bytes);
@@ -85,6 +85,26 @@ typedef struct {
   uint32_t member, weight;
 } group_member_t;
 
+// What table_dump writes per entry: table_record_t, then what the extras name, in this order, then key, mask and parameters.
+enum { EXTRA_COUNTS = 1, EXTRA_IDLE = 2 };
+
+typedef struct {
+  uint32_t key_bytes;    // of key and mask each
+  uint32_t params_bytes; // room for the parameters of any action
+  uint32_t extras;       // EXTRA_COUNTS: two 64-bit numbers, packets and bytes; EXTRA_IDLE: two, timeout (ns) and idle time (us)
+  uint32_t record_bytes;
+} table_layout_t;
+
+typedef struct {
+  uint32_t handle;
+  uint32_t action_id;
+  int32_t prefix_len; // -1 where all fields are exact
+  int32_t priority;
+  uint32_t indirect_kind;
+  uint32_t indirect_id;
+  uint32_t params_bytes; // used of the room for parameters
+} table_record_t;
+
 // Rates per second and bursts, both in packets or bytes as the meter counts.
 typedef struct {
   uint64_t cir, cburst, pir, pburst;
@@ -147,6 +167,12 @@ typedef struct {
   // where all fields are exact.
   int (*table_match)(pipeline_t *, uint32_t table, uint64_t handle, uint8_t *key, uint8_t *mask, int32_t *prefix_len,
                      int32_t *priority);
+
+  int (*table_layout)(pipeline_t *, uint32_t table, table_layout_t *out);
+  // Write the records of up to `records` entries from *from on, which moves on and becomes 0 at the end. Returns how many.
+  int (*table_dump)(pipeline_t *, uint32_t table, uint64_t now_us, uint32_t *from, uint32_t records, uint8_t *out);
+  // Let the entries that the program brings be changed: they are const until then.
+  int (*table_open)(pipeline_t *, uint32_t table);
 
   // Action profiles, by position in the concatenation of the JSON pipelines' "action_profiles" (ingress first).
   int (*profile_add_member)(pipeline_t *, uint32_t profile, uint32_t member, const table_entry_t *action);

@@ -40,8 +40,7 @@ static void entry_start_idle(pipeline_t *s, uint32_t table, uint32_t entry, cons
   const table_shape_t *shape = s->tables[table].shape;
   if (!(shape->extras & ENTRY_TIMED)) return;
   idle_cell_t *idle = entry_extra(s, table, entry, shape->idle_offset);
-  *idle = (idle_cell_t){.last_us = from->now_us, .timeout_us = from->idle_timeout_ns / 1000};
-  if (from->idle_timeout_ns % 1000 != 0) idle->timeout_us++;
+  *idle = (idle_cell_t){.last_us = from->now_us, .timeout_ns = from->idle_timeout_ns};
 }
 
 static int p4_add_entry(pipeline_t *s, uint32_t table, const table_entry_t *entry, uint64_t *handle) {

@@ -5,23 +5,27 @@
 #ifndef SOFTSWITCH_PIPELINE_TABLES_H
 #define SOFTSWITCH_PIPELINE_TABLES_H
 
-static int check_entry(uint32_t table, const table_entry_t *entry) {
+static bool is_const_table(const pipeline_t *s, uint32_t table) {
+  return p4_has_const_entries(table) && !s->tables[table].is_open;
+}
+
+static int check_entry(pipeline_t *s, uint32_t table, const table_entry_t *entry) {
   if (table >= NUM_TABLES || entry == NULL) return P_BAD_ARGUMENT;
-  return p4_has_const_entries(table) ? P_UNSUPPORTED : P_OK;
+  return is_const_table(s, table) ? P_UNSUPPORTED : P_OK;
 }
 
 static int op_table_insert(pipeline_t *s, uint32_t table, const table_entry_t *entry, uint64_t *handle) {
-  int result = check_entry(table, entry);
+  int result = check_entry(s, table, entry);
   return result == P_OK ? p4_add_entry(s, table, entry, handle) : result;
 }
 
 static int op_table_modify(pipeline_t *s, uint32_t table, const table_entry_t *entry) {
-  int result = check_entry(table, entry);
+  int result = check_entry(s, table, entry);
   return result == P_OK ? p4_change_entry(s, table, entry) : result;
 }
 
 static int op_table_delete(pipeline_t *s, uint32_t table, const table_entry_t *entry) {
-  int result = check_entry(table, entry);
+  int result = check_entry(s, table, entry);
   return result == P_OK ? p4_remove_entry(s, table, entry) : result;
 }
 
@@ -45,7 +49,7 @@ static uint32_t op_table_size(pipeline_t *s, uint32_t table) { return table < NU
 
 static int op_table_clear(pipeline_t *s, uint32_t table) {
   if (table >= NUM_TABLES) return P_BAD_ARGUMENT;
-  return p4_has_const_entries(table) ? P_UNSUPPORTED : p4_clear_entries(s, table);
+  return is_const_table(s, table) ? P_UNSUPPORTED : p4_clear_entries(s, table);
 }
 
 // An extra of an entry: P_OK, P_BAD_ARGUMENT, P_UNSUPPORTED (the table has none), P_NOT_FOUND.
@@ -102,6 +106,8 @@ static int op_table_idle(pipeline_t *s, uint32_t table, uint64_t handle, uint64_
   return P_OK;
 }
 
+static uint64_t whole_us(uint64_t ns) { return ns / 1000 + (ns % 1000 != 0); }
+
 static int op_table_expired(pipeline_t *s, uint32_t table, uint64_t now_us, uint32_t *from, uint32_t entries,
                             uint64_t *handles) {
   if (table >= NUM_TABLES) return P_BAD_ARGUMENT;
@@ -112,8 +118,8 @@ static int op_table_expired(pipeline_t *s, uint32_t table, uint64_t now_us, uint
   for (uint32_t seen = 0; at < held->used && seen < entries; at++, seen++) {
     if (table_node(held, at)->action == TABLE_NONE) continue;
     idle_cell_t *idle = entry_extra(s, table, at, held->shape->idle_offset);
-    if (idle->timeout_us == 0 || idle->told_us == idle->last_us + 1) continue;
-    if (now_us < idle->last_us || now_us - idle->last_us < idle->timeout_us) continue;
+    if (idle->timeout_ns == 0 || idle->told_us == idle->last_us + 1) continue;
+    if (now_us < idle->last_us || now_us - idle->last_us < whole_us(idle->timeout_ns)) continue;
     idle->told_us = idle->last_us + 1;
     handles[count++] = at;
   }
@@ -131,6 +137,72 @@ static int op_table_match(pipeline_t *s, uint32_t table, uint64_t handle, uint8_
   *priority = held->shape->kind == MATCH_TERNARY || held->shape->kind == MATCH_RANGE ? node->rank : 0;
   if (held->shape->kind == MATCH_EXACT) *prefix_len = -1;
   return (int)held->shape->key_bytes;
+}
+
+static int op_table_open(pipeline_t *s, uint32_t table) {
+  if (table >= NUM_TABLES) return P_BAD_ARGUMENT;
+  s->tables[table].is_open = true;
+  return P_OK;
+}
+
+// ---- all that an entry says ----
+
+static int op_table_layout(pipeline_t *s, uint32_t table, table_layout_t *out) {
+  if (table >= NUM_TABLES) return P_BAD_ARGUMENT;
+  const table_shape_t *shape = s->tables[table].shape;
+  *out = (table_layout_t){.key_bytes = shape->key_bytes, .params_bytes = shape->params_bytes};
+  out->record_bytes = (uint32_t)sizeof(table_record_t) + 2 * shape->key_bytes + shape->params_bytes;
+  if (shape->extras & ENTRY_COUNTED) out->extras |= EXTRA_COUNTS, out->record_bytes += 16;
+  if (shape->extras & ENTRY_TIMED) out->extras |= EXTRA_IDLE, out->record_bytes += 16;
+  return P_OK;
+}
+
+static uint8_t *dump_numbers(uint8_t *out, uint64_t first, uint64_t second) {
+  memcpy(out, &first, 8);
+  memcpy(out + 8, &second, 8);
+  return out + 16;
+}
+
+static void dump_entry(pipeline_t *s, uint32_t table, uint32_t entry, uint64_t now_us, uint8_t *out) {
+  const table_t *held = &s->tables[table];
+  const table_shape_t *shape = held->shape;
+  const table_node_t *node = table_node(held, entry);
+  const action_profile_t *profile = entry_profile(s, table);
+  table_record_t record = {.handle = entry, .action_id = node->action};
+  uint8_t *at = out + sizeof record;
+  if (shape->extras & ENTRY_COUNTED) {
+    const counter_cell_t *cell = table_node_at(node, shape->counter_offset);
+    at = dump_numbers(at, cell->packets, cell->bytes);
+  }
+  if (shape->extras & ENTRY_TIMED) {
+    const idle_cell_t *cell = table_node_at(node, shape->idle_offset);
+    at = dump_numbers(at, cell->timeout_ns, now_us > cell->last_us ? now_us - cell->last_us : 0);
+  }
+  match_encode(shape, node, at, at + shape->key_bytes, &record.prefix_len);
+  at += 2 * shape->key_bytes;
+  if (shape->kind == MATCH_EXACT) record.prefix_len = -1;
+  else if (shape->kind != MATCH_LPM) record.priority = node->rank;
+  const void *data = table_node_at(node, shape->data_offset);
+  memset(at, 0, shape->params_bytes);
+  if (profile == NULL) record.params_bytes = p4_encode(node->action, data, at);
+  else profile_tell(profile, data, &record.indirect_id), record.indirect_kind = ((const indirect_t *)data)->kind;
+  memcpy(out, &record, sizeof record);
+}
+
+static int op_table_dump(pipeline_t *s, uint32_t table, uint64_t now_us, uint32_t *from, uint32_t records,
+                         uint8_t *out) {
+  table_layout_t layout;
+  int result = op_table_layout(s, table, &layout);
+  if (result != P_OK) return result;
+  const table_t *held = &s->tables[table];
+  int count = 0;
+  uint32_t at = *from;
+  for (; at < held->used && (uint32_t)count < records; at++) {
+    if (!table_is_taken(held, at)) continue;
+    dump_entry(s, table, at, now_us, out + (size_t)count++ * layout.record_bytes);
+  }
+  *from = at < held->used ? at : 0;
+  return count;
 }
 
 // ---- action profiles ----

@@ -89,6 +89,14 @@ int switch_table_idle(softswitch_t *, uint32_t table, const table_entry_t *match
 int switch_table_expired(softswitch_t *, uint32_t table, uint32_t *from, uint32_t entries, uint64_t *handles);
 int switch_table_match(softswitch_t *, uint32_t table, uint64_t handle, uint8_t *key, uint8_t *mask,
                        int32_t *prefix_len, int32_t *priority);
+int switch_table_layout(softswitch_t *, uint32_t table, table_layout_t *out);
+int switch_table_dump(softswitch_t *, uint32_t table, uint32_t *from, uint32_t records, uint8_t *out);
+int switch_table_get(softswitch_t *, uint32_t table, const table_entry_t *match, uint8_t *out); // one record
+int switch_table_open(softswitch_t *, uint32_t table);
+// Insert one by one, each atomic by itself, into a table of exact fields: {u32 action, u32 bytes of params, key, params}...
+// Writes a result for each and returns how many were tried: all, or up to the first failure.
+int switch_table_insert_many(softswitch_t *, uint32_t table, uint32_t key_bytes, const uint8_t *entries, uint32_t count,
+                             int stop_at_failure, int32_t *results);
 int switch_profile_add_member(softswitch_t *, uint32_t profile, uint32_t member, const table_entry_t *action);
 int switch_profile_modify_member(softswitch_t *, uint32_t profile, uint32_t member, const table_entry_t *action);
 int switch_profile_delete_member(softswitch_t *, uint32_t profile, uint32_t member);

@@ -37,8 +37,11 @@ void table_destroy(table_t *table) {
 
 int table_clear_entries(table_t *table) {
   const table_shape_t *shape = table->shape;
+  bool is_open = table->is_open;
   table_destroy(table);
-  return table_create(table, shape);
+  int result = table_create(table, shape);
+  table->is_open = is_open;
+  return result;
 }
 
 // ---- memory of entries ----

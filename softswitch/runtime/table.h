@@ -33,6 +33,7 @@ typedef struct {
   uint32_t words; // of a key
   uint32_t key_bytes; // of a key at the seam
   uint32_t data_bytes; // largest decoded action data
+  uint32_t params_bytes; // largest parameters at the seam
   uint32_t max_entries;
   uint32_t extras; // ENTRY_ flags
   uint32_t data_offset; // bytes from the node, as of TABLE_DATA_OFFSET and so on
@@ -57,10 +58,10 @@ typedef struct {
   uint64_t bytes;
 } counter_cell_t;
 
-// Times in microseconds, on the clock of the packets' ingress time stamps.
+// Times in microseconds but for the timeout, on the clock of the packets' ingress time stamps.
 typedef struct {
   uint64_t last_us; // hit, or written by the control plane
-  uint64_t timeout_us; // 0: never
+  uint64_t timeout_ns; // 0: never
   uint64_t told_us; // last_us when its expiry was told, + 1; 0: not told
 } idle_cell_t;
 
@@ -90,6 +91,7 @@ typedef struct {
   uint32_t first_free; // no free entry is below this one's word
   uint32_t used; // entries at and above this were never taken
   uint32_t count; // entries held
+  bool is_open; // entries of the program may be changed
   table_index_t index; // exact: entries by key
   table_tuples_t *tuples; // all other kinds
 } table_t;
@@ -112,6 +114,10 @@ static inline table_node_t *table_node(const table_t *table, uint32_t entry) {
 }
 
 static inline uint64_t *table_node_key(const table_node_t *node) { return (uint64_t *)(uintptr_t)(node + 1); }
+
+static inline bool table_is_taken(const table_t *table, uint32_t entry) {
+  return table->taken[entry / 64] >> entry % 64 & 1;
+}
 
 static inline void *table_node_at(const table_node_t *node, uint32_t offset) {
   return (uint8_t *)(uintptr_t)node + offset;

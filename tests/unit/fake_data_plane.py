@@ -4,11 +4,23 @@
 
 import contextlib
 import queue
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
-from softswitch.errors import EntryNotFoundError, TableFullError
-from softswitch.p4runtime.dataplane import Group, Match, Member, MeterRates, Replicas
+from softswitch.errors import (
+    EntryExistsError,
+    EntryNotFoundError,
+    SoftswitchError,
+    TableFullError,
+)
+from softswitch.p4runtime.dataplane import (
+    Group,
+    HeldEntry,
+    Match,
+    Member,
+    MeterRates,
+    Replicas,
+)
 from softswitch.program import Program
 
 
@@ -40,8 +52,10 @@ class FakeDataPlane:
         self.selector_groups: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self.value_sets: dict[int, list[tuple[bytes, bytes]]] = {}
         self.idle_ns: dict[tuple[int, Match], int] = {}
-        self.initial: set[tuple[int, Match]] = set()
+        self.initial: dict[tuple[int, Match], tuple[int, bytes]] = {}
         """Entries that the program brings along and that are as they were."""
+        self.opened: set[int] = set()
+        """Tables whose entries of the program may be changed."""
         self._sizes: dict[int, int] = {}
 
     @property
@@ -71,8 +85,8 @@ class FakeDataPlane:
             for entry in table.entries:
                 mask = b"" if is_exact else entry.mask
                 priority = entry.priority if table.has_priorities else 0
-                match = Match(entry.key, mask, entry.prefix_len, priority)
-                self.initial.add((table.position, match))
+                match = Match(entry.key, mask, 0 if is_exact else entry.prefix_len, priority)
+                self.initial[table.position, match] = entry.action, entry.params
 
     @contextlib.contextmanager
     def atomically(self) -> Generator[None]:
@@ -85,7 +99,8 @@ class FakeDataPlane:
         self, table: int, match: Match, action: int, params: bytes, **options: Any
     ) -> None:
         assert self.program is not None
-        assert (table, match) not in self.entries
+        if (table, match) in self.entries or (table, match) in self.initial:
+            raise EntryExistsError("an entry with this match exists")
         held = self._sizes.get(table, 0)
         if held >= self.program.tables[table].max_size:
             raise TableFullError("the table is full")
@@ -99,19 +114,61 @@ class FakeDataPlane:
     ) -> None:
         assert (table, match) in self.entries or (table, match) in self.initial
         self._check_reference(table, options.get("indirect"))
-        self.initial.discard((table, match))
+        self._check_open(table, match)
+        self.initial.pop((table, match), None)
         self.entries[table, match] = (action, params)
         self.options[table, match] = options
 
     def table_delete(self, table: int, match: Match) -> None:
         if (table, match) in self.initial:
-            self.initial.remove((table, match))
+            self._check_open(table, match)
+            del self.initial[table, match]
             return
         del self.entries[table, match]
         self._sizes[table] = self._sizes.get(table, 0) - 1
         del self.options[table, match]
         self.meters.pop((table, match), None)
         self.counters.pop((table, match), None)
+
+    def table_insert_many(
+        self,
+        table: int,
+        entries: Sequence[tuple[bytes, int, bytes]],
+        *,
+        stop_at_failure: bool = False,
+    ) -> tuple[int, dict[int, SoftswitchError]]:
+        errors: dict[int, SoftswitchError] = {}
+        for at, (key, action, params) in enumerate(entries):
+            try:
+                self.table_insert(table, Match(key), action, params)
+            except SoftswitchError as exc:
+                errors[at] = exc
+                if stop_at_failure:
+                    return at + 1, errors
+        return len(entries), errors
+
+    def table_get(self, table: int, match: Match) -> HeldEntry | None:
+        return next((held for held in self.table_entries(table) if held.match == match), None)
+
+    def table_entries(self, table: int) -> Iterator[HeldEntry]:
+        found: list[HeldEntry] = []
+        for (position, match), (action, params) in {**self.initial, **self.entries}.items():
+            if position == table:
+                options = self.options.get((table, match), {})
+                counts = self.direct_counter_read(table, match)
+                idle_ns = self.idle_ns.get((table, match), 0)
+                held = HeldEntry(match, action, params, counts=counts, idle_ns=idle_ns)
+                found.append(held._replace(**options))
+        return iter(found)
+
+    def table_size(self, table: int) -> int:
+        return len(list(self.table_entries(table)))
+
+    def table_open(self, table: int) -> None:
+        self.opened.add(table)
+
+    def _check_open(self, table: int, match: Match) -> None:
+        assert (table, match) not in self.initial or table in self.opened
 
     def _check_reference(self, table: int, indirect: Member | Group | None) -> None:
         if isinstance(indirect, Member):
