@@ -121,8 +121,15 @@ class Switch(Control):
         """The loaded program."""
         return self._program
 
-    def load(self, program: LoadableProgram) -> None:
-        """Replace the program between two batches; ports stay, tables and groups start afresh."""
+    def load(self, program: LoadableProgram | None) -> None:
+        """Replace the program between two batches; ports stay, tables and groups start afresh.
+
+        None: run without a program.
+        """
+        if program is None:
+            self._library.switch_load(self._handle, None)
+            self._loaded = self._program = None
+            return
         loaded = open_pipeline(program.library)
         code: int = self._library.switch_load(self._handle, byref(loaded[1]))
         if code < 0:

@@ -29,7 +29,10 @@ class DataPlane(Protocol):
     """What `softswitch.Switch` offers. Positions as in the JSON; methods raise SoftswitchError."""
 
     def load(self, program: Any) -> None:
-        """Replace the program; tables, counters, registers, groups and sessions start afresh."""
+        """Replace the program; tables, counters, registers, groups and sessions start afresh.
+
+        None: run without one.
+        """
         ...
 
     def atomically(self) -> AbstractContextManager[None]:

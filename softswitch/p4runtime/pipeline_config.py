@@ -4,22 +4,22 @@
 
 import re
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from finsy.proto import p4r, rpc_code
 
 from softswitch.bmv2_json import read_program
-from softswitch.errors import ProgramError
+from softswitch.errors import ProgramError, SoftswitchError
 from softswitch.p4runtime.dataplane import DataPlane
 from softswitch.p4runtime.journal import Backend
 from softswitch.p4runtime.p4info import build_schema
-from softswitch.p4runtime.reconcile import carry_over
+from softswitch.p4runtime.reconcile import carry_over, snapshot, write_all
 from softswitch.p4runtime.recorder import RecordingDataPlane
 from softswitch.p4runtime.schema import Schema
-from softswitch.p4runtime.status import ConfigError, RequestError
+from softswitch.p4runtime.status import ConfigError, RequestError, request_error
 from softswitch.p4runtime.stores import Stores
 from softswitch.program import Program
 
@@ -41,14 +41,17 @@ class Pipeline:
     """The CompiledProgram."""
 
     def commit(self, target: DataPlane) -> None:
-        """Carry out on the loaded program what has been recorded, and write to it from now on."""
-        recorder = self.backend.dataplane
-        self.attach(target)
-        recorder.replay(target)
+        """Carry out on the loaded program what has been recorded, and write to it from now on.
 
-    def attach(self, target: DataPlane) -> None:
-        """Write from now on to a data plane that has just loaded the program."""
+        SoftswitchError where the data plane refuses that; the recorded writes stay.
+        """
+        recorder = self.backend.dataplane
+        self.open_tables(target)
+        recorder.replay(target)
         self.backend.dataplane = target
+
+    def open_tables(self, target: DataPlane) -> None:
+        """Let entries that the program brings be changed where they are not const."""
         for table in self.schema.tables.values():
             if table.program.entries and not table.is_const:
                 target.table_open(table.position)
@@ -125,10 +128,14 @@ class PipelineConfig:
             response.config.p4_device_config = config.p4_device_config
         return response
 
-    def adopt(self, config: p4r.ForwardingPipelineConfig, model: Program) -> None:
+    def adopt(
+        self, config: p4r.ForwardingPipelineConfig, model: Program, program: Any = None
+    ) -> None:
         """Serve a program that the switch runs already."""
         pipeline = self._build(config, model)
-        pipeline.attach(self._dataplane)
+        pipeline.program = program
+        pipeline.open_tables(self._dataplane)
+        pipeline.backend.dataplane = self._dataplane
         self.running = pipeline
 
     def _verify(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
@@ -154,11 +161,39 @@ class PipelineConfig:
         return Pipeline(config=kept, schema=schema, backend=backend, stores=Stores(schema, backend))
 
     def _replace(self, pipeline: Pipeline) -> None:
+        old = self.running
         with self._dataplane.atomically():
+            has_writes = pipeline.backend.dataplane.has_writes
+            kept = snapshot(old.stores, old.schema) if old is not None and has_writes else ()
             self._dataplane.load(pipeline.program)
-            pipeline.commit(self._dataplane)
-        self.running = pipeline
+            try:
+                pipeline.commit(self._dataplane)
+            except SoftswitchError as exc:
+                fate = self._restore(old, kept)
+                raise RequestError(
+                    request_error(exc).code,
+                    f"the writes for the program cannot be carried out: {exc}; {fate}",
+                ) from exc
+            self.running = pipeline
         self.saved = None
+
+    def _restore(self, old: Pipeline | None, kept: Iterable[p4r.Update]) -> str:
+        """Bring the program before and its state back, or none; returns what runs now."""
+        self.running = None
+        if old is None or old.program is None:
+            self._dataplane.load(None)
+            return "the switch is without a program now"
+        backend = Backend(self._dataplane)
+        stores = Stores(old.schema, backend)
+        try:
+            self._dataplane.load(old.program)
+            old.open_tables(self._dataplane)
+            write_all(kept, stores, backend.journal)
+        except SoftswitchError as exc:
+            self._dataplane.load(None)
+            return f"nor can the one before be restored ({exc}): the switch is without one now"
+        self.running = replace(old, backend=backend, stores=stores)
+        return "the one before runs on"
 
     def _commit_saved(self) -> None:
         if self.saved is None:
@@ -179,7 +214,13 @@ class PipelineConfig:
             new = pipeline or self._verify(config)
             # No packet passes between reading the state and having it in the new program.
             with self._dataplane.atomically():
-                carry_over(running.stores, new.stores, running.config.p4info, config.p4info)
+                carry_over(
+                    running.stores,
+                    new.stores,
+                    new.backend.journal,
+                    running.config.p4info,
+                    config.p4info,
+                )
                 self._replace(new)
 
 

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """RECONCILE_AND_COMMIT: the state of one program as the writes that make it in another."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from finsy.proto import p4i, p4r
 
 from softswitch.errors import SoftswitchError
+from softswitch.p4runtime.journal import Journal
+from softswitch.p4runtime.schema import Schema, Table
 from softswitch.p4runtime.status import ConfigError
 from softswitch.p4runtime.stores import Stores
 from softswitch.p4runtime.table_entry import (
@@ -17,6 +20,7 @@ from softswitch.p4runtime.table_entry import (
     initial_entries,
     stored_entry,
 )
+from softswitch.p4runtime.table_store import Row
 
 ALWAYS_THERE = {"counter_entry", "register_entry", "meter_entry", "value_set_entry"}
 """Objects that a program starts with: MODIFY, and only where they differ from that start."""
@@ -32,16 +36,36 @@ _WILDCARDS = (
 )
 
 
-def carry_over(old: Stores, new: Stores, old_info: p4i.P4Info, new_info: p4i.P4Info) -> None:
+def carry_over(
+    old: Stores, new: Stores, journal: Journal, old_info: p4i.P4Info, new_info: p4i.P4Info
+) -> None:
     """Write the state of a program into another; ConfigError where it does not fit there."""
     _compare_names(old_info, new_info)
-    for update in _snapshot(old, new):
-        try:
-            new.write(update)
-        except SoftswitchError as exc:
-            raise ConfigError(
-                f"RECONCILE_AND_COMMIT: the state cannot be kept: {exc}; use VERIFY_AND_COMMIT"
-            ) from exc
+    try:
+        write_all(snapshot(old, new.tables.schema), new, journal)
+    except SoftswitchError as exc:
+        raise ConfigError(
+            f"RECONCILE_AND_COMMIT: the state cannot be kept: {exc}; use VERIFY_AND_COMMIT"
+        ) from exc
+
+
+def snapshot(old: Stores, schema: Schema) -> Iterator[p4r.Update]:
+    """Copy the state of a program now, as writes for a fresh program of the given schema."""
+    parts = [_entities(query, old.read(query)) for query in _WILDCARDS]
+    removed = list(_initial_entries_removed(old, schema))
+    tables = [
+        _entries(table, schema, old.reader.read_all(table))
+        for table in old.tables.schema.tables.values()
+    ]
+    defaults = list(_defaults(old))
+    return chain(*parts, removed, *tables, defaults)
+
+
+def write_all(updates: Iterable[p4r.Update], stores: Stores, journal: Journal) -> None:
+    """Carry out writes for good; stops at the first that fails."""
+    for update in updates:
+        stores.write(update)
+        journal.forget()
 
 
 def _compare_names(old_info: p4i.P4Info, new_info: p4i.P4Info) -> None:
@@ -69,17 +93,13 @@ def _names(info: p4i.P4Info) -> dict[int, str]:
     return {preamble.id: preamble.name for preambles in lists for preamble in preambles}
 
 
-def _snapshot(old: Stores, new: Stores) -> Iterator[p4r.Update]:
-    for query in _WILDCARDS:
-        kind = query.WhichOneof("entity")
-        for entity in old.read(query):
-            if kind not in ALWAYS_THERE:
-                yield p4r.Update(type=p4r.Update.INSERT, entity=entity)
-            elif not _is_initial(entity):
-                yield p4r.Update(type=p4r.Update.MODIFY, entity=entity)
-    yield from _initial_entries_removed(old, new)
-    yield from _entries(old, new)
-    yield from _defaults(old)
+def _entities(query: p4r.Entity, found: Iterable[p4r.Entity]) -> Iterator[p4r.Update]:
+    is_always_there = query.WhichOneof("entity") in ALWAYS_THERE
+    for entity in found:
+        if not is_always_there:
+            yield p4r.Update(type=p4r.Update.INSERT, entity=entity)
+        elif not _is_initial(entity):
+            yield p4r.Update(type=p4r.Update.MODIFY, entity=entity)
 
 
 def _is_initial(entity: p4r.Entity) -> bool:
@@ -95,8 +115,8 @@ def _is_initial(entity: p4r.Entity) -> bool:
             return not entity.value_set_entry.members
 
 
-def _initial_entries_removed(old: Stores, new: Stores) -> Iterator[p4r.Update]:
-    for table in new.tables.schema.tables.values():
+def _initial_entries_removed(old: Stores, schema: Schema) -> Iterator[p4r.Update]:
+    for table in schema.tables.values():
         was = old.tables.schema.tables.get(table.id)
         if was is None or table.is_const:
             continue
@@ -106,23 +126,22 @@ def _initial_entries_removed(old: Stores, new: Stores) -> Iterator[p4r.Update]:
                 yield p4r.Update(type=p4r.Update.DELETE, entity=p4r.Entity(table_entry=entry))
 
 
-def _entries(old: Stores, new: Stores) -> Iterator[p4r.Update]:
-    for table in old.tables.schema.tables.values():
-        theirs = new.tables.schema.tables.get(table.id)
-        known = {} if theirs is None else initial_entries(theirs)
-        for row, entity in old.reader.read_all(table):
-            match, entry = row.match, entity.table_entry
-            theirs_now = known.get(match) if match is not None else None
-            is_initial = theirs_now is not None and row.stored == stored_entry(
-                table, theirs_now, PLAIN
-            )
-            if entry.is_const or is_initial:  # its counter and meter may have changed all the same
-                entry.is_const = False
-                entry.ClearField("action")
-                if not entry.HasField("meter_config") and not entry.counter_data.ListFields():
-                    continue
-            kind = p4r.Update.MODIFY if match in known else p4r.Update.INSERT
-            yield p4r.Update(type=kind, entity=entity)
+def _entries(
+    table: Table, schema: Schema, rows: Iterable[tuple[Row, p4r.Entity]]
+) -> Iterator[p4r.Update]:
+    theirs = schema.tables.get(table.id)
+    known = {} if theirs is None else initial_entries(theirs)
+    for row, entity in rows:
+        match, entry = row.match, entity.table_entry
+        theirs_now = known.get(match) if match is not None else None
+        is_initial = theirs_now is not None and row.stored == stored_entry(table, theirs_now, PLAIN)
+        if entry.is_const or is_initial:  # its counter and meter may have changed all the same
+            entry.is_const = False
+            entry.ClearField("action")
+            if not entry.HasField("meter_config") and not entry.counter_data.ListFields():
+                continue
+        kind = p4r.Update.MODIFY if match in known else p4r.Update.INSERT
+        yield p4r.Update(type=kind, entity=entity)
 
 
 def _defaults(old: Stores) -> Iterator[p4r.Update]:

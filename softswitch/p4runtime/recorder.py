@@ -35,6 +35,11 @@ class RecordingDataPlane:
         self._calls: list[_Call] = []
         self._written: dict[tuple[Any, ...], Any] = {}
 
+    @property
+    def has_writes(self) -> bool:
+        """Whether anything is recorded."""
+        return bool(self._calls)
+
     def replay(self, target: DataPlane) -> None:
         """Carry out every recorded write, in order."""
         for call in self._calls:

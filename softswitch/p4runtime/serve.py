@@ -4,6 +4,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
@@ -56,6 +57,7 @@ def serve(
         compile_program=compile_program,
         p4info=p4info,
         running=running,
+        program=program,
         tls=tls,
     )
 
@@ -68,6 +70,7 @@ def serve_dataplane(
     compile_program: Compile,
     p4info: Path | p4i.P4Info | None = None,
     running: Program | None = None,
+    program: Any = None,
     tls: TlsFiles | None = None,
 ) -> P4RuntimeServer:
     """Start a server; with `running`, the data plane's program is served under `p4info` at once."""
@@ -80,6 +83,6 @@ def serve_dataplane(
         info = read_p4info(p4info) if isinstance(p4info, Path) else p4info
         blob = json.dumps(running.json).encode()
         config = p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=blob)
-        server.device.config.adopt(config, running)
+        server.device.config.adopt(config, running, program)
     server.start()
     return server

@@ -8,6 +8,7 @@ from finsy.proto import p4r, rpc_code
 
 from softswitch.p4runtime.arrays import ArrayStore
 from softswitch.p4runtime.digests import DigestStore
+from softswitch.p4runtime.insert_run import InsertRun, insert_plans
 from softswitch.p4runtime.journal import Backend
 from softswitch.p4runtime.meters import MeterStore
 from softswitch.p4runtime.profile_store import ProfileStore
@@ -28,11 +29,16 @@ class Stores:
         self.profiles = ProfileStore(schema, backend)
         self.tables = TableStore(schema, backend, self.profiles)
         self.reader = TableReader(self.tables)
+        self._plans = insert_plans(schema)
         self.arrays = ArrayStore(schema, backend)
         self.meters = MeterStore(schema, backend)
         self.replication = ReplicationStore(backend)
         self.value_sets = ValueSetStore(schema, backend)
         self.digests = DigestStore(schema, backend)
+
+    def start_run(self) -> InsertRun:
+        """Return an empty run of plain insertions, for one batch."""
+        return InsertRun(self._plans, self.tables)
 
     def write(self, update: p4r.Update) -> None:
         """Carry out one update; it may stop half-done, for the journal to take back."""

@@ -41,8 +41,7 @@ class TableReader:
     def read_all(self, table: Table) -> Iterator[tuple[Row, p4r.Entity]]:
         """Return every entry of a table with its counter and its meter's configuration."""
         wants = _Wants(counts=True, meter=True, idle=False)
-        for row in self._store.rows(table):
-            yield row, self._encode(row, wants)
+        return ((row, self._encode(row, wants)) for row in self._store.rows(table))
 
     def read_direct_counters(self, query: p4r.DirectCounterEntry) -> Iterator[p4r.Entity]:
         """Return the direct counters of the selected entries; NOT_FOUND for a single one."""

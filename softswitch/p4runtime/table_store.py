@@ -5,7 +5,7 @@
 # pyright: reportDeprecated=false
 # controller_metadata is deprecated, and clients in use send it.
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -123,6 +123,29 @@ class TableStore:
             self._set_meter(table, match, entry.meter_config)
         if entry.HasField("counter_data"):
             self._write_counter(table, match, entry.counter_data)
+
+    def insert_plain(
+        self,
+        table: Table,
+        entries: Sequence[tuple[bytes, int, bytes]],
+        *,
+        stop_at_failure: bool,
+    ) -> list[RequestError | None]:
+        """Add (key, action, params), all checked, to an exact table; a result for each tried."""
+        tried, errors = self._backend.dataplane.table_insert_many(
+            table.position, entries, stop_at_failure=stop_at_failure
+        )
+        results: list[RequestError | None] = [None] * tried
+        for at, error in errors.items():
+            results[at] = self.insert_error(table, error)
+        if self._backend.journal.is_batch:
+            added = [entries[at][0] for at in range(tried) if at not in errors]
+            self._backend.journal.note(lambda: self._delete_plain(table, added))
+        return results
+
+    def _delete_plain(self, table: Table, keys: list[bytes]) -> None:
+        for key in reversed(keys):
+            self._delete(table, Match(key))
 
     def insert_error(self, table: Table, error: SoftswitchError) -> RequestError:
         """Return what P4Runtime says of an insertion that the data plane has refused."""

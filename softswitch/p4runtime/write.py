@@ -18,13 +18,25 @@ def write_updates(pipeline: Pipeline, request: p4r.WriteRequest) -> list[Request
     """
     mode = request.atomicity
     if mode == p4r.WriteRequest.CONTINUE_ON_ERROR:
-        return [_try_update(pipeline, update) for update in request.updates]
+        return _try_each(pipeline, request)
     if mode == p4r.WriteRequest.ROLLBACK_ON_ERROR:
         return _write_batch(pipeline, request)
     if mode == p4r.WriteRequest.DATAPLANE_ATOMIC:
         with pipeline.backend.dataplane.atomically():
             return _write_batch(pipeline, request)
     raise RequestError(rpc_code.INVALID_ARGUMENT, f"atomicity {mode}: is not a mode")
+
+
+def _try_each(pipeline: Pipeline, request: p4r.WriteRequest) -> list[RequestError | None]:
+    run = pipeline.stores.start_run()
+    results: list[RequestError | None] = []
+    for update in request.updates:
+        if run.take(update):
+            continue
+        results += run.flush()
+        if not run.take(update):
+            results.append(_try_update(pipeline, update))
+    return results + run.flush()
 
 
 def _try_update(pipeline: Pipeline, update: p4r.Update) -> RequestError | None:
@@ -42,16 +54,34 @@ def _write_batch(pipeline: Pipeline, request: p4r.WriteRequest) -> list[RequestE
     journal = pipeline.backend.journal
     journal.is_batch = True
     try:
-        for number, update in enumerate(request.updates):
-            try:
-                pipeline.stores.write(update)
-            except SoftswitchError as exc:
-                journal.rollback()
-                return _aborted(len(request.updates), number, request_error(exc))
+        results = _until_failure(pipeline, request)
+        if results and results[-1] is not None:
+            journal.rollback()
+            return _aborted(len(request.updates), len(results) - 1, results[-1])
         journal.forget()
     finally:
         journal.is_batch = False
-    return [None] * len(request.updates)
+    return results
+
+
+def _until_failure(pipeline: Pipeline, request: p4r.WriteRequest) -> list[RequestError | None]:
+    """Carry out the updates up to the first that fails; a result for each tried."""
+    run = pipeline.stores.start_run()
+    results: list[RequestError | None] = []
+    for update in request.updates:
+        if run.take(update):
+            continue
+        results += run.flush(stop_at_failure=True)
+        if results and results[-1] is not None:
+            return results
+        if run.take(update):
+            continue
+        try:
+            pipeline.stores.write(update)
+        except SoftswitchError as exc:
+            return [*results, request_error(exc)]
+        results.append(None)
+    return results + run.flush(stop_at_failure=True)
 
 
 def _aborted(count: int, failed: int, error: RequestError) -> list[RequestError | None]:

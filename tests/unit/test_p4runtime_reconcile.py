@@ -15,7 +15,7 @@ from test_p4runtime_atomicity import CHANGES, STATE, read_all
 RECONCILE = p4r.SetForwardingPipelineConfigRequest.RECONCILE_AND_COMMIT
 
 
-def _blob(**changes: int) -> bytes:
+def blob(**changes: int) -> bytes:
     """Return the program with other sizes: another program with the same objects."""
     program = json.loads(CONTROL_PLANE.json)
     for table in program["pipelines"][0]["tables"]:
@@ -54,7 +54,7 @@ def test_all_state_goes_over_to_another_program() -> None:
         client.write(modify(default))
         wanted, state = read_all(client), dataplane.state
         holds = dataplane.holds
-        client.push(action=RECONCILE, p4info=CONTROL_PLANE.p4info, blob=_blob(host=100), cookie=5)
+        client.push(action=RECONCILE, p4info=CONTROL_PLANE.p4info, blob=blob(host=100), cookie=5)
         assert dataplane.num_loads == 2
         assert dataplane.holds > holds
         assert read_all(client) == wanted
@@ -72,7 +72,7 @@ def test_state_without_room_is_refused_and_stays() -> None:
         for update in STATE:
             client.write(update)
         wanted = read_all(client)
-        text = _refused(client, p4info=CONTROL_PLANE.p4info, blob=_blob(host=1))
+        text = _refused(client, p4info=CONTROL_PLANE.p4info, blob=blob(host=1))
         assert "table TheIngress.host is full" in text
         assert dataplane.num_loads == 1
         assert read_all(client) == wanted

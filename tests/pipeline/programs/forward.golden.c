@@ -164,6 +164,17 @@ static int p4_decode(uint32_t action, const uint8_t *from, uint32_t bytes,
   }
 }
 
+static uint32_t p4_encode(uint32_t action, const void *from, uint8_t *to) {
+  (void)from; (void)to;
+  switch (action) {
+    case 0: {
+      const p4_action_0_ForwardIngress_forward_t *a = from;
+      store_be(to + 0, 2, (uint64_t)a->p0 & low_mask(9));
+      return 2; }
+    default: return 0;
+  }
+}
+
 // ForwardIngress.station, forward.p4(50)
 static const key_field_t table_0_fields[] = {{48, MATCH_EXACT}};
 enum {
@@ -174,7 +185,7 @@ enum {
   TABLE_0_METERED = TABLE_0_TIMED + TABLE_EXTRA_BYTES(idle_cell_t, TABLE_0_EXTRAS, ENTRY_TIMED),
   TABLE_0_STRIDE = TABLE_0_METERED + TABLE_EXTRA_BYTES(meter_cell_t, TABLE_0_EXTRAS, ENTRY_METERED)
 };
-static const table_shape_t table_0_shape = {.kind = MATCH_EXACT, .num_fields = 1, .words = 1, .key_bytes = 6, .data_bytes = sizeof(p4_action_0_ForwardIngress_forward_t), .max_entries = 64, .extras = TABLE_0_EXTRAS, .data_offset = TABLE_0_DATA, .counter_offset = TABLE_0_COUNTED, .idle_offset = TABLE_0_TIMED, .meter_offset = TABLE_0_METERED, .stride = TABLE_0_STRIDE, .fields = table_0_fields};
+static const table_shape_t table_0_shape = {.kind = MATCH_EXACT, .num_fields = 1, .words = 1, .key_bytes = 6, .data_bytes = sizeof(p4_action_0_ForwardIngress_forward_t), .params_bytes = 2, .max_entries = 64, .extras = TABLE_0_EXTRAS, .data_offset = TABLE_0_DATA, .counter_offset = TABLE_0_COUNTED, .idle_offset = TABLE_0_TIMED, .meter_offset = TABLE_0_METERED, .stride = TABLE_0_STRIDE, .fields = table_0_fields};
 static bool p4_is_action_of(uint32_t table, uint32_t action) {
   (void)action;
   switch (table) {
