@@ -9,6 +9,7 @@ same program at the same time.
 
 import hashlib
 import importlib.util
+import logging
 import os
 import platform
 import shlex
@@ -70,6 +71,7 @@ FLAGS = (
 """Warnings are errors in our tests only: a newer compiler must not keep a program from loading."""
 CFLAGS_VARIABLE = "SWITCHFOLD_CFLAGS"
 """Environment variable with further flags for programs and runtime, sanitizers for instance."""
+logger = logging.getLogger(__name__)
 TIMEOUT_S = 300
 
 
@@ -166,6 +168,7 @@ def _library(program: Program, text: str, cache_dir: Path | None, cflags: Sequen
     directory.mkdir(parents=True, exist_ok=True)
     library = directory / f"{program.name}-{_digest(text, command)}.so"
     if not library.exists():
+        logger.info("compiling %s; kept in %s for the next time", program.name, directory)
         _build(text, command, library)
     return library
 

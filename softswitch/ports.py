@@ -57,9 +57,10 @@ def parse_port_spec(text: str) -> PortSpec:
             local=_resolve(text, local),
             peer=_resolve(text, peer) if dash else None,
         )
+    hint = "" if ":" in text else f"; the interface {text} is veth:{text}"
     raise PortSpecError(
         f"port {text!r}: expected mem, veth:IFNAME, udp:HOST:PORT "
-        "or udp:HOST:PORT-PEERHOST:PEERPORT"
+        f"or udp:HOST:PORT-PEERHOST:PEERPORT{hint}"
     )
 
 

@@ -22,3 +22,14 @@ def errors_in_words() -> Generator[None]:
         yield
     except (SoftswitchError, OSError) as exc:
         raise click.ClickException(str(exc)) from exc
+
+
+@contextlib.contextmanager
+def writable(option: str) -> Generator[None]:
+    """Turn a file or folder that cannot be made into exit status 1, and name its option."""
+    try:
+        yield
+    except OSError as exc:
+        raise click.ClickException(
+            f"{option} {exc.filename}: {exc.strerror}; choose another place"
+        ) from exc

@@ -8,17 +8,16 @@ import contextlib
 import logging
 import os
 import signal
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from softswitch.commands.options import PROGRAM_FILE, errors_in_words
+from softswitch.commands.options import PROGRAM_FILE, errors_in_words, writable
+from softswitch.commands.run_options import RunOptions, parse_grpc, parse_impair, parse_ports
 from softswitch.commands.running_trace import RunningTrace
-from softswitch.compiler import CompiledProgram, compile_program, compile_traced
-from softswitch.impairments import Direction, Impairments, parse_impairments
-from softswitch.ports import parse_port_spec
+from softswitch.compiler import CompiledProgram
+from softswitch.impairments import Direction, Impairments
 from softswitch.runtime_library import build_runtime
 from softswitch.switch import Switch
 
@@ -45,80 +44,26 @@ Exit codes: 0 stopped by a signal, 1 an error, 2 wrong usage.
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """What `softswitch run` was asked for."""
-
-    program: Path | None
-    p4info: Path | None
-    ports: tuple[tuple[int, str], ...]
-    impairments: tuple[tuple[int, Direction, Impairments], ...]
-    grpc_address: str
-    tls_certificate: Path | None
-    tls_key: Path | None
-    tls_ca: Path | None
-    device_id: int
-    cpu_port: int
-    drop_port: int
-    priority_queues: int
-    log_level: str
-    pcap_dir: Path | None
-    entries: Path | None
-    live: bool
-    trace_target: str | None
-    trace_port: int | None
-    trace_count: int | None
-    ready_fd: int | None
-
-    def compile(self, path: Path) -> CompiledProgram:
-        """Compile a program as the options want it: traced, counting tables, or plain."""
-        if self.trace_target is not None:
-            return compile_traced(path)
-        return compile_program(path, has_counts=self.live)
-
-
-def _parse_ports(
-    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[tuple[int, str], ...]:
-    del context, parameter
-    ports: dict[int, str] = {}
-    for text in values:
-        number, _, spec = text.partition("=")
-        if not number.isdigit() or not spec:
-            raise click.BadParameter(f"{text!r} is not NUMBER=SPEC, e.g. 1=veth:s1-eth1")
-        if int(number) in ports:
-            raise click.BadParameter(f"port {number} is given twice")
-        try:
-            parse_port_spec(spec)
-        except ValueError as exc:
-            raise click.BadParameter(str(exc)) from exc
-        ports[int(number)] = spec
-    return tuple(ports.items())
-
-
-def _parse_impair(
-    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[tuple[int, Direction, Impairments], ...]:
-    del context, parameter
-    try:
-        return tuple(parse_impairments(text) for text in values)
-    except ValueError as exc:
-        raise click.BadParameter(str(exc)) from exc
-
-
 @click.command(epilog=_RUN_EXAMPLE)
 @click.argument("program", type=PROGRAM_FILE, required=False)
 @click.option("--p4info", type=PROGRAM_FILE, help="P4Info text file of the program.")
-@click.option("--port", "ports", multiple=True, callback=_parse_ports, metavar="NUMBER=SPEC")
+@click.option("--port", "ports", multiple=True, callback=parse_ports, metavar="NUMBER=SPEC")
 @click.option(
     "--impair",
     "impairments",
     multiple=True,
-    callback=_parse_impair,
+    callback=parse_impair,
     metavar="PORT:in|out:NAME=VALUE,...",
     help="What a port's link does to packets.",
 )
-@click.option("--grpc", "grpc_address", default="127.0.0.1:9559", show_default=True)
+@click.option(
+    "--grpc",
+    "grpc_address",
+    default="127.0.0.1:9559",
+    show_default=True,
+    callback=parse_grpc,
+    metavar="HOST:PORT|unix:PATH",
+)
 @click.option("--grpc-tls-cert", "tls_certificate", type=_PATH, help="PEM; P4Runtime over TLS.")
 @click.option("--grpc-tls-key", "tls_key", type=_PATH, help="PEM, the certificate's private key.")
 @click.option("--grpc-tls-ca", "tls_ca", type=_PATH, help="PEM; clients must show a certificate.")
@@ -190,7 +135,12 @@ def run(  # noqa: PLR0917 - click passes options by name
         raise click.UsageError("--live and --trace are two builds of the program: give one")
     missing = {number for number, _, _ in impairments} - {number for number, _ in ports}
     if missing:
-        raise click.UsageError(f"--impair names ports that do not exist: {sorted(missing)}")
+        names = ", ".join(str(number) for number in sorted(missing))
+        raise click.UsageError(f"--impair of ports that no --port opens: {names}")
+    if cpu_port in dict(ports):
+        raise click.UsageError(
+            f"port {cpu_port} is the CPU port: open another number, or choose another --cpu-port"
+        )
     if ready_fd is not None and not Path(f"/proc/self/fd/{ready_fd}").exists():
         raise click.UsageError(f"--ready-fd {ready_fd}: no such file descriptor is open")
     options = RunOptions(
@@ -216,7 +166,7 @@ def run(  # noqa: PLR0917 - click passes options by name
         ready_fd=ready_fd,
     )
     logging.getLogger().setLevel(log_level.upper())
-    logger.info("%s", options)
+    logger.info("%s", options.describe())
     signals = {signal.SIGTERM, signal.SIGINT}
     with errors_in_words():
         # Ctrl-C ends a compilation; after it the signals are blocked, before any thread starts:
@@ -254,7 +204,8 @@ def _bring_up(
     if options.log_level == "debug":
         switch.set_log(lambda message: _program_logger.debug("%s", message))
     if options.pcap_dir is not None:
-        options.pcap_dir.mkdir(parents=True, exist_ok=True)
+        with writable("--pcap-dir"):
+            options.pcap_dir.mkdir(parents=True, exist_ok=True)
     for number, spec in options.ports:
         capture = options.pcap_dir / f"port{number}.pcap" if options.pcap_dir else None
         switch.add_port(number, spec, capture=capture)
@@ -272,7 +223,8 @@ def _bring_up(
     if options.entries is not None:
         load_entries(server.device.config.current(), options.entries)
     if options.trace_target is not None:
-        trace = _trace(options, options.trace_target, switch, server)
+        with writable("--trace"):
+            trace = _trace(options, options.trace_target, switch, server)
         trace.start()
         stack.callback(trace.close)
     switch.start()

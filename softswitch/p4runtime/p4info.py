@@ -48,7 +48,9 @@ def build_schema(info: p4i.P4Info, program: Program) -> Schema:
         ),
     )
     if problems:
-        raise ConfigError("P4Info does not match p4_device_config", problems)
+        raise ConfigError(
+            "P4Info does not match p4_device_config; take both from one p4c-bm2-ss", problems
+        )
     return schema
 
 

@@ -175,7 +175,7 @@ def test_program_and_p4info_that_do_not_match(tmp_path: Path) -> None:
     other = p4src.artefacts("wide").p4info
     program = (str(MADE.json), "--p4info", str(other))
     text = failing("run", *program, "--grpc", f"unix:{tmp_path}/s.sock")
-    assert "P4Info" in text or "p4info" in text
+    assert "P4Info does not match p4_device_config; take both from one p4c-bm2-ss" in text
 
 
 def test_no_compiler(tmp_path: Path) -> None:
@@ -213,8 +213,28 @@ def test_grpc_address_that_is_taken() -> None:
 
 def test_capture_folder_that_cannot_be_made() -> None:
     text = failing("run", "--pcap-dir", "/dev/null/captures")
-    assert "/dev/null/captures" in text
+    assert text.endswith("--pcap-dir /dev/null/captures: Not a directory; choose another place")
     assert "\n" not in text
+
+
+def test_trace_file_that_cannot_be_written(tmp_path: Path) -> None:
+    text = failing("run", "--trace", "/dev/null/t", "--grpc", f"unix:{tmp_path}/s.sock")
+    assert text.endswith("--trace /dev/null/t: Not a directory; choose another place")
+    assert "\n" not in text
+
+
+def test_options_are_logged_in_words(tmp_path: Path) -> None:
+    address = f"unix:{tmp_path}/s.sock"
+    words = ("run", "--port", "255=mem", "--port", "3=veth:nothere", "--cpu-port", "9")
+    done = subprocess.run(
+        [*COMMAND, *words, "--grpc", address],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=READY_S,
+    )
+    assert f"ports=255=mem 3=veth:nothere, grpc_address={address}, device_id=1" in done.stderr
+    assert "None" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -224,7 +244,13 @@ def test_capture_folder_that_cannot_be_made() -> None:
         (("--port", "1"), "'1' is not NUMBER=SPEC"),
         (("--port", "1=mem", "--port", "1=mem"), "port 1 is given twice"),
         (("--port", "1=tcp:x"), "expected mem, veth:IFNAME"),
-        (("--impair", "1:in:loss=0.1"), "ports that do not exist: [1]"),
+        (("--port", "7@s1-eth1"), "'7@s1-eth1' is not NUMBER=SPEC, e.g. 7=veth:s1-eth1"),
+        (("--port", "1=lo"), "the interface lo is veth:lo"),
+        (("--port", "255=mem"), "port 255 is the CPU port: open another number"),
+        (("--port", "7=mem", "--cpu-port", "7"), "port 7 is the CPU port"),
+        (("--grpc", "9559"), "'9559' is not HOST:PORT or unix:PATH"),
+        (("--grpc", "localhost:http"), "'localhost:http' is not HOST:PORT or unix:PATH"),
+        (("--impair", "1:in:loss=0.1"), "ports that no --port opens: 1"),
         (("--port", "1=mem", "--impair", "1:in:loss=2"), "must be a probability"),
         (("--ready-fd", "77"), "no such file descriptor"),
         (("--device-id", "0"), "0 is not in the range"),
