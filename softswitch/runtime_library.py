@@ -99,6 +99,7 @@ _ARGUMENTS: Final[dict[str, Sequence[object]]] = {
     "switch_add_veth_port": [_S, _U, c_char_p, c_char_p],
     "switch_add_udp_port": [_S, _U, *[c_char_p] * 5],
     "switch_remove_port": [_S, _U],
+    "switch_reopen_port": [_S, _U],
     "switch_udp_number": [_S, _U],
     "switch_set_impairments": [_S, _U, c_int, POINTER(ImpairmentsT)],
     "switch_port_statistics": [_S, _U, _OUT64],

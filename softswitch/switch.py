@@ -193,6 +193,19 @@ class Switch(Control):
             raise port_not_found(number)
         self._ports.pop(number, None)
 
+    def reopen_port(self, number: int) -> bool:
+        """Open a veth port anew whose interface had gone and is back; False while it is not down.
+
+        Statistics, impairments and capture go on. PortError subclasses as of add_port.
+        """
+        spec = self._ports.get(number)
+        if spec is None:
+            raise port_not_found(number)
+        code: int = self._library.switch_reopen_port(self._handle, number)
+        if code < 0 and code != -errno.EALREADY:
+            raise open_error(number, spec, code)
+        return code == 0
+
     def udp_address(self, number: int) -> tuple[str, int]:
         """Return host and UDP port that a udp port is bound to (of use after binding to port 0)."""
         spec = self._ports.get(number)

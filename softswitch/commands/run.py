@@ -18,6 +18,7 @@ from softswitch.commands.run_options import RunOptions, parse_grpc, parse_impair
 from softswitch.commands.running_trace import RunningTrace
 from softswitch.compiler import CompiledProgram
 from softswitch.impairments import Direction, Impairments
+from softswitch.port_watch import PortWatch
 from softswitch.runtime_library import build_runtime
 from softswitch.switch import Switch
 
@@ -228,6 +229,9 @@ def _bring_up(
         trace.start()
         stack.callback(trace.close)
     switch.start()
+    watch = PortWatch(switch)
+    watch.start()
+    stack.callback(watch.close)
     ports = ", ".join(f"{number}={_bound(switch, number)}" for number in sorted(switch.ports))
     click.echo(f"ready: P4Runtime on {server.address}; ports: {ports or 'none'}")
     if options.live:

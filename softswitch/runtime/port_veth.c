@@ -314,3 +314,16 @@ int port_veth_open(port_t *port, const char *interface) {
   port->ops = &veth_ops;
   return 0;
 }
+
+int port_veth_reopen(port_t *port) {
+  veth_t *old = port->state;
+  port_t fresh = {.fd = -1};
+  if (old->claim >= 0) close(old->claim); // an interface that was away may have kept its index
+  old->claim = -1;
+  int error = port_veth_open(&fresh, old->name);
+  if (error) return error;
+  veth_close(port);
+  port->state = fresh.state;
+  port->fd = fresh.fd;
+  return 0;
+}

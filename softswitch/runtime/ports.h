@@ -78,6 +78,7 @@ bool port_is_mem(const port_t *);
 void port_mem_interrupt(port_t *); // wakes and refuses every receiver; close once they have left
 
 int port_veth_open(port_t *, const char *interface);
+int port_veth_reopen(port_t *); // of a port that is down: takes the interface that has its name now, keeps all else
 // Numeric address and service; peer_host NULL: the source of the last datagram received is the peer.
 int port_udp_open(port_t *, const char *host, const char *service, const char *peer_host, const char *peer_service);
 int port_udp_number(const port_t *); // the UDP port that it is bound to

@@ -141,6 +141,19 @@ int switch_remove_port(softswitch_t *sw, uint32_t number) {
   return port ? 0 : -ENOENT;
 }
 
+int switch_reopen_port(softswitch_t *sw, uint32_t number) {
+  switch_lock(sw);
+  port_t *port = find_port(sw, number);
+  int error = !port ? -ENOENT : port->fd >= 0 ? -EALREADY : port_veth_reopen(port); // others do not go down
+  if (!error) error = watch(sw, port->fd, port->serial << 16 | number);
+  if (error && error != -EALREADY && port && port->fd >= 0) {
+    close(port->fd);
+    port->fd = -1;
+  }
+  switch_unlock(sw);
+  return error;
+}
+
 int switch_udp_number(softswitch_t *sw, uint32_t number) {
   switch_lock(sw);
   const port_t *port = find_port(sw, number);

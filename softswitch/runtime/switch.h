@@ -36,6 +36,7 @@ int switch_add_veth_port(softswitch_t *, uint32_t number, const char *interface,
 int switch_add_udp_port(softswitch_t *, uint32_t number, const char *host, const char *service, const char *peer_host,
                         const char *peer_service, const char *capture_path);
 int switch_remove_port(softswitch_t *, uint32_t number); // -ENOENT, -EPERM for the CPU port
+int switch_reopen_port(softswitch_t *, uint32_t number); // once its interface has gone; -EALREADY: it is not down
 int switch_udp_number(softswitch_t *, uint32_t number);
 int switch_set_impairments(softswitch_t *, uint32_t number, int is_out, const impairments_t *);
 uint32_t switch_statistics_count(void);

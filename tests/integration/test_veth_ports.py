@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from softswitch.errors import InterfaceNotFoundError, PortInUseError
+from softswitch.port_watch import PortWatch
 from softswitch.switch import Switch
 from time_bound import within
 
@@ -142,3 +143,37 @@ def test_vanished_interface_takes_only_its_port_down(
         assert switch.port_statistics(1)["port_errors"] == errors <= 2
         switch.packet_out(bytes([2]).ljust(60, b"\0"))
         assert switch.packet_in(5.0) is not None
+
+
+def test_interface_that_comes_back_is_used_again(
+    program: HandWrittenProgram, interfaces: tuple[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    def says(text: str) -> None:
+        end = time.monotonic() + 5
+        while f"port 1 (veth:{interfaces[0]}): the interface {text}" not in caplog.text:
+            assert time.monotonic() < end, caplog.text
+
+    caplog.set_level("INFO", logger="softswitch.port_watch")
+    data = bytes(12) + b"\x88\xb5" + bytes(60)
+    with Switch(program) as switch:
+        switch.add_port(1, f"veth:{interfaces[0]}")
+        switch.start()
+        assert not switch.reopen_port(1)
+        watch = PortWatch(switch, interval_s=0.05)
+        watch.start()
+        try:
+            for times in (1, 2):
+                with packet_socket(interfaces[1]) as host:
+                    host.send(data)
+                    assert host.recv(2048) == data
+                assert switch.port_statistics(1)["rx_packets"] == times
+                caplog.clear()
+                ip("link", "del", interfaces[0])
+                says("has gone; what is for it is dropped")
+                ip("link", "add", interfaces[0], "type", "veth", "peer", "name", interfaces[1])
+                for name in interfaces:
+                    Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
+                    ip("link", "set", name, "up")
+                says("is back")
+        finally:
+            watch.close()
