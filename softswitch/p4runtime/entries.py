@@ -65,13 +65,15 @@ def read_entries(path: Path, p4info: p4i.P4Info) -> Iterator[tuple[str, p4r.Upda
         for number, update in enumerate(request.updates, 1):
             yield f"update {number}", update
         return
-    items = _json_items(text, path) if path.suffix == ".json" else _command_items(text)
+    items = _json_items(text, path) if path.suffix == ".json" else _command_items(text, path)
     for where, item in items:
         try:
             yield where, _update(schema, item)
         except (KeyError, TypeError, ValueError, IndexError) as exc:
             reason = exc.args[0] if exc.args else exc
-            raise EntriesError(f"{path}: {where}: {type(exc).__name__}: {reason}") from exc
+            # The text of a KeyError is the bare key.
+            kind = "nothing named " if isinstance(exc, KeyError) else ""
+            raise EntriesError(f"{path}: {where}: {kind}{reason}") from exc
 
 
 def _update(schema: P4Schema, item: dict[str, Any]) -> p4r.Update:
@@ -182,7 +184,7 @@ def _json_items(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{kind} {number}", item
 
 
-def _command_items(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _command_items(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, line in enumerate(text.splitlines(), 1):
         words = shlex.split(line, comments=True)
         if not words:
@@ -203,7 +205,7 @@ def _command_items(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield where, {"register": register, "index": index, "value": value}
             case _:
                 raise EntriesError(
-                    f"line {number}: {line.strip()!r} is none of: "
+                    f"{path}: line {number}: {line.strip()!r} is none of: "
                     "table_add TABLE ACTION KEY ... => PARAMETER ... [PRIORITY], "
                     "table_set_default TABLE ACTION PARAMETER ..., "
                     "multicast_group ID PORT[:REPLICA] ..., clone_session ID PORT ..., "

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers and names as people write them."""
 
+from ipaddress import IPv6Address
+
 from softswitch.trace.snapshot import FieldName
 
 _ADDRESS = ("addr", "address", "ip", "src", "dst", "tpa", "spa")
@@ -22,6 +24,8 @@ def format_value(value: int, width: int, name: str = "") -> str:
         return ":".join(f"{byte:02x}" for byte in value.to_bytes(6, "big"))
     if width == 32 and any(word in last for word in _ADDRESS):
         return ".".join(str(byte) for byte in value.to_bytes(4, "big"))
+    if width == 128 and any(word in last for word in _ADDRESS):
+        return str(IPv6Address(value))
     if value < 10:
         return str(value)
     return f"{value} (0x{value:x})" if value < 1 << 32 else f"0x{value:x}"

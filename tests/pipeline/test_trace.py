@@ -20,6 +20,7 @@ from softswitch.command import main
 from softswitch.compiler import compile_traced
 from softswitch.errors import ProgramError
 from softswitch.generator import generate, generate_traced
+from softswitch.trace.values import format_value
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "softswitch"
@@ -212,3 +213,31 @@ def test_ordinary_build_has_no_trace_in_its_text() -> None:
     assert "trace" not in generate(program).lower()
     text, points = generate_traced(program)
     assert text.count("TRACE_POINT(") == len(points)
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("table_add routez set_next_hop 10.0.0.0/8 => 1", "no P4Table named 'routez'"),
+        ("table_add routes set_next_hop 10.0.0.0/8 => 1 2 3", "takes 1 parameters, 3 given"),
+        ("mirroring_add 5 1", "'mirroring_add 5 1' is none of: table_add TABLE"),
+    ],
+)
+def test_entries_that_are_wrong_are_told_with_their_line(
+    tmp_path: Path, line: str, complaint: str
+) -> None:
+    entries = tmp_path / "entries.txt"
+    entries.write_text(f"# a comment\n{line}\n", "utf-8")
+    words = ["trace", str(EXAMPLE / "router.json"), "--p4info"]
+    words += [str(EXAMPLE / "router.p4info.txtpb"), "--entries", str(entries), "--frame", "00"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 1
+    assert result.output.startswith(f"Error: {entries}: line 2: ")
+    assert complaint in result.output
+
+
+def test_values_have_the_form_that_tells_most() -> None:
+    assert format_value(0x20010DB8 << 96 | 5, 128, "ip6.dst") == "2001:db8::5"
+    assert format_value(5, 128, "key.material") == "5"
+    assert format_value(0x0A000001, 32, "ip.src") == "10.0.0.1"
+    assert format_value(300, 48, "start_time") == "300 (0x12c)"
