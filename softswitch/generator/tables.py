@@ -94,7 +94,7 @@ class TableWriter:
             text.append(f"{name.upper()}_{extra} = {end},")
             end = f"{name.upper()}_{extra} + TABLE_EXTRA_BYTES({cell}, {name.upper()}_EXTRAS, "
             end += f"ENTRY_{extra})"
-        text += [f"{name.upper()}_STRIDE = {end}", "};"]
+        text += [f"{name.upper()}_STRIDE = TABLE_STRIDE({end})", "};"]
         text.append(
             f"static const table_shape_t {name}_shape = {{.kind = {_KINDS[table.kind]}, "
             f".num_fields = {len(table.key)}, .words = {key_words(table)}, "

@@ -8,7 +8,13 @@
 
 #include <stddef.h>
 
+enum { PAGES_HUGE_BYTES = 2 * 1024 * 1024 };
+
 void *pages_reserve(size_t bytes); // NULL: no memory
 void pages_release(void *memory, size_t bytes); // the same number of bytes; NULL is allowed
+
+// Ask for huge pages in a block that is largely touched, or soon will be: a random access then needs no walk through page
+// tables. Nothing happens where the machine has none.
+void pages_prefer_huge(void *memory, size_t bytes);
 
 #endif

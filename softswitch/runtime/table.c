@@ -8,6 +8,9 @@
 #include "table_match.h"
 #include "table_tuples.h"
 
+// Bytes of entries from which a table has huge pages; smaller ones stay small.
+enum { HUGE_FROM = 512 * 1024 };
+
 static size_t node_bytes(const table_shape_t *shape) { return (size_t)shape->max_entries * shape->stride; }
 
 static size_t taken_bytes(const table_shape_t *shape) { return ((size_t)shape->max_entries + 63) / 64 * 8; }
@@ -53,6 +56,7 @@ static uint32_t take_node(table_t *table) {
   uint32_t entry = word * 64 + (uint32_t)__builtin_ctzll(~table->taken[word]);
   table->taken[word] |= UINT64_C(1) << entry % 64;
   if (entry >= table->used) table->used = entry + 1;
+  if (entry == HUGE_FROM / table->shape->stride) pages_prefer_huge(table->nodes, node_bytes(table->shape));
   return entry;
 }
 
@@ -71,7 +75,7 @@ static uint32_t probe(const table_t *table, const index_slot_t *slots, uint32_t 
   for (;;) {
     uint32_t entry = index_next(slots, mask, hash, &at);
     if (entry == INDEX_NONE) return TABLE_NONE;
-    const uint64_t *held = table_node_key(table_node(table, entry));
+    const uint64_t *held = table_exact_key(table_node(table, entry));
     uint64_t difference = 0;
     for (uint32_t i = 0; i < words; i++) difference |= held[i] ^ key[i];
     if (difference == 0) return entry;
@@ -125,9 +129,14 @@ int table_add(table_t *table, const table_entry_t *entry, uint32_t action, const
   uint32_t index = take_node(table);
   table_node_t *node = table_node(table, index);
   memset(node, 0, shape->stride);
-  *node = (table_node_t){.hash = match.hash, .rank = match.rank, .link = TABLE_NONE};
-  memcpy(table_node_key(node), match.key, shape->words * 8);
-  if (!is_exact(table)) memcpy(table_node_key(node) + shape->words, match.mask, shape->words * 8);
+  if (is_exact(table)) {
+    node->hash = match.hash;
+    memcpy(table_exact_key(node), match.key, shape->words * 8);
+  } else {
+    *node = (table_node_t){.rank = match.rank, .link = TABLE_NONE};
+    memcpy(table_node_key(node), match.key, shape->words * 8);
+    memcpy(table_node_key(node) + shape->words, match.mask, shape->words * 8);
+  }
   table_change(table, index, action, data, bytes);
   bool is_added = is_exact(table) ? index_add(&table->index, match.hash, index) : tuples_add(table, index);
   if (!is_added) {

@@ -45,7 +45,8 @@ typedef struct {
   const uint64_t *key_mask; // of the program, a word for each of the key's; NULL: none
 } table_shape_t;
 
-// One entry; in memory followed by key words, mask words (not for exact), action data and extras.
+// One entry; in memory followed by key words, mask words, action data and extras. In exact tables the key begins at `rank`,
+// and there are no masks: key, action and data of most entries share a cache line.
 typedef struct {
   uint32_t hash; // exact: of the key
   uint32_t action; // position in the program's actions; TABLE_NONE: free
@@ -78,7 +79,11 @@ typedef struct {
   meter_bucket_t peak, committed;
 } meter_cell_t;
 
-#define TABLE_DATA_OFFSET(words, has_masks) ((uint32_t)sizeof(table_node_t) + ((has_masks) ? 2u : 1u) * (words) * 8u)
+#define TABLE_EXACT_KEY 8u // bytes from the node
+#define TABLE_DATA_OFFSET(words, has_masks) \
+  ((has_masks) ? (uint32_t)sizeof(table_node_t) + 2u * (words) * 8u : TABLE_EXACT_KEY + (words) * 8u)
+// Of nodes that begin at a page: none that fits into a cache line lies in two.
+#define TABLE_STRIDE(bytes) ((bytes) <= 16u ? 16u : (bytes) <= 32u ? 32u : (bytes) <= 64u ? 64u : (uint32_t)(bytes))
 #define TABLE_ROUND(bytes) (((uint32_t)(bytes) + 7u) / 8u * 8u)
 #define TABLE_EXTRA_BYTES(type, extras, flag) (((extras) & (flag)) ? (uint32_t)sizeof(type) : 0u)
 
@@ -114,6 +119,10 @@ static inline table_node_t *table_node(const table_t *table, uint32_t entry) {
 }
 
 static inline uint64_t *table_node_key(const table_node_t *node) { return (uint64_t *)(uintptr_t)(node + 1); }
+
+static inline uint64_t *table_exact_key(const table_node_t *node) {
+  return (uint64_t *)(void *)((uint8_t *)(uintptr_t)node + TABLE_EXACT_KEY);
+}
 
 static inline bool table_is_taken(const table_t *table, uint32_t entry) {
   return table->taken[entry / 64] >> entry % 64 & 1;

@@ -6,7 +6,7 @@
 
 #include "pages.h"
 
-enum { FIRST_SLOTS = 16, MOVED_PER_STEP = 32 };
+enum { FIRST_SLOTS = 16, MOVED_PER_STEP = 32, ADDED_PER_PAGE = 1024 };
 
 static size_t bytes_of(uint32_t mask) { return ((size_t)mask + 1) * sizeof(index_slot_t); }
 
@@ -25,7 +25,8 @@ static void drop_old(table_index_t *index) {
 void index_destroy(table_index_t *index) {
   drop_old(index);
   if (index->slots != NULL) pages_release(index->slots, bytes_of(index->mask));
-  index->slots = NULL;
+  if (index->next != NULL) pages_release(index->next, bytes_of(index->mask * 2 + 1));
+  index->slots = index->next = NULL;
 }
 
 static void put(table_index_t *index, index_slot_t slot) {
@@ -48,12 +49,30 @@ static void move_some(table_index_t *index) {
   }
 }
 
+// Memory for the next size, and one huge page of it now and then: the kernel clears a page at its first use.
+static bool prepare_next(table_index_t *index) {
+  size_t bytes = bytes_of(index->mask * 2 + 1);
+  if (index->next == NULL) {
+    index->next = pages_reserve(bytes);
+    if (index->next == NULL) return false;
+    pages_prefer_huge(index->next, bytes);
+    index->next_touched = 0;
+  }
+  if (index->next_touched < bytes && index->count % ADDED_PER_PAGE == 0) {
+    ((volatile uint8_t *)index->next)[index->next_touched] = 0;
+    index->next_touched += PAGES_HUGE_BYTES;
+  }
+  return true;
+}
+
 bool index_add(table_index_t *index, uint32_t hash, uint32_t number) {
-  if (index->count >= (index->mask + 1) / 2) {
+  uint32_t limit = (index->mask + 1) / 2;
+  if (index->count >= limit - limit / 64 && !prepare_next(index)) return false;
+  if (index->count >= limit) {
     while (index->old != NULL) move_some(index);
     uint32_t mask = index->mask * 2 + 1;
-    index_slot_t *slots = pages_reserve(bytes_of(mask));
-    if (slots == NULL) return false;
+    index_slot_t *slots = index->next;
+    index->next = NULL;
     index->old = index->slots;
     index->old_mask = index->mask;
     index->moved = 0;

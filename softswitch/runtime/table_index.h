@@ -22,6 +22,8 @@ typedef struct {
 typedef struct {
   index_slot_t *slots;
   index_slot_t *old; // while growing: what has not moved yet
+  index_slot_t *next; // shortly before growing: memory for it
+  size_t next_touched; // bytes of `next` that are there
   uint32_t mask, old_mask;
   uint32_t moved; // slots of `old` that are done
   uint32_t count;

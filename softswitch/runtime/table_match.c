@@ -74,7 +74,7 @@ static void store_words(uint8_t *to, uint32_t width, const uint64_t *words) {
 
 void match_encode(const table_shape_t *shape, const table_node_t *node, uint8_t *key, uint8_t *mask,
                   int32_t *prefix_len) {
-  const uint64_t *held = table_node_key(node);
+  const uint64_t *held = shape->kind == MATCH_EXACT ? table_exact_key(node) : table_node_key(node);
   const uint64_t *masks = held + shape->words; // not there in exact tables
   *prefix_len = 0;
   for (uint32_t i = 0; i < shape->num_fields; i++) {

@@ -183,7 +183,7 @@ enum {
   TABLE_0_COUNTED = TABLE_0_DATA + TABLE_ROUND(sizeof(p4_action_0_ForwardIngress_forward_t)),
   TABLE_0_TIMED = TABLE_0_COUNTED + TABLE_EXTRA_BYTES(counter_cell_t, TABLE_0_EXTRAS, ENTRY_COUNTED),
   TABLE_0_METERED = TABLE_0_TIMED + TABLE_EXTRA_BYTES(idle_cell_t, TABLE_0_EXTRAS, ENTRY_TIMED),
-  TABLE_0_STRIDE = TABLE_0_METERED + TABLE_EXTRA_BYTES(meter_cell_t, TABLE_0_EXTRAS, ENTRY_METERED)
+  TABLE_0_STRIDE = TABLE_STRIDE(TABLE_0_METERED + TABLE_EXTRA_BYTES(meter_cell_t, TABLE_0_EXTRAS, ENTRY_METERED))
 };
 static const table_shape_t table_0_shape = {.kind = MATCH_EXACT, .num_fields = 1, .words = 1, .key_bytes = 6, .data_bytes = sizeof(p4_action_0_ForwardIngress_forward_t), .params_bytes = 2, .max_entries = 64, .extras = TABLE_0_EXTRAS, .data_offset = TABLE_0_DATA, .counter_offset = TABLE_0_COUNTED, .idle_offset = TABLE_0_TIMED, .meter_offset = TABLE_0_METERED, .stride = TABLE_0_STRIDE, .fields = table_0_fields};
 static bool p4_is_action_of(uint32_t table, uint32_t action) {
