@@ -89,8 +89,11 @@ class EntryGenerator:
 
     def _profile(self, profile: p4i.ActionProfile) -> Iterator[p4r.Update]:
         rng, profile_id = self._rng, profile.preamble.id
-        table = next(t for t in self._info.tables if t.implementation_id == profile_id)
+        # Of several tables simple_switch_grpc asks the first for the actions of members.
+        table = next(t for t in self._info.tables if t.preamble.id == profile.table_ids[0])
         members = self._members.setdefault(profile_id, [])
+        if self._is_translated(table):
+            return
         for member in range(1, rng.randint(2, 6)):
             update = p4r.Update(type=p4r.Update.INSERT)
             entry = update.entity.action_profile_member
@@ -114,7 +117,8 @@ class EntryGenerator:
     def _table(self, table: p4i.Table) -> Iterator[p4r.Update]:
         rng = self._rng
         has_const_default = table.const_default_action_id or table.implementation_id
-        if self._is_refused_by_bmv2(table):
+        has_members = not table.implementation_id or self._members.get(table.implementation_id)
+        if self._is_translated(table) or not has_members:
             return
         has_choice = not has_const_default and self._usable(table, is_default=True)
         if has_choice and rng.random() < 0.5:
@@ -194,16 +198,18 @@ class EntryGenerator:
         excluded = p4i.ActionRef.TABLE_ONLY if is_default else p4i.ActionRef.DEFAULT_ONLY
         return [item.id for item in table.action_refs if item.scope != excluded]
 
-    def _is_refused_by_bmv2(self, table: p4i.Table) -> bool:
-        """Whether a controller's number has other bytes than the switch's: simple_switch_grpc
-        takes it as it is."""
+    def _is_translated(self, table: p4i.Table) -> bool:
+        """Whether controllers write some number in other bits than the switch has.
+
+        simple_switch_grpc knows nothing of translation: it takes them as they are.
+        """
         widths = self._layout.key_widths(table.preamble.name)
         stated = [field.bitwidth for field in table.match_fields]
         actions = [self._actions[item.id] for item in table.action_refs]
         for action in actions:
             widths += self._layout.parameter_widths(action.preamble.name)
             stated += [parameter.bitwidth for parameter in action.params]
-        return [(width + 7) // 8 for width in stated] != [(width + 7) // 8 for width in widths]
+        return stated != widths
 
     def _parameter(self, name: str, width: int) -> int:
         words = name.lower()
