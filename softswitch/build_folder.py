@@ -10,7 +10,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-PREFIX = "building-"
+PREFIX = "locked-build-"
+"""Not `building-`: older versions, which may run beside this one, work in those without a lock."""
 
 
 @contextmanager
@@ -38,10 +39,13 @@ def build_folder(parent: Path) -> Generator[Path]:
 
 
 def _lock(folder: Path) -> int | None:
-    """Return a descriptor that holds the folder's lock, None if it is taken or the folder gone."""
+    """Return a descriptor that holds the folder's lock.
+
+    None if the lock is taken, the folder gone, or another user's.
+    """
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
