@@ -38,7 +38,8 @@ static void key_of(uint32_t kind, uint32_t i, uint32_t *a, uint32_t *b) {
 static table_entry_t entry_of(const subject_t *subject, uint32_t i, uint8_t *key, uint8_t *mask, uint8_t *params) {
   uint32_t a, b;
   key_of(subject->kind, i, &a, &b);
-  table_entry_t entry = {.key = key, .mask = mask, .action_id = subject->action, .params = params, .params_bytes = 8};
+  table_entry_t entry = {.key = key, .mask = mask, .action_id = subject->action, .params = params, .params_bytes = 8,
+                         .key_bytes = subject->kind == RANGES ? 2 : 6};
   put(params, 4, i);
   put(params + 4, 4, ~i);
   memset(mask, 0xff, 6);

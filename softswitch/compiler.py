@@ -73,6 +73,8 @@ CFLAGS_VARIABLE = "SWITCHFOLD_CFLAGS"
 """Environment variable with further flags for programs and runtime, sanitizers for instance."""
 logger = logging.getLogger(__name__)
 TIMEOUT_S = 300
+_NAME_MAX = 50
+"""Characters of a program's name in that of its library, which may have 255 bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +168,7 @@ def _library(program: Program, text: str, cache_dir: Path | None, cflags: Sequen
     command = [*find_compiler(), *FLAGS, *environment_flags(), *cflags]
     directory = default_cache_dir() if cache_dir is None else cache_dir
     directory.mkdir(parents=True, exist_ok=True)
-    library = directory / f"{program.name}-{_digest(text, command)}.so"
+    library = directory / f"{program.name[:_NAME_MAX]}-{_digest(text, command)}.so"
     if not library.exists():
         logger.info("compiling %s; kept in %s for the next time", program.name, directory)
         _build(text, command, library)

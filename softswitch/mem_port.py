@@ -65,6 +65,8 @@ class MemPort:
         removed.
         """
         stride = _check(frames_out, lengths_out)
+        if not (frames_out.flags.writeable and lengths_out.flags.writeable):
+            raise ValueError("frames and lengths must be writeable")
         count: int = self._library.switch_mem_receive(
             self._handle(),
             self.number,

@@ -21,7 +21,7 @@ from ctypes import (
 )
 from pathlib import Path
 
-ABI_VERSION = 4
+ABI_VERSION = 5
 PHV_ALIGNMENT = 64
 """Bytes that a phv must be aligned to."""
 DEFAULT_ENTRY_HANDLE = 0xFFFF_FFFF_FFFF_FFFF
@@ -107,6 +107,7 @@ class TableEntry(ctypes.Structure):
         ("indirect_id", c_uint32),
         ("idle_timeout_ns", c_uint64),
         ("now_us", c_uint64),
+        ("key_bytes", c_uint32),
     ]
 
 

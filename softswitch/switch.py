@@ -278,11 +278,12 @@ class Switch(Control):
     def _process(self, port: int, frame: bytes | None) -> list[tuple[int, bytes]]:
         data, size = ctypes.c_void_p(), ctypes.c_size_t()
         length = len(frame) if frame is not None else 0
-        code: int = self._library.switch_process(
-            self._handle, port, frame, length, 1, byref(data), byref(size)
-        )
-        self._check_process(code, port)
-        collected = ctypes.string_at(data, size.value) if size.value else b""
+        with self.atomically():  # the next call, of another thread, writes over what this one found
+            code: int = self._library.switch_process(
+                self._handle, port, frame, length, 1, byref(data), byref(size)
+            )
+            self._check_process(code, port)
+            collected = ctypes.string_at(data, size.value) if size.value else b""
         frames: list[tuple[int, bytes]] = []
         at = 0
         while at < len(collected):

@@ -11,7 +11,12 @@ from ctypes import byref, c_int32, c_uint32
 from typing import NamedTuple, Protocol
 
 from softswitch.control_base import ControlBase, control_error
-from softswitch.errors import EntryNotFoundError, SoftswitchError
+from softswitch.errors import (
+    BadArgumentError,
+    EntryNotFoundError,
+    SoftswitchError,
+    SwitchStateError,
+)
 from softswitch.pipeline import (
     EXTRA_COUNTS,
     EXTRA_IDLE,
@@ -96,14 +101,17 @@ class TableRecords(ControlBase):
         steps: list[bytes] = []
         buffer = ctypes.create_string_buffer(RECORDS_PER_STEP * layout.record_bytes)
         while True:
-            count = self._control(
-                f"entries of table {table}",
-                "switch_table_dump",
-                table,
-                byref(start),
-                RECORDS_PER_STEP,
-                buffer,
-            )
+            with self.atomically():
+                if bytes(self._layout(table)) != bytes(layout):  # the buffer is not for it
+                    raise SwitchStateError(f"entries of table {table}: the program was replaced")
+                count = self._control(
+                    f"entries of table {table}",
+                    "switch_table_dump",
+                    table,
+                    byref(start),
+                    RECORDS_PER_STEP,
+                    buffer,
+                )
             steps.append(ctypes.string_at(buffer, count * layout.record_bytes))
             if start.value == 0:
                 break
@@ -111,14 +119,14 @@ class TableRecords(ControlBase):
 
     def table_get(self, table: int, match: MatchLike) -> HeldEntry | None:
         """Return an entry; None where there is none."""
-        layout = self._layout(table)
-        record = ctypes.create_string_buffer(layout.record_bytes)
-        try:
-            self._control(
-                f"entry of table {table}", "switch_table_get", table, seam_entry(match), record
-            )
-        except EntryNotFoundError:
-            return None
+        entry = seam_entry(match)
+        with self.atomically():  # the program stays that of the layout
+            layout = self._layout(table)
+            record = ctypes.create_string_buffer(layout.record_bytes)
+            try:
+                self._control(f"entry of table {table}", "switch_table_get", table, entry, record)
+            except EntryNotFoundError:
+                return None
         return next(_decode(layout, [record.raw]))
 
     def table_insert_many(
@@ -130,6 +138,8 @@ class TableRecords(ControlBase):
         """
         if not entries:
             return 0, {}
+        if len({len(key) for key, _, _ in entries}) > 1:
+            raise BadArgumentError(f"insert into table {table}: keys differ in length")
         parts: list[bytes] = []
         for key, action, params in entries:
             parts += (_CALL.pack(action, len(params)), key, params)
@@ -192,6 +202,8 @@ def seam_entry(
     """Return an entry as the seam takes it."""
     # ctypes keeps the byte strings alive as long as the structure.
     mask = match.mask or bytes(len(match.key))
+    if len(mask) != len(match.key):
+        raise BadArgumentError(f"a mask of {len(mask)} bytes for a key of {len(match.key)}")
     kind, number = INDIRECT_NONE, 0
     if indirect is not None:
         kind = INDIRECT_MEMBER if isinstance(indirect, Member) else INDIRECT_GROUP
@@ -207,4 +219,5 @@ def seam_entry(
         kind,
         number,
         idle_timeout_ns,
+        key_bytes=len(match.key),
     )

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Actions: a structure for the parameters and a function for the body of each."""
 
+from softswitch.generator.c_text import comment, identifier
 from softswitch.generator.context import Context, Refusal
-from softswitch.generator.headers import identifier, storage_type
+from softswitch.generator.headers import storage_type
 from softswitch.generator.lanes import count_locals, finish, roll
 from softswitch.generator.numbers import store
 from softswitch.generator.operands import local_name
@@ -38,15 +39,17 @@ class ActionWriter:
     def _action(self, action: Action) -> str:
         symbol = action_symbol(action)
         self.context.action = action
-        text = [f"// {action.name}, {action.source}", "typedef struct {"]
+        text = [comment(f"{action.name}, {action.source}"), "typedef struct {"]
         for index, parameter in enumerate(action.parameters):
             if parameter.width > 64:
-                text.append(f"uint8_t p{index}[{(parameter.width + 7) // 8}]; // {parameter.name}")
+                note = comment(parameter.name)
+                text.append(f"uint8_t p{index}[{(parameter.width + 7) // 8}]; {note}")
             else:
                 kind = storage_type(
                     parameter.width, (action.position, index) in self.context.signed
                 )
-                text.append(f"{kind} p{index}; // {parameter.name}, {parameter.width} bits")
+                note = comment(f"{parameter.name}, {parameter.width} bits")
+                text.append(f"{kind} p{index}; {note}")
         if not action.parameters:
             text.append("uint8_t empty;")
         text.append(f"}} {symbol}_t;\n")
@@ -106,9 +109,9 @@ class ActionWriter:
     def _declare(self, names: dict[str, int]) -> list[str]:
         lines: list[str] = []
         for header, name in sorted(self.context.locals):
-            symbol = local_name(header, name)
+            storage = self.context.layout.fields[header, name]
+            symbol = local_name(storage)
             if symbol in names:
-                storage = self.context.layout.fields[header, name]
                 lines.append(f"{storage.type} {symbol} = 0; (void){symbol};")
         return lines
 

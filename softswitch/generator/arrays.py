@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counter and register arrays: memory and access from the control plane."""
 
+from softswitch.generator.c_text import comment
 from softswitch.generator.context import Context
 from softswitch.generator.headers import resolve_marks
 from softswitch.generator.registers import register_blocks, register_element
@@ -21,12 +22,12 @@ class ArrayWriter:
 
     def emit_members(self) -> str:
         """Members of struct pipeline."""
-        text = [f"counter_cell_t *c{item.position}; // {item.name}" for item in self.counters]
-        text += [f"meter_cell_t *m{item.position}; // {item.name}" for item in self.meters]
+        text = [f"counter_cell_t *c{item.position}; {comment(item.name)}" for item in self.counters]
+        text += [f"meter_cell_t *m{item.position}; {comment(item.name)}" for item in self.meters]
         for block in self.blocks:
             first, last = block.registers[0], block.registers[-1]
             names = first.name if first is last else f"{first.name} to {last.name}"
-            text.append(f"{block.declare()}; // {names}")
+            text.append(f"{block.declare()}; {comment(names)}")
         return "\n".join(text)
 
     def emit_functions(self) -> str:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from softswitch.generator.c_text import comment, identifier
 from softswitch.generator.context import Context, Refusal
-from softswitch.generator.headers import Run, count_member, identifier
+from softswitch.generator.headers import Run, count_member
 from softswitch.program import Header, HeaderStack, Json, parse_hex, source_of
 
 _PLAIN = ("csum16", "crc16", "crc32", "crcCCITT", "xor16", "xor32", "identity")
@@ -252,7 +253,7 @@ class Calculations:
             )
         data = self._input(calculation)
         name = self._symbol(calculation["name"])
-        text = [f"// {place}", f"P4_UNUSED static uint64_t {name}(const phv_t *p) {{", "(void)p;"]
+        text = [comment(place), f"P4_UNUSED static uint64_t {name}(const phv_t *p) {{", "(void)p;"]
         if algorithm == "csum16" and self._can_sum_in_place(data):
             if data.keeps_words:
                 return [*text, *self._csum16(data), "}", ""]

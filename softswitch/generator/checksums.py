@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program's checksums: verified after the parser, updated before the deparser."""
 
+from softswitch.generator.c_text import comment
 from softswitch.generator.calculations import Calculations
 from softswitch.generator.context import Context
 from softswitch.generator.expressions import Expressions
@@ -32,7 +33,7 @@ class ChecksumWriter:
                 continue
             place = source_of(checksum, f"checksum {checksum['name']}")
             with self.context.refusals(place):
-                text.append(f"// {place}")
+                text.append(comment(place))
                 text.append(self._checksum(checksum, is_verify))
                 kind = "verify" if is_verify else "update"
                 text += self.context.point(kind, checksum["name"], checksum)

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controls: a function per pipeline whose labels are its tables and conditionals."""
 
+from softswitch.generator.c_text import comment, identifier
 from softswitch.generator.context import Context, Refusal
 from softswitch.generator.expressions import Expressions
-from softswitch.generator.headers import identifier, resolve_marks
+from softswitch.generator.headers import resolve_marks
 from softswitch.generator.primitives import can_exit
 from softswitch.generator.tables import table_symbol
 from softswitch.program import Conditional, Control, Table
@@ -48,7 +49,7 @@ class ControlWriter:
                 )
         for name in _reachable(nodes, control.init):
             node = nodes[name]
-            text.append(f"{labels[name]}:; // {node.source}")
+            text.append(f"{labels[name]}:; {comment(node.source)}")
             if isinstance(node, Table):
                 text += self._table(node, labels)
             else:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The deparser: valid headers in order, then the rest of the packet."""
 
+from softswitch.generator.c_text import comment
 from softswitch.generator.context import Context, Refusal
 from softswitch.generator.headers import Place, Run, resolve_marks
 from softswitch.generator.primitives import Primitives
@@ -55,7 +56,7 @@ class DeparserWriter:
         if (count := place.varbit_bytes()) is not None:
             size = f"({size} + {count})"
         return [
-            f"if ({test}) {{ // {header.name}",
+            f"if ({test}) {{ {comment(header.name)}",
             f"if ({size} > capacity - at) return P_FULL;",
             "uint8_t *to = out + at; (void)to;",
             *(self._header(header) if count is None else self._long_header(place, size)),

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from softswitch.generator.c_text import comment, identifier
 from softswitch.program import Field, Header, HeaderStack, HeaderUnion, HeaderUnionStack, Program
 
 MIN_RUN = 8
@@ -32,11 +33,6 @@ def local_mark(name: str) -> str:
 def resolve_marks(text: str) -> str:
     """Replace the marks that no loop took."""
     return MARK.sub(lambda found: found[2], text)
-
-
-def identifier(name: str) -> str:
-    """Make a C identifier part of a P4 name."""
-    return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "x"
 
 
 def storage_type(width: int, is_signed: bool) -> str:
@@ -68,6 +64,8 @@ class Storage:
     header: Header
     reference: str
     """C lvalue, with an index mark if it is an element of an array."""
+    index: int
+    """Position in the header."""
 
     @property
     def type(self) -> str:
@@ -183,7 +181,12 @@ class Layout:
                     reference = f"{place.member}.{run.member}"
                     if run.is_array:
                         reference += f"[{index_mark(index)}]"
-                    return Storage(field=item, header=place.header, reference=reference)
+                    return Storage(
+                        field=item,
+                        header=place.header,
+                        reference=reference,
+                        index=run.first + index,
+                    )
         raise KeyError(name)
 
     # ---- stacks and unions ----
@@ -235,7 +238,7 @@ class Layout:
             array = arrays.get(header.name)
             if array is not None and array.headers[0] != header.name:
                 continue
-            text.append(f"typedef struct {{ // {header.name}, {header.width} bits")
+            text.append(f"typedef struct {{ {comment(f'{header.name}, {header.width} bits')}")
             for run in self.runs[header.name]:
                 text.append(f"  {_declare(run)}")
             if not header.fields:
@@ -267,7 +270,7 @@ def _declare(run: Run) -> str:
         return f"uint8_t {run.member}[{(item.width + 7) // 8}]; // {item.width} bits"
     kind = storage_type(item.width, item.is_signed)
     if run.is_array:
-        return f"{kind} {run.member}[{len(run.fields)}]; // to {run.fields[-1].name}"
+        return f"{kind} {run.member}[{len(run.fields)}]; {comment(f'to {run.fields[-1].name}')}"
     return f"{kind} {run.member};"
 
 

@@ -8,6 +8,7 @@ words in two's complement, least significant first (runtime/wide.h).
 
 from dataclasses import dataclass
 
+from softswitch.generator.c_text import c_string
 from softswitch.generator.context import Refusal
 from softswitch.generator.headers import storage_type
 
@@ -130,8 +131,7 @@ def unsigned_constant(value: int, kind: str) -> str:
 
 def bytes_constant(value: int, width: int) -> str:
     """C string of the big-endian bytes of a number."""
-    data = (value & ((1 << width) - 1)).to_bytes((width + 7) // 8, "big")
-    return '"' + "".join(f"\\{byte:03o}" for byte in data) + '"'
+    return c_string((value & ((1 << width) - 1)).to_bytes((width + 7) // 8, "big"))
 
 
 def unsigned_type(bits: int) -> str:

@@ -4,8 +4,9 @@
 
 from typing import Any
 
+from softswitch.generator.c_text import identifier
 from softswitch.generator.context import Refusal
-from softswitch.generator.headers import identifier, local_mark
+from softswitch.generator.headers import Storage, local_mark
 from softswitch.generator.numbers import Value, bytes_constant, constant, kind_of
 from softswitch.generator.structures import Structures, is_field, unwrap
 from softswitch.program import Json, parse_hex
@@ -43,7 +44,7 @@ class Operands(Structures):
                     return self.header(header).valid
                 return self.context.layout.valid(header)
             if (header, name) in self.context.locals and self.context.action is not None:
-                return local_mark(local_name(header, name))
+                return local_mark(local_name(self.context.layout.fields[header, name]))
         return self.field(node).reference
 
     def bytes_of(self, node: Any) -> str | None:
@@ -138,6 +139,6 @@ class Operands(Structures):
         return self.field(node).field.is_signed
 
 
-def local_name(header: str, name: str) -> str:
+def local_name(scalar: Storage) -> str:
     """C name of a scalar that lives in an action."""
-    return f"l_{identifier(name)}"
+    return f"l{scalar.index}_{identifier(scalar.field.name)}"

@@ -4,8 +4,9 @@
 
 from typing import Any
 
+from softswitch.generator.c_text import comment, identifier
 from softswitch.generator.context import Context, Refusal
-from softswitch.generator.headers import Place, Run, identifier, resolve_marks, storage_type
+from softswitch.generator.headers import Place, Run, resolve_marks, storage_type
 from softswitch.generator.numbers import bytes_constant, store
 from softswitch.generator.operands import memory
 from softswitch.generator.primitives import Primitives
@@ -48,7 +49,7 @@ class ParserWriter:
         for name in reached:
             state = states[name]
             place = source_of(state, f"parser state {name}")
-            text.append(f"{self.labels[name]}: // {place}")
+            text.append(f"{self.labels[name]}: {comment(place)}")
             self.context.enclose(state)
             text += self.context.point("state", name, state, "at")
             if name in cyclic:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Action profiles: which actions their members may have, and how a selector chooses a member."""
 
+from softswitch.generator.c_text import comment
 from softswitch.generator.context import Context, Refusal
 from softswitch.program import ActionProfile, Table
 
@@ -75,7 +76,7 @@ class ProfileWriter:
 
     def _select(self, profile: ActionProfile) -> list[str]:
         text = [
-            f"// Hash by which {profile.name} chooses a member.",
+            comment(f"Hash by which {profile.name} chooses a member."),
             f"P4_UNUSED static uint32_t p4_select_{profile.position}(pipeline_t *s, "
             "const phv_t *p) {",
             "(void)s; (void)p;",

@@ -5,6 +5,7 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
+from softswitch.generator.c_text import c_string
 from softswitch.generator.context import STANDARD, Context, Refusal
 from softswitch.generator.expressions import Expressions
 from softswitch.generator.operands import memory
@@ -119,9 +120,8 @@ class Requests(ABC):
         action = self.context.action
         place = action.source if action is not None else "parser"
         text = f"{why} in {place}".encode()
-        octets = "".join(f"\\{byte:03o}" for byte in text)
         return (
-            f'if (s->log != NULL) s->log(s->log_context, "{octets}", {len(text)});\n'
+            f"if (s->log != NULL) s->log(s->log_context, {c_string(text)}, {len(text)});\n"
             f"{self._op_mark_to_drop()} p->exited = 1;"
         )
 
@@ -143,8 +143,7 @@ class Requests(ABC):
 def _text(text: str) -> str:
     """C statement that adds constant text to a message."""
     data = text.encode()
-    octets = "".join(f"\\{byte:03o}" for byte in data)
-    return f'message_text(&message, "{octets}", {len(data)});'
+    return f"message_text(&message, {c_string(data)}, {len(data)});"
 
 
 def _split(text: str) -> tuple[list[str], int]:

@@ -3,8 +3,8 @@
 """Tables: shapes, keys, default entries, constant entries and the control operations on them."""
 
 from softswitch.generator.actions import action_symbol, params_bytes
+from softswitch.generator.c_text import c_string, comment, identifier
 from softswitch.generator.context import Context, Refusal
-from softswitch.generator.headers import identifier
 from softswitch.generator.numbers import store
 from softswitch.generator.profiles import aliases
 from softswitch.program import KeyField, Table
@@ -66,7 +66,7 @@ class TableWriter:
 
     def _shape(self, table: Table) -> str:
         name = f"table_{table.position}"
-        text = [f"// {table.name}, {table.source}"]
+        text = [comment(f"{table.name}, {table.source}")]
         fields = ", ".join(f"{{{part.width}, {_KINDS[part.kind]}}}" for part in table.key)
         text.append(
             f"static const key_field_t {name}_fields[] = {{{fields or '{0, MATCH_EXACT}'}}};"
@@ -116,7 +116,7 @@ class TableWriter:
         position = table.position
         slot, default = f"s->tables[{position}]", f"s->defaults[{position}]"
         text = [
-            f"// {table.name}, {table.source}",
+            comment(f"{table.name}, {table.source}"),
             f"P4_UNUSED static uint32_t {table_symbol(table)}(",
             "pipeline_t *s, phv_t *p, bool *is_hit) {",
             f"uint32_t action = {default}.action;",
@@ -276,7 +276,8 @@ class TableWriter:
                     f".key = {_octets(entry.key)}, .mask = {_octets(entry.mask)}, "
                     f".prefix_len = {entry.prefix_len}, .priority = {entry.priority}, "
                     f".action_id = {entry.action}, .params = {_octets(entry.params)}, "
-                    f".params_bytes = {len(entry.params)}}}, NULL);"
+                    f".params_bytes = {len(entry.params)}, "
+                    f".key_bytes = {len(entry.key)}}}, NULL);"
                 )
                 text.append("if (result != P_OK) return result;")
         return "\n".join([*text, "return P_OK;", "}", ""])
@@ -302,8 +303,7 @@ def _extras(table: Table) -> str:
 
 
 def _octets(data: bytes) -> str:
-    inside = "".join(f"\\{byte:03o}" for byte in data)
-    return f'(const uint8_t *)"{inside}"'
+    return f"(const uint8_t *){c_string(data)}"
 
 
 def _flags(name: str, flags: list[bool]) -> list[str]:

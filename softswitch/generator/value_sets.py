@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Value sets: what the control plane lets a parser state select on."""
 
+from softswitch.generator.c_text import comment
 from softswitch.generator.context import Context, Refusal
 from softswitch.program import ValueSet
 
@@ -31,7 +32,7 @@ class ValueSetWriter:
         for item in self.context.program.value_sets:
             text.append(
                 f"case {item.position}: *bytes = {item.member_bytes}; *most = {item.max_size}; "
-                f"return &s->value_sets[{item.position}]; // {item.name}"
+                f"return &s->value_sets[{item.position}]; {comment(item.name)}"
             )
         text += ["default: return NULL;", "}", "}", ""]
         text += ["static void p4_free_value_sets(pipeline_t *s) {", "(void)s;"]

@@ -166,7 +166,7 @@ int switch_table_insert_many(softswitch_t *sw, uint32_t table, uint32_t key_byte
     uint32_t end = count - done < INSERTS_PER_STEP ? count : done + INSERTS_PER_STEP;
     switch_lock(sw);
     const pipeline_ops_t *ops = sw->engine.ops;
-    table_entry_t entry = {.now_us = now_us(sw)};
+    table_entry_t entry = {.now_us = now_us(sw), .key_bytes = key_bytes};
     table_layout_t layout;
     int fit = ops ? ops->table_layout(sw->engine.pipeline, table, &layout) : S_NO_PROGRAM;
     if (fit == P_OK && layout.key_bytes != key_bytes) fit = P_BAD_ARGUMENT;

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PIPELINE_ABI_VERSION 4u
+#define PIPELINE_ABI_VERSION 5u
 
 typedef struct pipeline pipeline_t; // tables, registers, counters of one loaded program
 typedef void (*pipeline_log_t)(void *context, const char *text, uint32_t bytes);
@@ -79,6 +79,7 @@ typedef struct {
   uint32_t indirect_id;
   uint64_t idle_timeout_ns; // 0: never
   uint64_t now_us; // of the control operation, on the clock of the packets' ingress time stamps
+  uint32_t key_bytes; // of the key, and of the mask where there is one
 } table_entry_t;
 
 typedef struct {

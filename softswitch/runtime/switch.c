@@ -233,7 +233,7 @@ int switch_process(softswitch_t *sw, uint32_t number, const uint8_t *frame, uint
                    const uint8_t **out, size_t *out_bytes) {
   switch_lock(sw);
   port_t *port = find_port(sw, number);
-  int result = sw->is_running ? -EBUSY : bytes > FRAME_BYTES_MAX ? -EMSGSIZE : port || !frame ? 0 : -ENOENT;
+  int result = bytes > FRAME_BYTES_MAX ? -EMSGSIZE : sw->is_running ? -EBUSY : port || !frame ? 0 : -ENOENT;
   if (result == 0) {
     sw->collector.bytes = 0;
     sw->batch.collector = collect ? &sw->collector : NULL;

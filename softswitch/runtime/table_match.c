@@ -35,6 +35,7 @@ static int compare_words(const uint64_t *left, const uint64_t *right, uint32_t w
 int match_decode(const table_shape_t *shape, const table_entry_t *entry, match_t *match) {
   uint32_t byte = 0;
   uint32_t word = 0;
+  if (entry->key_bytes != shape->key_bytes) return P_BAD_ARGUMENT;
   for (uint32_t i = 0; i < shape->num_fields; i++) {
     const key_field_t *field = &shape->fields[i];
     uint32_t words = words_of(field->width);

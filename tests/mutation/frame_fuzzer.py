@@ -126,5 +126,6 @@ def _entries(
         yield (
             f"{{{table.position}, {{.key = {_bytes(key)}, .mask = {_bytes(mask)}, "
             f".prefix_len = {prefix_len}, .priority = {number}, .action_id = {action.position}, "
-            f".params = {_bytes(params)}, .params_bytes = {len(params)}}}}}"
+            f".params = {_bytes(params)}, .params_bytes = {len(params)}, "
+            f".key_bytes = {len(key)}}}}}"
         )

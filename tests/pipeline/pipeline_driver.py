@@ -112,7 +112,9 @@ class Driver:
             pack_number(value, parameter.width)
             for value, parameter in zip(params, held.parameters, strict=True)
         )
-        return TableEntry(key, mask, prefix_len, priority, held.position, data, len(data))
+        return TableEntry(
+            key, mask, prefix_len, priority, held.position, data, len(data), key_bytes=len(key)
+        )
 
     def insert(
         self,

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 import pytest
 
 from pipeline_driver import PROGRAMS, Driver
+from softswitch import Switch, compile_program
+from softswitch.control import Match
+from softswitch.errors import BadArgumentError
 from softswitch.pipeline import P_EXISTS, P_FULL, P_OK
 from softswitch.program import KeyField
 
@@ -208,3 +211,15 @@ def test_a_table_is_full_at_its_size(driver: Driver) -> None:
     table = driver.position("masked")
     handle = ctypes.c_uint64()
     assert driver.ops.table_insert(driver.state, table, entry, handle) == P_FULL
+
+
+def test_keys_of_the_wrong_size_are_refused() -> None:
+    with Switch(compile_program(PROGRAMS / "table_kinds.json", cflags=("-Werror",))) as switch:
+        for size in (0, 1, 5, 7, 512):
+            for match in (Match(bytes(size), bytes(size)), Match(bytes(6), bytes(size))):
+                if match == Match(bytes(6)):  # no mask: zeros
+                    continue
+                with pytest.raises(BadArgumentError):
+                    switch.table_insert(KINDS["masks"], match, 0, bytes(8))
+                with pytest.raises(BadArgumentError):
+                    switch.table_find(KINDS["masks"], match)

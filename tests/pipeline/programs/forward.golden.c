@@ -126,13 +126,13 @@ typedef struct {
 
 P4_UNUSED static void p4_action_0_ForwardIngress_forward(pipeline_t *restrict s, phv_t *restrict p, const p4_action_0_ForwardIngress_forward_t *restrict a) {
   (void)s; (void)p; (void)a;
-  uint32_t l_count_0 = 0; (void)l_count_0;
-  uint32_t l_tmp = 0; (void)l_tmp;
+  uint32_t l1_count_0 = 0; (void)l1_count_0;
+  uint32_t l0_tmp = 0; (void)l0_tmp;
   { const uint64_t at = (uint64_t)(0);
-    if (at < 1) l_count_0 = (uint32_t)(s->r0[(size_t)at]); }
-  l_tmp = (uint32_t)((uint32_t)((uint32_t)(uint32_t)((uint32_t)(uint32_t)((int64_t)l_count_0) + (uint32_t)UINT32_C(1)) & (uint32_t)UINT32_C(4294967295)));
+    if (at < 1) l1_count_0 = (uint32_t)(s->r0[(size_t)at]); }
+  l0_tmp = (uint32_t)((uint32_t)((uint32_t)(uint32_t)((uint32_t)(uint32_t)((int64_t)l1_count_0) + (uint32_t)UINT32_C(1)) & (uint32_t)UINT32_C(4294967295)));
   { const uint64_t at = (uint64_t)(0);
-    if (at < 1) s->r0[(size_t)at] = (uint32_t)((uint32_t)((int64_t)l_tmp)); }
+    if (at < 1) s->r0[(size_t)at] = (uint32_t)((uint32_t)((int64_t)l0_tmp)); }
   p->h1_standard_metadata.f1_egress_spec = (uint16_t)(((uint32_t)((int32_t)a->p0)) & UINT64_C(511));
 }
 
