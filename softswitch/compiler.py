@@ -29,6 +29,7 @@ from softswitch.program import Program
 RUNTIME = Path(__file__).parent / "runtime"
 SOURCES = (
     "action_profile.c",
+    "crc.c",
     "pages.c",
     "table.c",
     "table_index.c",
@@ -37,6 +38,7 @@ SOURCES = (
 )
 HEADERS = (
     "action_profile.h",
+    "crc.h",
     "hash.h",
     "message.h",
     "meter.h",

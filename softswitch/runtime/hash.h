@@ -5,6 +5,7 @@
 #ifndef SOFTSWITCH_HASH_H
 #define SOFTSWITCH_HASH_H
 
+#include "crc.h"
 #include "packet.h"
 
 P4_UNUSED static inline uint64_t hash_tail_csum16(const uint8_t *head, uint32_t head_bytes, const uint8_t *tail,
@@ -16,19 +17,27 @@ P4_UNUSED static inline uint64_t hash_tail_csum16(const uint8_t *head, uint32_t 
 
 P4_UNUSED static inline uint64_t hash_tail_crc32(const uint8_t *head, uint32_t head_bytes, const uint8_t *tail,
                                                  uint32_t tail_bytes) {
-  const uint32_t polynomial = UINT32_C(0xedb88320);
-  const uint32_t crc = crc_reflected(head, head_bytes, polynomial, UINT32_MAX);
-  return crc_reflected(tail, tail_bytes, polynomial, crc) ^ UINT32_MAX;
+  return crc_32(crc_32(UINT32_MAX, head, head_bytes), tail, tail_bytes) ^ UINT32_MAX;
 }
 
 P4_UNUSED static inline uint64_t hash_tail_crc16(const uint8_t *head, uint32_t head_bytes, const uint8_t *tail,
                                                  uint32_t tail_bytes) {
-  return crc_reflected(tail, tail_bytes, 0xa001, crc_reflected(head, head_bytes, 0xa001, 0));
+  return crc_16(crc_16(0, head, head_bytes), tail, tail_bytes);
 }
 
 P4_UNUSED static inline uint64_t hash_tail_crcCCITT(const uint8_t *head, uint32_t head_bytes, const uint8_t *tail,
                                                     uint32_t tail_bytes) {
-  return crc_ccitt(tail, tail_bytes, crc_ccitt(head, head_bytes, 0xffff));
+  return crc_ccitt(crc_ccitt(0xffff, head, head_bytes), tail, tail_bytes);
+}
+
+P4_UNUSED static inline uint64_t hash_crc32(const uint8_t *from, uint32_t bytes) {
+  return crc_32(UINT32_MAX, from, bytes) ^ UINT32_MAX;
+}
+
+P4_UNUSED static inline uint64_t hash_crc16(const uint8_t *from, uint32_t bytes) { return crc_16(0, from, bytes); }
+
+P4_UNUSED static inline uint64_t hash_crcCCITT(const uint8_t *from, uint32_t bytes) {
+  return crc_ccitt(0xffff, from, bytes);
 }
 
 P4_UNUSED static inline uint64_t hash_tail_xor16(const uint8_t *head, uint32_t head_bytes, const uint8_t *tail,

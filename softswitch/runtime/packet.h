@@ -142,44 +142,6 @@ P4_UNUSED static inline uint16_t csum16_bytes(const uint8_t *from, uint32_t byte
   return (uint16_t)~fold_16(sum_bytes(from, bytes));
 }
 
-P4_UNUSED static inline uint64_t reflect_bits(uint64_t value, unsigned bits) {
-  uint64_t result = 0;
-  for (unsigned i = 0; i < bits; i++) result |= (value >> i & 1) << (bits - 1 - i);
-  return result;
-}
-
-// CRC with a polynomial in reflected form, least significant bit first.
-P4_UNUSED static inline uint32_t crc_reflected(const uint8_t *from, uint32_t bytes, uint32_t polynomial,
-                                               uint32_t start) {
-  uint32_t crc = start;
-  for (uint32_t i = 0; i < bytes; i++) {
-    crc ^= from[i];
-    for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? polynomial : 0);
-  }
-  return crc;
-}
-
-P4_UNUSED static inline uint64_t hash_crc32(const uint8_t *from, uint32_t bytes) {
-  return crc_reflected(from, bytes, UINT32_C(0xedb88320), UINT32_MAX) ^ UINT32_MAX;
-}
-
-P4_UNUSED static inline uint64_t hash_crc16(const uint8_t *from, uint32_t bytes) {
-  return crc_reflected(from, bytes, 0xa001, 0);
-}
-
-P4_UNUSED static inline uint32_t crc_ccitt(const uint8_t *from, uint32_t bytes, uint32_t start) {
-  uint32_t crc = start;
-  for (uint32_t i = 0; i < bytes; i++) {
-    crc ^= (uint32_t)from[i] << 8;
-    for (int bit = 0; bit < 8; bit++) crc = (crc << 1 ^ (crc & 0x8000 ? 0x1021u : 0)) & 0xffff;
-  }
-  return crc;
-}
-
-P4_UNUSED static inline uint64_t hash_crcCCITT(const uint8_t *from, uint32_t bytes) {
-  return crc_ccitt(from, bytes, 0xffff);
-}
-
 P4_UNUSED static inline uint64_t hash_xor16(const uint8_t *from, uint32_t bytes) {
   uint16_t value = 0;
   uint32_t i = 0;
