@@ -208,24 +208,26 @@ class TableControl(TableRecords):
         self._control(f"meter {array}[{index}]", "switch_meter_read", array, index, byref(rates))
         return _meter_rates(rates)
 
-    def direct_meter_write(self, table: int, match: MatchLike, rates: MeterRates | None) -> None:
-        """Configure the meter of an entry."""
+    def direct_meter_write(
+        self, table: int, match: MatchLike | None, rates: MeterRates | None
+    ) -> None:
+        """Configure the meter of an entry; None is the default entry."""
         self._control(
             f"direct meter of table {table}",
             "switch_direct_meter_write",
             table,
-            seam_entry(match),
+            None if match is None else seam_entry(match),
             _rates(rates),
         )
 
-    def direct_meter_read(self, table: int, match: MatchLike) -> MeterRates | None:
-        """Return how the meter of an entry is configured."""
+    def direct_meter_read(self, table: int, match: MatchLike | None) -> MeterRates | None:
+        """Return how the meter of an entry is configured; None is the default entry."""
         rates = MeterRatesT()
         self._control(
             f"direct meter of table {table}",
             "switch_direct_meter_read",
             table,
-            seam_entry(match),
+            None if match is None else seam_entry(match),
             byref(rates),
         )
         return _meter_rates(rates)

@@ -137,6 +137,11 @@ class TableWriter:
             with self.context.refusals(table.source):
                 text += self._extras(table)
             text.append("}")
+        if table.direct_meter is not None:
+            # simple_switch leaves the result of a miss as it was.
+            with self.context.refusals(table.source):
+                coloured = self._colour(table.direct_meter, f"&{default}.meter")
+                text.append(f"if (!*is_hit && {default}.meter.is_configured) {{\n{coloured}\n}}")
         if table.has_direct_counter:
             text.append(f"if (!*is_hit) count_bytes(&{default}.counter, p->counted_bytes);")
         if table.action_profile is not None:
@@ -164,17 +169,22 @@ class TableWriter:
         if table.has_direct_counter:
             text.append(f"count_bytes(table_node_at(node, {name}_COUNTED), p->counted_bytes);")
         if table.direct_meter is not None:
-            meter = self.context.program.meters[table.direct_meter]
-            if meter.target is None or meter.target not in self.context.layout.fields:
-                raise Refusal(
-                    f"direct meter {meter.name}", "its result is no plain field", "Use metadata"
-                )
-            storage = self.context.layout.fields[meter.target]
-            target = self.context.layout.plain(*meter.target)
-            units = "1" if meter.counts_packets else "p->counted_bytes"
-            colour = f"meter_execute(table_node_at(node, {name}_METERED), p->now_us, {units})"
-            text.append(store(target, storage.field.width, storage.field.is_signed, colour))
+            cell = f"table_node_at(node, {name}_METERED)"
+            text.append(self._colour(table.direct_meter, cell))
         return text
+
+    def _colour(self, position: int, cell: str) -> str:
+        """C statement that runs a direct meter and stores the colour."""
+        meter = self.context.program.meters[position]
+        if meter.target is None or meter.target not in self.context.layout.fields:
+            raise Refusal(
+                f"direct meter {meter.name}", "its result is no plain field", "Use metadata"
+            )
+        storage = self.context.layout.fields[meter.target]
+        target = self.context.layout.plain(*meter.target)
+        units = "1" if meter.counts_packets else "p->counted_bytes"
+        colour = f"meter_execute({cell}, p->now_us, {units})"
+        return store(target, storage.field.width, storage.field.is_signed, colour)
 
     def _member(self, profile: int) -> list[str]:
         return [

@@ -133,8 +133,8 @@ class DataPlane(Protocol):
         """Configure one meter; None: green for all packets."""
         ...
 
-    def direct_meter_write(self, table: int, match: Match, rates: MeterRates | None) -> None:
-        """Configure the meter of an entry; None: green for all packets."""
+    def direct_meter_write(self, table: int, match: Match | None, rates: MeterRates | None) -> None:
+        """Configure the meter of an entry, or of the default one; no rates: green."""
         ...
 
     def direct_counter_read(self, table: int, match: Match | None) -> tuple[int, int]:

@@ -31,8 +31,6 @@ def check_written(table: Table, entry: p4r.TableEntry) -> None:
     if entry.HasField("meter_config"):
         if table.meter is None:
             raise _bad(table, "meter_config", "the table has no direct meter")
-        if entry.is_default_action:
-            raise refuse_default_meter(table)
         check_config(table.meter, entry.meter_config)
 
 
@@ -58,13 +56,6 @@ def check_meter(table: Table) -> Meter:
     if table.meter is None:
         raise RequestError(rpc_code.INVALID_ARGUMENT, f"table {table.name} has no direct meter")
     return table.meter
-
-
-def refuse_default_meter(table: Table) -> RequestError:
-    """Return the refusal of a meter for the default entry."""
-    return RequestError(
-        rpc_code.UNIMPLEMENTED, f"table {table.name}: packets that hit no entry are not metered"
-    )
 
 
 def _bad(table: Table, field: str, reason: str) -> RequestError:

@@ -3,6 +3,7 @@
 """RECONCILE_AND_COMMIT: the state of one program as the writes that make it in another."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 
 from finsy.proto import p4i, p4r
@@ -147,9 +148,14 @@ def _entries(
 def _defaults(old: Stores) -> Iterator[p4r.Update]:
     for table in old.tables.schema.tables.values():
         query = p4r.TableEntry(table_id=table.id, is_default_action=True)
-        if old.tables.defaults[table.id] != initial_default(table):
+        stored = old.tables.defaults[table.id]
+        if replace(stored, meter=None) != initial_default(table):
             for entity in old.read(p4r.Entity(table_entry=query)):
                 yield p4r.Update(type=p4r.Update.MODIFY, entity=entity)
+        if stored.meter is not None:
+            meter = p4r.DirectMeterEntry(table_entry=query, config=stored.meter)
+            entity = p4r.Entity(direct_meter_entry=meter)
+            yield p4r.Update(type=p4r.Update.MODIFY, entity=entity)
         if table.has_counter:
             counter = p4r.DirectCounterEntry(table_entry=query)
             for entity in old.read(p4r.Entity(direct_counter_entry=counter)):

@@ -57,11 +57,7 @@ class TableReader:
         if query.HasField("counter_data"):
             raise refuse_counters("direct_meter_entry: counter_data")
         rows = self._select_direct(query.table_entry)
-        return (
-            self._encode_meter(row)
-            for row in rows
-            if row.table.meter is not None and row.match is not None
-        )
+        return (self._encode_meter(row) for row in rows if row.table.meter is not None)
 
     def _encode_counter(self, row: Row) -> p4r.Entity:
         data = p4r.CounterData()

@@ -18,7 +18,6 @@ from softswitch.p4runtime.direct_resources import (
     check_counter,
     check_meter,
     check_written,
-    refuse_default_meter,
 )
 from softswitch.p4runtime.journal import Backend
 from softswitch.p4runtime.match_fields import decode_match
@@ -88,7 +87,7 @@ class TableStore:
         held: HeldEntry | None = self._backend.dataplane.table_get(table.position, match)
         if held is None:
             return None
-        stored = stored_entry(table, held, self._annotations[table.id].get(match, PLAIN))
+        stored = stored_entry(table, held, self._annotation(table, match))
         return Row(table, match, stored, held.counts, held.idle_ns)
 
     def default_row(self, table: Table) -> Row:
@@ -216,8 +215,6 @@ class TableStore:
         table, match = self.find_entry(entry.table_entry)
         if entry.HasField("counter_data"):
             raise refuse_counters(f"table {table.name}: counter_data")
-        if match is None:
-            raise refuse_default_meter(table)
         if entry.HasField("config"):
             check_config(meter, entry.config)
         self._set_meter(table, match, entry.config if entry.HasField("config") else None)
@@ -295,21 +292,31 @@ class TableStore:
         if stored.choice is not None and table.profile is not None:
             self._profiles.release(table.profile, stored.choice)
 
-    def _set_meter(self, table: Table, match: Match, config: p4r.MeterConfig | None) -> None:
+    def _set_meter(self, table: Table, match: Match | None, config: p4r.MeterConfig | None) -> None:
         kept: p4r.MeterConfig | None = None
         if config is not None:
             kept = p4r.MeterConfig()
             kept.CopyFrom(config)
-        old = self._annotations[table.id].get(match, PLAIN).meter
+        old = (
+            self.defaults[table.id].meter if match is None else self._annotation(table, match).meter
+        )
         if kept == old:
             return
         self._assign_meter(table, match, kept)
         self._backend.journal.note(lambda: self._assign_meter(table, match, old))
 
-    def _assign_meter(self, table: Table, match: Match, config: p4r.MeterConfig | None) -> None:
+    def _assign_meter(
+        self, table: Table, match: Match | None, config: p4r.MeterConfig | None
+    ) -> None:
         self._backend.dataplane.direct_meter_write(table.position, match, rates_of(config))
-        annotation = self._annotations[table.id].get(match, PLAIN)
-        self._annotate(table, match, annotation._replace(meter=config))
+        if match is None:
+            self.defaults[table.id] = replace(self.defaults[table.id], meter=config)
+        else:
+            annotation = self._annotation(table, match)
+            self._annotate(table, match, annotation._replace(meter=config))
+
+    def _annotation(self, table: Table, match: Match) -> Annotation:
+        return self._annotations[table.id].get(match, PLAIN)
 
     def _write_counter(self, table: Table, match: Match | None, data: p4r.CounterData) -> None:
         counts = counts_of(f"table {table.name}", data)
@@ -324,7 +331,8 @@ class TableStore:
     def _modify_default(self, table: Table, entry: p4r.TableEntry) -> None:
         _check_no_key(table, entry)
         if table.is_default_const:
-            if entry.HasField("action") or not entry.HasField("counter_data"):
+            has_resources = entry.HasField("counter_data") or entry.HasField("meter_config")
+            if entry.HasField("action") or not has_resources:
                 raise RequestError(
                     rpc_code.PERMISSION_DENIED, f"table {table.name}: the default action is const"
                 )
@@ -334,8 +342,12 @@ class TableStore:
                 action, params = decode_action(table, entry.action, is_default=True)
                 stored = StoredEntry(action, params, entry.metadata, entry.controller_metadata)
             old = self.defaults[table.id]
+            stored = replace(stored, meter=old.meter)
             self._set_default(table, stored)
             self._backend.journal.note(lambda: self._set_default(table, old))
+        if table.meter is not None:
+            has_meter = entry.HasField("meter_config")
+            self._set_meter(table, None, entry.meter_config if has_meter else None)
         if entry.HasField("counter_data"):
             self._write_counter(table, None, entry.counter_data)
 

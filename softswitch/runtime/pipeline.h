@@ -157,6 +157,7 @@ typedef struct {
   int (*direct_counter)(pipeline_t *, uint32_t table, uint64_t handle, uint64_t *packets, uint64_t *bytes);
   int (*direct_counter_write)(pipeline_t *, uint32_t table, uint64_t handle, uint64_t packets, uint64_t bytes);
 
+  // The same for direct meters. That of a default entry colours misses once it is configured.
   int (*direct_meter)(pipeline_t *, uint32_t table, uint64_t handle, meter_rates_t *out);
   int (*direct_meter_write)(pipeline_t *, uint32_t table, uint64_t handle, const meter_rates_t *);
   // Time since an entry's last hit or write.

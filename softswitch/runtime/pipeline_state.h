@@ -25,6 +25,7 @@
 typedef struct {
   uint32_t action; // TABLE_NONE: nothing
   counter_cell_t counter;
+  meter_cell_t meter;
   uint64_t data[MAX_DATA_WORDS];
 } default_entry_t;
 

@@ -59,8 +59,9 @@ static int entry_cell(pipeline_t *s, uint32_t table, uint64_t handle, uint32_t e
   const table_shape_t *shape = held->shape;
   if (!(shape->extras & extra)) return P_UNSUPPORTED;
   if (handle == UINT64_MAX) {
-    *cell = &s->defaults[table].counter;
-    return extra == ENTRY_COUNTED ? P_OK : P_UNSUPPORTED;
+    if (extra == ENTRY_METERED) *cell = &s->defaults[table].meter;
+    else *cell = &s->defaults[table].counter;
+    return extra == ENTRY_TIMED ? P_UNSUPPORTED : P_OK;
   }
   if (handle >= held->used || table_node(held, (uint32_t)handle)->action == TABLE_NONE) return P_NOT_FOUND;
   uint32_t offset = extra == ENTRY_COUNTED ? shape->counter_offset : extra == ENTRY_TIMED ? shape->idle_offset : shape->meter_offset;

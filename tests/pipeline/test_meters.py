@@ -141,12 +141,26 @@ def test_direct_meters_colour_hits_only(driver: Driver) -> None:
     assert ops.direct_meter(state, table, handle, held) == P_OK
     assert (held.cir, held.pburst) == (1, 2)
     assert ops.direct_meter(state, table, 1 << 40, held) == P_NOT_FOUND
-    assert ops.direct_meter(state, table, (1 << 64) - 1, held) == P_UNSUPPORTED
+    assert ops.table_idle(state, table, (1 << 64) - 1, 0, ctypes.c_uint64()) == P_UNSUPPORTED
     # A new entry in the same place starts unconfigured.
     entry = driver.entry("metered", [1], "mark", [])
     assert ops.table_delete(state, table, entry) == P_OK
     assert driver.insert("metered", [1], "mark", []) == handle
     assert [send(driver, 0, key=1)[2] for _ in range(3)] == [GREEN] * 3
+
+
+def test_the_meter_of_the_default_entry_colours_misses(driver: Driver) -> None:
+    ops, state, table = driver.ops, driver.state, driver.position("metered")
+    default = (1 << 64) - 1
+    driver.insert("metered", [1], "mark", [])
+    assert ops.direct_meter_write(state, table, default, MeterRatesT(1, 1, 1, 2, 1)) == P_OK
+    assert [send(driver, 0, key=9)[2] for _ in range(3)] == [GREEN, YELLOW, RED]
+    assert send(driver, 0, key=1)[2] == GREEN
+    held = MeterRatesT()
+    assert ops.direct_meter(state, table, default, held) == P_OK
+    assert (held.cburst, held.pburst) == (1, 2)
+    assert ops.direct_meter_write(state, table, default, MeterRatesT()) == P_OK
+    assert send(driver, 0, key=9)[2] == 3
 
 
 def test_direct_meters_of_bytes_and_counters(driver: Driver) -> None:

@@ -229,8 +229,8 @@ class FakeDataPlane:
     def meter_write(self, array: int, index: int, rates: MeterRates | None) -> None:
         self._set_meter(("array", array, index), rates)
 
-    def direct_meter_write(self, table: int, match: Match, rates: MeterRates | None) -> None:
-        assert (table, match) in self.entries
+    def direct_meter_write(self, table: int, match: Match | None, rates: MeterRates | None) -> None:
+        assert match is None or (table, match) in self.entries
         self._set_meter((table, match), rates)
 
     def _set_meter(self, key: Any, rates: MeterRates | None) -> None:

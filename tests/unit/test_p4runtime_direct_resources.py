@@ -106,6 +106,30 @@ def test_direct_meters_with_entries_and_on_their_own() -> None:
         assert caught.value.code() is grpc.StatusCode.NOT_FOUND
 
 
+def test_the_meter_of_the_default_entry() -> None:
+    default = p4r.TableEntry(table_id=IDS["host"], is_default_action=True)
+    metered = p4r.TableEntry()
+    metered.CopyFrom(default)
+    metered.meter_config.CopyFrom(_config())
+    with loaded(CONTROL_PLANE) as (client, dataplane):
+        client.write(modify(metered))
+        assert dataplane.meters == {(HOST, None): MeterRates(10, 20, 30, 40)}
+        (found,) = client.read_tables(metered)
+        assert found.meter_config == _config()
+        direct = p4r.DirectMeterEntry(table_entry=default, config=_config(1, 2, 3, 4))
+        client.write(modify(direct))
+        query = p4r.Entity(direct_meter_entry=p4r.DirectMeterEntry(table_entry=default))
+        (entity,) = client.read(query)
+        assert entity.direct_meter_entry.config == _config(1, 2, 3, 4)
+        with pytest.raises(grpc.RpcError):
+            client.write(
+                modify(metered), insert(default), atomicity=p4r.WriteRequest.ROLLBACK_ON_ERROR
+            )
+        assert dataplane.meters == {(HOST, None): MeterRates(1, 2, 3, 4)}
+        client.write(modify(default))
+        assert not dataplane.meters
+
+
 def test_modify_without_an_action_keeps_it() -> None:
     tagged = host(1, 3, idle_timeout_ns=500)
     tagged.metadata = b"tag"
