@@ -74,10 +74,11 @@ class TableWriter:
         key_mask = _key_mask(table)
         if key_mask:
             text.append(f"static const uint64_t {name}_key_mask[] = {{{key_mask}}};")
-        sizes = [f"sizeof({action_symbol(item)}_t)" for item in table.actions if item.parameters]
+        kinds = [f"{action_symbol(item)}_t" for item in table.actions if item.parameters]
         data = "0" if table.action_profile is None else "sizeof(indirect_t)"
-        for size in sizes if table.action_profile is None else ():
-            data = size if data == "0" else f"MAX_OF({data}, {size})"
+        if table.action_profile is None and kinds:
+            members = " ".join(f"{kind} a{index};" for index, kind in enumerate(kinds))
+            data = f"sizeof({kinds[0]})" if len(kinds) == 1 else f"sizeof(union {{ {members} }})"
         key_bytes = sum((part.width + 7) // 8 for part in table.key)
         largest = max((params_bytes(item) for item in table.actions), default=0)
         params = largest if table.action_profile is None else 0

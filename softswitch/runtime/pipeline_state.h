@@ -19,8 +19,6 @@
 #include "varbit.h"
 #include "wide.h"
 
-#define MAX_OF(a, b) ((a) > (b) ? (a) : (b))
-
 // What a table does when no entry matches.
 typedef struct {
   uint32_t action; // TABLE_NONE: nothing
