@@ -16,7 +16,7 @@ from softswitch.bmv2_structures import (
     read_unions,
     read_value_sets,
 )
-from softswitch.errors import Problem, ProgramError
+from softswitch.errors import MALFORMED_JSON_ERRORS, Problem, ProgramError, UnsupportedError
 from softswitch.program import (
     Action,
     ActionProfile,
@@ -39,19 +39,24 @@ from softswitch.program import (
 
 
 def read_program(path: Path) -> Program:
-    """Read a BMv2 JSON file. Raises ProgramError when it is none."""
+    """Read a BMv2 JSON file.
+
+    Raises ProgramError when it is none, UnsupportedError where arrays or tables are too large.
+    """
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as exc:
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as exc:
         raise _broken(path, f"not JSON ({exc})") from exc
     if not isinstance(data, dict) or "pipelines" not in data or "parsers" not in data:
         raise _broken(path, "no 'pipelines' or 'parsers' in it")
     typed: Json = data  # pyright: ignore[reportUnknownVariableType]
     try:
-        check_numbers(typed)
-        return _build(typed, path)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as exc:
+        too_large = check_numbers(typed)
+        if not too_large:
+            return _build(typed, path)
+    except MALFORMED_JSON_ERRORS as exc:
         raise _broken(path, f"{type(exc).__name__}: {exc}") from exc
+    raise UnsupportedError(path.name, too_large)
 
 
 def _broken(path: Path, why: str) -> ProgramError:

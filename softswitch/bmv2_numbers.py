@@ -4,7 +4,8 @@
 
 from typing import Any
 
-from softswitch.program import Json
+from softswitch.errors import Problem
+from softswitch.program import Json, source_of
 
 WIDTH_MAX = 1 << 16
 """Bits of a field or parameter: far beyond what P4 programs use, and still harmless."""
@@ -15,14 +16,17 @@ ENTRIES_MAX = 1 << 31
 _MAXIMA = {
     "bitwidth": WIDTH_MAX,
     "max_length": WIDTH_MAX,
-    "size": CELLS_MAX,
-    "max_size": ENTRIES_MAX,
     "id": ENTRIES_MAX,
 }
+_SIZES = {"size": (CELLS_MAX, "elements"), "max_size": (ENTRIES_MAX, "entries")}
 
 
-def check_numbers(data: Json) -> None:
-    """Raise ValueError or TypeError for the first number that is none or out of bounds."""
+def check_numbers(data: Json) -> list[Problem]:
+    """Return what is larger than this switch carries.
+
+    Raises ValueError or TypeError for the first number that is none or out of bounds.
+    """
+    problems: list[Problem] = []
     for kind in data["header_types"]:
         for entry in kind["fields"]:
             if entry[1] != "*":
@@ -38,10 +42,29 @@ def check_numbers(data: Json) -> None:
         elif isinstance(part, dict):
             held: Json = part  # pyright: ignore[reportUnknownVariableType]
             for key, value in held.items():
-                if key in _MAXIMA:
+                if key in _SIZES:
+                    problems += _size(f"{key} in {path}", held, value, *_SIZES[key])
+                elif key in _MAXIMA:
                     _check(f"{key} in {path}", value, _MAXIMA[key])
                 elif key != "source_info":
                     waiting.append((key, value))
+    return problems
+
+
+def _size(what: str, item: Json, value: object, most: int, of: str) -> list[Problem]:
+    """Return the problem of an array or table that is too large, if it is."""
+    if not isinstance(value, int) or value <= most:
+        _check(what, value, most)
+        return []
+    name = item.get("name", "")
+    return [
+        Problem(
+            what=f"size of {name or what}",
+            where=source_of(item, what),
+            why=f"{value} {of} are more than this switch's limit of {most}",
+            remedy="Make it smaller in the P4 program",
+        )
+    ]
 
 
 def _check(what: str, value: object, most: int) -> None:

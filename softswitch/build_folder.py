@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Folders for builds: gone after the build, or with the next one if the process was killed."""
 
+import errno
 import fcntl
 import os
 import shutil
@@ -10,8 +11,33 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from softswitch.errors import CacheError
+
 PREFIX = "locked-build-"
 """Not `building-`: older versions, which may run beside this one, work in those without a lock."""
+
+
+FULL_TEXTS = ("No space left on device", "Disk quota exceeded")
+"""What a compiler says when it cannot write for want of room; LC_ALL=C."""
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextmanager
+def cache_errors(cache: Path) -> Generator[None]:
+    """Turn errors of the files below `cache` into CacheError."""
+    try:
+        yield
+    except OSError as exc:
+        raise cache_error(cache, exc.strerror or str(exc), is_full=exc.errno in _FULL) from exc
+
+
+def cache_error(cache: Path, why: str, *, is_full: bool) -> CacheError:
+    """Return the error for a folder of compiled programs that cannot be used, with the remedy."""
+    remedy = "Free some there" if is_full else "Make it a folder that you may write"
+    return CacheError(
+        f"compiled programs cannot be kept in {cache}: {why}. {remedy}, or set XDG_CACHE_HOME to "
+        f"another folder"
+    )
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softswitch.bmv2_json import read_program
-from softswitch.build_folder import build_folder
+from softswitch.build_folder import FULL_TEXTS, build_folder, cache_error, cache_errors
 from softswitch.errors import CompileError, CompilerNotFoundError
 from softswitch.generator import TracePoint, generate, generate_traced
 from softswitch.program import Program
@@ -120,10 +120,17 @@ def environment_flags() -> tuple[str, ...]:
 
 
 def default_cache_dir() -> Path:
-    """Directory of compiled programs: softswitch below XDG_CACHE_HOME, or below ~/.cache."""
+    """Directory of compiled programs: softswitch below XDG_CACHE_HOME, or below ~/.cache.
+
+    CacheError for a user without a home.
+    """
     base = os.environ.get("XDG_CACHE_HOME")
-    root = Path(base) if base else Path.home() / ".cache"
-    return root / "softswitch"
+    if base:
+        return Path(base) / "softswitch"
+    try:
+        return Path.home() / ".cache" / "softswitch"
+    except RuntimeError as exc:
+        raise cache_error(Path("~/.cache/softswitch"), str(exc), is_full=False) from exc
 
 
 def compile_program(
@@ -137,7 +144,8 @@ def compile_program(
 
     cflags are added behind the switch's own. has_counts makes the code count each table's hits
     and misses (softswitch.live reads them). Raises ProgramError or UnsupportedError with all
-    problems of the program, CompilerNotFoundError, CompileError, and OSError for unreadable files.
+    problems of the program, CompilerNotFoundError, CompileError, CacheError, and OSError for a
+    JSON file that cannot be read.
     """
     program = read_program(json_path)
     return compile_model(program, cache_dir=cache_dir, cflags=cflags, has_counts=has_counts)
@@ -169,11 +177,12 @@ def compile_traced(
 def _library(program: Program, text: str, cache_dir: Path | None, cflags: Sequence[str]) -> Path:
     command = [*find_compiler(), *FLAGS, *environment_flags(), *cflags]
     directory = default_cache_dir() if cache_dir is None else cache_dir
-    directory.mkdir(parents=True, exist_ok=True)
     library = directory / f"{program.name[:_NAME_MAX]}-{_digest(text, command)}.so"
-    if not library.exists():
-        logger.info("compiling %s; kept in %s for the next time", program.name, directory)
-        _build(text, command, library)
+    with cache_errors(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        if not library.exists():
+            logger.info("compiling %s; kept in %s for the next time", program.name, directory)
+            _build(text, command, library)
     return library
 
 
@@ -203,15 +212,35 @@ def _build(text: str, command: list[str], library: Path) -> None:
         built = directory / library.name
         sources = [str(source), *(str(RUNTIME / item) for item in SOURCES)]
         arguments = [*command, f"-I{RUNTIME}", "-o", str(built), *sources]
-        try:
-            result = subprocess.run(
-                arguments, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired) as exc:
-            raise CompileError(f"{command[0]} could not be run: {exc}") from exc
+        result = run_compiler(arguments, directory)
         if result.returncode != 0:
             raise CompileError(
                 f"{command[0]} failed with status {result.returncode} on {library.stem}; please "
                 f"report this with the program. It said:\n{result.stderr[-4000:]}"
             )
         built.replace(library)
+
+
+def run_compiler(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a compiler whose temporary files go to a build folder; its messages are English.
+
+    CompileError if it does not run or end, CacheError if the folder's disk is full.
+    """
+    environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
+    try:
+        result = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
+            env=environment,
+        )
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        raise CompileError(f"{command[0]} could not be run: {exc}") from exc
+    if result.returncode:
+        full = next((text for text in FULL_TEXTS if text in result.stderr), None)
+        if full is not None:
+            raise cache_error(folder.parent, full, is_full=True)
+    return result

@@ -17,6 +17,7 @@ SoftswitchError
  |    +-- UnsupportedError         it is sound, but uses what this switch does not support
  +-- CompilerNotFoundError         no C compiler on this machine
  +-- CompileError                  the C compiler failed on generated code
+ +-- CacheError                    the folder of compiled programs cannot be used
  +-- ControlError                  a control operation was refused by the pipeline
       +-- EntryNotFoundError
       +-- EntryExistsError
@@ -28,6 +29,7 @@ SoftswitchError
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 
 class SoftswitchError(Exception):
@@ -139,3 +141,20 @@ class CompilerNotFoundError(SoftswitchError):
 
 class CompileError(SoftswitchError):
     """The C compiler failed on generated code."""
+
+
+class CacheError(SoftswitchError):
+    """The folder where compiled programs are kept cannot be written, or is full."""
+
+
+MALFORMED_JSON_ERRORS: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
+"""What code raises that takes a JSON for one that p4c wrote, when it is none."""

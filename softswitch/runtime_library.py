@@ -7,7 +7,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
-import subprocess
 from collections.abc import Sequence
 from ctypes import (
     POINTER,
@@ -24,8 +23,13 @@ from ctypes import (
 from pathlib import Path
 from typing import Final
 
-from softswitch.build_folder import build_folder
-from softswitch.compiler import default_cache_dir, environment_flags, find_compiler
+from softswitch.build_folder import build_folder, cache_errors
+from softswitch.compiler import (
+    default_cache_dir,
+    environment_flags,
+    find_compiler,
+    run_compiler,
+)
 from softswitch.errors import CompileError
 from softswitch.pipeline import GroupMember, MeterRatesT, PipelineOps, TableEntry, TableLayout
 
@@ -154,7 +158,7 @@ def _compile_runtime(library: Path, compiler: tuple[str, ...]) -> None:
         built = folder / "runtime.so"
         command = [*compiler, "-shared", "-fPIC", "-o", str(built)]
         command += [str(source) for source in SOURCES]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = run_compiler(command, folder)
         if done.returncode:
             raise CompileError(
                 f"the switch runtime does not compile: {' '.join(command)}\n{done.stderr}"
@@ -165,15 +169,16 @@ def _compile_runtime(library: Path, compiler: tuple[str, ...]) -> None:
 def build_runtime(cache_dir: Path | None = None) -> Path:
     """Compile the runtime, or take it from the cache.
 
-    CompilerNotFoundError without a C compiler, CompileError with its output.
+    CompilerNotFoundError without a C compiler, CompileError with its output, CacheError.
     """
     compiler = (*find_compiler(), *FLAGS, *environment_flags())
     digest = hashlib.sha256(repr(compiler).encode())
     for path in (*SOURCES, *sorted(RUNTIME.glob("*.h"))):
         digest.update(path.read_bytes())
     library = (cache_dir or default_cache_dir()) / f"runtime-{digest.hexdigest()[:20]}.so"
-    if not library.exists():
-        _compile_runtime(library, compiler)
+    with cache_errors(library.parent):
+        if not library.exists():
+            _compile_runtime(library, compiler)
     return library
 
 

@@ -5,7 +5,7 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from softswitch.errors import Problem, ProgramError, UnsupportedError
+from softswitch.errors import MALFORMED_JSON_ERRORS, Problem, ProgramError, UnsupportedError
 from softswitch.generator.actions import ActionWriter
 from softswitch.generator.arrays import ArrayWriter
 from softswitch.generator.c_text import c_string, comment
@@ -72,14 +72,7 @@ def _errors_of(program: Program) -> Generator[None]:
     """Say of a JSON that lacks what the writers look up that it is broken."""
     try:
         yield
-    except (
-        AttributeError,
-        LookupError,
-        RecursionError,
-        StopIteration,
-        TypeError,
-        ValueError,
-    ) as exc:
+    except MALFORMED_JSON_ERRORS as exc:
         problem = Problem(
             what="BMv2 JSON",
             where=program.name,

@@ -79,10 +79,16 @@ static int p4_remove_entry(pipeline_t *s, uint32_t table, const table_entry_t *e
 }
 
 static int p4_clear_entries(pipeline_t *s, uint32_t table) {
-  table_t *held = &s->tables[table];
-  for (uint32_t i = 0; i < held->used && entry_profile(s, table) != NULL; i++)
-    if (table_node(held, i)->action != TABLE_NONE) entry_use(s, table, entry_extra(s, table, i, held->shape->data_offset), -1);
-  return table_clear_entries(held);
+  table_t before;
+  int result = table_clear_entries(&s->tables[table], &before);
+  if (result != P_OK) return result;
+  uint32_t used = entry_profile(s, table) == NULL ? 0 : before.used;
+  for (uint32_t i = 0; i < used; i++) {
+    const table_node_t *node = table_node(&before, i);
+    if (node->action != TABLE_NONE) entry_use(s, table, table_node_at(node, before.shape->data_offset), -1);
+  }
+  table_destroy(&before);
+  return P_OK;
 }
 
 static int p4_set_default(pipeline_t *s, uint32_t table, const table_entry_t *entry) {

@@ -38,13 +38,17 @@ void table_destroy(table_t *table) {
   memset(table, 0, sizeof *table);
 }
 
-int table_clear_entries(table_t *table) {
-  const table_shape_t *shape = table->shape;
-  bool is_open = table->is_open;
-  table_destroy(table);
-  int result = table_create(table, shape);
-  table->is_open = is_open;
-  return result;
+int table_clear_entries(table_t *table, table_t *before) {
+  table_t empty;
+  int result = table_create(&empty, table->shape);
+  if (result != P_OK) {
+    table_destroy(&empty);
+    return result;
+  }
+  empty.is_open = table->is_open;
+  *before = *table;
+  *table = empty;
+  return P_OK;
 }
 
 // ---- memory of entries ----

@@ -103,7 +103,8 @@ typedef struct {
 
 int table_create(table_t *, const table_shape_t *); // P_OK or P_FULL (no memory); destroy in both cases
 void table_destroy(table_t *);
-int table_clear_entries(table_t *); // P_OK or P_FULL (no memory: the table is unusable)
+// What the table held goes to `before`: destroy that. P_FULL (no memory): nothing has changed, and there is none.
+int table_clear_entries(table_t *, table_t *before);
 
 // The matching entry or TABLE_NONE.
 uint32_t table_lookup(const table_t *, const uint64_t *key);
