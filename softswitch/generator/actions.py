@@ -11,6 +11,8 @@ from softswitch.generator.operands import local_name
 from softswitch.generator.primitives import EXITING, Branch, Primitives, is_jump, structure, target
 from softswitch.program import Action, Json
 
+CASES_MAX = 256
+"""Actions that a function of the generated code tells apart."""
 MAX_TURNS = 1 << 20
 """Jumps backwards that an action may make for one packet; then the packet is dropped."""
 
@@ -146,46 +148,69 @@ class ActionWriter:
 
     def emit_decoder(self) -> str:
         """C function that turns parameters at the seam into an action's structure."""
-        text = [
-            "// Bytes of the decoded structure, or a P_ code.",
-            "static int p4_decode(uint32_t action, const uint8_t *from, uint32_t bytes,",
-            "                     void *to) {",
-            "(void)from; (void)bytes; (void)to;",
-            "switch (action) {",
-        ]
-        for action in self.context.program.actions:
-            symbol = action_symbol(action)
-            text.append(f"case {action.position}: {{")
-            text.append(f"if (bytes != {params_bytes(action)}) return P_BAD_ARGUMENT;")
-            if action.parameters:
-                text.append(f"{symbol}_t *a = to; memset(a, 0, sizeof *a);")
-            offset = 0
-            for index, parameter in enumerate(action.parameters):
-                is_signed = (action.position, index) in self.context.signed
-                text.append(_decode(index, parameter.width, offset, is_signed))
-                offset += (parameter.width + 7) // 8
-            size = f"(int)sizeof({symbol}_t)" if action.parameters else "0"
-            text.append(f"return {size}; }}")
-        return "\n".join([*text, "default: return P_BAD_ARGUMENT;", "}", "}", ""])
+        return "// Bytes of the decoded structure, or a P_ code.\n" + _by_action(
+            "static int p4_decode",
+            "uint32_t action, const uint8_t *from, uint32_t bytes, void *to",
+            {item.position: self._decoder_case(item) for item in self.context.program.actions},
+            "P_BAD_ARGUMENT",
+        )
+
+    def _decoder_case(self, action: Action) -> str:
+        symbol = action_symbol(action)
+        text = [f"case {action.position}: {{"]
+        text.append(f"if (bytes != {params_bytes(action)}) return P_BAD_ARGUMENT;")
+        if action.parameters:
+            text.append(f"{symbol}_t *a = to; memset(a, 0, sizeof *a);")
+        offset = 0
+        for index, parameter in enumerate(action.parameters):
+            is_signed = (action.position, index) in self.context.signed
+            text.append(_decode(index, parameter.width, offset, is_signed))
+            offset += (parameter.width + 7) // 8
+        size = f"(int)sizeof({symbol}_t)" if action.parameters else "0"
+        return "\n".join([*text, f"return {size}; }}"])
 
     def emit_encoder(self) -> str:
         """C function that turns an action's structure into parameters at the seam; bytes."""
-        text = [
-            "static uint32_t p4_encode(uint32_t action, const void *from, uint8_t *to) {",
-            "(void)from; (void)to;",
-            "switch (action) {",
-        ]
-        for action in self.context.program.actions:
-            if not action.parameters:
-                continue
-            text.append(f"case {action.position}: {{")
-            text.append(f"const {action_symbol(action)}_t *a = from;")
-            offset = 0
-            for index, parameter in enumerate(action.parameters):
-                text.append(_encode(index, parameter.width, offset))
-                offset += (parameter.width + 7) // 8
-            text.append(f"return {params_bytes(action)}; }}")
-        return "\n".join([*text, "default: return 0;", "}", "}", ""])
+        actions = [item for item in self.context.program.actions if item.parameters]
+        return _by_action(
+            "static uint32_t p4_encode",
+            "uint32_t action, const void *from, uint8_t *to",
+            {item.position: self._encoder_case(item) for item in actions},
+            "0",
+        )
+
+    def _encoder_case(self, action: Action) -> str:
+        text = [f"case {action.position}: {{", f"const {action_symbol(action)}_t *a = from;"]
+        offset = 0
+        for index, parameter in enumerate(action.parameters):
+            text.append(_encode(index, parameter.width, offset))
+            offset += (parameter.width + 7) // 8
+        return "\n".join([*text, f"return {params_bytes(action)}; }}"])
+
+
+def _by_action(start: str, parameters: str, cases: dict[int, str], otherwise: str) -> str:
+    """C function with a case per action; of many actions, it asks functions for some of them each.
+
+    A compiler's time for a function grows faster than the function.
+    """
+    names = [word.split()[-1].lstrip("*") for word in parameters.split(",")]
+    voids = " ".join(f"(void){name};" for name in names[1:])
+    parts: dict[int, list[str]] = {}
+    for position, case in cases.items():
+        parts.setdefault(position // CASES_MAX, []).append(case)
+    text: list[str] = []
+    if len(parts) > 1:
+        for part, body in parts.items():
+            text.append(f"P4_COLD {start}_{part}({parameters}) {{\n{voids}\nswitch (action) {{")
+            text += [*body, f"default: return {otherwise};", "}", "}", ""]
+    ask = f"{start.split()[-1]}_{{}}({', '.join(names)});"
+    text.append(f"{start}({parameters}) {{\n{voids}")
+    if len(parts) > 1:
+        text.append(f"switch (action / {CASES_MAX}) {{")
+        text += [f"case {part}: return {ask.format(part)}" for part in parts]
+    else:
+        text += ["switch (action) {", *cases.values()]
+    return "\n".join([*text, f"default: return {otherwise};", "}", "}", ""])
 
 
 def _encode(index: int, width: int, offset: int) -> str:

@@ -15,6 +15,7 @@ __extension__ typedef __int128 wide_int_t;
 __extension__ typedef unsigned __int128 wide_uint_t;
 
 #define P4_UNUSED __attribute__((unused))
+#define P4_COLD __attribute__((noinline, cold)) // of the control plane: small rather than fast
 
 P4_UNUSED static inline uint16_t load_be16(const uint8_t *from) {
   uint16_t value;

@@ -147,8 +147,7 @@ P4_UNUSED static void p4_action_1_ForwardIngress_drop_packet(pipeline_t *restric
 }
 
 // Bytes of the decoded structure, or a P_ code.
-static int p4_decode(uint32_t action, const uint8_t *from, uint32_t bytes,
-                     void *to) {
+static int p4_decode(uint32_t action, const uint8_t *from, uint32_t bytes, void *to) {
   (void)from; (void)bytes; (void)to;
   switch (action) {
     case 0: {
