@@ -17,6 +17,7 @@ from google.protobuf import any_pb2
 
 from softswitch.errors import (
     BadArgumentError,
+    CacheError,
     CompilerNotFoundError,
     EntryExistsError,
     EntryNotFoundError,
@@ -83,6 +84,7 @@ _CODES_OF_ERRORS: list[tuple[type[SoftswitchError], int]] = [
     (PortError, rpc_code.UNAVAILABLE),
     (SwitchStateError, rpc_code.FAILED_PRECONDITION),
     (CompilerNotFoundError, rpc_code.FAILED_PRECONDITION),
+    (CacheError, rpc_code.FAILED_PRECONDITION),
 ]
 
 
