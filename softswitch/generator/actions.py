@@ -203,7 +203,7 @@ def _by_action(start: str, parameters: str, cases: dict[int, str], otherwise: st
         for part, body in parts.items():
             text.append(f"P4_COLD {start}_{part}({parameters}) {{\n{voids}\nswitch (action) {{")
             text += [*body, f"default: return {otherwise};", "}", "}", ""]
-    ask = f"{start.split()[-1]}_{{}}({', '.join(names)});"
+    ask = f"{start.rsplit(maxsplit=1)[-1]}_{{}}({', '.join(names)});"
     text.append(f"{start}({parameters}) {{\n{voids}")
     if len(parts) > 1:
         text.append(f"switch (action / {CASES_MAX}) {{")
