@@ -133,7 +133,10 @@ class Switch(Control):
         loaded = open_pipeline(program.library)
         code: int = self._library.switch_load(self._handle, byref(loaded[1]))
         if code < 0:
-            raise SoftswitchError(f"{program.library}: cannot be loaded: {os.strerror(-code)}")
+            why = os.strerror(-code)
+            if code == -errno.ENOMEM:
+                why = "no memory for its tables and arrays; make them smaller in the P4 program"
+            raise SoftswitchError(f"{program.library}: cannot be loaded: {why}")
         # The old library goes only now that no pipeline of it is left.
         self._loaded = loaded
         self._program = program

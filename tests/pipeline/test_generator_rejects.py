@@ -11,8 +11,11 @@ import pytest
 
 from pipeline_driver import PROGRAMS
 from refused_program import refused_problems, write_refused
+from softswitch.bmv2_json import read_program
 from softswitch.compiler import compile_program
 from softswitch.errors import ProgramError, UnsupportedError
+from softswitch.generator import generate, generate_traced
+from softswitch.generator.actions import ActionWriter
 
 
 def test_all_unsupported_features_are_listed_at_once(tmp_path: Path) -> None:
@@ -42,7 +45,11 @@ def test_each_unknown_statement_is_refused_with_its_line(tmp_path: Path) -> None
     assert not cache.exists()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"pipelines": [], "parsers": 3}', "\ud800x"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"pipelines": [], "parsers": 3}', "\ud800x", "[" * 99999],
+    ids=["empty", "list", "object", "parsers", "surrogate", "deep"],
+)
 def test_broken_json_is_a_program_error(tmp_path: Path, text: str) -> None:
     path = tmp_path / "broken.json"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -50,6 +57,20 @@ def test_broken_json_is_a_program_error(tmp_path: Path, text: str) -> None:
         compile_program(path, cache_dir=tmp_path)
     assert not isinstance(caught.value, UnsupportedError)
     assert "p4c-bm2-ss" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [AssertionError, ZeroDivisionError, OverflowError, StopIteration])
+def test_what_the_writers_stumble_over_is_a_program_error(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
+) -> None:
+    def stumble(_writer: ActionWriter) -> str:
+        raise kind("of an odd JSON")
+
+    monkeypatch.setattr(ActionWriter, "emit", stumble)
+    program = read_program(PROGRAMS / "operators.json")
+    for write in (generate, generate_traced):
+        with pytest.raises(ProgramError, match=f"{kind.__name__}: of an odd JSON"):
+            write(program)
 
 
 def test_missing_parts_are_program_errors(tmp_path: Path) -> None:
