@@ -81,7 +81,7 @@ golden: $(VENV)/.dev-installed ## Renew the golden files of the generator's test
 SANITIZE := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 sanitize: $(VENV)/.dev-installed ## The switch's C code under the address and undefined-behaviour sanitizers
 	SWITCHFOLD_CFLAGS="$(SANITIZE)" LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" \
-	  ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc \
 	  $(BIN)/python -m pytest tests/unit/test_switch_runtime.py tests/pipeline
 	$(BIN)/python -m pytest tests/mutation
 
