@@ -64,7 +64,7 @@ def test_truncated_program_is_refused(name: str, tmp_path: Path) -> None:
     ("place", "value", "reason"),
     [
         (("header_types", 0, "fields", 0, 1), 1 << 40, "width of field"),
-        (("register_arrays", 0, "size"), 1 << 40, "size in register_arrays"),
+        (("register_arrays", 0, "size"), 1 << 40, "size of total"),
         (("register_arrays", 0, "bitwidth"), True, "bitwidth in register_arrays"),
         (("actions", 0, "id"), "1", "id in actions"),
     ],
