@@ -3,8 +3,8 @@
 """Runs of plain insertions: updates that go to the data plane in one call.
 
 Plain is an INSERT into a table of exact fields that says key and action and nothing else, in the
-usual order and within its widths. Everything else takes the way of single updates, which also
-words the refusals.
+usual order and within its widths, with numbers only: no strings of translated types. Everything
+else takes the way of single updates, which also words the refusals.
 """
 
 from collections.abc import Sequence
@@ -87,6 +87,7 @@ def insert_plans(schema: Schema) -> dict[int, InsertPlan]:
         table.id: _plan(table)
         for table in schema.tables.values()
         if table.is_all_exact and table.fields and not table.is_const and not table.profile
+        if not any(item.strings is not None for item in table.fields)
     }
 
 
@@ -95,6 +96,7 @@ def _plan(table: Table) -> InsertPlan:
         action.id: (action.position, tuple(_field(item) for item in action.params))
         for action in table.actions.values()
         if action.scope != p4i.ActionRef.DEFAULT_ONLY
+        if not any(item.strings is not None for item in action.params)
     }
     fields = tuple(_Field(item.id, *_limits(item.width)) for item in table.fields)
     return InsertPlan(table, fields, actions)
