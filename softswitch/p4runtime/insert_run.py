@@ -64,8 +64,9 @@ class InsertRun:
         if known is None:
             return False
         position, params = known
-        key = _key(plan.fields, entry.match)
-        data = _params(params, call.params)
+        # The value is empty where the match is no exact one.
+        key = _packed(plan.fields, [(item.field_id, item.exact.value) for item in entry.match])
+        data = _packed(params, [(item.param_id, item.value) for item in call.params])
         if key is None or data is None:
             return False
         self._table = plan.table
@@ -110,37 +111,20 @@ def _limits(width: int) -> tuple[int, int]:
     return field_bytes(width), (1 << (width - 1) % 8 + 1) - 1
 
 
-def _key(fields: tuple[_Field, ...], given: Sequence[p4r.FieldMatch]) -> bytes | None:
+def _packed(fields: tuple[_Field, ...], given: Sequence[tuple[int, bytes]]) -> bytes | None:
+    """Join the values as the data plane takes them; None where a single update must judge."""
     if len(given) != len(fields):
         return None
     packed = b""
-    for (number, size, limit), item in zip(fields, given, strict=True):
-        value = item.exact.value  # empty where the match is no exact one
-        if item.field_id != number or not value:
+    for (number, size, limit), (given_number, value) in zip(fields, given, strict=True):
+        if given_number != number or not value:
             return None
         if len(value) != size:
             if len(value) > size:
                 return None
-            value = value.rjust(size, b"\0")
+            packed += value.rjust(size, b"\0")
         elif value[0] > limit:
             return None
-        packed += value
-    return packed
-
-
-def _params(params: tuple[_Field, ...], given: Sequence[p4r.Action.Param]) -> bytes | None:
-    if len(given) != len(params):
-        return None
-    packed = b""
-    for (number, size, limit), item in zip(params, given, strict=True):
-        value = item.value
-        if item.param_id != number or not value:
-            return None
-        if len(value) != size:
-            if len(value) > size:
-                return None
-            value = value.rjust(size, b"\0")
-        elif value[0] > limit:
-            return None
-        packed += value
+        else:
+            packed += value
     return packed

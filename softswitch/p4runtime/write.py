@@ -33,8 +33,9 @@ def _try_each(pipeline: Pipeline, request: p4r.WriteRequest) -> list[RequestErro
     for update in request.updates:
         if run.take(update):
             continue
-        results += run.flush()
-        if not run.take(update):
+        ended = run.flush()
+        results += ended
+        if not (ended and run.take(update)):
             results.append(_try_update(pipeline, update))
     return results + run.flush()
 
@@ -71,10 +72,11 @@ def _until_failure(pipeline: Pipeline, request: p4r.WriteRequest) -> list[Reques
     for update in request.updates:
         if run.take(update):
             continue
-        results += run.flush(stop_at_failure=True)
-        if results and results[-1] is not None:
+        ended = run.flush(stop_at_failure=True)
+        results += ended
+        if ended and ended[-1] is not None:
             return results
-        if run.take(update):
+        if ended and run.take(update):
             continue
         try:
             pipeline.stores.write(update)
