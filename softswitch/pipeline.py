@@ -46,14 +46,6 @@ INDIRECT_GROUP = 2
 NONE = 0xFFFF_FFFF
 """In IntrinsicT: the program did not ask for it."""
 
-INSTANCE_NORMAL = 0
-INSTANCE_INGRESS_CLONE = 1
-INSTANCE_EGRESS_CLONE = 2
-INSTANCE_COALESCED = 3
-INSTANCE_RECIRC = 4
-INSTANCE_REPLICATION = 5
-INSTANCE_RESUBMIT = 6
-
 
 class IntrinsicT(ctypes.Structure):
     """`intrinsic_t`: what the replication engine acts on after ingress or egress."""
