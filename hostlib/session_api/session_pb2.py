@@ -24,33 +24,53 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!hostlib/session_api/session.proto\x12\x15switchfold.session.v1\"\xe2\x01\n\rWorkerMessage\x12-\n\x05hello\x18\x01 \x01(\x0b\x32\x1c.switchfold.session.v1.HelloH\x00\x12\x35\n\theartbeat\x18\x02 \x01(\x0b\x32 .switchfold.session.v1.HeartbeatH\x00\x12-\n\x05leave\x18\x03 \x01(\x0b\x32\x1c.switchfold.session.v1.LeaveH\x00\x12\x31\n\x07\x62\x61rrier\x18\x04 \x01(\x0b\x32\x1e.switchfold.session.v1.BarrierH\x00\x42\t\n\x07message\"\xcb\x01\n\x11\x43ontrollerMessage\x12\x31\n\x07welcome\x18\x01 \x01(\x0b\x32\x1e.switchfold.session.v1.WelcomeH\x00\x12\x42\n\x10\x62\x61rrier_released\x18\x02 \x01(\x0b\x32&.switchfold.session.v1.BarrierReleasedH\x00\x12\x34\n\tjob_ended\x18\x03 \x01(\x0b\x32\x1f.switchfold.session.v1.JobEndedH\x00\x42\t\n\x07message\"\xfa\x02\n\x05Hello\x12\x10\n\x08job_name\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\r\x12\x13\n\x0bnum_workers\x18\x03 \x01(\r\x12\x14\n\x0cwire_version\x18\x04 \x01(\r\x12\x19\n\x11values_per_packet\x18\x05 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x06 \x01(\t\x12\x0b\n\x03mac\x18\x07 \x01(\t\x12\x10\n\x08udp_port\x18\x08 \x01(\r\x12\x16\n\x0cingress_port\x18\t \x01(\rH\x00\x12\x1b\n\x11ingress_port_name\x18\n \x01(\tH\x00\x12\x14\n\x0cslots_wanted\x18\x0b \x01(\r\x12\x15\n\rallow_partial\x18\x0c \x01(\x08\x12\r\n\x05token\x18\r \x01(\t\x12\x13\n\x0bswitch_name\x18\x0e \x01(\t\x12-\n\x06resume\x18\x0f \x01(\x0b\x32\x1d.switchfold.session.v1.Resume\x12\x16\n\x0ejoin_timeout_s\x18\x10 \x01(\x01\x42\t\n\x07ingress\",\n\x06Resume\x12\x0e\n\x06job_id\x18\x01 \x01(\r\x12\x12\n\ngeneration\x18\x02 \x01(\r\"\x1d\n\tHeartbeat\x12\x10\n\x08sequence\x18\x01 \x01(\x04\"\x07\n\x05Leave\"$\n\x07\x42\x61rrier\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03use\x18\x02 \x01(\r\"\xf4\x01\n\x07Welcome\x12\x0e\n\x06job_id\x18\x01 \x01(\r\x12\x12\n\ngeneration\x18\x02 \x01(\r\x12\x12\n\nslot_count\x18\x03 \x01(\r\x12\x13\n\x0bnum_workers\x18\x04 \x01(\r\x12\x19\n\x11values_per_packet\x18\x05 \x01(\r\x12\x14\n\x0cwire_version\x18\x06 \x01(\r\x12\x16\n\x0eswitch_address\x18\x07 \x01(\t\x12\x12\n\nswitch_mac\x18\x08 \x01(\t\x12\x17\n\x0fswitch_udp_port\x18\t \x01(\r\x12\x0f\n\x07lease_s\x18\n \x01(\x01\x12\x15\n\rallow_partial\x18\x0b \x01(\x08\",\n\x0f\x42\x61rrierReleased\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03use\x18\x02 \x01(\r\"\x1a\n\x08JobEnded\x12\x0e\n\x06reason\x18\x01 \x01(\t2o\n\x11SwitchfoldSession\x12Z\n\x04Join\x12$.switchfold.session.v1.WorkerMessage\x1a(.switchfold.session.v1.ControllerMessage(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!hostlib/session_api/session.proto\x12\x15switchfold.session.v1\"\x89\x03\n\rWorkerMessage\x12-\n\x05hello\x18\x01 \x01(\x0b\x32\x1c.switchfold.session.v1.HelloH\x00\x12\x35\n\theartbeat\x18\x02 \x01(\x0b\x32 .switchfold.session.v1.HeartbeatH\x00\x12-\n\x05leave\x18\x03 \x01(\x0b\x32\x1c.switchfold.session.v1.LeaveH\x00\x12\x31\n\x07\x62\x61rrier\x18\x04 \x01(\x0b\x32\x1e.switchfold.session.v1.BarrierH\x00\x12\x36\n\nview_ready\x18\x05 \x01(\x0b\x32 .switchfold.session.v1.ViewReadyH\x00\x12:\n\x0cview_entered\x18\x06 \x01(\x0b\x32\".switchfold.session.v1.ViewEnteredH\x00\x12\x31\n\x07stalled\x18\x07 \x01(\x0b\x32\x1e.switchfold.session.v1.StalledH\x00\x42\t\n\x07message\"\xc3\x02\n\x11\x43ontrollerMessage\x12\x31\n\x07welcome\x18\x01 \x01(\x0b\x32\x1e.switchfold.session.v1.WelcomeH\x00\x12\x42\n\x10\x62\x61rrier_released\x18\x02 \x01(\x0b\x32&.switchfold.session.v1.BarrierReleasedH\x00\x12\x34\n\tjob_ended\x18\x03 \x01(\x0b\x32\x1f.switchfold.session.v1.JobEndedH\x00\x12<\n\rview_proposal\x18\x04 \x01(\x0b\x32#.switchfold.session.v1.ViewProposalH\x00\x12\x38\n\x0bview_commit\x18\x05 \x01(\x0b\x32!.switchfold.session.v1.ViewCommitH\x00\x42\t\n\x07message\"\xbc\x04\n\x05Hello\x12\x10\n\x08job_name\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\r\x12\x13\n\x0bnum_workers\x18\x03 \x01(\r\x12\x14\n\x0cwire_version\x18\x04 \x01(\r\x12\x19\n\x11values_per_packet\x18\x05 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x06 \x01(\t\x12\x0b\n\x03mac\x18\x07 \x01(\t\x12\x10\n\x08udp_port\x18\x08 \x01(\r\x12\x16\n\x0cingress_port\x18\t \x01(\rH\x00\x12\x1b\n\x11ingress_port_name\x18\n \x01(\tH\x00\x12\x14\n\x0cslots_wanted\x18\x0b \x01(\r\x12\x15\n\rallow_partial\x18\x0c \x01(\x08\x12\r\n\x05token\x18\r \x01(\t\x12\x13\n\x0bswitch_name\x18\x0e \x01(\t\x12-\n\x06resume\x18\x0f \x01(\x0b\x32\x1d.switchfold.session.v1.Resume\x12\x16\n\x0ejoin_timeout_s\x18\x10 \x01(\x01\x12\x14\n\x0cpeer_address\x18\x11 \x01(\t\x12\x11\n\tpeer_port\x18\x12 \x01(\r\x12\x33\n\tstraggler\x18\x13 \x01(\x0b\x32 .switchfold.session.v1.Straggler\x12\x0e\n\x06weight\x18\x14 \x01(\x01\x12)\n\x04path\x18\x15 \x01(\x0e\x32\x1b.switchfold.session.v1.Path\x12\x13\n\x0bmin_workers\x18\x16 \x01(\r\x12\x12\n\nis_joining\x18\x17 \x01(\x08\x42\t\n\x07ingress\"/\n\tStraggler\x12\x0e\n\x06quorum\x18\x01 \x01(\r\x12\x12\n\ndeadline_s\x18\x02 \x01(\x01\",\n\x06Resume\x12\x0e\n\x06job_id\x18\x01 \x01(\r\x12\x12\n\ngeneration\x18\x02 \x01(\r\"\xaf\x02\n\x06Layout\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\x13\n\x0bnum_workers\x18\x02 \x01(\r\x12.\n\x07members\x18\x03 \x03(\x0b\x32\x1d.switchfold.session.v1.Member\x12*\n\x05trees\x18\x04 \x03(\x0b\x32\x1b.switchfold.session.v1.Tree\x12\x10\n\x08\x63hild_id\x18\x05 \x01(\r\x12\x15\n\rworker_bitmap\x18\x06 \x01(\r\x12\x16\n\x0eswitch_address\x18\x07 \x01(\t\x12\x12\n\nswitch_mac\x18\x08 \x01(\t\x12\x17\n\x0fswitch_udp_port\x18\t \x01(\r\x12\x0e\n\x06quorum\x18\n \x01(\r\x12\x12\n\ndeadline_s\x18\x0b \x01(\x01\x12\x0e\n\x06reason\x18\x0c \x01(\t\"U\n\x06Member\x12\x11\n\tworker_id\x18\x01 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x14\n\x0cpeer_address\x18\x03 \x01(\t\x12\x11\n\tpeer_port\x18\x04 \x01(\r\"+\n\x04Tree\x12\x0f\n\x07tree_id\x18\x01 \x01(\r\x12\x12\n\nslot_count\x18\x02 \x01(\r\"D\n\x0cViewProposal\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\x10\n\x08is_abort\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\"1\n\tViewReady\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\x10\n\x08position\x18\x02 \x01(\x04\"d\n\nViewCommit\x12-\n\x06layout\x18\x01 \x01(\x0b\x32\x1d.switchfold.session.v1.Layout\x12\x10\n\x08\x62oundary\x18\x02 \x01(\x04\x12\x15\n\rsource_worker\x18\x03 \x01(\r\"!\n\x0bViewEntered\x12\x12\n\ngeneration\x18\x01 \x01(\r\"6\n\x07Stalled\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\x17\n\x0fmissing_workers\x18\x02 \x03(\r\"\x1d\n\tHeartbeat\x12\x10\n\x08sequence\x18\x01 \x01(\x04\"+\n\x05Leave\x12\x15\n\x08position\x18\x01 \x01(\x04H\x00\x88\x01\x01\x42\x0b\n\t_position\"$\n\x07\x42\x61rrier\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03use\x18\x02 \x01(\r\"\xc9\x02\n\x07Welcome\x12\x0e\n\x06job_id\x18\x01 \x01(\r\x12\x12\n\ngeneration\x18\x02 \x01(\r\x12\x12\n\nslot_count\x18\x03 \x01(\r\x12\x13\n\x0bnum_workers\x18\x04 \x01(\r\x12\x19\n\x11values_per_packet\x18\x05 \x01(\r\x12\x14\n\x0cwire_version\x18\x06 \x01(\r\x12\x16\n\x0eswitch_address\x18\x07 \x01(\t\x12\x12\n\nswitch_mac\x18\x08 \x01(\t\x12\x17\n\x0fswitch_udp_port\x18\t \x01(\r\x12\x0f\n\x07lease_s\x18\n \x01(\x01\x12\x15\n\rallow_partial\x18\x0b \x01(\x08\x12\x12\n\njob_number\x18\x0c \x01(\r\x12-\n\x06layout\x18\r \x01(\x0b\x32\x1d.switchfold.session.v1.Layout\x12\x10\n\x08\x62oundary\x18\x0e \x01(\x04\",\n\x0f\x42\x61rrierReleased\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03use\x18\x02 \x01(\r\"\x1a\n\x08JobEnded\x12\x0e\n\x06reason\x18\x01 \x01(\t*&\n\x04Path\x12\x08\n\x04\x41UTO\x10\x00\x12\n\n\x06SWITCH\x10\x01\x12\x08\n\x04HOST\x10\x02\x32o\n\x11SwitchfoldSession\x12Z\n\x04Join\x12$.switchfold.session.v1.WorkerMessage\x1a(.switchfold.session.v1.ControllerMessage(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hostlib.session_api.session_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_PATH']._serialized_start=2724
+  _globals['_PATH']._serialized_end=2762
   _globals['_WORKERMESSAGE']._serialized_start=61
-  _globals['_WORKERMESSAGE']._serialized_end=287
-  _globals['_CONTROLLERMESSAGE']._serialized_start=290
-  _globals['_CONTROLLERMESSAGE']._serialized_end=493
-  _globals['_HELLO']._serialized_start=496
-  _globals['_HELLO']._serialized_end=874
-  _globals['_RESUME']._serialized_start=876
-  _globals['_RESUME']._serialized_end=920
-  _globals['_HEARTBEAT']._serialized_start=922
-  _globals['_HEARTBEAT']._serialized_end=951
-  _globals['_LEAVE']._serialized_start=953
-  _globals['_LEAVE']._serialized_end=960
-  _globals['_BARRIER']._serialized_start=962
-  _globals['_BARRIER']._serialized_end=998
-  _globals['_WELCOME']._serialized_start=1001
-  _globals['_WELCOME']._serialized_end=1245
-  _globals['_BARRIERRELEASED']._serialized_start=1247
-  _globals['_BARRIERRELEASED']._serialized_end=1291
-  _globals['_JOBENDED']._serialized_start=1293
-  _globals['_JOBENDED']._serialized_end=1319
-  _globals['_SWITCHFOLDSESSION']._serialized_start=1321
-  _globals['_SWITCHFOLDSESSION']._serialized_end=1432
+  _globals['_WORKERMESSAGE']._serialized_end=454
+  _globals['_CONTROLLERMESSAGE']._serialized_start=457
+  _globals['_CONTROLLERMESSAGE']._serialized_end=780
+  _globals['_HELLO']._serialized_start=783
+  _globals['_HELLO']._serialized_end=1355
+  _globals['_STRAGGLER']._serialized_start=1357
+  _globals['_STRAGGLER']._serialized_end=1404
+  _globals['_RESUME']._serialized_start=1406
+  _globals['_RESUME']._serialized_end=1450
+  _globals['_LAYOUT']._serialized_start=1453
+  _globals['_LAYOUT']._serialized_end=1756
+  _globals['_MEMBER']._serialized_start=1758
+  _globals['_MEMBER']._serialized_end=1843
+  _globals['_TREE']._serialized_start=1845
+  _globals['_TREE']._serialized_end=1888
+  _globals['_VIEWPROPOSAL']._serialized_start=1890
+  _globals['_VIEWPROPOSAL']._serialized_end=1958
+  _globals['_VIEWREADY']._serialized_start=1960
+  _globals['_VIEWREADY']._serialized_end=2009
+  _globals['_VIEWCOMMIT']._serialized_start=2011
+  _globals['_VIEWCOMMIT']._serialized_end=2111
+  _globals['_VIEWENTERED']._serialized_start=2113
+  _globals['_VIEWENTERED']._serialized_end=2146
+  _globals['_STALLED']._serialized_start=2148
+  _globals['_STALLED']._serialized_end=2202
+  _globals['_HEARTBEAT']._serialized_start=2204
+  _globals['_HEARTBEAT']._serialized_end=2233
+  _globals['_LEAVE']._serialized_start=2235
+  _globals['_LEAVE']._serialized_end=2278
+  _globals['_BARRIER']._serialized_start=2280
+  _globals['_BARRIER']._serialized_end=2316
+  _globals['_WELCOME']._serialized_start=2319
+  _globals['_WELCOME']._serialized_end=2648
+  _globals['_BARRIERRELEASED']._serialized_start=2650
+  _globals['_BARRIERRELEASED']._serialized_end=2694
+  _globals['_JOBENDED']._serialized_start=2696
+  _globals['_JOBENDED']._serialized_end=2722
+  _globals['_SWITCHFOLDSESSION']._serialized_start=2764
+  _globals['_SWITCHFOLDSESSION']._serialized_end=2875
 # @@protoc_insertion_point(module_scope)

@@ -1,34 +1,55 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Mapping as _Mapping
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Path(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    AUTO: _ClassVar[Path]
+    SWITCH: _ClassVar[Path]
+    HOST: _ClassVar[Path]
+AUTO: Path
+SWITCH: Path
+HOST: Path
+
 class WorkerMessage(_message.Message):
-    __slots__ = ("hello", "heartbeat", "leave", "barrier")
+    __slots__ = ("hello", "heartbeat", "leave", "barrier", "view_ready", "view_entered", "stalled")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     LEAVE_FIELD_NUMBER: _ClassVar[int]
     BARRIER_FIELD_NUMBER: _ClassVar[int]
+    VIEW_READY_FIELD_NUMBER: _ClassVar[int]
+    VIEW_ENTERED_FIELD_NUMBER: _ClassVar[int]
+    STALLED_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     heartbeat: Heartbeat
     leave: Leave
     barrier: Barrier
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., barrier: _Optional[_Union[Barrier, _Mapping]] = ...) -> None: ...
+    view_ready: ViewReady
+    view_entered: ViewEntered
+    stalled: Stalled
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., barrier: _Optional[_Union[Barrier, _Mapping]] = ..., view_ready: _Optional[_Union[ViewReady, _Mapping]] = ..., view_entered: _Optional[_Union[ViewEntered, _Mapping]] = ..., stalled: _Optional[_Union[Stalled, _Mapping]] = ...) -> None: ...
 
 class ControllerMessage(_message.Message):
-    __slots__ = ("welcome", "barrier_released", "job_ended")
+    __slots__ = ("welcome", "barrier_released", "job_ended", "view_proposal", "view_commit")
     WELCOME_FIELD_NUMBER: _ClassVar[int]
     BARRIER_RELEASED_FIELD_NUMBER: _ClassVar[int]
     JOB_ENDED_FIELD_NUMBER: _ClassVar[int]
+    VIEW_PROPOSAL_FIELD_NUMBER: _ClassVar[int]
+    VIEW_COMMIT_FIELD_NUMBER: _ClassVar[int]
     welcome: Welcome
     barrier_released: BarrierReleased
     job_ended: JobEnded
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., barrier_released: _Optional[_Union[BarrierReleased, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ...) -> None: ...
+    view_proposal: ViewProposal
+    view_commit: ViewCommit
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., barrier_released: _Optional[_Union[BarrierReleased, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ..., view_proposal: _Optional[_Union[ViewProposal, _Mapping]] = ..., view_commit: _Optional[_Union[ViewCommit, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("job_name", "worker_id", "num_workers", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "slots_wanted", "allow_partial", "token", "switch_name", "resume", "join_timeout_s")
+    __slots__ = ("job_name", "worker_id", "num_workers", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "slots_wanted", "allow_partial", "token", "switch_name", "resume", "join_timeout_s", "peer_address", "peer_port", "straggler", "weight", "path", "min_workers", "is_joining")
     JOB_NAME_FIELD_NUMBER: _ClassVar[int]
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     NUM_WORKERS_FIELD_NUMBER: _ClassVar[int]
@@ -45,6 +66,13 @@ class Hello(_message.Message):
     SWITCH_NAME_FIELD_NUMBER: _ClassVar[int]
     RESUME_FIELD_NUMBER: _ClassVar[int]
     JOIN_TIMEOUT_S_FIELD_NUMBER: _ClassVar[int]
+    PEER_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    PEER_PORT_FIELD_NUMBER: _ClassVar[int]
+    STRAGGLER_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    MIN_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    IS_JOINING_FIELD_NUMBER: _ClassVar[int]
     job_name: str
     worker_id: int
     num_workers: int
@@ -61,7 +89,22 @@ class Hello(_message.Message):
     switch_name: str
     resume: Resume
     join_timeout_s: float
-    def __init__(self, job_name: _Optional[str] = ..., worker_id: _Optional[int] = ..., num_workers: _Optional[int] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., allow_partial: bool = ..., token: _Optional[str] = ..., switch_name: _Optional[str] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., join_timeout_s: _Optional[float] = ...) -> None: ...
+    peer_address: str
+    peer_port: int
+    straggler: Straggler
+    weight: float
+    path: Path
+    min_workers: int
+    is_joining: bool
+    def __init__(self, job_name: _Optional[str] = ..., worker_id: _Optional[int] = ..., num_workers: _Optional[int] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., allow_partial: bool = ..., token: _Optional[str] = ..., switch_name: _Optional[str] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., join_timeout_s: _Optional[float] = ..., peer_address: _Optional[str] = ..., peer_port: _Optional[int] = ..., straggler: _Optional[_Union[Straggler, _Mapping]] = ..., weight: _Optional[float] = ..., path: _Optional[_Union[Path, str]] = ..., min_workers: _Optional[int] = ..., is_joining: bool = ...) -> None: ...
+
+class Straggler(_message.Message):
+    __slots__ = ("quorum", "deadline_s")
+    QUORUM_FIELD_NUMBER: _ClassVar[int]
+    DEADLINE_S_FIELD_NUMBER: _ClassVar[int]
+    quorum: int
+    deadline_s: float
+    def __init__(self, quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ...) -> None: ...
 
 class Resume(_message.Message):
     __slots__ = ("job_id", "generation")
@@ -71,6 +114,96 @@ class Resume(_message.Message):
     generation: int
     def __init__(self, job_id: _Optional[int] = ..., generation: _Optional[int] = ...) -> None: ...
 
+class Layout(_message.Message):
+    __slots__ = ("generation", "num_workers", "members", "trees", "child_id", "worker_bitmap", "switch_address", "switch_mac", "switch_udp_port", "quorum", "deadline_s", "reason")
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    NUM_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    TREES_FIELD_NUMBER: _ClassVar[int]
+    CHILD_ID_FIELD_NUMBER: _ClassVar[int]
+    WORKER_BITMAP_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_MAC_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_UDP_PORT_FIELD_NUMBER: _ClassVar[int]
+    QUORUM_FIELD_NUMBER: _ClassVar[int]
+    DEADLINE_S_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    num_workers: int
+    members: _containers.RepeatedCompositeFieldContainer[Member]
+    trees: _containers.RepeatedCompositeFieldContainer[Tree]
+    child_id: int
+    worker_bitmap: int
+    switch_address: str
+    switch_mac: str
+    switch_udp_port: int
+    quorum: int
+    deadline_s: float
+    reason: str
+    def __init__(self, generation: _Optional[int] = ..., num_workers: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., trees: _Optional[_Iterable[_Union[Tree, _Mapping]]] = ..., child_id: _Optional[int] = ..., worker_bitmap: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_mac: _Optional[str] = ..., switch_udp_port: _Optional[int] = ..., quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class Member(_message.Message):
+    __slots__ = ("worker_id", "address", "peer_address", "peer_port")
+    WORKER_ID_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    PEER_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    PEER_PORT_FIELD_NUMBER: _ClassVar[int]
+    worker_id: int
+    address: str
+    peer_address: str
+    peer_port: int
+    def __init__(self, worker_id: _Optional[int] = ..., address: _Optional[str] = ..., peer_address: _Optional[str] = ..., peer_port: _Optional[int] = ...) -> None: ...
+
+class Tree(_message.Message):
+    __slots__ = ("tree_id", "slot_count")
+    TREE_ID_FIELD_NUMBER: _ClassVar[int]
+    SLOT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    tree_id: int
+    slot_count: int
+    def __init__(self, tree_id: _Optional[int] = ..., slot_count: _Optional[int] = ...) -> None: ...
+
+class ViewProposal(_message.Message):
+    __slots__ = ("generation", "is_abort", "reason")
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    IS_ABORT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    is_abort: bool
+    reason: str
+    def __init__(self, generation: _Optional[int] = ..., is_abort: bool = ..., reason: _Optional[str] = ...) -> None: ...
+
+class ViewReady(_message.Message):
+    __slots__ = ("generation", "position")
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    position: int
+    def __init__(self, generation: _Optional[int] = ..., position: _Optional[int] = ...) -> None: ...
+
+class ViewCommit(_message.Message):
+    __slots__ = ("layout", "boundary", "source_worker")
+    LAYOUT_FIELD_NUMBER: _ClassVar[int]
+    BOUNDARY_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_WORKER_FIELD_NUMBER: _ClassVar[int]
+    layout: Layout
+    boundary: int
+    source_worker: int
+    def __init__(self, layout: _Optional[_Union[Layout, _Mapping]] = ..., boundary: _Optional[int] = ..., source_worker: _Optional[int] = ...) -> None: ...
+
+class ViewEntered(_message.Message):
+    __slots__ = ("generation",)
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    def __init__(self, generation: _Optional[int] = ...) -> None: ...
+
+class Stalled(_message.Message):
+    __slots__ = ("generation", "missing_workers")
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    MISSING_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    missing_workers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, generation: _Optional[int] = ..., missing_workers: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class Heartbeat(_message.Message):
     __slots__ = ("sequence",)
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
@@ -78,8 +211,10 @@ class Heartbeat(_message.Message):
     def __init__(self, sequence: _Optional[int] = ...) -> None: ...
 
 class Leave(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("position",)
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    position: int
+    def __init__(self, position: _Optional[int] = ...) -> None: ...
 
 class Barrier(_message.Message):
     __slots__ = ("name", "use")
@@ -90,7 +225,7 @@ class Barrier(_message.Message):
     def __init__(self, name: _Optional[str] = ..., use: _Optional[int] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("job_id", "generation", "slot_count", "num_workers", "values_per_packet", "wire_version", "switch_address", "switch_mac", "switch_udp_port", "lease_s", "allow_partial")
+    __slots__ = ("job_id", "generation", "slot_count", "num_workers", "values_per_packet", "wire_version", "switch_address", "switch_mac", "switch_udp_port", "lease_s", "allow_partial", "job_number", "layout", "boundary")
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     SLOT_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -102,6 +237,9 @@ class Welcome(_message.Message):
     SWITCH_UDP_PORT_FIELD_NUMBER: _ClassVar[int]
     LEASE_S_FIELD_NUMBER: _ClassVar[int]
     ALLOW_PARTIAL_FIELD_NUMBER: _ClassVar[int]
+    JOB_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    LAYOUT_FIELD_NUMBER: _ClassVar[int]
+    BOUNDARY_FIELD_NUMBER: _ClassVar[int]
     job_id: int
     generation: int
     slot_count: int
@@ -113,7 +251,10 @@ class Welcome(_message.Message):
     switch_udp_port: int
     lease_s: float
     allow_partial: bool
-    def __init__(self, job_id: _Optional[int] = ..., generation: _Optional[int] = ..., slot_count: _Optional[int] = ..., num_workers: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., wire_version: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_mac: _Optional[str] = ..., switch_udp_port: _Optional[int] = ..., lease_s: _Optional[float] = ..., allow_partial: bool = ...) -> None: ...
+    job_number: int
+    layout: Layout
+    boundary: int
+    def __init__(self, job_id: _Optional[int] = ..., generation: _Optional[int] = ..., slot_count: _Optional[int] = ..., num_workers: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., wire_version: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_mac: _Optional[str] = ..., switch_udp_port: _Optional[int] = ..., lease_s: _Optional[float] = ..., allow_partial: bool = ..., job_number: _Optional[int] = ..., layout: _Optional[_Union[Layout, _Mapping]] = ..., boundary: _Optional[int] = ...) -> None: ...
 
 class BarrierReleased(_message.Message):
     __slots__ = ("name", "use")
