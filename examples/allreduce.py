@@ -53,8 +53,8 @@ def install_job(switch: softswitch.Switch, program: softswitch.CompiledProgram) 
 
 def work(switch: softswitch.Switch, worker_id: int) -> NDArray[np.float32]:
     """Be one worker: sum an array with the others."""
-    view = JobView(
-        job_id=JOB,
+    view = JobView.on_one_switch(
+        job=JOB,
         generation=GENERATION,
         worker_id=worker_id,
         num_workers=NUM_WORKERS,

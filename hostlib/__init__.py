@@ -36,9 +36,10 @@ from hostlib.errors import (
     WorkerMissingError,
 )
 from hostlib.future import AllreduceFuture
-from hostlib.job_view import Endpoint, JobView
+from hostlib.job_view import Endpoint, JobView, Member, TreeView
 from hostlib.options import SessionOptions
 from hostlib.session import Session
+from hostlib.straggler import StragglerPolicy
 from hostlib.transports.base import Transport
 from hostlib.transports.mem import MemTransport
 from hostlib.transports.raw import RawTransport
@@ -61,6 +62,7 @@ __all__ = [
     "JobView",
     "JoinError",
     "MemTransport",
+    "Member",
     "NonFiniteError",
     "PortTakenError",
     "RawTransport",
@@ -71,6 +73,7 @@ __all__ = [
     "SessionClosedError",
     "SessionError",
     "SessionOptions",
+    "StragglerPolicy",
     "SwitchUnreachableError",
     "TensorError",
     "TensorTooLargeError",
@@ -78,6 +81,7 @@ __all__ = [
     "TransportClosedError",
     "TransportError",
     "TransportPermissionError",
+    "TreeView",
     "TunnelTransport",
     "UdpTransport",
     "UnsupportedDtypeError",

@@ -29,6 +29,7 @@ from hostlib.errors import (
 )
 from hostlib.job_view import UNKNOWN_MAC, Endpoint, JobView
 from hostlib.session_api import session_pb2 as api
+from hostlib.straggler import StragglerPolicy
 from hostlib.wire import WIRE_VERSION
 
 JOIN_METHOD = "/switchfold.session.v1.SwitchfoldSession/Join"
@@ -36,6 +37,7 @@ CONNECT_TIMEOUT_S = 5.0
 """How long the controller may take to accept the connection."""
 RESUME_INTERVAL_S = 1.0
 """Pause between attempts to reach a controller that is gone."""
+ENDLESS_S = 1e9
 _CHANNEL_OPTIONS = (
     # Left alone, gRPC waits up to two minutes between attempts; the controller's grace is shorter.
     ("grpc.initial_reconnect_backoff_ms", 200),
@@ -86,7 +88,7 @@ class JoinRequest:
         elif self.ingress_port:
             hello.ingress_port = self.ingress_port
         if resume is not None:
-            hello.resume.job_id = resume.job_id
+            hello.resume.job_id = resume.job
             hello.resume.generation = resume.generation
         return api.WorkerMessage(hello=hello)
 
@@ -292,8 +294,10 @@ class GrpcControllerLink:
             )
             return
         try:
-            view = JobView(
-                job_id=welcome.job_id,
+            # Workers flush nothing by themselves yet; partial results come from elsewhere.
+            patience_s = ENDLESS_S if welcome.allow_partial else None
+            view = JobView.on_one_switch(
+                job=welcome.job_id,
                 generation=welcome.generation,
                 worker_id=self._request.worker_id,
                 num_workers=welcome.num_workers,
@@ -304,7 +308,7 @@ class GrpcControllerLink:
                     udp_port=welcome.switch_udp_port,
                     mac=welcome.switch_mac or UNKNOWN_MAC,
                 ),
-                allow_partial=welcome.allow_partial,
+                straggler=StragglerPolicy(deadline_s=patience_s),
             )
         except HostlibError as error:
             self._end(error)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hostlib.allreduce_task import AllreduceTask
+from hostlib.congestion import CongestionWindow
 from hostlib.errors import (
     HostlibError,
     RoundClosedError,
@@ -27,8 +28,9 @@ from hostlib.options import NonfinitePolicy, ReduceOperation, SessionOptions
 from hostlib.quantization import Quantizer
 from hostlib.reception import Notice, sort_out
 from hostlib.round_trip import RoundTripTimer
+from hostlib.slot_map import SlotMap
 from hostlib.slot_probe import SlotProbe
-from hostlib.slot_stream import WORD_SLOT, SlotStream, Words
+from hostlib.slot_stream import WORD_SLOT, WORD_TREE, SlotStream, Words
 from hostlib.transports.base import Transport
 from hostlib.wire import Operation, datagram_bytes
 
@@ -59,6 +61,7 @@ class Engine:
         self._view = view
         self._transport = transport
         self._options = options
+        self._slot_map = SlotMap(view.trees)
         exponent_slots, value_slots = split_slots(view.slot_count)
         self.exponents = self._stream(Operation.AGGREGATE_MAX, 0, exponent_slots)
         self.values = self._stream(Operation.AGGREGATE_ADD, exponent_slots, value_slots)
@@ -92,7 +95,8 @@ class Engine:
             operation=operation,
             first_slot=first_slot,
             slot_count=slot_count,
-            window=options.window,
+            slot_map=self._slot_map,
+            window=CongestionWindow(min(options.window, slot_count)),
         )
 
     def submit(
@@ -150,7 +154,7 @@ class Engine:
         except HostlibError as error:
             self._end_all(error)
         except Exception as error:
-            _logger.exception("the I/O thread of job %d failed", self._view.job_id)
+            _logger.exception("the I/O thread of job %d failed", self._view.job)
             broken = SessionBrokenError(f"the I/O thread failed: {error!r}; join the job again")
             broken.__cause__ = error
             self._end_all(broken)
@@ -224,7 +228,8 @@ class Engine:
             task.finish()
 
     def _handle(self, words: Words, now_s: float) -> None:
-        slots = words[:, WORD_SLOT].byteswap().astype(np.int64)
+        trees = words[:, WORD_TREE].byteswap() >> np.uint32(16)
+        slots = self._slot_map.slots(trees, words[:, WORD_SLOT].byteswap())
         is_value = self.values.owns(slots)
         if is_value.all():
             taken = self._accept(self.values, words, slots, now_s)
@@ -240,7 +245,10 @@ class Engine:
         if taken.any():
             self.probe.note_answer()
         if not taken.all():
-            for notice in sort_out(words[~taken], self._view, self._streams, self.counters):
+            rest = ~taken
+            for notice in sort_out(
+                words[rest], slots[rest], self._view, self._streams, self.counters
+            ):
                 self._take_notice(notice)
 
     def _accept(

@@ -20,6 +20,7 @@ class Notice:
     """What the switch says about a slot copy."""
 
     slot: int
+    """The layout's."""
     round: int
     worker_bitmap: int
 
@@ -31,10 +32,15 @@ def headers_of(words: Words) -> NDArray[np.void]:
 
 
 def sort_out(
-    words: Words, view: JobView, streams: tuple[SlotStream, SlotStream], counters: Counter[str]
+    words: Words,
+    slots: NDArray[np.int64],
+    view: JobView,
+    streams: tuple[SlotStream, SlotStream],
+    counters: Counter[str],
 ) -> list[Notice]:
     """Count datagrams that are no awaited results by cause; return the notices among them.
 
+    `slots` are the layout's slots of the datagrams.
     Causes: version, operation, foreign_job, generation, slot, mismatch (awaited round, other tensor
     or range), duplicate (a result that is there already).
     """
@@ -49,16 +55,16 @@ def sort_out(
             left = left & ~is_bad
 
     operation = headers["operation"]
-    slots = headers["slot_index"].astype(np.int64)
+    tree_ids = [tree.tree_id for tree in view.trees]
     refuse("version", headers["version"] != WIRE_VERSION)
     refuse("operation", (operation != Operation.RESULT) & (operation != Operation.NOTICE))
-    refuse("foreign_job", headers["job_id"] != view.job_id)
+    refuse("foreign_job", ~np.isin(headers["job_id"], tree_ids))
     refuse("generation", headers["generation"] != view.generation)
     refuse("slot", ~(streams[0].owns(slots) | streams[1].owns(slots)))
     notices: list[Notice] = []
     for place in np.flatnonzero(left).tolist():
         header = headers[place]
-        slot, round_ = int(header["slot_index"]), int(header["round"])
+        slot, round_ = int(slots[place]), int(header["round"])
         stream = streams[0] if streams[0].owns(slots[place : place + 1])[0] else streams[1]
         if header["operation"] == Operation.NOTICE:
             counters["notice"] += 1

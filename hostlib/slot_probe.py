@@ -79,19 +79,19 @@ class SlotProbe:
             return SwitchUnreachableError(
                 f"{what}; the switch at {view.switch.address}:{view.switch.udp_port} answers"
                 " neither contributions nor probes: check the link, the address, that the switch"
-                f" runs and that job {view.job_id} generation {view.generation} is installed on it"
+                f" runs and that job {view.job} generation {view.generation} is installed on it"
             )
-        if self._bitmap is not None and self._bitmap & view.worker_bit:
+        if self._bitmap is not None and self._bitmap & view.worker_bitmap:
             missing = view.missing_workers(self._bitmap)
             if missing:
                 names = ", ".join(str(i) for i in missing)
                 return WorkerMissingError(
-                    f"{what}; job {view.job_id} waits for worker {names}: see whether it runs and"
+                    f"{what}; job {view.job} waits for worker {names}: see whether it runs and"
                     " submits the same sequence of tensors",
                     missing,
                 )
         if self._bitmap:
-            present = [i for i in range(view.num_workers) if self._bitmap >> i & 1]
+            present = view.present_workers(self._bitmap)
             names = ", ".join(str(i) for i in present)
             return AllreduceTimeoutError(
                 f"{what}; the switch has this round from worker {names} but takes none from worker"

@@ -4,6 +4,7 @@
 
 Chunk k of the sequence uses slot k % n and round k // n + 1, on every worker alike. Chunks are sent
 in order; chunk k waits until the result of chunk k - n is there: that is the slot protocol's rule.
+Slots are the layout's, over all of its trees; headers carry the tree's id and its own slot number.
 The ring holds the datagram of each slot's latest chunk: it is sent from there, and sent again.
 """
 
@@ -16,14 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hostlib.chunks import BLOCK_CHUNKS, ChunkSource
+from hostlib.congestion import CongestionWindow
 from hostlib.job_view import JobView
 from hostlib.round_trip import RoundTripTimer
+from hostlib.slot_map import SlotMap
 from hostlib.transports.base import Transport
 from hostlib.wire import HEADER_BYTES, WIRE_VERSION, Flag, Operation, datagram_bytes
 
 HEADER_WORDS = HEADER_BYTES // 4
 CHECKED_WORDS = 9
 """Header words that a result must echo: all up to the range's end."""
+WORD_TREE = 1
+"""Tree id in the upper half, child id below."""
 WORD_SLOT, WORD_ROUND, WORD_TENSOR, WORD_CHUNK, WORD_START, WORD_END = 3, 4, 5, 6, 7, 8
 WORD_CONTRIBUTORS = 10
 STORM_LIMIT = 8
@@ -44,6 +49,8 @@ class StreamCounters:
     """Results taken."""
     replayed: int = 0
     """Of these, answers to retransmissions."""
+    marked: int = 0
+    """Of these, with ECN_ECHO: a contribution met congestion."""
 
 
 class SlotStream:
@@ -58,7 +65,8 @@ class SlotStream:
         operation: Operation,
         first_slot: int,
         slot_count: int,
-        window: int,
+        slot_map: SlotMap,
+        window: CongestionWindow,
     ) -> None:
         self.counters = StreamCounters()
         self.first_slot = first_slot
@@ -66,7 +74,7 @@ class SlotStream:
         self._view = view
         self._transport = transport
         self._timer = timer
-        self._window = min(window, slot_count)
+        self._window = window
         self._values = view.values_per_packet
         self._ring = np.zeros((slot_count, datagram_bytes(self._values)), np.uint8)
         self._ring_words: Words = self._ring.view(np.uint32)
@@ -75,6 +83,9 @@ class SlotStream:
         self._mask, self._result_word = _result_pattern()
         self._expected = np.zeros((slot_count, CHECKED_WORDS), np.uint32)
         self._template = _header_template(view, operation)
+        own = slice(first_slot, first_slot + slot_count)
+        self._local_slots = slot_map.local[own]
+        self._tree_words = slot_map.tree_ids[own] << np.uint32(16) | np.uint32(view.child_id << 8)
         self._steps = np.arange(max(2 * slot_count, BLOCK_CHUNKS), dtype=np.int64)
         self._ring_order = self._steps[: 2 * slot_count] % slot_count
         self._is_busy = np.zeros(slot_count, np.bool_)
@@ -123,20 +134,21 @@ class SlotStream:
         return self._ring[self._base % self.slot_count].copy()
 
     def outstanding_round(self, slot: int) -> int | None:
-        """Return the round that an absolute slot waits for, or None if it waits for nothing."""
+        """Return the round that a slot of the layout waits for, or None for nothing."""
         row = slot - self.first_slot
         if not self._is_busy[row]:
             return None
         return int(self._ring_headers[row, WORD_ROUND])
 
     def owns(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which absolute slot indices are this stream's."""
+        """Return which slots of the layout are this stream's."""
         return (slots >= self.first_slot) & (slots < self.first_slot + self.slot_count)
 
     def pump(self, now_s: float) -> bool:
         """Send what window and slots allow; return False when the transport took less."""
         while True:
-            room = min(self._window - self._outstanding, self._base + self.slot_count - self._next)
+            free = self._base + self.slot_count - self._next
+            room = min(self._window.limit - self._outstanding, free)
             if room <= 0:
                 return True
             while self._prepared - self._next < room and self._prepare():
@@ -189,7 +201,8 @@ class SlotStream:
     def _write_headers(self, source: ChunkSource, slot: int, first: int, count: int) -> None:
         headers = self._template[:count]
         headers[:, 0] &= 0xFFFF0000
-        headers[:, WORD_SLOT] = self._steps[slot : slot + count] + self.first_slot
+        headers[:, WORD_TREE] = self._tree_words[slot : slot + count]
+        headers[:, WORD_SLOT] = self._local_slots[slot : slot + count]
         headers[:, WORD_ROUND] = (self._prepared // self.slot_count + 1) & 0xFFFFFFFF
         headers[:, WORD_TENSOR] = source.tensor_id & 0xFFFFFFFF
         headers[:, WORD_CHUNK] = self._steps[:count] + first
@@ -208,8 +221,8 @@ class SlotStream:
     def accept(self, words: Words, slots: NDArray[np.int64], now_s: float) -> NDArray[np.bool_]:
         """Take the results among `words` that outstanding chunks wait for.
 
-        `slots` are absolute and all this stream's. Returns which rows were results for the slot's
-        own outstanding chunk; the caller accounts for the others.
+        `slots` are the layout's and all this stream's. Returns which rows were results for their
+        slot's outstanding chunk; the caller accounts for the others.
         """
         rows = slots - self.first_slot
         difference = words[:, :CHECKED_WORDS] & self._mask
@@ -218,7 +231,7 @@ class SlotStream:
             words, rows = words[is_taken], rows[is_taken]
             if not len(rows):
                 return is_taken
-        self._store(words)
+        marked = self._store(words)
         fresh = rows[~self._is_retransmitted[rows]]
         if len(fresh):
             # The slowest of a batch stands for it: one sample per batch, on the safe side.
@@ -229,12 +242,21 @@ class SlotStream:
         self._deadline_s[rows] = np.inf
         before = self._outstanding
         self._outstanding = int(np.count_nonzero(self._is_busy))
-        self.counters.received += before - self._outstanding
+        count = before - self._outstanding
+        self.counters.received += count
+        self._window.on_results(count, marked, now_s, self.round_trip_s)
         self._advance()
         return is_taken
 
-    def _store(self, words: Words) -> None:
-        """Copy result lanes to their tensors; these are the oldest of those that wait."""
+    def _store(self, words: Words) -> int:
+        """Copy result lanes to their tensors (the oldest of those that wait); return the marked."""
+        flags = int(np.bitwise_or.reduce(words[:, 0]).byteswap())
+        marked = 0
+        if flags & (Flag.REPLAY | Flag.ECN_ECHO):
+            all_flags = words[:, 0].byteswap()
+            self.counters.replayed += int(np.count_nonzero(all_flags & Flag.REPLAY))
+            marked = int(np.count_nonzero(all_flags & Flag.ECN_ECHO))
+            self.counters.marked += marked
         tensors = words[:, WORD_TENSOR]
         left = len(words)
         for _, source in self._active:
@@ -247,7 +269,8 @@ class SlotStream:
                 self._store_tensor(source, words[is_own])
             left -= count
             if not left:
-                return
+                break
+        return marked
 
     def _store_tensor(self, source: ChunkSource, words: Words) -> None:
         chunks = words[:, WORD_CHUNK].byteswap()
@@ -256,9 +279,6 @@ class SlotStream:
         flags = int(np.bitwise_or.reduce(words[:, 0]).byteswap())
         if flags & Flag.OVERFLOW:
             source.has_saturated = True
-        if flags & Flag.REPLAY:
-            replayed = (words[:, 0].byteswap() & Flag.REPLAY) != 0
-            self.counters.replayed += int(np.count_nonzero(replayed))
 
     def _advance(self) -> None:
         """Move the base over finished chunks, and let tensors drain."""
@@ -300,6 +320,7 @@ class SlotStream:
             self._is_retransmitted[again] = True
             self.counters.retransmitted += self._transport.send(self._ring[again])
             self._deadline_s[expired] = now_s + self._timer.timeout_s
+            self._window.on_timeout(now_s)
         self._next_expiry_s = float(self._deadline_s.min())
 
 
@@ -307,7 +328,7 @@ def _result_pattern() -> tuple[NDArray[np.uint32], np.uint32]:
     """Return (mask over the checked words, first word of a result), in wire order."""
     mask = np.full(CHECKED_WORDS, 0xFFFFFFFF, ">u4")
     mask[0] = 0xFFFF0000  # version and operation; flags are the switch's
-    mask[1] = 0xFFFF0000  # job; a multicast result names another worker
+    mask[1] = 0xFFFF0000  # tree; a multicast result names another worker
     first = np.array([WIRE_VERSION << 24 | Operation.RESULT << 16], ">u4").view(np.uint32)
     return mask.view(np.uint32), first[0]
 
@@ -316,7 +337,6 @@ def _header_template(view: JobView, operation: Operation) -> NDArray[np.uint32]:
     """Return header words in native order with everything that never changes."""
     template = np.zeros((BLOCK_CHUNKS, HEADER_WORDS), np.uint32)
     template[:, 0] = WIRE_VERSION << 24 | operation << 16
-    template[:, 1] = view.job_id << 16 | view.worker_id << 8
     template[:, 2] = view.generation
-    template[:, 9] = view.worker_bit
+    template[:, 9] = view.worker_bitmap
     return template

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hostlib.job_view import Endpoint, JobView
+from hostlib.straggler import StragglerPolicy
 from hostlib.transports.frames import FrameCodec
 from hostlib.transports.mem import MemTransport
 from hostlib.wire import Flag, Operation, Outcome, datagram_bytes, view_datagrams
@@ -102,20 +103,20 @@ class FakeSwitch:
 
     def adopt(self, view: JobView) -> None:
         """Become the switch that a controller described to its workers."""
-        self.job_id, self.generation = view.job_id, view.generation
+        self.job_id, self.generation = view.trees[0].tree_id, view.generation
         self.slot_count, self.values_per_packet = view.slot_count, view.values_per_packet
         self._use_address(view.switch)
 
     def view(self, worker_id: int) -> JobView:
-        return JobView(
-            job_id=self.job_id,
+        return JobView.on_one_switch(
+            job=self.job_id,
             generation=self.generation,
             worker_id=worker_id,
             num_workers=self.num_workers,
             slot_count=self.slot_count,
             values_per_packet=self.values_per_packet,
             switch=SWITCH,
-            allow_partial=self.allow_partial,
+            straggler=StragglerPolicy(deadline_s=1e9 if self.allow_partial else None),
         )
 
     def transport(self, worker_id: int) -> MemTransport:

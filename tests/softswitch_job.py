@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 
 import p4src
@@ -88,8 +88,8 @@ class SoftswitchJob:
         self.switch.table_insert(table.position, Match(key_bytes), action.position, param_bytes)
 
     def view(self, worker_id: int) -> JobView:
-        return JobView(
-            job_id=JOB_ID,
+        return JobView.on_one_switch(
+            job=JOB_ID,
             generation=GENERATION,
             worker_id=worker_id,
             num_workers=self.num_workers,
@@ -106,7 +106,7 @@ class SoftswitchJob:
         )
 
     @contextmanager
-    def sessions(self, options: SessionOptions = OPTIONS) -> Iterator[list[Session]]:
+    def sessions(self, options: SessionOptions = OPTIONS) -> Generator[list[Session]]:
         with ExitStack() as stack:
             yield [
                 stack.enter_context(Session.direct(self.view(i), self.transport(i), options))
@@ -142,7 +142,7 @@ def running_job(
     port_kind: str = "mem",
     slot_count: int = 64,
     impairments: Callable[[int], Impairments] | None = None,
-) -> Iterator[SoftswitchJob]:
+) -> Generator[SoftswitchJob]:
     job = SoftswitchJob(
         variant,
         num_workers,

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,8 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets and ve
 @pytest.fixture
 def cable() -> Iterator[str]:
     """A veth pair; yields the far end's MAC address."""
-    with IPRoute() as route:
+    netlink: Any = IPRoute()  # pyroute2's types do not tell what the calls return
+    with netlink as route:
         route.link("add", ifname=NEAR, kind="veth", peer={"ifname": FAR})
         try:
             for name in (NEAR, FAR):
@@ -53,8 +55,8 @@ def test_raw_allreduce_over_veth(cable: str, values: int) -> None:
     far = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     far.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
     far.bind((FAR, ETH_P_IP))
-    view = JobView(
-        job_id=1,
+    view = JobView.on_one_switch(
+        job=1,
         generation=2,
         worker_id=0,
         num_workers=1,

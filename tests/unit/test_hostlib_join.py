@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 import grpc
 import numpy as np
@@ -18,11 +18,13 @@ from hostlib.options import SessionOptions
 from hostlib.session import Session
 from hostlib.session_api import session_pb2 as api
 
-START = Callable[..., FakeController]
+
+class Start(Protocol):
+    def __call__(self, answer: Answer, address: str = ..., /) -> FakeController: ...
 
 
 @pytest.fixture
-def start() -> Iterator[START]:
+def start() -> Iterator[Start]:
     running: list[FakeController] = []
 
     def run(answer: Answer, address: str = "127.0.0.1:0") -> FakeController:
@@ -50,7 +52,7 @@ def join(address: str, **changes: Any) -> Session:
     return Session.join(**{**arguments, **changes})
 
 
-def test_join_allreduce_leave(start: START) -> None:
+def test_join_allreduce_leave(start: Start) -> None:
     controller = start(greet)
     with join(controller.address, ingress_port="s1-eth1", slots_wanted=32, token="x") as session:
         array = np.arange(100, dtype=np.int32)
@@ -77,7 +79,7 @@ def test_join_allreduce_leave(start: START) -> None:
         ("DEADLINE_EXCEEDED", errors.WorkerArrivalError),
     ],
 )
-def test_join_refusal_is_typed(start: START, code: str, error: type[Exception]) -> None:
+def test_join_refusal_is_typed(start: Start, code: str, error: type[Exception]) -> None:
     def refuse(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessage]:
         context.abort(getattr(grpc.StatusCode, code), "this is why")
         return []
@@ -93,7 +95,7 @@ def test_join_without_controller() -> None:
     assert time.monotonic() - began_s < 6
 
 
-def test_join_without_welcome_times_out(start: START) -> None:
+def test_join_without_welcome_times_out(start: Start) -> None:
     with pytest.raises(errors.WorkerArrivalError, match="no welcome"):
         join(start(lambda message, context: []).address)
 
@@ -107,19 +109,19 @@ def test_join_without_welcome_times_out(start: START) -> None:
     ],
 )
 def test_join_refuses_welcome(
-    start: START, changes: dict[str, int], error: type[Exception]
+    start: Start, changes: dict[str, int], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
         join(start(lambda message, context: [welcome(**changes)]).address)
 
 
-@pytest.mark.parametrize("numbers", [(0, 0), (0, 33), (4, 4), (-1, 4)])
+@pytest.mark.parametrize("numbers", [(0, 0), (0, 65536), (4, 4), (-1, 4)])
 def test_join_refuses_worker_numbers(numbers: tuple[int, int]) -> None:
     with pytest.raises(errors.ConfigurationError):
         join("127.0.0.1:1", worker_id=numbers[0], num_workers=numbers[1])
 
 
-def test_barrier_released_and_used_again(start: START) -> None:
+def test_barrier_released_and_used_again(start: Start) -> None:
     def answer(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessage]:
         if message.HasField("barrier"):
             name, use = message.barrier.name, message.barrier.use
@@ -136,12 +138,12 @@ def test_barrier_released_and_used_again(start: START) -> None:
         session.barrier("epoch", 5)
 
 
-def test_barrier_times_out(start: START) -> None:
+def test_barrier_times_out(start: Start) -> None:
     with join(start(greet).address) as session, pytest.raises(errors.BarrierTimeoutError):
         session.barrier("epoch", 0.1)
 
 
-def test_barrier_ends_when_session_closes(start: START) -> None:
+def test_barrier_ends_when_session_closes(start: Start) -> None:
     controller = start(greet)
     session = join(controller.address)
     found: list[Exception] = []
@@ -160,7 +162,7 @@ def test_barrier_ends_when_session_closes(start: START) -> None:
     assert len(found) == 1
 
 
-def test_job_ended_breaks_the_session(start: START) -> None:
+def test_job_ended_breaks_the_session(start: Start) -> None:
     is_submitted = threading.Event()
 
     def answer(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessage]:
@@ -182,7 +184,7 @@ def test_job_ended_breaks_the_session(start: START) -> None:
             session.allreduce(np.ones(4, np.int32))
 
 
-def test_controller_restart_resumes_while_aggregation_goes_on(start: START) -> None:
+def test_controller_restart_resumes_while_aggregation_goes_on(start: Start) -> None:
     first = start(greet)
     with join(first.address) as session:
         first.stop()
@@ -196,7 +198,7 @@ def test_controller_restart_resumes_while_aggregation_goes_on(start: START) -> N
     second.wait_for("leave")
 
 
-def test_controller_restart_with_another_generation_ends_the_job(start: START) -> None:
+def test_controller_restart_with_another_generation_ends_the_job(start: Start) -> None:
     first = start(greet)
     with join(first.address) as session:
         first.stop()
@@ -215,7 +217,7 @@ def test_controller_restart_with_another_generation_ends_the_job(start: START) -
     "changes",
     [{"slots_wanted": -1}, {"ingress_port": 1 << 40}, {"values_per_packet": -5}, {"job": "\udc80"}],
 )
-def test_join_refuses_what_cannot_be_sent(start: START, changes: dict[str, Any]) -> None:
+def test_join_refuses_what_cannot_be_sent(start: Start, changes: dict[str, Any]) -> None:
     controller = start(greet)
     with pytest.raises(errors.ConfigurationError, match="an argument of join"):
         join(controller.address, **changes)

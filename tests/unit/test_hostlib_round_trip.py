@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hostlib.errors import ConfigurationError
@@ -60,9 +62,9 @@ def test_options_refuse(changes: dict[str, float]) -> None:
     "changes",
     [{"worker_id": 4}, {"num_workers": 33}, {"slot_count": 1}, {"values_per_packet": 64}],
 )
-def test_job_view_refuses(changes: dict[str, int]) -> None:
-    fields = {
-        "job_id": 1,
+def test_job_view_refuses(changes: dict[str, Any]) -> None:
+    fields: dict[str, Any] = {
+        "job": 1,
         "generation": 1,
         "worker_id": 0,
         "num_workers": 4,
@@ -70,4 +72,4 @@ def test_job_view_refuses(changes: dict[str, int]) -> None:
         "values_per_packet": 32,
     }
     with pytest.raises(ConfigurationError):
-        JobView(switch=Endpoint(address="10.0.0.254"), **{**fields, **changes})
+        JobView.on_one_switch(switch=Endpoint(address="10.0.0.254"), **{**fields, **changes})

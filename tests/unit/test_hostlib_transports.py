@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import numpy as np
@@ -33,8 +33,8 @@ SWITCH = Endpoint(address="10.0.0.254", mac="02:00:00:00:01:00")
 
 
 def job_view(switch: Endpoint) -> JobView:
-    return JobView(
-        job_id=1,
+    return JobView.on_one_switch(
+        job=1,
         generation=2,
         worker_id=0,
         num_workers=1,
@@ -54,7 +54,7 @@ def assert_allreduce_works(switch: Endpoint, transport: Transport) -> None:
 
 
 @contextmanager
-def peer_socket() -> Iterator[socket.socket]:
+def peer_socket() -> Generator[socket.socket]:
     with open_udp("127.0.0.1", 0) as sock:
         yield sock
 

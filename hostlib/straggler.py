@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a job does about workers that are late."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostlib.errors import ConfigurationError
+
+
+@dataclass(frozen=True, kw_only=True)
+class StragglerPolicy:
+    """Wait for all (the default), for the first `quorum` workers, or for `deadline_s` seconds.
+
+    Both together: a round closes at whatever comes first. All workers of a job hold the same
+    policy, and all get the same bytes, whoever contributed.
+    """
+
+    quorum: int | None = None
+    """A round closes with so many workers in it; None: with all."""
+    deadline_s: float | None = None
+    """So long after its own contribution a worker closes the round for all; None: never."""
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        if self.quorum is not None and self.quorum < 1:
+            raise ConfigurationError(
+                f"quorum is {self.quorum}; at least one worker must contribute, None waits for all"
+            )
+        if self.deadline_s is not None and not self.deadline_s > 0:
+            raise ConfigurationError(
+                f"deadline_s is {self.deadline_s}; it must be positive, None waits for all"
+            )
+
+    @property
+    def allow_partial(self) -> bool:
+        """Whether results may lack workers."""
+        return self.quorum is not None or self.deadline_s is not None
+
+
+WAIT_FOR_ALL = StragglerPolicy()
