@@ -26,6 +26,17 @@ HostlibError
 |  |- JobRefusedError: no room, disagreeing workers, taken worker id, wrong token
 |  |- WorkerArrivalError (also TimeoutError): a worker never joined
 |  `- VersionMismatchError
+|- PeerError: between two workers
+|  |- PeerUnreachableError: nobody answers at the other worker's address
+|  |- PeerRefusedError: wrong secret, another job, or a layout that is over
+|  |- PeerProtocolError: bytes that are no frames, or frames out of place
+|  |- PeerMismatchError: the workers submitted different sequences of tensors
+|  |- PeerClosedError: the peer server, or the host path, was closed
+|  |- MemberError: names a member of the layout
+|  |  |- MemberLostError: it died or fell silent
+|  |  `- MemberLeftError: it gave up the layout, but lives
+|  |- ResultForgottenError: the result was completed too long ago
+|  `- ResultTimeoutError (also TimeoutError): the result did not complete in time
 `- TransportError
    |- TransportPermissionError (also PermissionError)
    |- InterfaceMissingError
@@ -139,6 +150,54 @@ class WorkerArrivalError(JoinError, TimeoutError):
 
 class VersionMismatchError(JoinError):
     """Host library, controller and switch do not speak the same wire version or variant."""
+
+
+class PeerError(HostlibError):
+    """Something went wrong between two workers."""
+
+
+class PeerUnreachableError(PeerError):
+    """Nobody answers at the other worker's address."""
+
+
+class PeerRefusedError(PeerError):
+    """The other worker refused: wrong secret, another job, or a layout that is over."""
+
+
+class PeerProtocolError(PeerError):
+    """The other end sent bytes that are no frames, or frames out of place."""
+
+
+class PeerMismatchError(PeerError):
+    """The workers submitted different sequences of tensors."""
+
+
+class PeerClosedError(PeerError):
+    """The peer server, or the host path, was closed."""
+
+
+class MemberError(PeerError):
+    """Base of errors that name a member of the layout."""
+
+    def __init__(self, message: str, worker_id: int) -> None:
+        super().__init__(message)
+        self.worker_id = worker_id
+
+
+class MemberLostError(MemberError):
+    """A member of the layout died or fell silent."""
+
+
+class MemberLeftError(MemberError):
+    """A member gave up the layout, but lives: a change of layout is probably under way."""
+
+
+class ResultForgottenError(PeerError):
+    """The result was completed too long ago and is no longer retained."""
+
+
+class ResultTimeoutError(PeerError, TimeoutError):
+    """The result did not complete at the other worker in time."""
 
 
 class TransportError(HostlibError):

@@ -1,0 +1,253 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A TCP connection that carries frames, without blocking and without copies of payloads."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import selectors
+import socket
+import time
+from collections import deque
+from typing import Protocol, final
+
+from hostlib.errors import (
+    PeerClosedError,
+    PeerError,
+    PeerProtocolError,
+    PeerUnreachableError,
+)
+from hostlib.peers.event_loop import EventLoop
+from hostlib.peers.frames import HEADER_BYTES, Frame
+
+_logger = logging.getLogger(__name__)
+READ_BUDGET_BYTES = 4 << 20
+"""Bytes read from one connection before the others get their turn."""
+SEND_BUFFERS = 16
+"""Buffers that one system call sends."""
+
+
+class FrameReceiver(Protocol):
+    """What happens with the frames of a connection; called in the loop's thread."""
+
+    def target(self, connection: Connection, frame: Frame) -> memoryview | None:
+        """Return where the payload goes, of the frame's payload_bytes.
+
+        None: not now; reading stops until `resume`, which asks again. A PeerError ends the
+        connection.
+        """
+        ...
+
+    def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
+        """Take a whole frame. A PeerError ends the connection."""
+        ...
+
+    def on_drained(self, connection: Connection) -> None:
+        """Learn that what had to wait for the network has left; not called if nothing had to."""
+        ...
+
+    def on_closed(self, connection: Connection, error: PeerError) -> None:
+        """Learn that the connection is gone, by the other end or by an error."""
+        ...
+
+
+@final
+class Connection:
+    """Both directions of one connection; used in the loop's thread alone."""
+
+    def __init__(
+        self, loop: EventLoop, sock: socket.socket, receiver: FrameReceiver, *, is_connecting: bool
+    ) -> None:
+        self.receiver = receiver
+        self.heard_s = time.monotonic()
+        """When the last byte arrived."""
+        self._loop = loop
+        self._socket = sock
+        self._is_connecting = is_connecting
+        self._is_paused = False
+        self._is_closed = False
+        self._header = bytearray(HEADER_BYTES)
+        self._header_view = memoryview(self._header)
+        self._frame: Frame | None = None
+        self._payload: memoryview | None = None
+        self._filled = 0
+        self._outgoing: deque[memoryview] = deque()
+        self._events = 0
+        with contextlib.suppress(OSError):  # not TCP in a test
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setblocking(False)
+        self._watch()
+
+    @classmethod
+    def open(
+        cls, loop: EventLoop, address: tuple[str, int], source: str, receiver: FrameReceiver
+    ) -> Connection:
+        """Start to connect from the address `source`; errors come to the receiver later."""
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            sock.bind((source, 0))
+            code = sock.connect_ex(address)
+        except OSError as error:
+            sock.close()
+            raise PeerUnreachableError(f"cannot connect to {address}: {error}") from error
+        if code not in (0, errno.EINPROGRESS):
+            sock.close()
+            raise PeerUnreachableError(f"cannot connect to {address}: {errno.errorcode[code]}")
+        return cls(loop, sock, receiver, is_connecting=True)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is over."""
+        return self._is_closed
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the receiver has stopped reading."""
+        return self._is_paused
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether all that was sent has left for the kernel."""
+        return not self._outgoing
+
+    def send(self, frame: Frame, payload: memoryview | None = None) -> None:
+        """Send a frame; the payload must not change until `is_drained`."""
+        if self._is_closed:
+            return
+        was_drained = not self._outgoing
+        self._outgoing.append(memoryview(frame.pack()))
+        if payload is not None and payload.nbytes:
+            self._outgoing.append(payload)
+        if was_drained and not self._is_connecting:
+            self._guard_write()
+
+    def resume(self) -> None:
+        """Read again after the receiver had no place for a payload."""
+        if self._is_paused and not self._is_closed:
+            self._is_paused = False
+            self.heard_s = time.monotonic()
+            self._watch()
+            # The header is here already; its payload may be empty, then nothing more arrives.
+            self._loop.call_later(0, self._read_on)
+
+    def close(self, error: PeerError | None = None) -> None:
+        """Close at once; with an error, the receiver is told."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._loop.watch(self._socket, 0, self)
+        self._socket.close()
+        self._outgoing.clear()
+        self._payload = None
+        if error is not None:
+            self.receiver.on_closed(self, error)
+
+    def on_ready(self, events: int) -> None:
+        """Do what the socket is ready for."""
+        if self._is_connecting and events & selectors.EVENT_WRITE:
+            code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if code:
+                name = errno.errorcode.get(code, str(code))
+                self.close(PeerUnreachableError(f"connection failed: {name}"))
+                return
+            self._is_connecting = False
+            self.heard_s = time.monotonic()
+        if events & selectors.EVENT_READ:
+            self._read_on()
+        if events & selectors.EVENT_WRITE and not self._is_closed:
+            self._guard_write()
+            if not self._outgoing and not self._is_closed:
+                self.receiver.on_drained(self)
+
+    def _watch(self) -> None:
+        events = 0
+        if not self._is_paused:
+            events |= selectors.EVENT_READ
+        if self._outgoing or self._is_connecting:
+            events |= selectors.EVENT_WRITE
+        if events != self._events:
+            self._loop.watch(self._socket, events, self)
+            self._events = events
+
+    def _read_on(self) -> None:
+        if self._is_closed or self._is_paused:
+            return
+        try:
+            self._read()
+        except PeerError as error:
+            self.close(error)
+        except OSError as error:
+            self.close(PeerUnreachableError(f"connection broke: {error}"))
+        except Exception as error:
+            _logger.exception("taking a frame failed")
+            self.close(PeerProtocolError(f"taking a frame failed: {error!r}"))
+
+    def _read(self) -> None:
+        budget = READ_BUDGET_BYTES
+        while budget > 0 and not self._is_closed:
+            if self._frame is None:
+                count = self._receive(self._header_view[self._filled :])
+                if count == 0:
+                    return
+                self._filled += count
+                if self._filled < HEADER_BYTES:
+                    continue
+                self._frame = Frame.unpack(self._header)
+            frame = self._frame
+            if self._payload is None:
+                self._payload = self.receiver.target(self, frame)
+                if self._payload is None:
+                    self._is_paused = True
+                    self._watch()
+                    return
+                self._filled = 0
+            if self._filled < frame.payload_bytes:
+                count = self._receive(self._payload[self._filled : frame.payload_bytes])
+                if count == 0:
+                    return
+                self._filled += count
+                budget -= count
+            if self._filled == frame.payload_bytes:
+                payload, self._payload, self._frame, self._filled = self._payload, None, None, 0
+                self.receiver.on_frame(self, frame, payload)
+
+    def _receive(self, place: memoryview) -> int:
+        """Return the bytes received, 0 when there are none now; raise at the stream's end."""
+        try:
+            count = self._socket.recv_into(place)
+        except (BlockingIOError, InterruptedError):
+            return 0
+        if count == 0:
+            raise PeerClosedError("the other end closed the connection")
+        self.heard_s = time.monotonic()
+        return count
+
+    def _guard_write(self) -> None:
+        try:
+            self._write()
+        except OSError as error:
+            # Told from the loop, not from within `send`: senders are in the middle of something.
+            broken = PeerUnreachableError(f"connection broke: {error}")
+            self._outgoing.clear()
+            self._loop.call_later(0, lambda: self.close(broken))
+            return
+        self._watch()
+
+    def _write(self) -> None:
+        outgoing = self._outgoing
+        while outgoing:
+            buffers = [outgoing[i] for i in range(min(SEND_BUFFERS, len(outgoing)))]
+            try:
+                sent = self._socket.sendmsg(buffers)
+            except (BlockingIOError, InterruptedError):
+                return
+            while sent:
+                first = outgoing[0]
+                if sent < first.nbytes:
+                    outgoing[0] = first[sent:]
+                    break
+                sent -= first.nbytes
+                outgoing.popleft()

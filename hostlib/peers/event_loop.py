@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One thread that waits for sockets, timers and calls from other threads."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+import selectors
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol, final
+
+from hostlib.errors import PeerClosedError
+
+_logger = logging.getLogger(__name__)
+
+
+class SocketHandler(Protocol):
+    """Who is told when a socket is ready."""
+
+    def on_ready(self, events: int) -> None:
+        """Read or write without blocking."""
+        ...
+
+
+@final
+class Timer:
+    """A call in the future."""
+
+    def __init__(self, when_s: float, call: Callable[[], None]) -> None:
+        self.when_s = when_s
+        self.call: Callable[[], None] | None = call
+
+    def cancel(self) -> None:
+        """Never call."""
+        self.call = None
+
+
+@final
+class EventLoop:
+    """Runs handlers, timers and posted calls, one at a time, in a daemon thread."""
+
+    def __init__(self, name: str) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
+        self._selector.register(self._reader, selectors.EVENT_READ, None)
+        self._calls: deque[Callable[[], None]] = deque()
+        self._timers: list[tuple[float, int, Timer]] = []
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    @property
+    def is_own_thread(self) -> bool:
+        """Return whether the caller runs in the loop."""
+        return threading.current_thread() is self._thread
+
+    def post(self, call: Callable[[], None]) -> None:
+        """Run `call` in the loop soon; from any thread. Raises PeerClosedError after `stop`."""
+        with self._lock:
+            if self._is_stopping:
+                raise PeerClosedError("the peer server is closed; join the job again")
+            self._calls.append(call)
+            if len(self._calls) == 1:
+                self._wake()
+
+    def run(self, call: Callable[[], None], timeout_s: float = 5.0) -> None:
+        """Run `call` in the loop and wait for its end; its exception is raised here."""
+        if self.is_own_thread:
+            call()
+            return
+        done = threading.Event()
+        failures: list[Exception] = []
+
+        def report() -> None:
+            try:
+                call()
+            except Exception as error:  # handed over to the waiting thread
+                failures.append(error)
+            finally:
+                done.set()
+
+        self.post(report)
+        if not done.wait(timeout_s):
+            raise PeerClosedError(f"the peer thread did nothing for {timeout_s} s; is it starved?")
+        if failures:
+            raise failures[0]
+
+    def call_later(self, delay_s: float, call: Callable[[], None]) -> Timer:
+        """Run `call` after a delay; in the loop's thread only."""
+        timer = Timer(time.monotonic() + delay_s, call)
+        heapq.heappush(self._timers, (timer.when_s, next(self._numbers), timer))
+        return timer
+
+    def watch(self, sock: socket.socket, events: int, handler: SocketHandler) -> None:
+        """Tell `handler` of these selectors events from now on; 0 for none."""
+        is_watched = sock in self._selector.get_map()
+        if not events:
+            if is_watched:
+                self._selector.unregister(sock)
+        elif is_watched:
+            self._selector.modify(sock, events, handler)
+        else:
+            self._selector.register(sock, events, handler)
+
+    def stop(self, last_call: Callable[[], None]) -> None:
+        """Run `last_call` in the loop, then end the thread; waits unless called from it."""
+        with self._lock:
+            if self._is_stopping:
+                return
+            self._is_stopping = True
+            self._calls.append(last_call)
+            self._wake()
+        if not self.is_own_thread:
+            self._thread.join()
+
+    def _wake(self) -> None:
+        try:
+            self._writer.send(b"\0")
+        except BlockingIOError:
+            return  # full of wake-ups: it will wake
+
+    def _run(self) -> None:
+        while not (self._is_stopping and not self._calls):
+            for key, events in self._selector.select(self._wait_s()):
+                handler: SocketHandler | None = key.data
+                if handler is None:
+                    self._reader.recv(4096)
+                else:
+                    _guard(lambda handler=handler, events=events: handler.on_ready(events))
+            self._run_calls()
+            self._run_timers()
+        self._selector.close()
+        self._reader.close()
+        self._writer.close()
+
+    def _wait_s(self) -> float | None:
+        if self._calls:
+            return 0.0
+        if not self._timers:
+            return None
+        return max(0.0, self._timers[0][0] - time.monotonic())
+
+    def _run_calls(self) -> None:
+        with self._lock:
+            calls, self._calls = self._calls, deque()
+        for call in calls:
+            _guard(call)
+
+    def _run_timers(self) -> None:
+        now_s = time.monotonic()
+        while self._timers and self._timers[0][0] <= now_s:
+            timer = heapq.heappop(self._timers)[2]
+            if timer.call is not None:
+                _guard(timer.call)
+
+
+def _guard(call: Callable[[], None]) -> None:
+    """Run a call; a defect in one must not end the service for all others."""
+    try:
+        call()
+    except Exception:
+        _logger.exception("a call in the peer thread failed")

@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""An accepted connection: challenge, greeting, then a layout's lanes or requests for results."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from typing import TYPE_CHECKING, final
+
+from hostlib.errors import PeerError, PeerProtocolError, PeerRefusedError, ResultForgottenError
+from hostlib.peers.connection import Connection
+from hostlib.peers.frames import NONCE_BYTES, PIECE_BYTES, Frame, FrameKind, Greeting, Purpose
+from hostlib.peers.results import RetainedResult
+
+if TYPE_CHECKING:
+    from hostlib.peers.server import PeerServer
+
+GREETING_S = 5.0
+"""Time to greet; who is silent is a stranger."""
+IDLE_FETCHER_S = 60.0
+"""Longest silence of a connection that fetches results."""
+REFUSED_S = 1.0
+"""Time to read why one was refused."""
+_logger = logging.getLogger(__name__)
+
+
+@final
+class InboundPeer:
+    """Handles a connection until a layout takes it over; runs in the loop's thread."""
+
+    def __init__(self, server: PeerServer, sock: socket.socket, address: tuple[str, int]) -> None:
+        self._server = server
+        self._address = address
+        self._nonce = os.urandom(NONCE_BYTES)
+        self._greeting: Greeting | None = None
+        self._wanted: int | None = None
+        self._is_refused = False
+        self.connection = Connection(server.loop, sock, self, is_connecting=False)
+        self.connection.send(
+            Frame(FrameKind.CHALLENGE, payload_bytes=NONCE_BYTES), memoryview(self._nonce)
+        )
+        self._timer = server.loop.call_later(GREETING_S, self._expire)
+
+    def target(self, connection: Connection, frame: Frame) -> memoryview | None:
+        """Return room for greetings and requests; anything else is out of place."""
+        if self._is_refused:
+            return memoryview(bytearray(frame.payload_bytes))
+        if self._greeting is None:
+            if frame.kind is not FrameKind.GREETING:
+                raise PeerProtocolError(f"{frame.kind.name} frame before the greeting")
+        elif self._greeting.purpose is not Purpose.FETCH:
+            if frame.kind is not FrameKind.HEARTBEAT:
+                raise PeerProtocolError(f"{frame.kind.name} frame before the welcome")
+        elif frame.kind is not FrameKind.FETCH:
+            raise PeerProtocolError(f"{frame.kind.name} frame instead of a request")
+        return memoryview(bytearray(frame.payload_bytes))
+
+    def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
+        """Take a greeting or a request."""
+        if self._is_refused:
+            return
+        if frame.kind is FrameKind.GREETING:
+            self._greeting = Greeting.unpack(bytes(payload), self._server.token, self._nonce)
+            self._timer.cancel()
+            if self._greeting.purpose is Purpose.FETCH:
+                self._timer = self._server.loop.call_later(IDLE_FETCHER_S, self._expire)
+            self.review()
+        elif frame.kind is FrameKind.FETCH:
+            if self._wanted is not None:
+                raise PeerProtocolError("a second request before the answer to the first")
+            self._wanted = frame.sequence
+            self._timer.cancel()
+            self._timer = self._server.loop.call_later(frame.total / 1000, self._expire)
+            self.review()
+
+    def on_drained(self, connection: Connection) -> None:
+        """Nothing waits for this."""
+
+    def on_closed(self, connection: Connection, error: PeerError) -> None:
+        """Count strangers; members just go."""
+        self._timer.cancel()
+        self._server.forget(self)
+        if self._is_refused:
+            return
+        if self._greeting is None or isinstance(error, PeerProtocolError):
+            self._server.counters["refused_stranger"] += 1
+            _logger.info("refused the connection from %s: %s", self._address, error)
+
+    def review(self) -> None:
+        """Look again whether what this connection waits for is there."""
+        server, greeting = self._server, self._greeting
+        if greeting is None or server.seat is None or self._is_refused:
+            return
+        if (greeting.job, greeting.receiver) != (server.seat.job, server.seat.worker_id):
+            self._refuse(
+                f"this is worker {server.seat.worker_id} of job {server.seat.job}, not"
+                f" {greeting.receiver} of {greeting.job}",
+                "refused_job",
+            )
+        elif greeting.purpose is Purpose.FETCH:
+            if self._wanted is not None:
+                self._answer(self._wanted)
+        else:
+            self._hand_over(greeting)
+
+    def beat(self) -> None:
+        """Tell the other end that this worker lives; once if the network takes no more."""
+        if self._greeting is not None and not self._is_refused and self.connection.is_drained:
+            self.connection.send(Frame(FrameKind.HEARTBEAT))
+
+    def _hand_over(self, greeting: Greeting) -> None:
+        server = self._server
+        layout = server.layout(greeting.generation)
+        if layout is not None:
+            try:
+                layout.adopt(self.connection, greeting)
+            except PeerRefusedError as error:
+                self._refuse(str(error), "refused_member")
+                return
+            self._timer.cancel()
+            server.forget(self)
+        elif server.is_over(greeting.generation):
+            self._refuse(f"generation {greeting.generation} is over", "refused_generation")
+
+    def _answer(self, tensor: int) -> None:
+        try:
+            result = self._server.results.get(tensor)
+        except ResultForgottenError:
+            self._reply(Frame(FrameKind.FORGOTTEN, sequence=tensor))
+            return
+        if result is not None:
+            self._send_result(result)
+
+    def _send_result(self, result: RetainedResult) -> None:
+        description = result.description()
+        for array in result.arrays():
+            assert array.flags.c_contiguous
+        self._reply(
+            Frame(FrameKind.RESULT, payload_bytes=len(description), sequence=result.tensor),
+            memoryview(description),
+        )
+        for array in result.arrays():
+            if not array.size:
+                continue
+            content = array.data.cast("B")
+            for start in range(0, content.nbytes, PIECE_BYTES):
+                piece = content[start : start + PIECE_BYTES]
+                self.connection.send(Frame(FrameKind.PIECE, payload_bytes=piece.nbytes), piece)
+        self._server.counters["served_results"] += 1
+
+    def _reply(self, frame: Frame, payload: memoryview | None = None) -> None:
+        self._wanted = None
+        self._timer.cancel()
+        self._timer = self._server.loop.call_later(IDLE_FETCHER_S, self._expire)
+        self.connection.send(frame, payload)
+
+    def _expire(self) -> None:
+        if self._is_refused:
+            self._server.forget(self)
+            self.connection.close()
+        elif self._wanted is not None:
+            self._reply(Frame(FrameKind.NOT_COMPLETE, sequence=self._wanted))
+        elif self._greeting is None:
+            self.connection.close(PeerProtocolError("no greeting in time"))
+        else:
+            self.connection.close(PeerProtocolError("no request in time"))
+
+    def _refuse(self, reason: str, counter: str) -> None:
+        self._server.counters[counter] += 1
+        text = reason.encode()
+        self.connection.send(Frame(FrameKind.REFUSED, payload_bytes=len(text)), memoryview(text))
+        self._is_refused = True
+        # Closing with bytes unread would reset the connection, and the reason might get lost.
+        self._timer.cancel()
+        self._timer = self._server.loop.call_later(REFUSED_S, self._expire)

@@ -1,0 +1,226 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Peer servers: results fetched from other workers, strangers refused, nothing hangs."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostlib.errors import (
+    PeerError,
+    PeerProtocolError,
+    PeerRefusedError,
+    PeerUnreachableError,
+    ResultForgottenError,
+    ResultTimeoutError,
+)
+from hostlib.peers import PeerServer, RetainedResult, RetainedResults
+from hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind, Greeting, Purpose
+from hostlib.peers.results import describe_result
+from time_bound import wait_until
+
+JOB = 5
+
+
+@dataclass(frozen=True)
+class Address:
+    worker_id: int
+    peer_address: str
+    peer_port: int
+
+
+def address_of(worker_id: int, server: PeerServer) -> Address:
+    return Address(worker_id, server.address, server.port)
+
+
+def result(tensor: int, num_lanes: int = 10, num_chunks: int = 1) -> RetainedResult:
+    return RetainedResult(
+        tensor=tensor,
+        generation=3,
+        members=(0, 2),
+        dtype="float32",
+        shape=(num_lanes,),
+        operation="mean",
+        lanes=np.arange(num_lanes, dtype=np.int32) - 3,
+        exponents=np.full(num_chunks, -7, np.int32),
+        contributors=np.full(num_chunks, 2, np.uint16),
+        num_contributors=2,
+    )
+
+
+@pytest.fixture
+def servers() -> Iterator[list[PeerServer]]:
+    opened = [PeerServer("127.0.0.1", token="secret") for _ in range(2)]
+    for worker_id, server in enumerate(opened):
+        server.enter_job(JOB, worker_id)
+    yield opened
+    for server in opened:
+        server.close()
+
+
+def assert_same(fetched: RetainedResult, original: RetainedResult) -> None:
+    assert fetched.description() == original.description()
+    for ours, theirs in zip(fetched.arrays(), original.arrays(), strict=True):
+        assert ours.dtype == theirs.dtype
+        assert ours.tobytes() == theirs.tobytes()
+
+
+@pytest.mark.parametrize("num_lanes", [0, 1, 2_000_000])
+def test_fetch_result_gives_the_same_bytes(servers: list[PeerServer], num_lanes: int) -> None:
+    original = result(7, num_lanes)
+    servers[1].results.put(original)
+    fetched = servers[0].fetch_result(address_of(1, servers[1]), 7)
+    assert_same(fetched, original)
+    assert servers[1].counters["served_results"] == 1
+
+
+def test_fetch_waits_until_the_tensor_is_complete(servers: list[PeerServer]) -> None:
+    original = result(0)
+    timer = threading.Timer(0.1, servers[1].results.put, [original])
+    timer.start()
+    assert_same(servers[0].fetch_result(address_of(1, servers[1]), 0, 5), original)
+    timer.join()
+
+
+def test_fetch_errors_are_typed_and_in_time(servers: list[PeerServer]) -> None:
+    other = address_of(1, servers[1])
+    for tensor in range(3):
+        servers[1].results.put(result(tensor))
+    servers[1].results.forget(2)
+    with pytest.raises(ResultForgottenError):
+        servers[0].fetch_result(other, 1)
+    start_s = time.monotonic()
+    with pytest.raises(ResultTimeoutError):
+        servers[0].fetch_result(other, 3, 0.3)
+    with pytest.raises(PeerRefusedError, match="worker 1 of job 5"):
+        servers[0].fetch_result(Address(9, other.peer_address, other.peer_port), 2)
+    servers[1].close()
+    with pytest.raises(PeerUnreachableError):
+        servers[0].fetch_result(other, 2)
+    assert time.monotonic() - start_s < 3
+
+
+def test_wrong_secret_is_refused_and_counted(servers: list[PeerServer]) -> None:
+    servers[1].results.put(result(0))
+    with PeerServer("127.0.0.1", token="guess") as stranger:
+        stranger.enter_job(JOB, 0)
+        with pytest.raises(PeerError):
+            stranger.fetch_result(address_of(1, servers[1]), 0, 2)
+    wait_until(lambda: servers[1].counters["refused_stranger"] == 1, "counted")
+    servers[0].fetch_result(address_of(1, servers[1]), 0)
+
+
+def exchange(server: PeerServer, data: bytes) -> bytes:
+    """Send bytes after the challenge; return what comes back until the end."""
+    received = b""
+    with (
+        closing(socket.create_connection((server.address, server.port), 5)) as sock,
+        suppress(OSError),  # the server hangs up at the first frame that is none
+    ):
+        sock.sendall(data)
+        sock.shutdown(socket.SHUT_WR)
+        while piece := sock.recv(65536):
+            received += piece
+    return received
+
+
+def headed(kind: FrameKind, payload_bytes: int, rest: bytes) -> bytes:
+    return Frame(kind, payload_bytes).pack() + rest
+
+
+garbage: st.SearchStrategy[bytes] = st.binary(max_size=200) | st.builds(
+    headed,
+    st.sampled_from(FrameKind),
+    st.integers(0, 2**32 - 1),
+    st.binary(max_size=200),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(pieces=st.lists(garbage, max_size=3))
+def test_garbage_never_harms(garbage_server: PeerServer, pieces: list[bytes]) -> None:
+    before = garbage_server.counters["refused_stranger"]
+    answer = exchange(garbage_server, b"".join(pieces))
+    assert len(answer) <= HEADER_BYTES + 16, "strangers see the challenge alone"
+    wait_until(lambda: garbage_server.counters["refused_stranger"] > before, "counted")
+
+
+@pytest.fixture(scope="module")
+def garbage_server() -> Iterator[PeerServer]:
+    with PeerServer("127.0.0.1") as server:
+        server.enter_job(JOB, 0)
+        server.results.put(result(0))
+        yield server
+        fetched = server.fetch_result(address_of(0, server), 0)
+        assert_same(fetched, server.results.get(0) or result(1))
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.binary(min_size=HEADER_BYTES, max_size=HEADER_BYTES))
+def test_unpack_refuses_or_round_trips(data: bytes) -> None:
+    try:
+        frame = Frame.unpack(data)
+    except PeerProtocolError:
+        return
+    assert frame.pack() == data
+
+
+@pytest.mark.parametrize(
+    "description",
+    [b"", b"[]", b"{}", b"[" * 5000, b"\xff", result(1).description().replace(b"10", b"-1")],
+)
+def test_describe_result_refuses(description: bytes) -> None:
+    with pytest.raises(PeerProtocolError):
+        describe_result(description, 1 << 20)
+
+
+def test_describe_result_refuses_what_is_too_large() -> None:
+    with pytest.raises(PeerProtocolError, match="bytes"):
+        describe_result(result(1, 1000).description(), 4000)
+
+
+def test_greeting_proves_the_secret() -> None:
+    greeting = Greeting(1, 2, 3, 4, Purpose.REDUCE_ADD)
+    payload = greeting.pack("secret", b"n" * 16)
+    assert Greeting.unpack(payload, "secret", b"n" * 16) == greeting
+    for place in range(len(payload)):
+        changed = bytearray(payload)
+        changed[place] ^= 1
+        with pytest.raises(PeerProtocolError):
+            Greeting.unpack(bytes(changed), "secret", b"n" * 16)
+    with pytest.raises(PeerProtocolError):
+        Greeting.unpack(payload, "secret", b"m" * 16)
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [
+        ({"limit_chunks": 8, "limit_bytes": None}, [3, 4, 5]),
+        ({"limit_chunks": 1, "limit_bytes": None}, [5]),
+        ({"limit_bytes": 3 * 58}, [3, 4, 5]),
+        ({"limit_bytes": 1}, [5]),
+    ],
+)
+def test_results_are_bounded(limits: dict[str, Any], kept: list[int]) -> None:
+    results = RetainedResults(**limits)
+    for tensor in range(6):
+        results.put(result(tensor, 10, 3))
+        assert len(results) <= max(1, len(kept))
+    assert results.get(6) is None
+    for tensor in range(6):
+        if tensor in kept:
+            assert results.get(tensor) is not None
+        else:
+            with pytest.raises(ResultForgottenError):
+                results.get(tensor)
