@@ -15,6 +15,14 @@ name = "h1"
 port = 1
 address = "10.0.0.1"
 mac = "02:00:00:00:00:01"
+rate_bits_per_s = 100000000
+
+[[link]]
+a = "s1"
+a_port = 3
+b = "s2"
+b_port = 1
+rate_bits_per_s = 100000000
 """
 
 from __future__ import annotations
@@ -35,6 +43,8 @@ VARIANTS: Final = ("narrow", "wide")
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _MAX_PORT = 511
+DEFAULT_RATE_BITS_PER_S: Final = 1_000_000_000
+"""Rate of a link that nobody gave a rate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +57,12 @@ class HostConfig:
     address: str
     """IPv4 address, dotted."""
     mac: str
+    rate_bits_per_s: int = DEFAULT_RATE_BITS_PER_S
+    """Of the link to the switch, each direction."""
 
     def __post_init__(self) -> None:
         check_name("host name", self.name)
+        check_rate(f"host {self.name}", self.rate_bits_per_s)
         check_port(f"host {self.name}: port", self.port)
         check_address(f"host {self.name}: address", self.address)
         check_mac(f"host {self.name}: mac", self.mac)
@@ -66,6 +79,8 @@ class SwitchConfig:
     service_address: str = "10.0.255.254"
     """IPv4 address that workers send contributions to."""
     service_mac: str = "02:53:46:00:00:fe"
+    aggregates: bool = True
+    """False: forwards ordinary traffic only and takes part in no tree."""
     hosts: tuple[HostConfig, ...] = ()
 
     def __post_init__(self) -> None:
@@ -86,10 +101,51 @@ class SwitchConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LinkConfig:
+    """A cable between two switches."""
+
+    a: str
+    """Name of the switch at one end."""
+    a_port: int
+    b: str
+    """Name of the switch at the other end."""
+    b_port: int
+    rate_bits_per_s: int = DEFAULT_RATE_BITS_PER_S
+    """Each direction."""
+
+    def __post_init__(self) -> None:
+        if self.a == self.b:
+            raise ConfigError(f"link {self.key}: both ends are at switch {self.a}")
+        check_port(f"link {self.key}: a_port", self.a_port)
+        check_port(f"link {self.key}: b_port", self.b_port)
+        check_rate(f"link {self.key}", self.rate_bits_per_s)
+
+    @property
+    def name(self) -> str:
+        """Both switches, such as s1-s3; parallel links share it."""
+        return f"{self.a}-{self.b}"
+
+    @property
+    def key(self) -> str:
+        """Switches and ports, such as s1:3-s3:1; no other link has it."""
+        return f"{self.a}:{self.a_port}-{self.b}:{self.b_port}"
+
+    @property
+    def ends(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        """(switch, port) of both ends."""
+        return (self.a, self.a_port), (self.b, self.b_port)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ControllerConfig:
     """All options of a controller."""
 
     switches: tuple[SwitchConfig, ...]
+    links: tuple[LinkConfig, ...] = ()
+    """Between switches."""
+    frame_overhead_bytes: int = 0
+    """What a link's rate counts per frame beyond the frame itself: 0 for the testbed's shapers, 24
+    on Ethernet (check sequence, preamble, gap)."""
     listen: str = DEFAULT_LISTEN
     """Session and operator API, "host:port" (port 0 takes a free one) or "unix:/path"."""
     database: Path = Path("switchfold.sqlite3")
@@ -123,6 +179,9 @@ class ControllerConfig:
         names = [switch.name for switch in self.switches]
         if len(set(names)) != len(names):
             raise ConfigError("two switches have the same name")
+        self._check_links()
+        if not 0 <= self.frame_overhead_bytes <= 100:
+            raise ConfigError("frame_overhead_bytes must lie in 0..100")
         check_endpoint("listen", self.listen)
         if self.variant not in VARIANTS:
             raise ConfigError(f"variant {self.variant!r} is not one of {', '.join(VARIANTS)}")
@@ -131,6 +190,45 @@ class ControllerConfig:
         for field in dataclasses.fields(self):
             if field.name.endswith("_s") and getattr(self, field.name) <= 0:
                 raise ConfigError(f"{field.name} must be above 0 seconds")
+
+    def _check_links(self) -> None:
+        """Refuse unknown switches, ports used twice and addresses that are not unique."""
+        names = {switch.name for switch in self.switches}
+        users: dict[tuple[str, int], str] = {
+            (switch.name, host.port): f"host {host.name}"
+            for switch in self.switches
+            for host in switch.hosts
+        }
+        for link in self.links:
+            for switch, port in link.ends:
+                if switch not in names:
+                    known = ", ".join(sorted(names))
+                    raise ConfigError(f"link {link.key}: no switch {switch!r}; there is {known}")
+                other = users.setdefault((switch, port), f"link {link.key}")
+                if other != f"link {link.key}":
+                    raise ConfigError(f"link {link.key}: port {port} of {switch} has {other}")
+        if len({link.key for link in self.links}) != len(self.links):
+            raise ConfigError("a link is listed twice")
+        if self.links:
+            self._check_addresses()
+
+    def _check_addresses(self) -> None:
+        """Switches that are joined need service addresses of their own, and so do their hosts."""
+        users: dict[str, str] = {}
+        for switch in self.switches:
+            stations = [
+                (switch.service_address, f"switch {switch.name}"),
+                *((host.address, f"host {host.name} of {switch.name}") for host in switch.hosts),
+            ]
+            for address, user in stations:
+                if users.setdefault(address, user) != user:
+                    raise ConfigError(f"{user} and {users[address]} both have {address}")
+
+
+def check_rate(what: str, rate_bits_per_s: int) -> None:
+    """Raise ConfigError unless a rate is at least 1 kbit/s."""
+    if rate_bits_per_s < 1000:
+        raise ConfigError(f"{what}: rate_bits_per_s must be at least 1000")
 
 
 def check_name(what: str, text: str) -> None:
@@ -202,6 +300,10 @@ def load_config(path: Path | None, **overrides: Any) -> ControllerConfig:
         except tomllib.TOMLDecodeError as exc:
             raise ConfigError(f"{path} is not TOML: {exc}") from exc
     switches = tuple(_switch(entry, path) for entry in _tables(raw.pop("switch", []), "switch"))
+    links = tuple(
+        LinkConfig(**_complete(LinkConfig, entry, f"{path}: [[link]]"))
+        for entry in _tables(raw.pop("link", []), "link")
+    )
     options = _checked(ControllerConfig, raw, str(path))
     for name, value in overrides.items():
         if value is not None and name != "switches":
@@ -210,8 +312,8 @@ def load_config(path: Path | None, **overrides: Any) -> ControllerConfig:
         if isinstance(options.get(name), str):
             options[name] = Path(options[name])
     if overrides.get("switches"):
-        switches = overrides["switches"]
-    return ControllerConfig(switches=switches, **options)
+        switches, links = overrides["switches"], ()
+    return ControllerConfig(switches=switches, links=links, **options)
 
 
 def _switch(raw: dict[str, Any], path: Path | None) -> SwitchConfig:

@@ -23,7 +23,8 @@ ControllerError
     ├── WorkerTakenError          ALREADY_EXISTS
     ├── UnknownJobError           NOT_FOUND
     ├── TokenError                UNAUTHENTICATED
-    └── NoSwitchError             UNAVAILABLE
+    ├── NoSwitchError             UNAVAILABLE
+    └── NoTreeError               UNAVAILABLE: no aggregation tree joins the workers
 """
 
 from __future__ import annotations
@@ -150,3 +151,14 @@ class NoSwitchError(JobError):
     """No switch can serve the job now."""
 
     status = grpc.StatusCode.UNAVAILABLE
+
+
+class NoTreeError(JobError):
+    """No tree of aggregating switches joins the workers; the text says who and why."""
+
+    status = grpc.StatusCode.UNAVAILABLE
+
+    def __init__(self, text: str, *, workers: tuple[int, ...] = ()) -> None:
+        super().__init__(text)
+        self.workers = workers
+        """Worker ids that no tree can join with the others."""

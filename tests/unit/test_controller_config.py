@@ -27,6 +27,30 @@ mac = "02:00:00:00:00:01"
 """
 
 
+FABRIC = """
+[[switch]]
+name = "s1"
+address = "127.0.0.1:9559"
+service_address = "10.0.255.1"
+[[switch.host]]
+name = "h1"
+port = 1
+address = "10.0.0.1"
+mac = "02:00:00:00:00:01"
+rate_bits_per_s = 100000000
+[[switch]]
+name = "s2"
+address = "127.0.0.1:9560"
+service_address = "10.0.255.2"
+aggregates = false
+[[link]]
+a = "s1"
+a_port = 2
+b = "s2"
+b_port = 1
+"""
+
+
 def write(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "controller.toml"
     path.write_text(text, "utf-8")
@@ -67,6 +91,37 @@ def test_config_options_win_over_the_file(tmp_path: Path):
 def test_config_refuses(tmp_path: Path, text: str, what: str):
     with pytest.raises(ConfigError, match=what):
         load_config(write(tmp_path, text))
+
+
+def test_config_links_are_read(tmp_path: Path):
+    config = load_config(write(tmp_path, FABRIC))
+    assert config.links[0].name == "s1-s2"
+    assert config.links[0].key == "s1:2-s2:1"
+    assert config.switches[0].hosts[0].rate_bits_per_s == 100_000_000
+    assert [switch.aggregates for switch in config.switches] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ('b = "s2"', 'b = "s9"', "no switch 's9'; there is s1, s2"),
+        ('b = "s2"', 'b = "s1"', "both ends are at switch s1"),
+        ("a_port = 2", "a_port = 1", "port 1 of s1 has host h1"),
+        ("a_port = 2", "a_port = 0", "0 is not a switch port"),
+        ("b_port = 1", "b_port = 1\nrate_bits_per_s = 1", "at least 1000"),
+        ("b_port = 1", "", "b_port is missing"),
+        ("10.0.255.2", "10.0.0.1", "switch s2 and host h1 of s1 both have 10.0.0.1"),
+        (
+            "b_port = 1",
+            'b_port = 1\n[[link]]\na = "s2"\na_port = 1\nb = "s1"\nb_port = 3',
+            "port 1 of s2 has link s1:2-s2:1",
+        ),
+    ],
+)
+def test_config_refuses_links(tmp_path: Path, old: str, new: str, what: str):
+    assert old in FABRIC
+    with pytest.raises(ConfigError, match=what):
+        load_config(write(tmp_path, FABRIC.replace(old, new)))
 
 
 def test_config_missing_file(tmp_path: Path):

@@ -103,7 +103,7 @@ def test_controller_defaults_are_documented() -> None:
             assert f"{default:g}" == documented, name
         elif isinstance(default, int) and not isinstance(default, bool):
             assert str(default) == documented, name
-    assert set(defaults) == {"switches"}
+    assert set(defaults) == {"switches", "links"}
 
 
 def test_worker_defaults_are_documented() -> None:
