@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Testbed: topologies, hosts in namespaces or plain processes, switches, workers."""
 
-from bmv2_topos.links import LinkBytes
+from bmv2_topos.fabrics import fat_tree, leaf_spine
+from bmv2_topos.link_counters import LinkBytes, SwitchLinkBytes
 from bmv2_topos.status import TestbedStatus
 from bmv2_topos.testbed import Testbed
-from bmv2_topos.topology import Host, Link, Switch, Topology, single_switch
+from bmv2_topos.topology import Host, Link, Switch, SwitchLink, Topology, single_switch
 from bmv2_topos.worker_runs import WorkerEndpoint, WorkerResult
 
 __all__ = [
@@ -13,10 +14,14 @@ __all__ = [
     "Link",
     "LinkBytes",
     "Switch",
+    "SwitchLink",
+    "SwitchLinkBytes",
     "Testbed",
     "TestbedStatus",
     "Topology",
     "WorkerEndpoint",
     "WorkerResult",
+    "fat_tree",
+    "leaf_spine",
     "single_switch",
 ]

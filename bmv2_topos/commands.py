@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchfold testbed up|down|status`."""
+"""`switchfold testbed up|down|status|restart|cut|mend`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import json
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
 from bmv2_topos import state
-from bmv2_topos.daemons import Mode, Target, Variant
+from bmv2_topos.daemons import Mode, Shaping, Target, Variant
 from bmv2_topos.errors import TestbedError
+from bmv2_topos.fabrics import MAX_FAT_TREE, fat_tree, leaf_spine
 from bmv2_topos.status import TestbedStatus
 from bmv2_topos.testbed import Testbed
-from bmv2_topos.topology import MAX_HOSTS, single_switch
+from bmv2_topos.topology import MAX_HOSTS, MAX_PORT, Topology, single_switch
 
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 DEFAULT_NAME = "main"
@@ -43,17 +45,44 @@ class _Rate(click.ParamType[int]):
 
 @click.group()
 def testbed() -> None:
-    """Make, show and remove a testbed: one switch, its workers' hosts, the controller."""
+    """Make, show and remove a testbed: switches, hosts with workers, the controller."""
 
 
 @testbed.command()
 @click.option("--name", default=DEFAULT_NAME, show_default=True, help="Tells testbeds apart.")
 @click.option(
-    "--workers", type=click.IntRange(1, MAX_HOSTS), default=4, show_default=True, help="Hosts."
+    "--topology",
+    type=click.Choice(["single", "leaf-spine", "fat-tree"]),
+    default="single",
+    show_default=True,
+    help="How switches are joined.",
 )
 @click.option(
-    "--rate", type=_Rate(), default="100M", show_default=True, help="Of each link; 0: unshaped."
+    "--workers", type=click.IntRange(1, MAX_HOSTS), help="Hosts of a single switch.  [default: 4]"
 )
+@click.option("--leaves", type=click.IntRange(1, MAX_PORT), help="Leaf switches.  [default: 4]")
+@click.option("--spines", type=click.IntRange(1, MAX_PORT), help="Spine switches.  [default: 2]")
+@click.option(
+    "--hosts-per-leaf", type=click.IntRange(1, MAX_HOSTS), help="Hosts of a leaf.  [default: 2]"
+)
+@click.option(
+    "--k", type=click.IntRange(2, MAX_FAT_TREE), help="Ports of a fat-tree's switch.  [default: 4]"
+)
+@click.option(
+    "--rate", type=_Rate(), default="100M", show_default=True, help="Of hosts' links; 0: unshaped."
+)
+@click.option("--uplink-rate", type=_Rate(), help="Of links between switches.  [default: --rate]")
+@click.option(
+    "--core-rate", type=_Rate(), help="Of links to a fat-tree's core.  [default: --uplink-rate]"
+)
+@click.option(
+    "--shaping",
+    type=click.Choice(["links", "switch"]),
+    default="links",
+    show_default=True,
+    help="What limits rates: the kernel at the links, or the softswitch, which then sees queues.",
+)
+@click.option("--tcp-ecn", is_flag=True, help="Let TCP between hosts use ECN (mode veth).")
 @click.option(
     "--target",
     type=click.Choice(["softswitch", "bmv2"]),
@@ -78,13 +107,14 @@ def testbed() -> None:
 def up(
     *,
     name: str,
-    workers: int,
-    rate: int,
     target: Target,
     mode: Mode | None,
     variant: Variant,
+    shaping: Shaping,
+    tcp_ecn: bool,
     udp_base_port: int | None,
     as_json: bool,
+    **shape: Any,
 ) -> None:
     """Make a testbed and leave it up.
 
@@ -92,29 +122,28 @@ def up(
     Examples:
       switchfold testbed up --workers 8 --rate 1G
       switchfold testbed up --mode udp --name mine
+      switchfold testbed up --topology leaf-spine --leaves 4 --spines 2 --hosts-per-leaf 2 --rate 100M --uplink-rate 25M
+      switchfold testbed up --topology fat-tree --k 4
 
     \b
     Exit codes: 0 up, 1 error, 2 wrong use.
-    """  # fmt: skip
+    """  # fmt: skip # noqa: E501 - a command line that can be copied
     with _errors_shown():
         chosen: Mode = mode or ("veth" if os.geteuid() == 0 else "udp")
         if chosen == "udp" and target == "bmv2":
             raise click.UsageError("--target bmv2 has no UDP ports: use --mode veth")
-        rate_bits_per_s = rate if rate and chosen == "veth" else None
-        try:
-            topology = single_switch(workers, rate_bits_per_s=rate_bits_per_s)
-            made = Testbed(
-                topology,
-                name=name,
-                target=target,
-                mode=chosen,
-                variant=variant,
-                detached=True,
-                udp_base_port=udp_base_port,
-            )
-            made.up()
-        except ValueError as exc:
-            raise click.UsageError(str(exc)) from exc
+        made = Testbed(
+            _topology(shape, is_shaped=chosen == "veth" or shaping == "switch"),
+            name=name,
+            target=target,
+            mode=chosen,
+            variant=variant,
+            detached=True,
+            udp_base_port=udp_base_port,
+            shaping=shaping,
+            tcp_ecn=tcp_ecn,
+        )
+        made.up()
         _show(made.status(), as_json=as_json)
 
 
@@ -178,6 +207,107 @@ def status(name: str | None, as_json: bool) -> None:
             raise click.exceptions.Exit(1)
 
 
+@testbed.command()
+@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Which testbed.")
+@click.argument("node")
+def restart(*, name: str, node: str) -> None:
+    """Kill NODE, a switch or "controller", and start it again; a switch comes with empty tables.
+
+    \b
+    Examples:
+      switchfold testbed restart s2
+      switchfold testbed restart --name main controller
+
+    \b
+    Exit codes: 0 it runs again, 1 error, 2 wrong use.
+    """  # fmt: skip
+    with _errors_shown():
+        made = Testbed.attach(name)
+        if node == "controller":
+            made.restart_controller()
+        else:
+            made.restart_switch(node)
+        click.echo(f"{node} of testbed {name} runs again")
+
+
+@testbed.command()
+@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Which testbed.")
+@click.argument("one")
+@click.argument("other")
+def cut(*, name: str, one: str, other: str) -> None:
+    """Cut the link between two nodes (mode veth); both ends lose carrier.
+
+    \b
+    Examples:
+      switchfold testbed cut s1 s5
+
+    \b
+    Exit codes: 0 cut, 1 error, 2 wrong use.
+    """  # fmt: skip
+    with _errors_shown():
+        Testbed.attach(name).cut_link(one, other)
+        click.echo(f"the link between {one} and {other} is cut")
+
+
+@testbed.command()
+@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Which testbed.")
+@click.argument("one")
+@click.argument("other")
+def mend(*, name: str, one: str, other: str) -> None:
+    """Mend a link that was cut.
+
+    \b
+    Examples:
+      switchfold testbed mend s1 s5
+
+    \b
+    Exit codes: 0 whole again, 1 error, 2 wrong use.
+    """  # fmt: skip
+    with _errors_shown():
+        Testbed.attach(name).mend_link(one, other)
+        click.echo(f"the link between {one} and {other} is whole")
+
+
+_SHAPE_OPTIONS = {
+    "single": ("workers",),
+    "leaf-spine": ("leaves", "spines", "hosts_per_leaf", "uplink_rate"),
+    "fat-tree": ("k", "uplink_rate", "core_rate"),
+}
+
+
+def _topology(shape: dict[str, Any], *, is_shaped: bool) -> Topology:
+    """Return the topology that the options of `up` describe; ValueError for what does not fit."""
+    kind = str(shape["topology"])
+    for option, value in shape.items():
+        if value is not None and option not in {"topology", "rate", *_SHAPE_OPTIONS[kind]}:
+            raise ValueError(f"--{option.replace('_', '-')} does not go with --topology {kind}")
+
+    def number(option: str, default: int) -> int:
+        return default if shape[option] is None else shape[option]
+
+    def rate(bits_per_s: int) -> int | None:
+        return bits_per_s if bits_per_s and is_shaped else None
+
+    host = number("rate", 0)
+    uplink = number("uplink_rate", host)
+    if kind == "leaf-spine":
+        return leaf_spine(
+            number("leaves", 4),
+            number("spines", 2),
+            number("hosts_per_leaf", 2),
+            host_rate_bits_per_s=rate(host),
+            uplink_rate_bits_per_s=rate(uplink),
+        )
+    if kind == "fat-tree":
+        return fat_tree(
+            number("k", 4),
+            host_rate_bits_per_s=rate(host),
+            edge_rate_bits_per_s=rate(uplink),
+            core_rate_bits_per_s=rate(number("core_rate", uplink)),
+        )
+    return single_switch(number("workers", 4), rate_bits_per_s=rate(host))
+
+
 def _show(shown: TestbedStatus, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(shown), indent=2))
@@ -190,13 +320,28 @@ def _show(shown: TestbedStatus, *, as_json: bool) -> None:
     for process, pid, is_alive in shown.processes:
         click.echo(f"  {process:<12} pid {pid:<8} {'alive' if is_alive else 'dead'}")
     for host, port, rate, counted in shown.links:
-        speed = f"{rate / 1e6:g} Mbit/s by {shown.shaper}" if rate else "unshaped"
         traffic = (
             f", {counted.from_host_bytes} bytes from it, {counted.to_host_bytes} to it"
             if counted
             else ""
         )
-        click.echo(f"  {host} on port {port}: {speed}{traffic}")
+        switch = shown.switch_of[host]
+        speed = _speed(shown, rate, is_cut=host in shown.cut_links)
+        click.echo(f"  {host} on port {port} of {switch}: {speed}{traffic}")
+    for a, a_port, b, b_port, rate, between in shown.switch_links:
+        traffic = (
+            f", {between.from_a_bytes} bytes from {a}, {between.from_b_bytes} from {b}"
+            if between
+            else ""
+        )
+        speed = _speed(shown, rate, is_cut=f"{a}-{b}" in shown.cut_links)
+        click.echo(f"  {a} port {a_port} to {b} port {b_port}: {speed}{traffic}")
+
+
+def _speed(shown: TestbedStatus, rate: int | None, *, is_cut: bool) -> str:
+    if is_cut:
+        return "CUT"
+    return f"{rate / 1e6:g} Mbit/s by {shown.shaper}" if rate else "unshaped"
 
 
 @contextmanager
@@ -205,3 +350,5 @@ def _errors_shown() -> Generator[None]:
         yield
     except TestbedError as exc:
         raise click.ClickException(str(exc)) from exc
+    except ValueError as exc:  # a name or number of the caller's
+        raise click.UsageError(str(exc)) from exc

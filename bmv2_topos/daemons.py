@@ -8,18 +8,22 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from bmv2_topos.config import source_root
 from bmv2_topos.errors import TargetMissingError
+from bmv2_topos.links import QUEUE_BYTES
 from bmv2_topos.processes import READY_FD
-from bmv2_topos.topology import Switch, Topology
+from bmv2_topos.topology import MTU_BYTES, Link, PortEnd, Switch, Topology
 
 Target = Literal["softswitch", "bmv2"]
 Mode = Literal["veth", "udp"]
 Variant = Literal["wide", "narrow"]
+Shaping = Literal["links", "switch"]
+"""Who limits what a switch sends: the kernel at the links, or the switch itself, which then sees
+its queues (target softswitch)."""
 
 CPU_PORT = 255
 
@@ -72,6 +76,45 @@ def switch_command(
         *options,
         *("--", "--grpc-server-addr", grpc_address, "--cpu-port", str(CPU_PORT)),
     ]
+
+
+def port_specs(
+    topology: Topology, switch: Switch, *, udp_ports: Mapping[str, tuple[int, int]]
+) -> dict[int, str]:
+    """Return what each port of a switch is: an interface, or a pair of loopback ports if named."""
+    specs: dict[int, str] = {}
+    for end in topology.ports_of(switch):
+        specs[end.port] = f"veth:{end.interface}"
+        if udp_ports:
+            ours, theirs = udp_ports[end.link.name]
+            if end.is_b:
+                ours, theirs = theirs, ours
+            specs[end.port] = f"udp:127.0.0.1:{ours}-127.0.0.1:{theirs}"
+    return specs
+
+
+def shaping_options(topology: Topology, switch: Switch, *, mode: Mode) -> list[str]:
+    """Return the options by which softswitch itself limits what it sends.
+
+    Its queues hold as many bytes as those of the links. In mode udp it also limits what its hosts
+    send, which in mode veth their own interfaces do.
+    """
+    queue_packets = QUEUE_BYTES // (MTU_BYTES + 14)
+    options: list[str] = []
+    for end in topology.ports_of(switch):
+        rate = end.link.rate_bits_per_s
+        if rate is None:
+            continue
+        for direction in _shaped_directions(end, mode):
+            options += [
+                "--impair",
+                f"{end.port}:{direction}:rate_bits_per_s={rate},queue_packets={queue_packets}",
+            ]
+    return options
+
+
+def _shaped_directions(end: PortEnd, mode: Mode) -> tuple[str, ...]:
+    return ("out", "in") if mode == "udp" and isinstance(end.link, Link) else ("out",)
 
 
 def bmv2_path() -> str:
@@ -134,8 +177,23 @@ def write_controller_config(
                 f"port = {link.port}",
                 f"address = {_quote(host.address)}",
                 f"mac = {_quote(host.mac)}",
+                *(_rate_line(link.rate_bits_per_s) if topology.switch_links else ()),
             ]
+    for link in topology.switch_links:
+        lines += [
+            "",
+            "[[link]]",
+            f"a = {_quote(link.a)}",
+            f"a_port = {link.a_port}",
+            f"b = {_quote(link.b)}",
+            f"b_port = {link.b_port}",
+            *_rate_line(link.rate_bits_per_s),
+        ]
     path.write_text("\n".join(lines) + "\n")
+
+
+def _rate_line(rate_bits_per_s: int | None) -> list[str]:
+    return [] if rate_bits_per_s is None else [f"rate_bits_per_s = {rate_bits_per_s}"]
 
 
 def _quote(text: str) -> str:

@@ -18,12 +18,21 @@ from pyroute2.netlink.exceptions import NetlinkError
 
 from bmv2_topos.errors import KernelError, NameTakenError, ShaperMissingError
 from bmv2_topos.namespaces import call_with_route, namespace_path
-from bmv2_topos.topology import MTU_BYTES, SUBNET_PREFIX_LENGTH, Host, Link, Switch, Topology
+from bmv2_topos.topology import (
+    MTU_BYTES,
+    SUBNET_PREFIX_LENGTH,
+    Host,
+    Link,
+    Switch,
+    SwitchLink,
+    Topology,
+)
 
 Shaper = Literal["tbf", "htb"]
 
 QUEUE_BYTES: Final = 1_000_000
 """Queue of a shaped direction: holds two windows of 256 frames, so it delays but does not drop."""
+CARRIER_TIMEOUT_S: Final = 5.0
 _BURST_FRAMES: Final = 10
 """Frames that a shaper may send back to back: forgives late timers, vanishes in a measurement."""
 _SIOCETHTOOL: Final = 0x8946
@@ -36,69 +45,110 @@ _HTB_CLASS: Final = 0x10001
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkBytes:
-    """What crossed a link, counted in Ethernet frames without preamble and FCS."""
+class _End:
+    """One end of a veth pair."""
 
-    host: str
-    port: int
-    from_host_bytes: int
-    from_host_packets: int
-    to_host_bytes: int
-    to_host_packets: int
-    dropped_packets: int
-    """Dropped at the switch's side of the link, by its shaper or for want of a reader."""
+    namespace: str
+    interface: str
+    mac: str
+    address: str | None = None
+    """Of a host; the end at a switch has none, and does not answer ARP."""
 
 
 def create_link(link: Link, host: Host, *, host_namespace: str, switch_namespace: str) -> None:
     """Make the veth pair inside the two namespaces, with addresses, offloads off, both ends up.
 
-    The switch end has a MAC address of its own, so that the kernel there takes nothing for itself.
     Raises NameTakenError when an interface exists, KernelError otherwise.
     """
+    _create_pair(
+        _End(
+            namespace=host_namespace,
+            interface=link.host_interface,
+            mac=host.mac,
+            address=host.address,
+        ),
+        _End(
+            namespace=switch_namespace,
+            interface=link.switch_interface,
+            mac=_port_mac(link.port, side=1),
+        ),
+    )
 
-    def make_host_end(route: Any) -> None:
+
+def create_switch_link(link: SwitchLink, *, a_namespace: str, b_namespace: str) -> None:
+    """Make the veth pair between two switches, without addresses; errors as of `create_link`."""
+    _create_pair(
+        _End(namespace=a_namespace, interface=link.a_interface, mac=_port_mac(link.a_port, side=1)),
+        _End(namespace=b_namespace, interface=link.b_interface, mac=_port_mac(link.b_port, side=2)),
+    )
+
+
+def set_link_up(interface: str, *, namespace: str, is_up: bool) -> None:
+    """Cut a link at this end, so that both ends lose carrier, or mend it; raises KernelError."""
+
+    def set_state(route: Any) -> None:
+        route.link("set", index=_index(route, interface), state="up" if is_up else "down")
+
+    try:
+        call_with_route(namespace, set_state)
+    except NetlinkError as exc:
+        word = "mend" if is_up else "cut"
+        raise KernelError(f"cannot {word} the link at {interface}: {exc}") from exc
+
+
+def _create_pair(one: _End, other: _End) -> None:
+    def make_pair(route: Any) -> None:
         route.link(
             "add",
-            ifname=link.host_interface,
+            ifname=one.interface,
             kind="veth",
-            address=host.mac,
+            address=one.mac,
             mtu=MTU_BYTES,
             peer={
-                "ifname": link.switch_interface,
-                "address": f"02:00:00:00:01:{link.port:02x}",
+                "ifname": other.interface,
+                "address": other.mac,
                 "mtu": MTU_BYTES,
-                "net_ns_fd": str(namespace_path(switch_namespace)),
+                "net_ns_fd": str(namespace_path(other.namespace)),
             },
         )
-        index = _index(route, link.host_interface)
-        route.addr("add", index=index, address=host.address, prefixlen=SUBNET_PREFIX_LENGTH)
-        _turn_offloads_off(link.host_interface)
-        route.link("set", index=index, state="up")
-        route.link("set", index=_index(route, "lo"), state="up")
+        set_up(route, one)
 
-    def set_switch_end_up(route: Any) -> None:
-        _turn_offloads_off(link.switch_interface)
-        route.link("set", index=_index(route, link.switch_interface), state="up", arp=False)
+    def set_up(route: Any, end: _End) -> None:
+        index = _index(route, end.interface)
+        if end.address is not None:
+            route.addr("add", index=index, address=end.address, prefixlen=SUBNET_PREFIX_LENGTH)
+        _turn_offloads_off(end.interface)
+        route.link("set", index=index, state="up", arp=end.address is not None)
         route.link("set", index=_index(route, "lo"), state="up")
 
     try:
-        call_with_route(host_namespace, make_host_end)
-        call_with_route(switch_namespace, set_switch_end_up)
+        call_with_route(one.namespace, make_pair)
+        call_with_route(other.namespace, lambda route: set_up(route, other))
     except NetlinkError as exc:
         if exc.code == errno.EEXIST:
             raise NameTakenError(
-                f"interface {link.host_interface} or {link.switch_interface} exists in its "
+                f"interface {one.interface} or {other.interface} exists in its "
                 "namespace already: remove it or give the testbed another --name"
             ) from exc
         raise KernelError(
-            f"cannot make the link {link.host_interface} to {link.switch_interface}: {exc}"
+            f"cannot make the link {one.interface} to {other.interface}: {exc}"
         ) from exc
 
 
+def _port_mac(port: int, *, side: int) -> str:
+    """Return a switch end's own MAC address, so that the kernel there takes nothing for itself."""
+    return f"02:01:00:00:{side:02x}:{port:02x}"
+
+
 def set_neighbours(host: Host, topology: Topology, *, namespace: str) -> None:
-    """Enter every other host and switch as permanent neighbours, so that no link carries ARP."""
-    others: list[Host | Switch] = [other for other in topology.hosts if other != host]
-    others.extend(topology.switches)
+    """Enter all stations of the host's subnet as permanent neighbours, so that no link carries ARP.
+
+    Where there are more switches than the host's own, that one is the gateway to everything else.
+    """
+    switch = topology.switch_of(host)
+    mates = {link.host for link in topology.links_of(switch)} - {host.name}
+    others: list[Host | Switch] = [other for other in topology.hosts if other.name in mates]
+    others.append(switch)
 
     def enter(route: Any) -> None:
         index = _index(route, host.interface)
@@ -106,6 +156,8 @@ def set_neighbours(host: Host, topology: Topology, *, namespace: str) -> None:
             route.neigh(
                 "add", dst=other.address, lladdr=other.mac, ifindex=index, state=_NUD_PERMANENT
             )
+        if len(topology.switches) > 1:
+            route.route("add", dst="default", gateway=switch.address, oif=index)
 
     try:
         call_with_route(namespace, enter)
@@ -186,16 +238,6 @@ def create_bridge(topology: Topology, switch: Switch, *, switch_namespace: str) 
         ) from exc
 
 
-def read_link_bytes(topology: Topology, *, switch_namespace: str) -> tuple[LinkBytes, ...]:
-    """Read what crossed each link from the kernel's 64-bit counters of the switch's interfaces."""
-
-    def read(route: Any) -> dict[str, dict[str, Any]]:
-        return {message.get("ifname"): message.get("stats64") for message in route.get_links()}
-
-    statistics = call_with_route(switch_namespace, read)
-    return tuple(_link_bytes(link, statistics[link.switch_interface]) for link in topology.links)
-
-
 def wait_for_carrier(interfaces: Collection[str], *, namespace: str, timeout_s: float) -> None:
     """Wait until the kernel passes frames in both directions; KernelError if it does not.
 
@@ -211,18 +253,6 @@ def wait_for_carrier(interfaces: Collection[str], *, namespace: str, timeout_s: 
         if time.monotonic() > deadline:
             raise KernelError(f"no carrier on {', '.join(missing)} after {timeout_s} s")
         time.sleep(0.01)
-
-
-def _link_bytes(link: Link, counted: dict[str, Any]) -> LinkBytes:
-    return LinkBytes(
-        host=link.host,
-        port=link.port,
-        from_host_bytes=int(counted["rx_bytes"]),
-        from_host_packets=int(counted["rx_packets"]),
-        to_host_bytes=int(counted["tx_bytes"]),
-        to_host_packets=int(counted["tx_packets"]),
-        dropped_packets=int(counted["rx_dropped"]) + int(counted["tx_dropped"]),
-    )
 
 
 def _index(route: Any, interface: str) -> int:

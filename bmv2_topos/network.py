@@ -5,14 +5,12 @@
 from __future__ import annotations
 
 import socket
-from typing import Final
+from pathlib import Path
 
 from bmv2_topos import links, namespaces
 from bmv2_topos.errors import PortTakenError
 from bmv2_topos.state import Record
-from bmv2_topos.topology import Host, Switch
-
-_CARRIER_TIMEOUT_S: Final = 5.0
+from bmv2_topos.topology import Host, Switch, Topology
 
 
 def namespace_name(testbed: str, node: Host | Switch) -> str:
@@ -33,20 +31,45 @@ def make_network(record: Record) -> None:
         record.save()
         record.namespaces[namespace] = namespaces.create_namespace(namespace)
         record.save()
-    ends: dict[str, list[str]] = {namespace: [] for namespace in names.values()}
     for host in topology.hosts:
         link = topology.link_of(host)
         here, there = names[link.host], names[link.switch]
         links.create_link(link, host, host_namespace=here, switch_namespace=there)
         links.set_neighbours(host, topology, namespace=here)
-        if link.rate_bits_per_s is not None:
-            links.shape(link.switch_interface, link.rate_bits_per_s, namespace=there)
-            record.shaper = links.shape(link.host_interface, link.rate_bits_per_s, namespace=here)
-        ends[here].append(link.host_interface)
-        ends[there].append(link.switch_interface)
+    for link in topology.switch_links:
+        a, b = names[link.a], names[link.b]
+        links.create_switch_link(link, a_namespace=a, b_namespace=b)
+    for namespace, shaped in _ends(topology, names).items():
+        for interface, rate_bits_per_s, is_at_switch in shaped:
+            is_ours = record.shaping == "links" or not is_at_switch
+            if rate_bits_per_s is not None and is_ours:
+                shaper = links.shape(interface, rate_bits_per_s, namespace=namespace)
+                record.shaper = record.shaper or shaper
     record.save()
-    for namespace, interfaces in ends.items():
-        links.wait_for_carrier(interfaces, namespace=namespace, timeout_s=_CARRIER_TIMEOUT_S)
+    for namespace, shaped in _ends(topology, names).items():
+        interfaces = [interface for interface, _, _ in shaped]
+        links.wait_for_carrier(interfaces, namespace=namespace, timeout_s=links.CARRIER_TIMEOUT_S)
+
+
+def _ends(
+    topology: Topology, names: dict[str, str]
+) -> dict[str, list[tuple[str, int | None, bool]]]:
+    """Return interface, rate and whether it is a switch's, of every end of a link by namespace."""
+    ends: dict[str, list[tuple[str, int | None, bool]]] = {name: [] for name in names.values()}
+    for link in topology.links:
+        ends[names[link.host]].append((link.host_interface, link.rate_bits_per_s, False))
+    for switch in topology.switches:
+        for end in topology.ports_of(switch):
+            ends[names[switch.name]].append((end.interface, end.link.rate_bits_per_s, True))
+    return ends
+
+
+def negotiate_ecn(record: Record) -> None:
+    """Let the TCP of every host ask for ECN and grant it."""
+    setting = Path("/proc/sys/net/ipv4/tcp_ecn")  # of the namespace of the thread that writes it
+    for host in record.topology.hosts:
+        namespace = namespace_name(record.name, host)
+        namespaces.call_in_namespace(namespace, lambda: setting.write_text("1"))
 
 
 def reserve_udp_ports(record: Record, base_port: int | None) -> None:
@@ -56,14 +79,15 @@ def reserve_udp_ports(record: Record, base_port: int | None) -> None:
     """
     held: list[socket.socket] = []
     try:
-        for number, link in enumerate(record.topology.links):
+        topology = record.topology
+        for number, link in enumerate((*topology.links, *topology.switch_links)):
             wanted = (0, 0)
             if base_port is not None:
                 wanted = (base_port + 2 * number, base_port + 2 * number + 1)
             for port in wanted:
                 held.append(_bind_loopback(port))
             ports = [int(taken.getsockname()[1]) for taken in held[-2:]]
-            record.udp_ports[link.host] = (ports[0], ports[1])
+            record.udp_ports[link.name] = (ports[0], ports[1])
     finally:
         for taken in held:
             taken.close()

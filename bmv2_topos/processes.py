@@ -61,6 +61,13 @@ class ProcessRecord:
         except (FileNotFoundError, PermissionError, ProcessLookupError):
             return False
 
+    def kill(self) -> None:
+        """End the process and its children by SIGKILL alone."""
+        for pid in self.living():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.stop(term_timeout_s=0)
+
     def stop(self, *, term_timeout_s: float = TERM_TIMEOUT_S) -> None:
         """End the process and its children: SIGTERM, then SIGKILL for what stays."""
         for signal_number, timeout_s in (
@@ -95,6 +102,14 @@ class ManagedProcess:
                 f"last lines of {self.log}:\n{log_tail(self.log)}"
             ) from exc
 
+    def kill(self) -> None:
+        """End the process and its children by SIGKILL alone, and reap it."""
+        for pid in self.record.living():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.wait(timeout_s=TERM_TIMEOUT_S)
+        self.record.stop(term_timeout_s=0)
+
     def stop(self, *, term_timeout_s: float = TERM_TIMEOUT_S) -> None:
         """End the process and its children, and reap it."""
         for signal_number in (signal.SIGTERM, signal.SIGKILL):
@@ -104,6 +119,31 @@ class ManagedProcess:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.popen.wait(term_timeout_s)
         self.record.stop(term_timeout_s=0)
+
+
+@dataclass(kw_only=True)
+class StartingProcess:
+    """A process that has been launched and may not be ready yet; `await_ready` or `close` it."""
+
+    process: ManagedProcess
+    ready_read: int
+    uses_descriptor: bool
+    is_ready: Callable[[], bool]
+
+    def await_ready(self, timeout_s: float) -> ManagedProcess:
+        """Wait until it is ready; errors as of `start_process`."""
+        try:
+            descriptor = self.ready_read if self.uses_descriptor else None
+            _await_ready(self.process, timeout_s, descriptor, self.is_ready)
+        finally:
+            self.close()
+        return self.process
+
+    def close(self) -> None:
+        """Listen for its readiness no longer."""
+        if self.ready_read >= 0:
+            os.close(self.ready_read)
+            self.ready_read = -1
 
 
 def start_process(
@@ -124,6 +164,32 @@ def start_process(
     kills the process when the calling thread ends. Raises ProcessFailedError when it ends before
     it is ready, ProcessTimeoutError when it takes too long (it is then stopped).
     """
+    starting = launch_process(
+        name,
+        command,
+        run_directory=run_directory,
+        environment=environment,
+        namespace=namespace,
+        is_ready=is_ready,
+        dies_with_us=dies_with_us,
+    )
+    if ready_timeout_s is not None:
+        return starting.await_ready(ready_timeout_s)
+    starting.close()
+    return starting.process
+
+
+def launch_process(
+    name: str,
+    command: Sequence[str],
+    *,
+    run_directory: Path,
+    environment: Mapping[str, str],
+    namespace: str | None = None,
+    is_ready: Callable[[], bool] | None = None,
+    dies_with_us: bool = True,
+) -> StartingProcess:
+    """Start a command like `start_process` and leave waiting for it to the caller."""
     log = run_directory / f"{name}.log"
     pid_file = run_directory / f"{name}.pid"
     pid_file.unlink(missing_ok=True)
@@ -143,20 +209,18 @@ def start_process(
                 pass_fds=[ready_write],
                 start_new_session=True,
             )
-        os.close(ready_write)
-        ready_write = -1
-        process = ManagedProcess(
-            record=_await_record(name, popen, pid_file, log), log=log, popen=popen
-        )
-        if ready_timeout_s is not None:
-            uses_descriptor = READY_FD in command
-            check = is_ready or (lambda: False)
-            _await_ready(process, ready_timeout_s, ready_read if uses_descriptor else None, check)
-        return process
-    finally:
+        record = _await_record(name, popen, pid_file, log)
+    except BaseException:
         os.close(ready_read)
-        if ready_write >= 0:
-            os.close(ready_write)
+        raise
+    finally:
+        os.close(ready_write)
+    return StartingProcess(
+        process=ManagedProcess(record=record, log=log, popen=popen),
+        ready_read=ready_read,
+        uses_descriptor=READY_FD in command,
+        is_ready=is_ready or (lambda: False),
+    )
 
 
 def read_records(run_directory: Path) -> list[ProcessRecord]:

@@ -26,7 +26,7 @@ from bmv2_topos.errors import TestbedBusyError, TestbedError, TestbedNotFoundErr
 from bmv2_topos.launcher import start_time_of
 from bmv2_topos.namespaces import namespace_inode, remove_namespace
 from bmv2_topos.processes import is_alive, read_records
-from bmv2_topos.topology import Host, Link, Switch, Topology
+from bmv2_topos.topology import Host, Link, Switch, SwitchLink, Topology
 
 _FILE: Final = "testbed.json"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,23}")
@@ -48,8 +48,12 @@ class Record:
     namespaces: dict[str, int | None] = field(default_factory=dict[str, int | None])
     """Inode by name; None while it is being made."""
     udp_ports: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
-    """Switch's and host's loopback port by host name, in mode udp."""
+    """Loopback ports by link name, in mode udp: switch's and host's, or those of `a` and `b`."""
     shaper: str | None = None
+    shaping: str = "links"
+    switch_options: list[str] = field(default_factory=list[str])
+    """Of every switch's command line: a switch is started again with the same."""
+    cut_links: list[str] = field(default_factory=list[str])
 
     @property
     def name(self) -> str:
@@ -141,8 +145,9 @@ def load_record(name: str) -> Record:
         hosts=tuple(Host(**host) for host in nodes["hosts"]),
         switches=tuple(Switch(**switch) for switch in nodes["switches"]),
         links=tuple(Link(**link) for link in nodes["links"]),
+        switch_links=tuple(SwitchLink(**link) for link in nodes["switch_links"]),
     )
-    content["udp_ports"] = {host: tuple(ports) for host, ports in content["udp_ports"].items()}
+    content["udp_ports"] = {link: tuple(ports) for link, ports in content["udp_ports"].items()}
     return Record(directory=directory, **content)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bmv2_topos.links import LinkBytes
+from bmv2_topos.link_counters import LinkBytes, SwitchLinkBytes
 from bmv2_topos.namespaces import namespace_inode
 from bmv2_topos.processes import read_records
 from bmv2_topos.state import Record
@@ -32,11 +32,20 @@ class TestbedStatus:
     processes: tuple[tuple[str, int, bool], ...]
     """Name, pid, whether it lives."""
     links: tuple[tuple[str, int, int | None, LinkBytes | None], ...]
-    """Host, switch port, rate in bits per second, bytes so far where the kernel counts them."""
+    """Host, switch port, rate in bits per second, bytes so far where they can be read."""
+    switch_links: tuple[tuple[str, int, str, int, int | None, SwitchLinkBytes | None], ...]
+    """Both switches with their ports, rate in bits per second, bytes so far as above."""
+    switch_of: dict[str, str]
+    """Name of each host's switch."""
+    cut_links: tuple[str, ...]
+    """Names of the links that are cut."""
 
 
 def read_status(
-    record: Record, controller_address: str, read_link_bytes: Callable[[], tuple[LinkBytes, ...]]
+    record: Record,
+    controller_address: str,
+    read_link_bytes: Callable[[], tuple[LinkBytes, ...]],
+    read_switch_link_bytes: Callable[[], tuple[SwitchLinkBytes, ...]],
 ) -> TestbedStatus:
     """Return processes, rates and bytes as they are now; bytes only while they can be read."""
     processes = tuple(
@@ -51,8 +60,10 @@ def read_status(
         for name, inode in record.namespaces.items()
     )
     counted: dict[str, LinkBytes] = {}
+    between: dict[tuple[str, str], SwitchLinkBytes] = {}
     if is_network_there and (record.namespaces or switches <= living):
         counted = {link.host: link for link in read_link_bytes()}
+        between = {(link.a, link.b): link for link in read_switch_link_bytes()}
     return TestbedStatus(
         name=record.name,
         mode=record.mode,
@@ -68,4 +79,17 @@ def read_status(
             (link.host, link.port, link.rate_bits_per_s, counted.get(link.host))
             for link in record.topology.links
         ),
+        switch_links=tuple(
+            (
+                link.a,
+                link.a_port,
+                link.b,
+                link.b_port,
+                link.rate_bits_per_s,
+                between.get((link.a, link.b)),
+            )
+            for link in record.topology.switch_links
+        ),
+        switch_of={link.host: link.switch for link in record.topology.links},
+        cut_links=tuple(record.cut_links),
     )

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed: hosts, links, a switch and the controller, made together and always taken down again.
+"""A testbed: hosts, links, switches and the controller, made together and always taken down again.
 
-Mode veth: every host and the switch has a network namespace `sf-<testbed>-<node>`; a veth pair per
+Mode veth: every host and switch has a network namespace `sf-<testbed>-<node>`; a veth pair per
 link, shaped in both directions. Nothing is made in the caller's own namespace. Mode udp: hosts are
-plain processes, links are loopback UDP ports that carry frames, unshaped; no privileges needed.
-The switch's P4Runtime server and the controller listen on Unix sockets, which every namespace sees.
+plain processes, links are loopback UDP ports that carry frames; no privileges needed. P4Runtime
+servers and the controller listen on Unix sockets, which every namespace sees.
 """
 
 from __future__ import annotations
@@ -18,18 +18,35 @@ from typing import Final, Self, cast
 
 from bmv2_topos import daemons, links, namespaces, state
 from bmv2_topos.config import child_environment
-from bmv2_topos.daemons import Mode, Target, Variant
-from bmv2_topos.errors import TestbedError
-from bmv2_topos.links import LinkBytes
-from bmv2_topos.network import make_network, namespace_name, reserve_udp_ports
-from bmv2_topos.port_counters import read_port_bytes
-from bmv2_topos.processes import ManagedProcess, start_process
+from bmv2_topos.daemons import Mode, Shaping, Target, Variant
+from bmv2_topos.errors import TestbedBusyError, TestbedError
+from bmv2_topos.link_counters import (
+    LinkBytes,
+    SwitchLinkBytes,
+    read_link_bytes,
+    read_switch_link_bytes,
+)
+from bmv2_topos.network import (
+    make_network,
+    namespace_name,
+    negotiate_ecn,
+    reserve_udp_ports,
+)
+from bmv2_topos.port_counters import read_port_bytes, read_switch_port_bytes
+from bmv2_topos.processes import (
+    ManagedProcess,
+    StartingProcess,
+    launch_process,
+    read_records,
+    start_process,
+)
 from bmv2_topos.status import TestbedStatus, read_status
-from bmv2_topos.topology import Host, Switch, Topology
+from bmv2_topos.topology import Host, Link, Switch, Topology
 from bmv2_topos.worker_runs import WorkerEndpoint, WorkerResult, run_workers
 
 READY_TIMEOUT_S: Final = 120.0
 """For a switch to become ready, its first compilation to native code included."""
+CONTROLLER_TIMEOUT_S: Final = 60.0
 _MAX_UNIX_PATH_BYTES: Final = 107
 
 
@@ -37,10 +54,12 @@ class Testbed:
     """Build a topology for the length of a `with` block, or until `down`.
 
     `name` tells testbeds of one user apart (default: made from the pid). With `detached` the
-    processes outlive this one until `switchfold testbed down`. `switch_options` go to the switch's
-    command line. `has_switch` and `has_controller` leave those processes out. `has_bridge` puts a
-    bridge of the kernel where the switch would be (mode veth; no switch, no controller): the same
-    links for peers that need no P4.
+    processes outlive this one until `switchfold testbed down`. `switch_options` go to every
+    switch's command line. `shaping="switch"` lets each softswitch limit the rates of what it sends,
+    so that the P4 program sees the depth of its queues; in mode udp it is what makes rates at all.
+    `tcp_ecn` lets the hosts' TCP negotiate ECN (mode veth). `has_switch` and `has_controller` leave
+    those processes out. `has_bridge` puts a bridge of the kernel where each switch would be (mode
+    veth; no switches, no controller): the same links for peers that need no P4.
     """
 
     __test__ = False
@@ -59,13 +78,19 @@ class Testbed:
         has_switch: bool = True,
         has_controller: bool = True,
         has_bridge: bool = False,
+        shaping: Shaping = "links",
+        tcp_ecn: bool = False,
     ) -> None:
         if mode == "udp" and target == "bmv2":
             raise ValueError("target bmv2 has no UDP ports; choose mode veth or target softswitch")
         if mode == "udp" and has_bridge:
             raise ValueError("mode udp has no interfaces to bridge; choose mode veth")
-        if len(topology.switches) != 1:
-            raise ValueError(f"{len(topology.switches)} switches; a testbed has exactly one")
+        if has_bridge and len(topology.switches) != 1:
+            raise ValueError("bridges have no loop protection here; they need exactly one switch")
+        if shaping == "switch" and (target == "bmv2" or has_bridge or not has_switch):
+            raise ValueError("only a softswitch limits rates itself; choose shaping='links'")
+        if mode == "udp" and tcp_ecn:
+            raise ValueError("mode udp has no TCP of its own to set; choose mode veth")
         self.topology = topology
         self.name = name or f"p{os.getpid()}-{id(self) & 0xFFFF:x}"
         self.target: Target = target
@@ -75,6 +100,8 @@ class Testbed:
         self._switch_options = tuple(switch_options)
         self._udp_base_port = udp_base_port
         self._has_bridge = has_bridge
+        self._shaping: Shaping = shaping
+        self._tcp_ecn = tcp_ecn
         self._has_switch = has_switch and not has_bridge
         self._has_controller = has_controller and self._has_switch
         self._record: state.Record | None = None
@@ -91,6 +118,8 @@ class Testbed:
             mode=cast(Mode, record.mode),
             variant=cast(Variant, record.variant),
             detached=record.owner_pid is None,
+            switch_options=record.switch_options,
+            shaping=cast(Shaping, record.shaping),
         )
         testbed._record = record
         return testbed
@@ -108,7 +137,7 @@ class Testbed:
 
     @property
     def switch(self) -> Switch:
-        """The switch."""
+        """The first switch: in small testbeds the only one."""
         return self.topology.switches[0]
 
     @property
@@ -118,8 +147,17 @@ class Testbed:
 
     @property
     def switch_address(self) -> str:
-        """gRPC address of the switch's P4Runtime server, from every namespace."""
-        return f"unix:{self.run_directory}/{self.switch.name}.sock"
+        """gRPC address of the first switch's P4Runtime server, from every namespace."""
+        return self.address_of(self.switch)
+
+    @property
+    def switch_addresses(self) -> dict[str, str]:
+        """gRPC address of every switch's P4Runtime server by its name."""
+        return {switch.name: self.address_of(switch) for switch in self.topology.switches}
+
+    def address_of(self, switch: Switch) -> str:
+        """Return the gRPC address of a switch's P4Runtime server, from every namespace."""
+        return f"unix:{self.run_directory}/{switch.name}.sock"
 
     def namespace_of(self, node: Host | Switch) -> str | None:
         """Return the namespace of a host or switch, None in mode udp."""
@@ -139,11 +177,18 @@ class Testbed:
         self._record = state.create_record(
             self.name, self.topology, target=self.target, mode=self.mode, variant=self.variant
         )
+        self._record.shaping = self._shaping
+        self._record.shaper = "softswitch" if self._shaping == "switch" else None
+        self._record.switch_options = list(self._switch_options)
+        self._record.save()
         try:
-            if len(os.fsencode(self.switch_address)) > _MAX_UNIX_PATH_BYTES:
-                raise TestbedError(f"{self.run_directory} is too long for sockets; use --name")
+            for address in (*self.switch_addresses.values(), self.controller_address):
+                if len(os.fsencode(address.removeprefix("unix:"))) > _MAX_UNIX_PATH_BYTES:
+                    raise TestbedError(f"{self.run_directory} is too long for sockets; use --name")
             if self.mode == "veth":
                 make_network(self._record)
+                if self._tcp_ecn:
+                    negotiate_ecn(self._record)
             else:
                 reserve_udp_ports(self._record, self._udp_base_port)
             if self._has_bridge:
@@ -153,9 +198,9 @@ class Testbed:
                     switch_namespace=namespace_name(self.name, self.switch),
                 )
             if self._has_switch:
-                self._start_switch()
+                self._start_all_switches()
             if self._has_controller:
-                self._start_controller()
+                self.start_controller()
             if self.detached:
                 self._record.owner_pid = None
                 self._record.save()
@@ -201,12 +246,12 @@ class Testbed:
         """Return what a worker must know to take part."""
         host = self.topology.host_of(worker_id)
         link = self.topology.link_of(host)
-        switch_udp_port, host_udp_port = self._recorded().udp_ports.get(host.name, (0, 0))
+        switch_udp_port, host_udp_port = self._recorded().udp_ports.get(link.name, (0, 0))
         return WorkerEndpoint(
             worker_id=worker_id,
             num_workers=len(self.topology.hosts),
             host=host,
-            switch=self.switch,
+            switch=self.topology.switch_of(host),
             switch_port=link.port,
             controller_address=self.controller_address,
             mode=self.mode,
@@ -239,61 +284,170 @@ class Testbed:
             environment=environment or {},
         )
 
+    def start_switch(self, name: str) -> None:
+        """Start a switch that was stopped; it comes with the same ports and empty tables."""
+        switch = self.topology.switch_named(name)
+        self._check_ours_to_start(name)
+        self._launch_switch(switch).await_ready(READY_TIMEOUT_S)
+
+    def stop_switch(self, name: str) -> None:
+        """Kill a switch at once, as a power cut would; its ports stay, with nobody behind them."""
+        self._kill(self.topology.switch_named(name).name)
+
+    def restart_switch(self, name: str) -> None:
+        """Kill a switch and start it again with empty tables; returns once it serves P4Runtime."""
+        self.stop_switch(name)
+        self.start_switch(name)
+
+    def start_controller(self) -> None:
+        """Start the controller; one that was stopped goes on with the database it left."""
+        self._check_ours_to_start("controller")
+        config = self.run_directory / "controller.toml"
+        daemons.write_controller_config(
+            config,
+            self.topology,
+            listen=self.controller_address,
+            switch_addresses=self.switch_addresses,
+            variant=self.variant,
+        )
+        self.start(
+            "controller", daemons.controller_command(config), ready_timeout_s=CONTROLLER_TIMEOUT_S
+        )
+
+    def stop_controller(self) -> None:
+        """Kill the controller at once."""
+        self._kill("controller")
+
+    def restart_controller(self) -> None:
+        """Kill the controller and start it again on the same database."""
+        self.stop_controller()
+        self.start_controller()
+
+    def cut_link(self, one: str, other: str) -> None:
+        """Cut the link between two named nodes: both ends lose carrier until it is mended."""
+        self._set_link(one, other, is_up=False)
+
+    def mend_link(self, one: str, other: str) -> None:
+        """Mend a link that was cut; returns once both ends pass frames again."""
+        self._set_link(one, other, is_up=True)
+
     def link_bytes(self) -> tuple[LinkBytes, ...]:
-        """Return what crossed each link: by the kernel's counters, in mode udp by the switch's."""
-        namespace = self.namespace_of(self.switch)
-        if namespace is not None:
-            return links.read_link_bytes(self.topology, switch_namespace=namespace)
+        """Return what crossed each host's link: by the kernel's counters, in mode udp by P4's."""
+        if self.mode == "veth":
+            return read_link_bytes(self.topology, self._switch_namespaces())
         return read_port_bytes(
             self.topology,
-            switch_address=self.switch_address,
+            switch_addresses=self.switch_addresses,
+            p4info=daemons.program_files(self.variant)[1],
+        )
+
+    def switch_link_bytes(self) -> tuple[SwitchLinkBytes, ...]:
+        """Return what crossed each link between switches, counted like `link_bytes`."""
+        if self.mode == "veth":
+            return read_switch_link_bytes(self.topology, self._switch_namespaces())
+        return read_switch_port_bytes(
+            self.topology,
+            switch_addresses=self.switch_addresses,
             p4info=daemons.program_files(self.variant)[1],
         )
 
     def status(self) -> TestbedStatus:
         """Return processes, rates and bytes as they are now."""
-        return read_status(self._recorded(), self.controller_address, self.link_bytes)
+        return read_status(
+            self._recorded(), self.controller_address, self.link_bytes, self.switch_link_bytes
+        )
 
     def _recorded(self) -> state.Record:
         if self._record is None:
             raise TestbedError(f"testbed {self.name} is down")
         return self._record
 
-    def _start_switch(self) -> None:
-        record = self._recorded()
-        specs: dict[int, str] = {}
-        for link in self.topology.links_of(self.switch):
-            specs[link.port] = f"veth:{link.switch_interface}"
-            if self.mode == "udp":
-                ours, theirs = record.udp_ports[link.host]
-                specs[link.port] = f"udp:127.0.0.1:{ours}-127.0.0.1:{theirs}"
-        command = daemons.switch_command(
-            self.target,
-            self.switch,
-            port_specs=specs,
-            grpc_address=self.switch_address,
-            variant=self.variant,
-            run_directory=self.run_directory,
-            options=self._switch_options,
-        )
-        self.start(
-            self.switch.name,
-            command,
-            node=self.switch,
-            ready_timeout_s=READY_TIMEOUT_S,
-            is_ready=lambda: _accepts(self.switch_address),
-        )
+    def _switch_namespaces(self) -> dict[str, str]:
+        return {switch.name: namespace_name(self.name, switch) for switch in self.topology.switches}
 
-    def _start_controller(self) -> None:
-        config = self.run_directory / "controller.toml"
-        daemons.write_controller_config(
-            config,
-            self.topology,
-            listen=self.controller_address,
-            switch_addresses={self.switch.name: self.switch_address},
-            variant=self.variant,
+    def _start_all_switches(self) -> None:
+        first, *others = self.topology.switches
+        # The first compiles the program; the others then find it in the cache.
+        self._launch_switch(first).await_ready(READY_TIMEOUT_S)
+        starting = [self._launch_switch(switch) for switch in others]
+        try:
+            for each in starting:
+                each.await_ready(READY_TIMEOUT_S)
+        finally:
+            for each in starting:
+                each.close()
+
+    def _launch_switch(self, switch: Switch) -> StartingProcess:
+        shaping: list[str] = []
+        if self._shaping == "switch":
+            shaping = daemons.shaping_options(self.topology, switch, mode=self.mode)
+        address = self.address_of(switch)
+        # What a killed switch leaves of its socket would pass for a switch that is ready.
+        Path(address.removeprefix("unix:")).unlink(missing_ok=True)
+        starting = launch_process(
+            switch.name,
+            daemons.switch_command(
+                self.target,
+                switch,
+                port_specs=daemons.port_specs(
+                    self.topology, switch, udp_ports=self._recorded().udp_ports
+                ),
+                grpc_address=address,
+                variant=self.variant,
+                run_directory=self.run_directory,
+                options=(*shaping, *self._switch_options),
+            ),
+            run_directory=self.run_directory,
+            environment=child_environment(self.run_directory),
+            namespace=self.namespace_of(switch),
+            is_ready=lambda: _accepts(address),
+            dies_with_us=not self.detached,
         )
-        self.start("controller", daemons.controller_command(config), ready_timeout_s=60.0)
+        self._processes.append(starting.process)
+        return starting
+
+    def _check_ours_to_start(self, name: str) -> None:
+        record = self._recorded()
+        if record.owner_pid not in {None, os.getpid()}:
+            raise TestbedBusyError(
+                f"testbed {self.name} belongs to the live process {record.owner_pid}: only that "
+                f"one can start its {name}"
+            )
+        for process in read_records(self.run_directory):
+            if process.name == name and process.is_leader_alive():
+                raise TestbedBusyError(f"{name} of testbed {self.name} runs already")
+
+    def _kill(self, name: str) -> None:
+        for process in [each for each in self._processes if each.record.name == name]:
+            process.kill()
+            self._processes.remove(process)
+        for record in read_records(self.run_directory):
+            if record.name == name:
+                record.kill()
+
+    def _set_link(self, one: str, other: str, *, is_up: bool) -> None:
+        record = self._recorded()
+        link = self.topology.link_between(one, other)
+        if self.mode == "udp":
+            raise ValueError("mode udp has no cables to cut; choose mode veth")
+        # Always at a switch's end, which has no addresses that the kernel would forget.
+        at, interface = (
+            (link.switch, link.switch_interface)
+            if isinstance(link, Link)
+            else (link.a, link.a_interface)
+        )
+        namespace = self._switch_namespaces()[at]
+        if not is_up and link.name not in record.cut_links:
+            record.cut_links.append(link.name)
+            record.save()
+        links.set_link_up(interface, namespace=namespace, is_up=is_up)
+        if is_up:
+            links.wait_for_carrier(
+                [interface], namespace=namespace, timeout_s=links.CARRIER_TIMEOUT_S
+            )
+            if link.name in record.cut_links:
+                record.cut_links.remove(link.name)
+                record.save()
 
 
 def _accepts(address: str) -> bool:

@@ -46,11 +46,13 @@ class WorkerEndpoint:
             return {
                 **variables,
                 "SWITCHFOLD_TRANSPORT": "udp",
+                "SWITCHFOLD_PEER_ADDRESS": self.host.address,
                 "SWITCHFOLD_INTERFACE": self.host.interface,
             }
         return {
             **variables,
             "SWITCHFOLD_TRANSPORT": "tunnel",
+            "SWITCHFOLD_PEER_ADDRESS": "127.0.0.1",
             "SWITCHFOLD_TUNNEL_LOCAL": f"127.0.0.1:{self.host_udp_port}",
             "SWITCHFOLD_TUNNEL_SWITCH": f"127.0.0.1:{self.switch_udp_port}",
         }

@@ -85,7 +85,7 @@ def test_testbed_sums_inside_its_switch(target: Target, mode: Mode, variant: Var
             assert link.to_host_bytes > payload_bytes, made.link_bytes()
         by_switch = read_port_bytes(
             made.topology,
-            switch_address=made.switch_address,
+            switch_addresses=made.switch_addresses,
             p4info=program_files(variant)[1],
         )
         for kernel, program in zip(made.link_bytes(), by_switch, strict=True):

@@ -271,7 +271,7 @@ def test_status_command_shows_testbeds_and_refuses_unknown_names() -> None:
         shown = runner.invoke(commands.testbed, ["status", "--json"])
         (only,) = json.loads(shown.output)
         assert (only["name"], only["mode"], only["is_up"]) == ("shown", "udp", True)
-        assert "h2 on port 2: unshaped" in runner.invoke(commands.testbed, ["status"]).output
+        assert "h2 on port 2 of s1: unshaped" in runner.invoke(commands.testbed, ["status"]).output
         refused = runner.invoke(commands.testbed, ["down", "--name", "shown"])
         assert refused.exit_code == 1
         assert "live process" in refused.output
