@@ -9,12 +9,12 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
 import grpc
 
+from hostlib.controller_seam import ViewListener
 from hostlib.errors import (
     BarrierTimeoutError,
     ConfigurationError,
@@ -28,15 +28,20 @@ from hostlib.errors import (
     WorkerArrivalError,
 )
 from hostlib.job_view import UNKNOWN_MAC, Endpoint, JobView
+from hostlib.join_request import JoinRequest
+from hostlib.layout_message import decode_layout
 from hostlib.session_api import session_pb2 as api
 from hostlib.straggler import StragglerPolicy
+from hostlib.view_changes import ViewChanges
 from hostlib.wire import WIRE_VERSION
 
 JOIN_METHOD = "/switchfold.session.v1.SwitchfoldSession/Join"
 CONNECT_TIMEOUT_S = 5.0
 """How long the controller may take to accept the connection."""
+FIRST_RESUME_S = 0.05
+"""Pause before the first attempt to take up a broken stream; the controller's patience is short."""
 RESUME_INTERVAL_S = 1.0
-"""Pause between attempts to reach a controller that is gone."""
+"""Longest pause between attempts to reach a controller that is gone."""
 ENDLESS_S = 1e9
 _CHANNEL_OPTIONS = (
     # Left alone, gRPC waits up to two minutes between attempts; the controller's grace is shorter.
@@ -47,50 +52,6 @@ _CHANNEL_OPTIONS = (
 )
 _logger = logging.getLogger(__name__)
 _grpc: Any = grpc  # grpcio ships no type information
-
-
-@dataclass(frozen=True, kw_only=True)
-class JoinRequest:
-    """What a worker tells the controller about itself."""
-
-    job: str
-    worker_id: int
-    num_workers: int
-    local: Endpoint
-    ingress_port: int | str
-    slots_wanted: int = 0
-    allow_partial: bool = False
-    token: str = ""
-    switch_name: str = ""
-    values_per_packet: int = 0
-    timeout_s: float = 0.0
-    """How long this worker waits for the others; 0 leaves it to the controller."""
-
-    def hello(self, resume: JobView | None) -> api.WorkerMessage:
-        """Return the stream's first message."""
-        hello = api.Hello(
-            job_name=self.job,
-            worker_id=self.worker_id,
-            num_workers=self.num_workers,
-            wire_version=WIRE_VERSION,
-            values_per_packet=self.values_per_packet,
-            address=self.local.address,
-            mac=self.local.mac if self.local.mac != UNKNOWN_MAC else "",
-            udp_port=self.local.udp_port,
-            slots_wanted=self.slots_wanted,
-            allow_partial=self.allow_partial,
-            token=self.token,
-            switch_name=self.switch_name,
-            join_timeout_s=self.timeout_s,
-        )
-        if isinstance(self.ingress_port, str):
-            hello.ingress_port_name = self.ingress_port
-        elif self.ingress_port:
-            hello.ingress_port = self.ingress_port
-        if resume is not None:
-            hello.resume.job_id = resume.job
-            hello.resume.generation = resume.generation
-        return api.WorkerMessage(hello=hello)
 
 
 @final
@@ -107,7 +68,8 @@ class GrpcControllerLink:
         self._lock = threading.Condition()
         self._outbox: queue.SimpleQueue[api.WorkerMessage | None] = queue.SimpleQueue()
         self._call: Any = None
-        self._view: JobView | None = None
+        self._changes = ViewChanges(self._send)
+        self._boundary = 0
         self._lease_s = 0.0
         self._refusal: HostlibError | None = None
         self._ended: HostlibError | None = None
@@ -143,17 +105,37 @@ class GrpcControllerLink:
         self._thread.start()
         with self._lock:
             is_decided = self._lock.wait_for(
-                lambda: self._view is not None or self._refusal is not None,
+                lambda: self._changes.view is not None or self._refusal is not None,
                 max(0.0, deadline_s - time.monotonic()),
             )
         if self._refusal is not None:
             raise self._refusal
-        if not is_decided or self._view is None:
+        view = self._changes.view
+        if not is_decided or view is None:
             raise WorkerArrivalError(
                 f"job {self._request.job!r}: no welcome from {self._controller} within {timeout_s}"
                 f" s; see whether all {self._request.num_workers} workers run"
             )
-        return self._view
+        return view
+
+    @property
+    def boundary(self) -> int:
+        """Number of the first tensor that this worker takes part in."""
+        return self._boundary
+
+    def listen(self, listener: ViewListener) -> None:
+        """Tell `listener` of changes of the layout, and of the job's end."""
+        self.on_job_ended(listener.fail)
+        self._changes.listen(listener)
+
+    def view_entered(self, generation: int) -> None:
+        """Say that this worker uses no layout older than `generation`."""
+        self._changes.view_entered(generation)
+
+    def stalled(self, generation: int, missing_workers: Sequence[int]) -> None:
+        """Say that nothing comes back in a layout though this worker sends."""
+        stalled = api.Stalled(generation=generation, missing_workers=missing_workers)
+        self._send(api.WorkerMessage(stalled=stalled))
 
     def on_job_ended(self, callback: Callable[[HostlibError], None]) -> None:
         """Call `callback` with the reason when the controller ends the job (at once if it has)."""
@@ -164,7 +146,11 @@ class GrpcControllerLink:
             callback(ended)
 
     def barrier(self, name: str, timeout_s: float) -> None:
-        """Wait until all workers have reached the barrier."""
+        """Wait until all workers that are in the job have reached the barrier.
+
+        Who leaves or is lost is not waited for. Raises BarrierTimeoutError, SessionClosedError, or
+        JobEndedError when the job ends meanwhile.
+        """
         with self._lock:
             self._uses[name] += 1
             key = (name, self._uses[name])
@@ -189,16 +175,16 @@ class GrpcControllerLink:
             " see whether all workers reach it and whether the controller runs"
         )
 
-    def close(self) -> None:
-        """Leave the job and close the connection."""
+    def close(self, position: int | None = None) -> None:
+        """Leave the job and close the connection; `position`: tensors run to their end."""
         with self._lock:
             if self._is_closing.is_set():
                 return
             self._is_closing.set()
             call = self._call
             self._lock.notify_all()
-        if call is not None and self._view is not None:
-            self._outbox.put(api.WorkerMessage(leave=api.Leave()))
+        if call is not None and self._changes.view is not None:
+            self._outbox.put(api.WorkerMessage(leave=api.Leave(position=position)))
             self._outbox.put(None)
             self._thread.join(1.0)
         if call is not None:
@@ -207,12 +193,18 @@ class GrpcControllerLink:
         if self._thread.is_alive():
             self._thread.join(1.0)
 
+    def _send(self, message: api.WorkerMessage) -> None:
+        """Queue a message for the stream; what is lost with a stream is asked for again."""
+        with self._lock:
+            self._outbox.put(message)
+
     def _run(self) -> None:
         """Keep a stream open until the job is over or the link is closed."""
+        pause_s = FIRST_RESUME_S
         while not self._is_closing.is_set():
             with self._lock:
                 self._outbox = queue.SimpleQueue()
-                self._outbox.put(self._request.hello(self._view))
+                self._outbox.put(self._request.hello(self._changes.view))
                 for key in self._waiting:
                     self._outbox.put(_barrier_message(key))
             try:
@@ -220,8 +212,8 @@ class GrpcControllerLink:
             except _grpc.RpcError as error:
                 if self._is_closing.is_set() or self._ended is not None:
                     return
-                if self._view is None or not _is_transient(error):
-                    self._end(_refusal(error, self._controller, self._request))
+                if self._changes.view is None or not _is_transient(error):
+                    self._end(self._refused(error))
                     return
                 if not self._is_away:
                     _logger.warning(
@@ -232,11 +224,12 @@ class GrpcControllerLink:
                 self._is_away = True
             if self._ended is not None:
                 return
-            if self._view is None:
+            if self._changes.view is None:
                 # The stream ended without a status and without a welcome.
                 self._end(JobRefusedError(f"{self._controller} ended the stream without a welcome"))
                 return
-            self._is_closing.wait(RESUME_INTERVAL_S)
+            pause_s = min(2 * pause_s, RESUME_INTERVAL_S) if self._is_away else FIRST_RESUME_S
+            self._is_closing.wait(pause_s)
 
     def _read_stream(self) -> None:
         outbox = self._outbox
@@ -281,6 +274,8 @@ class GrpcControllerLink:
                 released = message.barrier_released
                 self._waiting.discard((released.name, released.use))
                 self._lock.notify_all()
+        elif kind in ("view_proposal", "view_commit"):
+            self._changes.take(message)
         elif kind == "job_ended":
             self._end(JobEndedError(f"the controller ended the job: {message.job_ended.reason}"))
 
@@ -293,43 +288,59 @@ class GrpcControllerLink:
                 )
             )
             return
-        try:
-            # Workers flush nothing by themselves yet; partial results come from elsewhere.
-            patience_s = ENDLESS_S if welcome.allow_partial else None
-            view = JobView.on_one_switch(
-                job=welcome.job_id,
-                generation=welcome.generation,
-                worker_id=self._request.worker_id,
-                num_workers=welcome.num_workers,
-                slot_count=welcome.slot_count,
-                values_per_packet=welcome.values_per_packet,
-                switch=Endpoint(
-                    address=welcome.switch_address,
-                    udp_port=welcome.switch_udp_port,
-                    mac=welcome.switch_mac or UNKNOWN_MAC,
-                ),
-                straggler=StragglerPolicy(deadline_s=patience_s),
-            )
-        except HostlibError as error:
-            self._end(error)
-            return
         if self._is_away:
             self._is_away = False
             _logger.warning("controller at %s is back", self._controller)
+        is_first = self._changes.view is None
+        try:
+            view = self._first_view(welcome) if is_first else None
+        except HostlibError as error:
+            self._end(error)
+            return
         with self._lock:
             self._lease_s = welcome.lease_s
-            resumed = self._view
-            self._view = self._view or view
+            if view is not None:
+                self._boundary = welcome.boundary
+                for released in welcome.barriers_released:
+                    self._uses[released.name] = released.use
+                self._changes.start(view)
             # The first heartbeat at once: what waits for it does not know the lease yet.
             self._outbox.put(api.WorkerMessage(heartbeat=api.Heartbeat()))
             self._lock.notify_all()
-        if resumed is not None and resumed != view:
-            self._end(
-                JobEndedError(
-                    f"the controller came back with generation {view.generation} of the job,"
-                    f" this worker is in {resumed.generation}; join the job again"
-                )
+
+    def _first_view(self, welcome: api.Welcome) -> JobView:
+        worker_id = self._request.worker_id
+        if welcome.HasField("layout"):
+            return decode_layout(
+                welcome.layout,
+                job=welcome.job_number,
+                worker_id=worker_id,
+                values_per_packet=welcome.values_per_packet,
             )
+        patience_s = ENDLESS_S if welcome.allow_partial else None
+        return JobView.on_one_switch(
+            job=welcome.job_id,
+            generation=welcome.generation,
+            worker_id=worker_id,
+            num_workers=welcome.num_workers,
+            slot_count=welcome.slot_count,
+            values_per_packet=welcome.values_per_packet,
+            switch=Endpoint(
+                address=welcome.switch_address,
+                udp_port=welcome.switch_udp_port,
+                mac=welcome.switch_mac or UNKNOWN_MAC,
+            ),
+            straggler=StragglerPolicy(deadline_s=patience_s),
+        )
+
+    def _refused(self, error: Any) -> HostlibError:
+        """Return why there is no stream: before the welcome a refusal, later the job's end."""
+        if self._changes.view is None:
+            return _refusal(error, self._controller, self._request)
+        return JobEndedError(
+            f"the controller at {self._controller} does not let worker {self._request.worker_id} "
+            f"come back to job {self._request.job!r}: {error.details()}"
+        )
 
     def _end(self, error: HostlibError) -> None:
         with self._lock:

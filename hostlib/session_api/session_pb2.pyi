@@ -225,7 +225,7 @@ class Barrier(_message.Message):
     def __init__(self, name: _Optional[str] = ..., use: _Optional[int] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("job_id", "generation", "slot_count", "num_workers", "values_per_packet", "wire_version", "switch_address", "switch_mac", "switch_udp_port", "lease_s", "allow_partial", "job_number", "layout", "boundary")
+    __slots__ = ("job_id", "generation", "slot_count", "num_workers", "values_per_packet", "wire_version", "switch_address", "switch_mac", "switch_udp_port", "lease_s", "allow_partial", "job_number", "layout", "boundary", "barriers_released")
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     SLOT_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -240,6 +240,7 @@ class Welcome(_message.Message):
     JOB_NUMBER_FIELD_NUMBER: _ClassVar[int]
     LAYOUT_FIELD_NUMBER: _ClassVar[int]
     BOUNDARY_FIELD_NUMBER: _ClassVar[int]
+    BARRIERS_RELEASED_FIELD_NUMBER: _ClassVar[int]
     job_id: int
     generation: int
     slot_count: int
@@ -254,7 +255,8 @@ class Welcome(_message.Message):
     job_number: int
     layout: Layout
     boundary: int
-    def __init__(self, job_id: _Optional[int] = ..., generation: _Optional[int] = ..., slot_count: _Optional[int] = ..., num_workers: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., wire_version: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_mac: _Optional[str] = ..., switch_udp_port: _Optional[int] = ..., lease_s: _Optional[float] = ..., allow_partial: bool = ..., job_number: _Optional[int] = ..., layout: _Optional[_Union[Layout, _Mapping]] = ..., boundary: _Optional[int] = ...) -> None: ...
+    barriers_released: _containers.RepeatedCompositeFieldContainer[BarrierReleased]
+    def __init__(self, job_id: _Optional[int] = ..., generation: _Optional[int] = ..., slot_count: _Optional[int] = ..., num_workers: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., wire_version: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_mac: _Optional[str] = ..., switch_udp_port: _Optional[int] = ..., lease_s: _Optional[float] = ..., allow_partial: bool = ..., job_number: _Optional[int] = ..., layout: _Optional[_Union[Layout, _Mapping]] = ..., boundary: _Optional[int] = ..., barriers_released: _Optional[_Iterable[_Union[BarrierReleased, _Mapping]]] = ...) -> None: ...
 
 class BarrierReleased(_message.Message):
     __slots__ = ("name", "use")

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable, Iterator
 from concurrent import futures
-from typing import Any
+from typing import Any, cast
 
 import grpc
 
@@ -17,20 +18,35 @@ from hostlib.session_api import session_pb2_grpc
 Answer = Callable[[api.WorkerMessage, Any], list[api.ControllerMessage]]
 
 
-def welcome(**changes: Any) -> api.ControllerMessage:
+def layout(**changes: Any) -> api.Layout:
+    """Return a layout of worker 0 alone, on one tree."""
     fields: dict[str, Any] = {
-        "job_id": 7,
         "generation": 1000,
-        "slot_count": 32,
         "num_workers": 1,
-        "values_per_packet": 32,
-        "wire_version": 1,
+        "members": [api.Member(worker_id=0, address="10.0.0.1")],
+        "trees": [api.Tree(tree_id=7, slot_count=32)],
+        "worker_bitmap": 1,
         "switch_address": "10.0.0.254",
         "switch_mac": "02:00:00:00:01:00",
         "switch_udp_port": 21318,
+    }
+    return api.Layout(**{**fields, **changes})
+
+
+def welcome(**changes: Any) -> api.ControllerMessage:
+    """Return a welcome; what is no field of it is one of its layout."""
+    fields: dict[str, Any] = {
+        "job_number": 7,
+        "values_per_packet": 32,
+        "wire_version": 1,
         "lease_s": 0.3,
     }
-    return api.ControllerMessage(welcome=api.Welcome(**{**fields, **changes}))
+    names = api.Welcome.DESCRIPTOR.fields_by_name
+    of_layout = {name: value for name, value in changes.items() if name not in names}
+    of_welcome = {name: value for name, value in changes.items() if name in names}
+    return api.ControllerMessage(
+        welcome=api.Welcome(layout=layout(**of_layout), **{**fields, **of_welcome})
+    )
 
 
 class FakeController(session_pb2_grpc.SwitchfoldSessionServicer):
@@ -39,9 +55,11 @@ class FakeController(session_pb2_grpc.SwitchfoldSessionServicer):
     def __init__(self, answer: Answer, address: str = "127.0.0.1:0") -> None:
         self.answer = answer
         self.seen: list[api.WorkerMessage] = []
+        self.pushed: queue.SimpleQueue[api.ControllerMessage] = queue.SimpleQueue()
         self.changed = threading.Condition()
         self.server = grpc.server(futures.ThreadPoolExecutor(8))
-        session_pb2_grpc.add_SwitchfoldSessionServicer_to_server(self, self.server)
+        add: Any = cast("Any", session_pb2_grpc).add_SwitchfoldSessionServicer_to_server
+        add(self, self.server)
         self.port = self.server.add_insecure_port(address)
         self.address = f"127.0.0.1:{self.port}"
         self.server.start()
@@ -54,8 +72,14 @@ class FakeController(session_pb2_grpc.SwitchfoldSessionServicer):
                 self.seen.append(message)
                 self.changed.notify_all()
             yield from self.answer(message, context)
+            while not self.pushed.empty():
+                yield self.pushed.get()
             if message.HasField("leave"):
                 return
+
+    def push(self, message: api.ControllerMessage) -> None:
+        """Send a message with the answer to the worker's next one, a heartbeat at the latest."""
+        self.pushed.put(message)
 
     def wait_for(self, kind: str, count: int = 1) -> api.WorkerMessage:
         """Wait until `count` messages of a kind have come; return the last."""

@@ -105,7 +105,8 @@ def test_join_without_welcome_times_out(start: Start) -> None:
     [
         ({"wire_version": 2}, errors.VersionMismatchError),
         ({"values_per_packet": 33}, errors.ConfigurationError),
-        ({"slot_count": 1}, errors.ConfigurationError),
+        ({"trees": [api.Tree(tree_id=7, slot_count=1)]}, errors.ConfigurationError),
+        ({"members": []}, errors.ConfigurationError),
     ],
 )
 def test_join_refuses_welcome(
@@ -198,18 +199,16 @@ def test_controller_restart_resumes_while_aggregation_goes_on(start: Start) -> N
     second.wait_for("leave")
 
 
-def test_controller_restart_with_another_generation_ends_the_job(start: Start) -> None:
+def test_controller_restart_without_the_job_ends_it(start: Start) -> None:
+    def refuse(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessage]:
+        context.abort(grpc.StatusCode.NOT_FOUND, "no such job")
+        return []
+
     first = start(greet)
     with join(first.address) as session:
         first.stop()
-        second = start(
-            lambda message, context: (
-                [welcome(generation=1001)] if message.HasField("hello") else []
-            ),
-            first.address,
-        )
-        second.wait_for("hello")
-        with pytest.raises(errors.JobEndedError, match="1001"):
+        start(refuse, first.address)
+        with pytest.raises(errors.JobEndedError, match="no such job"):
             session.barrier("never", 10)
 
 
