@@ -70,6 +70,9 @@ def attached_worker(hello: pb.Hello, switch: SwitchConfig) -> Worker:
         mac=mac,
         udp_port=hello.udp_port,
         port=port,
+        switch=switch.name,
+        peer_address=hello.peer_address or hello.address,
+        peer_port=hello.peer_port,
     )
 
 

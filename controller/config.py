@@ -170,6 +170,8 @@ class ControllerConfig:
     """At start, switches must be configured within this time."""
     reconcile_interval_s: float = 10.0
     """Switches are compared with the database so often."""
+    switch_gone_s: float = 5.0
+    """Jobs leave a switch that has been out of reach for so long."""
     election_id: int = 10
     """P4Runtime election id; the highest is primary."""
 

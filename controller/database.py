@@ -1,48 +1,49 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Desired state in SQLite: switches, jobs, workers, slot leases, generations.
+"""Desired state in SQLite: switches, jobs, their layouts with members and slot leases, counters.
 
 The database is opened with an exclusive lock, so that two controllers cannot share one by mistake.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import sqlite3
 import time
-from collections.abc import Generator
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from controller.config import SwitchConfig
 from controller.errors import DatabaseError
-from controller.job import Job, JobState, Worker, WorkerState
+from controller.job import (
+    Generation,
+    Job,
+    JobNumber,
+    JobState,
+    Layout,
+    LayoutState,
+    PathChoice,
+    TreeId,
+    WorkerId,
+    WorkerState,
+)
+from controller.layout_record import dump_layout, load_layout
 from controller.outcome import Count
+from controller.schema import SCHEMA_VERSION, prepare
+from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from hostlib.wire import Outcome
 
-SCHEMA_VERSION: Final = 1
 GENERATION_EPOCH_S: Final = 1767225600
 """2026-01-01 00:00:00 UTC; keeps generations ahead of those of a lost database."""
-_SCHEMA: Final = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
-CREATE TABLE switches (
-  name TEXT PRIMARY KEY, address TEXT NOT NULL, device_id INTEGER NOT NULL);
-CREATE TABLE jobs (
-  generation INTEGER PRIMARY KEY, job_id INTEGER NOT NULL, name TEXT NOT NULL,
-  switch TEXT NOT NULL, state TEXT NOT NULL, slot_base INTEGER NOT NULL,
-  slot_count INTEGER NOT NULL, num_workers INTEGER NOT NULL, allow_partial INTEGER NOT NULL,
-  created_s REAL NOT NULL, ended_s REAL, reason TEXT NOT NULL DEFAULT '');
-CREATE TABLE workers (
-  generation INTEGER NOT NULL REFERENCES jobs, worker_id INTEGER NOT NULL, address TEXT NOT NULL,
-  mac TEXT NOT NULL, udp_port INTEGER NOT NULL, port INTEGER NOT NULL, state TEXT NOT NULL,
-  PRIMARY KEY (generation, worker_id));
-CREATE TABLE final_counts (
-  generation INTEGER NOT NULL REFERENCES jobs, outcome INTEGER NOT NULL, packets INTEGER NOT NULL,
-  bytes INTEGER NOT NULL, PRIMARY KEY (generation, outcome));
-CREATE TABLE released_barriers (
-  generation INTEGER NOT NULL REFERENCES jobs, name TEXT NOT NULL,
-  PRIMARY KEY (generation, name));
-"""
+MAX_TREE_ID: Final = 65535
+KEPT_JOBS: Final = 1000
+"""Ended jobs beyond so many are forgotten, the oldest first."""
+KEPT_LAYOUTS: Final = 8
+"""Removed layouts of a job beyond so many are forgotten."""
+KEPT_BARRIERS: Final = 1024
+"""Names of released barriers of a job beyond so many are forgotten, the least recent first."""
 
 
 class Database:
@@ -57,9 +58,9 @@ class Database:
             raise _database_error(path, exc) from exc
         try:
             self._connection.row_factory = sqlite3.Row
-            self._connection.execute("PRAGMA foreign_keys = ON")
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._prepare()
+            self._connection.execute("PRAGMA foreign_keys = ON")
         except sqlite3.Error as exc:
             self._connection.close()
             raise _database_error(path, exc) from exc
@@ -71,25 +72,25 @@ class Database:
         """Release the lock and the file."""
         self._connection.close()
 
-    def allocate_generation(self) -> int:
+    def allocate_generation(self) -> Generation:
         """Return a generation above every earlier one, also of a lost database."""
         with self._transaction() as connection:
-            row = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
-            generation = max(int(row["value"]) + 1, int(time.time()) - GENERATION_EPOCH_S, 1)
-            connection.execute("UPDATE meta SET value = ? WHERE key = 'generation'", (generation,))
+            generation = max(
+                _meta(connection, "generation") + 1, int(time.time()) - GENERATION_EPOCH_S, 1
+            )
+            _set_meta(connection, "generation", generation)
         return generation
 
-    def allocate_job_id(self, used: set[int]) -> int:
-        """Return the job id after the last one given that is not in `used` (1..65535, cyclic)."""
+    def allocate_tree_id(self, used: Collection[TreeId]) -> TreeId:
+        """Return the tree id after the last one given that is not in `used` (1..65535, cyclic)."""
         with self._transaction() as connection:
-            row = connection.execute("SELECT value FROM meta WHERE key = 'job_id'").fetchone()
-            job_id = int(row["value"])
-            for _ in range(65535):
-                job_id = job_id % 65535 + 1
-                if job_id not in used:
+            tree_id = _meta(connection, "tree_id")
+            for _ in range(MAX_TREE_ID):
+                tree_id = tree_id % MAX_TREE_ID + 1
+                if tree_id not in used:
                     break
-            connection.execute("UPDATE meta SET value = ? WHERE key = 'job_id'", (job_id,))
-        return job_id
+            _set_meta(connection, "tree_id", tree_id)
+        return tree_id
 
     def store_switches(self, switches: tuple[SwitchConfig, ...]) -> None:
         """Replace the known switches by those of the configuration."""
@@ -100,139 +101,182 @@ class Database:
                 [(switch.name, switch.address, switch.device_id) for switch in switches],
             )
 
-    def insert_job(self, job: Job) -> None:
-        """Store a new job; its slots are leased from here on."""
+    def create_job(
+        self,
+        name: str,
+        num_workers: int,
+        *,
+        straggler: StragglerPolicy = WAIT_FOR_ALL,
+        weight: float = 1.0,
+        path: PathChoice = PathChoice.AUTO,
+        min_workers: int = 1,
+        slots_wanted: int = 0,
+    ) -> Job:
+        """Store a waiting job under a new number."""
         with self._transaction() as connection:
+            number = _meta(connection, "job_number") + 1
+            _set_meta(connection, "job_number", number)
             connection.execute(
-                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '')",
                 (
-                    job.generation, job.job_id, job.name, job.switch, job.state, job.slot_base,
-                    job.slot_count, job.num_workers, job.allow_partial, job.created_s,
-                    job.ended_s, job.reason,
+                    number, name, num_workers, JobState.WAITING, straggler.quorum,
+                    straggler.deadline_s, weight, path, min_workers, slots_wanted, time.time(),
                 ),
             )  # fmt: skip
+        return self.job(number)
 
-    def start_job(self, generation: int, workers: tuple[Worker, ...]) -> Job:
-        """Store the workers and make the job run."""
+    def start_job(self, job_number: JobNumber) -> Job:
+        """Store that the job runs."""
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE jobs SET state = ? WHERE job_number = ?", (JobState.RUNNING, job_number)
+            )
+        return self.job(job_number)
+
+    def end_job(self, job_number: JobNumber, reason: str) -> Job:
+        """End the job and free what its layouts lease."""
+        for layout in self.job(job_number).live_layouts:
+            self.store_layout(dataclasses.replace(layout, state=LayoutState.REMOVED))
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE jobs SET state = ?, ended_s = ?, reason = ? WHERE job_number = ?",
+                (JobState.ENDED, time.time(), reason, job_number),
+            )
+            connection.execute("DELETE FROM released_barriers WHERE job_number = ?", (job_number,))
+            _forget_old_jobs(connection)
+        return self.job(job_number)
+
+    def store_layout(self, layout: Layout) -> None:
+        """Store a layout or its new state; PLANNED and INSTALLED lease its slots."""
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT INTO layouts VALUES (?, ?, ?, ?) ON CONFLICT (generation) DO UPDATE "
+                "SET state = excluded.state, layout = excluded.layout",
+                (layout.generation, layout.job_number, layout.state, dump_layout(layout)),
+            )
+            connection.execute(
+                "DELETE FROM layouts WHERE generation IN (SELECT generation FROM layouts "
+                "WHERE job_number = ? AND state = ? ORDER BY generation DESC LIMIT -1 OFFSET ?)",
+                (layout.job_number, LayoutState.REMOVED, KEPT_LAYOUTS),
+            )
+
+    def live_layouts(self) -> list[Layout]:
+        """Return every layout that leases slots, oldest first."""
+        rows = self._connection.execute(
+            "SELECT layout FROM layouts WHERE state != ? ORDER BY generation",
+            (LayoutState.REMOVED,),
+        )
+        return [load_layout(row["layout"]) for row in rows]
+
+    def layout(self, generation: Generation) -> Layout | None:
+        """Return one layout, None when it was forgotten or never made."""
+        row = self._connection.execute(
+            "SELECT layout FROM layouts WHERE generation = ?", (generation,)
+        ).fetchone()
+        return load_layout(row["layout"]) if row else None
+
+    def mark_worker(self, job_number: JobNumber, worker_id: WorkerId, state: WorkerState) -> None:
+        """Store that a worker left or was lost, in every layout that has it."""
+        for layout in self.job(job_number).live_layouts:
+            members = tuple(
+                dataclasses.replace(member, state=state)
+                if member.worker_id == worker_id
+                else member
+                for member in layout.members
+            )
+            self.store_layout(dataclasses.replace(layout, members=members))
+
+    def add_counts(
+        self, job_number: JobNumber, switch: str, counts: Mapping[Outcome, Count]
+    ) -> None:
+        """Add what a switch counted for a tree that is being removed."""
         with self._transaction() as connection:
             connection.executemany(
-                "INSERT INTO workers VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO counts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+                "packets = packets + excluded.packets, bytes = bytes + excluded.bytes",
                 [
-                    (generation, w.worker_id, w.address, w.mac, w.udp_port, w.port, w.state)
-                    for w in workers
+                    (job_number, switch, outcome, count.packets, count.num_bytes)
+                    for outcome, count in counts.items()
                 ],
             )
-            connection.execute(
-                "UPDATE jobs SET state = ? WHERE generation = ?", (JobState.RUNNING, generation)
-            )
-        return self.job(generation)
 
-    def end_job(self, generation: int, reason: str) -> Job:
-        """End the job and free its slots."""
+    def counts(self, job_number: JobNumber) -> dict[str, dict[Outcome, Count]]:
+        """Return what each switch had counted for the job's trees when they were removed."""
+        counts: dict[str, dict[Outcome, Count]] = {}
+        for row in self._connection.execute(
+            "SELECT * FROM counts WHERE job_number = ? ORDER BY switch, outcome", (job_number,)
+        ):
+            count = Count(row["packets"], row["bytes"])
+            counts.setdefault(row["switch"], {})[Outcome(row["outcome"])] = count
+        return counts
+
+    def release_barrier(self, job_number: JobNumber, name: str, use: int) -> None:
+        """Store that every worker has reached this use of the barrier."""
         with self._transaction() as connection:
             connection.execute(
-                "UPDATE jobs SET state = ?, ended_s = ?, reason = ? WHERE generation = ?",
-                (JobState.ENDED, time.time(), reason, generation),
+                "INSERT OR REPLACE INTO released_barriers VALUES (?, ?, ?, "
+                "(SELECT COALESCE(MAX(position), 0) + 1 FROM released_barriers))",
+                (job_number, name, use),
             )
-            connection.execute("DELETE FROM released_barriers WHERE generation = ?", (generation,))
-        return self.job(generation)
-
-    def store_counts(self, generation: int, counts: dict[Outcome, Count]) -> None:
-        """Keep what the switch counted for a job, for after its end."""
-        with self._transaction() as connection:
-            connection.executemany(
-                "INSERT OR REPLACE INTO final_counts VALUES (?, ?, ?, ?)",
-                [(generation, o, count.packets, count.num_bytes) for o, count in counts.items()],
+            connection.execute(
+                "DELETE FROM released_barriers WHERE job_number = ? AND name IN (SELECT name FROM "
+                "released_barriers WHERE job_number = ? ORDER BY position DESC LIMIT -1 OFFSET ?)",
+                (job_number, job_number, KEPT_BARRIERS),
             )
 
-    def counts(self, generation: int) -> dict[Outcome, Count]:
-        """Return what the switch had counted for a job when it ended."""
+    def released_barriers(self, job_number: JobNumber) -> dict[str, int]:
+        """Return the last use that was released, by barrier."""
         rows = self._connection.execute(
-            "SELECT * FROM final_counts WHERE generation = ?", (generation,)
+            "SELECT name, use FROM released_barriers WHERE job_number = ? ORDER BY position",
+            (job_number,),
         )
-        return {Outcome(row["outcome"]): Count(row["packets"], row["bytes"]) for row in rows}
+        return {str(row["name"]): int(row["use"]) for row in rows}
 
-    def mark_worker(self, generation: int, worker_id: int, state: WorkerState) -> None:
-        """Store that a worker left or was lost."""
-        with self._transaction() as connection:
-            connection.execute(
-                "UPDATE workers SET state = ? WHERE generation = ? AND worker_id = ?",
-                (state, generation, worker_id),
-            )
-
-    def release_barrier(self, generation: int, name: str) -> None:
-        """Store that every worker has reached the barrier."""
-        with self._transaction() as connection:
-            connection.execute(
-                "INSERT OR IGNORE INTO released_barriers VALUES (?, ?)", (generation, name)
-            )
-
-    def released_barriers(self, generation: int) -> set[str]:
-        """Return the names of the barriers that every worker has reached."""
-        rows = self._connection.execute(
-            "SELECT name FROM released_barriers WHERE generation = ?", (generation,)
-        )
-        return {str(row["name"]) for row in rows}
-
-    def job(self, generation: int) -> Job:
+    def job(self, job_number: JobNumber) -> Job:
         """Return one job; DatabaseError when there is none."""
-        rows = self._jobs("WHERE generation = ?", (generation,))
+        rows = self._jobs("WHERE job_number = ?", (job_number,))
         if not rows:
-            raise DatabaseError(f"no job with generation {generation} in {self._path}")
+            raise DatabaseError(f"no job with number {job_number} in {self._path}")
         return rows[0]
 
-    def jobs(self, *, is_live_only: bool = False, limit: int = 1000) -> list[Job]:
+    def jobs(self, *, is_live_only: bool = False, limit: int = KEPT_JOBS) -> list[Job]:
         """Return jobs, oldest first; the newest `limit` ones."""
         where = "WHERE state != 'ended'" if is_live_only else ""
-        return self._jobs(f"{where} ORDER BY generation DESC LIMIT ?", (limit,))[::-1]
+        return self._jobs(f"{where} ORDER BY job_number DESC LIMIT ?", (limit,))[::-1]
 
     def _jobs(self, condition: str, parameters: tuple[object, ...]) -> list[Job]:
         rows = self._connection.execute(f"SELECT * FROM jobs {condition}", parameters)  # noqa: S608
         return [self._job(row) for row in rows.fetchall()]
 
     def _job(self, row: sqlite3.Row) -> Job:
-        workers = self._connection.execute(
-            "SELECT * FROM workers WHERE generation = ? ORDER BY worker_id", (row["generation"],)
+        layouts = self._connection.execute(
+            "SELECT layout FROM layouts WHERE job_number = ? ORDER BY generation",
+            (row["job_number"],),
         )
         return Job(
-            generation=row["generation"],
-            job_id=row["job_id"],
+            job_number=row["job_number"],
             name=row["name"],
-            switch=row["switch"],
-            state=JobState(row["state"]),
-            slot_base=row["slot_base"],
-            slot_count=row["slot_count"],
             num_workers=row["num_workers"],
-            allow_partial=bool(row["allow_partial"]),
+            state=JobState(row["state"]),
+            straggler=StragglerPolicy(quorum=row["quorum"], deadline_s=row["deadline_s"]),
+            weight=row["weight"],
+            path=PathChoice(row["path"]),
+            min_workers=row["min_workers"],
+            slots_wanted=row["slots_wanted"],
             created_s=row["created_s"],
             ended_s=row["ended_s"],
             reason=row["reason"],
-            workers=tuple(
-                Worker(
-                    worker_id=worker["worker_id"],
-                    address=worker["address"],
-                    mac=worker["mac"],
-                    udp_port=worker["udp_port"],
-                    port=worker["port"],
-                    state=WorkerState(worker["state"]),
-                )
-                for worker in workers
-            ),
+            layouts=tuple(load_layout(layout["layout"]) for layout in layouts),
         )
 
     def _prepare(self) -> None:
         with self._transaction() as connection:
-            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-            if version == 0:
-                for statement in _SCHEMA.split(";"):
-                    connection.execute(statement)
-                connection.execute("INSERT INTO meta VALUES ('generation', 0), ('job_id', 0)")
-                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            elif version != SCHEMA_VERSION:
-                raise DatabaseError(
-                    f"database {self._path} has schema version {version}, this controller knows "
-                    f"{SCHEMA_VERSION}; use the controller that made it, or another --database"
-                )
+            version = prepare(connection)
+        if version not in (0, 1, SCHEMA_VERSION):
+            raise DatabaseError(
+                f"database {self._path} has schema version {version}, this controller knows "
+                f"{SCHEMA_VERSION}; use the controller that made it, or another --database"
+            )
 
     @contextmanager
     def _transaction(self) -> Generator[sqlite3.Connection]:
@@ -246,6 +290,28 @@ class Database:
             self._connection.execute("COMMIT")
         except sqlite3.Error as exc:
             raise _database_error(self._path, exc) from exc
+
+
+def _meta(connection: sqlite3.Connection, key: str) -> int:
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return int(row["value"])
+
+
+def _set_meta(connection: sqlite3.Connection, key: str, value: int) -> None:
+    connection.execute("UPDATE meta SET value = ? WHERE key = ?", (value, key))
+
+
+def _forget_old_jobs(connection: sqlite3.Connection) -> None:
+    old = connection.execute(
+        "SELECT job_number FROM jobs WHERE state = 'ended' ORDER BY job_number DESC "
+        "LIMIT -1 OFFSET ?",
+        (KEPT_JOBS,),
+    ).fetchall()
+    for table in ("counts", "layouts", "released_barriers", "jobs"):
+        connection.executemany(
+            f"DELETE FROM {table} WHERE job_number = ?",  # noqa: S608
+            [(row["job_number"],) for row in old],
+        )
 
 
 def _database_error(path: Path, exc: sqlite3.Error) -> DatabaseError:

@@ -1,28 +1,50 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Values that describe jobs: what the database stores and what tables are made of."""
+"""Values that describe jobs: what the database stores and what tables are made of.
+
+A job lives from its first worker's Hello to its end. It passes through layouts: arrangements of
+named members, aggregation trees and slots, each under its own generation. A layout without trees
+runs between the hosts.
+"""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-JobId = int
-"""1..65535, on the wire; also the job's multicast group id."""
+from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+
+JobNumber = int
+"""Names a job for good; from 1, strictly increasing."""
+TreeId = int
+"""1..65535: `job_id` in headers and tables; also the tree's multicast group on each switch."""
 Generation = int
-"""32 bit, strictly increasing over all jobs of a controller; names one life of a job."""
+"""32 bit, strictly increasing over all layouts of a controller."""
 WorkerId = int
-"""0..num_workers - 1."""
+"""From 0; the job's, for its life."""
+ChildId = int
+"""0..31: `worker_id` in headers that reach a switch; each switch counts for itself."""
 
 
 class JobState(enum.StrEnum):
     """Life of a job."""
 
     WAITING = "waiting"
-    """Slots are leased; workers are still missing."""
+    """Workers are still missing."""
     RUNNING = "running"
-    """All workers arrived; tables are on the switch."""
+    """All workers arrived; a layout is installed."""
     ENDED = "ended"
+
+
+class PathChoice(enum.StrEnum):
+    """Where a job wants to run."""
+
+    AUTO = "auto"
+    """On switches when they have room, else between the hosts."""
+    SWITCH = "switch"
+    """Refused rather than run between the hosts."""
+    HOST = "host"
 
 
 class WorkerState(enum.StrEnum):
@@ -31,6 +53,16 @@ class WorkerState(enum.StrEnum):
     JOINED = "joined"
     LEFT = "left"
     LOST = "lost"
+
+
+class LayoutState(enum.StrEnum):
+    """Life of a layout."""
+
+    PLANNED = "planned"
+    """Slots are leased; no switch knows of it."""
+    INSTALLED = "installed"
+    """Its switches hold its entries, or get them as soon as they can be reached."""
+    REMOVED = "removed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,26 +75,214 @@ class Worker:
     udp_port: int
     port: int
     """P4 port number of the switch."""
+    switch: str = ""
+    peer_address: str = ""
+    """Where other workers reach its peer server."""
+    peer_port: int = 0
+    """TCP; 0: no peer server, hence no host path."""
     state: WorkerState = WorkerState.JOINED
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """One life of a job: identified by its generation, named by the user."""
+class Child:
+    """What a switch must know of one of its children in a tree: a worker or a switch below."""
+
+    child_id: ChildId
+    port: int
+    address: str
+    mac: str
+    udp_port: int
+    num_workers: int
+    """Workers below: the most that its contributions may count."""
+    contributor_mask: int
+    """Bits that its contributions may set."""
+    worker_id: WorkerId | None = None
+    switch: str = ""
+    """Name of the switch below; empty for a worker."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parent:
+    """The switch above, as its child sees it."""
+
+    switch: str
+    port: int
+    """Port towards the parent."""
+    address: str
+    mac: str
+    child_id: ChildId
+    """The child's own id at the parent."""
+    child_bitmap: int = 0
+    """Bitmap of what goes up; 0: the contributors collected here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeNode:
+    """One switch of a tree."""
+
+    switch: str
+    slot_base: int = 0
+    children: tuple[Child, ...]
+    """By child id."""
+    parent: Parent | None = None
+    """None: the root."""
+
+    @property
+    def children_bitmap(self) -> int:
+        """Child ids that make a round complete."""
+        return sum(1 << child.child_id for child in self.children)
+
+    @property
+    def num_workers(self) -> int:
+        """Workers below this switch."""
+        return sum(child.num_workers for child in self.children)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tree:
+    """One aggregation tree of a layout: the same number of slots on each of its switches."""
+
+    tree_id: TreeId = 0
+    """0: not allocated yet."""
+    slot_count: int = 0
+    nodes: tuple[TreeNode, ...]
+    """Root first."""
+
+    def node(self, switch: str) -> TreeNode | None:
+        """Return the tree's node at a switch."""
+        return next((node for node in self.nodes if node.switch == switch), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attachment:
+    """How one worker takes part in a layout's trees."""
+
+    switch: str
+    child_id: ChildId
+    worker_bitmap: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """One arrangement of a job."""
 
     generation: Generation
-    job_id: JobId
+    job_number: JobNumber
+    members: tuple[Worker, ...]
+    """Sorted by worker id."""
+    trees: tuple[Tree, ...] = ()
+    """Empty: between the hosts."""
+    straggler: StragglerPolicy = WAIT_FOR_ALL
+    state: LayoutState = LayoutState.PLANNED
+    reason: str = ""
+    """Why it runs between the hosts, or has fewer slots than wished."""
+
+    @property
+    def num_workers(self) -> int:
+        """Number of members."""
+        return len(self.members)
+
+    @property
+    def quorum(self) -> int:
+        """Contributions that complete a round."""
+        return min(self.straggler.quorum or self.num_workers, self.num_workers)
+
+    @property
+    def slot_count(self) -> int:
+        """Slots over all trees."""
+        return sum(tree.slot_count for tree in self.trees)
+
+    @property
+    def is_on_switch(self) -> bool:
+        """Whether switches aggregate."""
+        return bool(self.trees)
+
+    @property
+    def switches(self) -> tuple[str, ...]:
+        """Names of all switches, each once, in the order of the trees."""
+        return tuple(dict.fromkeys(node.switch for tree in self.trees for node in tree.nodes))
+
+    def slots_on(self, switch: str) -> int:
+        """Return the slots that the layout holds on a switch."""
+        return sum(placement.tree.slot_count for placement in self.placements(switch))
+
+    def placements(self, switch: str) -> Iterator[Placement]:
+        """Yield what of this layout lies on a switch."""
+        for tree in self.trees:
+            node = tree.node(switch)
+            if node is not None:
+                yield Placement(self, tree, node)
+
+    def attachment(self, worker_id: WorkerId) -> Attachment:
+        """Return where a member hangs in the trees; KeyError when it is in none."""
+        for tree in self.trees:
+            for node in tree.nodes:
+                for child in node.children:
+                    if child.worker_id == worker_id:
+                        return Attachment(
+                            switch=node.switch,
+                            child_id=child.child_id,
+                            worker_bitmap=child.contributor_mask,
+                        )
+        raise KeyError(worker_id)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """One tree of a layout at one switch: what the switch's entries are made of."""
+
+    layout: Layout
+    tree: Tree
+    node: TreeNode
+
+    @property
+    def slots(self) -> range:
+        """Slots of the switch that the tree holds."""
+        return range(self.node.slot_base, self.node.slot_base + self.tree.slot_count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What users name."""
+
+    job_number: JobNumber
     name: str
-    switch: str
-    state: JobState
-    slot_base: int
-    slot_count: int
     num_workers: int
-    allow_partial: bool
+    """Workers that it starts with."""
+    state: JobState
+    straggler: StragglerPolicy = WAIT_FOR_ALL
+    weight: float = 1.0
+    """Share of the slots against other jobs that did not ask for a number."""
+    path: PathChoice = PathChoice.AUTO
+    min_workers: int = 1
+    """The job ends when fewer are left."""
+    slots_wanted: int = 0
+    """0: the controller decides."""
     created_s: float
     """Unix time."""
     ended_s: float | None = None
     reason: str = ""
     """Why the job ended."""
-    workers: tuple[Worker, ...] = ()
-    """Sorted by worker id."""
+    layouts: tuple[Layout, ...] = ()
+    """Oldest first: those that lease slots, and the last few that were removed."""
+
+    @property
+    def live_layouts(self) -> tuple[Layout, ...]:
+        """Layouts that lease slots."""
+        return tuple(x for x in self.layouts if x.state is not LayoutState.REMOVED)
+
+    @property
+    def layout(self) -> Layout | None:
+        """The layout that workers use or go over to; of an ended job the last one."""
+        used = [x for x in self.layouts if x.state is LayoutState.INSTALLED] or self.live_layouts
+        return next(reversed(used or self.layouts), None)
+
+    @property
+    def workers(self) -> tuple[Worker, ...]:
+        """Members of the current layout."""
+        return self.layout.members if self.layout else ()
+
+    @property
+    def generation(self) -> Generation:
+        """Generation of the current layout, 0 before the first."""
+        return self.layout.generation if self.layout else 0

@@ -1,110 +1,115 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Admission: which job gets which slots, ids and generation, and why one is refused."""
+"""Admission: where in the slot memories of switches a layout's trees lie, and why they do not."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 
-from controller.database import Database
-from controller.errors import InvalidJobError, NoRoomError
-from controller.job import Job, JobState
+from controller.errors import NoRoomError
+from controller.job import Job, JobNumber, Layout, Tree, TreeNode
 from hostlib import wire
 
-_FEWEST_SLOTS = 2
-"""Fewer are not given unasked: a host needs one slot for exponents and one for values."""
+FEWEST_SLOTS = 2
+"""A tree gets no fewer unasked: a host needs one slot for exponents and one for values."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class JobRequest:
-    """What the workers of a job must agree on."""
-
-    name: str
-    switch: str
-    num_workers: int
-    slots_wanted: int
-    """0: the controller decides."""
-    allow_partial: bool
-
-    def __post_init__(self) -> None:
-        if not self.name or len(self.name) > 255:
-            raise InvalidJobError("the job's name must have 1 to 255 characters")
-        if not 1 <= self.num_workers <= wire.MAX_WORKERS:
-            raise InvalidJobError(
-                f"job {self.name!r} has {self.num_workers} workers, a switch carries 1 to "
-                f"{wire.MAX_WORKERS}; start fewer workers"
-            )
-
-
-@dataclass(frozen=True)
-class SlotRange:
-    """Slots [base, base + count) of a switch."""
-
-    base: int
-    count: int
-
-
-def free_ranges(jobs: list[Job], num_slots: int) -> list[SlotRange]:
-    """Return the gaps between the slot ranges of live jobs of one switch, by base."""
-    gaps: list[SlotRange] = []
+def free_ranges(leased: Iterable[range], num_slots: int) -> list[range]:
+    """Return the gaps between leased slot ranges of one switch, by base."""
+    gaps: list[range] = []
     position = 0
-    for job in sorted(jobs, key=lambda job: job.slot_base):
-        if job.slot_base > position:
-            gaps.append(SlotRange(position, job.slot_base - position))
-        position = job.slot_base + job.slot_count
+    for lease in sorted(leased, key=lambda lease: lease.start):
+        if lease.start > position:
+            gaps.append(range(position, lease.start))
+        position = max(position, lease.stop)
     if position < num_slots:
-        gaps.append(SlotRange(position, num_slots - position))
+        gaps.append(range(position, num_slots))
     return gaps
 
 
-class Admission:
-    """Gives slots, ids and generations to jobs."""
+class SlotMemory:
+    """What the layouts of all jobs hold on every switch."""
 
-    def __init__(
-        self, database: Database, *, default_slots: int, num_slots: int = wire.NUM_SLOTS
-    ) -> None:
-        self._database = database
-        self._default_slots = default_slots
-        self._num_slots = num_slots
+    def __init__(self, layouts: Iterable[Layout], num_slots: int = wire.NUM_SLOTS) -> None:
+        self.num_slots = num_slots
+        self._leases: dict[str, list[tuple[range, JobNumber]]] = {}
+        for layout in layouts:
+            for tree in layout.trees:
+                for node in tree.nodes:
+                    lease = range(node.slot_base, node.slot_base + tree.slot_count)
+                    self._leases.setdefault(node.switch, []).append((lease, layout.job_number))
 
-    def admit(self, request: JobRequest) -> Job:
-        """Lease slots first-fit and store a waiting job; NoRoomError says what would fit."""
-        live = self._database.jobs(is_live_only=True)
-        slots = self._find_slots(request, [job for job in live if job.switch == request.switch])
-        used_ids = {job.job_id for job in live}
-        job = Job(
-            generation=self._database.allocate_generation(),
-            job_id=self._database.allocate_job_id(used_ids),
-            name=request.name,
-            switch=request.switch,
-            state=JobState.WAITING,
-            slot_base=slots.base,
-            slot_count=slots.count,
-            num_workers=request.num_workers,
-            allow_partial=request.allow_partial,
-            created_s=time.time(),
+    def free(self, switch: str) -> list[range]:
+        """Return the free ranges of a switch, by base."""
+        return free_ranges((lease for lease, _ in self._leases.get(switch, [])), self.num_slots)
+
+    def holders(self, switch: str) -> dict[JobNumber, int]:
+        """Return how many slots of a switch each job holds."""
+        held: dict[JobNumber, int] = {}
+        for lease, job_number in self._leases.get(switch, []):
+            held[job_number] = held.get(job_number, 0) + len(lease)
+        return held
+
+    def place(self, shape: Sequence[Tree], slot_count: int) -> tuple[Tree, ...] | None:
+        """Give the trees `slot_count` slots together, first fit on each switch; None: no room."""
+        taken: dict[str, list[range]] = {}
+        trees: list[Tree] = []
+        for index, tree in enumerate(shape):
+            count = slot_count // len(shape) + (index < slot_count % len(shape))
+            nodes: list[TreeNode] = []
+            for node in tree.nodes:
+                leases = [lease for lease, _ in self._leases.get(node.switch, [])]
+                gaps = free_ranges(leases + taken.get(node.switch, []), self.num_slots)
+                base = next((gap.start for gap in gaps if len(gap) >= count), None)
+                if base is None or count < 1:
+                    return None
+                taken.setdefault(node.switch, []).append(range(base, base + count))
+                nodes.append(dataclasses.replace(node, slot_base=base))
+            trees.append(dataclasses.replace(tree, slot_count=count, nodes=tuple(nodes)))
+        return tuple(trees)
+
+    def most_slots(self, shape: Sequence[Tree], wanted: int) -> int:
+        """Return how many of the wanted slots the trees could get together, 0 for none."""
+        fits, fails = 0, wanted + 1
+        while fails - fits > 1:
+            middle = (fits + fails) // 2
+            if self.place(shape, middle) is None:
+                fails = middle
+            else:
+                fits = middle
+        return fits
+
+
+def no_room_error(
+    job: Job, shape: Sequence[Tree], wanted: int, memory: SlotMemory, names: Mapping[JobNumber, str]
+) -> NoRoomError:
+    """Return a refusal that says per switch what is free, who holds it, and what would fit."""
+    if wanted > memory.num_slots * len(shape):
+        return NoRoomError(
+            f"job {job.name!r} wants {wanted} slots, a switch has {memory.num_slots} in all; ask "
+            f"for at most {memory.num_slots}"
         )
-        self._database.insert_job(job)
-        return job
+    most = memory.most_slots(shape, wanted)
+    advice = f"{most} slots would fit" if most else "no slot is free"
+    switches = dict.fromkeys(node.switch for tree in shape for node in tree.nodes)
+    details = "; ".join(_describe(switch, memory, names) for switch in switches)
+    return NoRoomError(
+        f"job {job.name!r} wants {wanted} slots: {advice}. {details}. Ask for fewer slots, let it "
+        "run between the hosts (path 'auto'), or wait for a job to end"
+    )
 
-    def _find_slots(self, request: JobRequest, jobs: list[Job]) -> SlotRange:
-        wanted = request.slots_wanted or self._default_slots
-        if wanted > self._num_slots:
-            raise NoRoomError(
-                f"job {request.name!r} wants {wanted} slots, switch {request.switch} has "
-                f"{self._num_slots} in all; ask for at most {self._num_slots}"
-            )
-        gaps = free_ranges(jobs, self._num_slots)
-        for gap in gaps:
-            if gap.count >= wanted:
-                return SlotRange(gap.base, wanted)
-        largest = max((gap.count for gap in gaps), default=0)
-        if not request.slots_wanted and largest >= _FEWEST_SLOTS:
-            return SlotRange(next(gap.base for gap in gaps if gap.count == largest), largest)
-        holders = ", ".join(f"{job.name} ({job.slot_count})" for job in jobs)
-        advice = f"{largest} slots would fit" if largest else "no slot is free"
-        raise NoRoomError(
-            f"job {request.name!r} wants {wanted} slots, switch {request.switch} has no such range "
-            f"free: {advice}; held by {holders}; ask for fewer slots or wait for a job to end"
-        )
+
+def _describe(switch: str, memory: SlotMemory, names: Mapping[JobNumber, str]) -> str:
+    gaps = memory.free(switch)
+    free = sum(len(gap) for gap in gaps)
+    largest = max((len(gap) for gap in gaps), default=0)
+    in_one_piece = "" if largest == free else f", {largest} in one piece"
+    holders = ", ".join(
+        f"{names.get(number, f'job number {number}')} ({count})"
+        for number, count in memory.holders(switch).items()
+    )
+    return (
+        f"switch {switch}: {free} of {memory.num_slots} free{in_one_piece}, "
+        f"held by {holders or 'nobody'}"
+    )

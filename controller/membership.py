@@ -16,18 +16,19 @@ from controller.errors import (
     ControllerError,
     ControllerStoppingError,
     InvalidJobError,
-    SwitchError,
     TokenError,
     UnknownJobError,
     WorkersMissingError,
     WorkerTakenError,
 )
 from controller.job import Job, JobState, Worker, WorkerState
-from controller.jobs import Admission, JobRequest
+from controller.job_request import JobRequest
+from controller.layouts import Layouts
 from controller.seat import LiveJob, Outbox, Seat
 from controller.switch_link import SwitchLink
 from controller.welcome import check_compatible, welcome
 from hostlib.session_api import session_pb2 as pb
+from hostlib.straggler import StragglerPolicy
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -36,12 +37,16 @@ class Membership:
     """All live jobs; one asyncio loop, no locks: state changes only between awaits."""
 
     def __init__(
-        self, config: ControllerConfig, database: Database, links: Mapping[str, SwitchLink]
+        self,
+        config: ControllerConfig,
+        database: Database,
+        links: Mapping[str, SwitchLink],
+        layouts: Layouts,
     ) -> None:
         self._config = config
         self._database = database
         self._links = links
-        self._admission = Admission(database, default_slots=config.default_slots)
+        self._layouts = layouts
         self._live: dict[str, LiveJob] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -50,10 +55,11 @@ class Membership:
         for job in self._database.jobs(is_live_only=True):
             reason = self._reason_to_end(job)
             if reason is not None:
-                self._database.end_job(job.generation, reason)
+                self._database.end_job(job.job_number, reason)
                 continue
             live = LiveJob(job, _request(job), has_started=True)
-            live.released = self._database.released_barriers(job.generation)
+            barriers = self._database.released_barriers(job.job_number)
+            live.released = {f"{use} {name}" for name, use in barriers.items()}
             for worker in job.workers:
                 if worker.state is WorkerState.JOINED:
                     self._seat(live, worker).renew(self._config.resume_grace_s)
@@ -64,8 +70,9 @@ class Membership:
         """Return why a job of the database cannot go on, None if it can."""
         if job.state is JobState.WAITING:
             return "controller restarted before the job ran"
-        if job.switch not in self._links:
-            return f"switch {job.switch} is not configured any more"
+        switches = {worker.switch for worker in job.workers}
+        if unknown := switches - set(self._links):
+            return f"switch {', '.join(unknown)} is not configured any more"
         states = {worker.state for worker in job.workers}
         if WorkerState.LOST in states:
             return "controller restarted after a worker was lost"
@@ -91,13 +98,13 @@ class Membership:
         link = self._links[switch.name]
         worker = attached_worker(hello, switch)
         check_compatible(hello, link)
-        live = self._waiting_job(hello, switch.name)
+        live = self._waiting_job(hello, switch.name, worker)
         seat = self._seat(live, worker)
         outbox = seat.attach()
         seat.renew(self._config.lease_s)
         if not live.missing:
             live.has_started = True
-            self._spawn(self._start(live, link))
+            self._spawn(self._start(live))
         return live, seat, outbox
 
     def heard(self, seat: Seat) -> None:
@@ -119,7 +126,7 @@ class Membership:
             del live.barriers[key]
             if barrier.use:
                 live.released.add(key)
-                self._database.release_barrier(live.job.generation, key)
+                self._database.release_barrier(live.job.job_number, barrier.name, barrier.use)
             live.send(released)
 
     def leave(self, live: LiveJob, seat: Seat) -> None:
@@ -130,7 +137,7 @@ class Membership:
         seat.release()
         seat.close()
         if live.has_started:
-            self._database.mark_worker(live.job.generation, seat.worker.worker_id, WorkerState.LEFT)
+            self._database.mark_worker(live.job.job_number, seat.worker.worker_id, WorkerState.LEFT)
         if not live.seats:
             self._end(live, "completed" if live.has_started else "all workers left before it ran")
 
@@ -146,7 +153,7 @@ class Membership:
             raise UnknownJobError(f"no live job {name!r}; see 'switchfold job list'")
         self._end(live, reason)
         await self._settled()
-        return self._database.job(live.job.generation)
+        return self._database.job(live.job.job_number)
 
     async def close(self) -> None:
         """End all streams; running jobs stay in the database and on the switches."""
@@ -159,10 +166,7 @@ class Membership:
     def _resume(self, hello: pb.Hello) -> tuple[LiveJob, Seat, Outbox]:
         live = self._live.get(hello.job_name)
         resume = hello.resume
-        if live is None or (live.job.job_id, live.job.generation) != (
-            resume.job_id,
-            resume.generation,
-        ):
+        if live is None or live.job.generation != resume.generation:
             raise UnknownJobError(
                 f"job {hello.job_name!r} with generation {resume.generation} is not running here "
                 "any more; start the job anew"
@@ -182,7 +186,7 @@ class Membership:
         _LOGGER.info("job %s: worker %d is back", hello.job_name, hello.worker_id)
         return live, seat, outbox
 
-    def _waiting_job(self, hello: pb.Hello, switch: str) -> LiveJob:
+    def _waiting_job(self, hello: pb.Hello, switch: str, worker: Worker) -> LiveJob:
         """Return the job that this worker may enter; make it if it is the first."""
         request = JobRequest(
             name=hello.job_name,
@@ -200,7 +204,7 @@ class Membership:
         if live is not None and live.has_started:
             live = self._replace_started(live, hello)
         if live is None:
-            return self._admit(request, self._join_timeout_s(hello))
+            return self._admit(request, worker, self._join_timeout_s(hello))
         seat = live.seats.get(hello.worker_id)
         if seat is not None:
             raise InvalidJobError(
@@ -232,8 +236,21 @@ class Membership:
         wished_s = hello.join_timeout_s - min(1.0, 0.1 * hello.join_timeout_s)
         return min(self._config.join_timeout_s, wished_s)
 
-    def _admit(self, request: JobRequest, join_timeout_s: float) -> LiveJob:
-        job = self._admission.admit(request)
+    def _admit(self, request: JobRequest, worker: Worker, join_timeout_s: float) -> LiveJob:
+        job = self._database.create_job(
+            request.name,
+            request.num_workers,
+            straggler=StragglerPolicy(
+                quorum=request.num_workers if request.allow_partial else None
+            ),
+            slots_wanted=request.slots_wanted,
+        )
+        try:
+            self._layouts.plan(job, [worker])
+        except ControllerError as exc:
+            self._database.end_job(job.job_number, str(exc))
+            raise
+        job = self._database.job(job.job_number)
         live = LiveJob(job, request, join_timeout_s)
         live.join_timer = asyncio.get_running_loop().call_later(
             join_timeout_s, self._join_timed_out, live
@@ -247,7 +264,7 @@ class Membership:
         live.seats[worker.worker_id] = seat
         return seat
 
-    async def _start(self, live: LiveJob, link: SwitchLink) -> None:
+    async def _start(self, live: LiveJob) -> None:
         """Install the job on the switch and welcome its workers."""
         if live.join_timer is not None:
             live.join_timer.cancel()
@@ -256,8 +273,12 @@ class Membership:
             return
         workers = tuple(live.seats[worker_id].worker for worker_id in sorted(live.seats))
         try:
-            live.job = self._database.start_job(live.job.generation, workers)
-            await link.apply()
+            for planned in live.job.live_layouts:
+                await self._layouts.remove(planned)
+            layout = self._layouts.plan(live.job, workers)
+            self._database.start_job(live.job.job_number)
+            await self._layouts.install(layout)
+            live.job = self._database.job(live.job.job_number)
         except ControllerError as exc:
             self._end(live, str(exc), error=exc)
             return
@@ -277,7 +298,7 @@ class Membership:
         worker_id = seat.worker.worker_id
         why = "no heartbeat" if seat.is_attached else "connection broke"
         if live.has_started:
-            self._database.mark_worker(live.job.generation, worker_id, WorkerState.LOST)
+            self._database.mark_worker(live.job.job_number, worker_id, WorkerState.LOST)
             self._end(live, f"worker {worker_id} lost ({why})")
         else:
             self.leave(live, seat)
@@ -297,23 +318,15 @@ class Membership:
         self._spawn(self._tear_down(live.job, reason))
 
     async def _tear_down(self, job: Job, reason: str) -> None:
-        link = self._links[job.switch]
-        if not job.workers:
-            self._database.end_job(job.generation, reason)
-            return
-        try:
-            counts = await link.read_job_counts(job.job_id)
-            self._database.store_counts(job.generation, counts)
-        except SwitchError as exc:
-            _LOGGER.warning("job %s: counters not kept: %s", job.name, exc)
-        self._database.end_job(job.generation, reason)
-        try:
-            await link.apply()
-        except SwitchError as exc:
-            _LOGGER.warning("job %s: entries go when the switch is back: %s", job.name, exc)
+        for layout in self._database.job(job.job_number).live_layouts:
+            await self._layouts.remove(layout)
+        self._database.end_job(job.job_number, reason)
 
     def _welcome(self, live: LiveJob) -> pb.ControllerMessage:
-        return welcome(live.job, self._links[live.job.switch], self._config.lease_s)
+        layout = live.job.layout
+        assert layout is not None, "a job that runs has a layout"
+        link = self._links[layout.trees[0].nodes[0].switch]
+        return welcome(layout, link, self._config.lease_s)
 
     async def _settled(self) -> None:
         """Wait for jobs that start or end; who waits and goes away must not cancel them."""
@@ -334,10 +347,10 @@ class Membership:
 def _request(job: Job) -> JobRequest:
     return JobRequest(
         name=job.name,
-        switch=job.switch,
+        switch=job.workers[0].switch,
         num_workers=job.num_workers,
-        slots_wanted=job.slot_count,
-        allow_partial=job.allow_partial,
+        slots_wanted=job.slots_wanted,
+        allow_partial=job.straggler.allow_partial,
     )
 
 

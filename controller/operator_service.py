@@ -11,6 +11,7 @@ import grpc
 from controller.database import Database
 from controller.errors import ControllerError, SwitchError, UnknownJobError
 from controller.job import Job, JobState, Worker, WorkerState
+from controller.layouts import Layouts
 from controller.membership import Membership
 from controller.operator_api import operator_pb2 as pb
 from controller.operator_api import operator_pb2_grpc
@@ -24,11 +25,16 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     """Answers from the database, the live jobs and the switches' counters."""
 
     def __init__(
-        self, database: Database, membership: Membership, links: Mapping[str, SwitchLink]
+        self,
+        database: Database,
+        membership: Membership,
+        links: Mapping[str, SwitchLink],
+        layouts: Layouts,
     ) -> None:
         self._database = database
         self._membership = membership
         self._links = links
+        self._layouts = layouts
 
     async def ListJobs(  # noqa: N802
         self,
@@ -106,38 +112,43 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return message
 
     async def _add_counts(self, message: pb.Job, job: Job) -> None:
-        counts: dict[wire.Outcome, Count] = {}
-        if job.state is JobState.ENDED:
-            counts = self._database.counts(job.generation)
-            if not counts:
-                message.counts_error = "the counters were not kept: the switch was away at the end"
-        elif job.state is JobState.RUNNING:
-            try:
-                counts = await self._links[job.switch].read_job_counts(job.job_id)
-            except SwitchError as exc:
-                message.counts_error = str(exc)
-        message.counts.extend(_outcome_count(outcome, n) for outcome, n in counts.items())
+        try:
+            counts = await self._layouts.job_counts(job)
+        except SwitchError as exc:
+            counts = self._database.counts(job.job_number)
+            message.counts_error = str(exc)
+        if job.state is JobState.ENDED and not counts:
+            message.counts_error = "the counters were not kept: the switch was away at the end"
+        total: dict[wire.Outcome, Count] = {}
+        for of_switch in counts.values():
+            for outcome, n in of_switch.items():
+                before = total.get(outcome, Count(0, 0))
+                total[outcome] = Count(before.packets + n.packets, before.num_bytes + n.num_bytes)
+        message.counts.extend(_outcome_count(outcome, n) for outcome, n in total.items())
 
     def _job(self, job: Job) -> pb.Job:
         live = self._membership.live_job(job.name)
-        is_live = live is not None and live.job.generation == job.generation
+        is_live = live is not None and live.job.job_number == job.job_number
         workers, missing = job.workers, list[int]()
         detached = set[int]()
         if live is not None and is_live:
-            workers = workers or tuple(seat.worker for seat in live.seats.values())
+            if not live.has_started:
+                workers = tuple(seat.worker for seat in live.seats.values())
             detached = {w for w, seat in live.seats.items() if not seat.is_attached}
             missing = sorted(detached) if live.has_started else live.missing
+        layout = job.layout
+        tree = layout.trees[0] if layout and layout.trees else None
         return pb.Job(
             name=job.name,
-            job_id=job.job_id,
+            job_id=tree.tree_id if tree else 0,
             generation=job.generation,
-            switch=job.switch,
+            switch=", ".join(layout.switches) if layout else "",
             state=str(job.state),
             reason=job.reason,
-            slot_base=job.slot_base,
-            slot_count=job.slot_count,
+            slot_base=tree.nodes[0].slot_base if tree else 0,
+            slot_count=layout.slot_count if layout else 0,
             num_workers=job.num_workers,
-            allow_partial=job.allow_partial,
+            allow_partial=job.straggler.allow_partial,
             created_s=job.created_s,
             ended_s=job.ended_s or 0.0,
             workers=[_worker(worker, detached) for worker in workers],
@@ -145,7 +156,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         )
 
     def _switch(self, link: SwitchLink) -> pb.Switch:
-        jobs = self._database.jobs(is_live_only=True)
+        layouts = self._database.live_layouts()
         return pb.Switch(
             name=link.config.name,
             address=link.config.address,
@@ -154,7 +165,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             error=str(link.error or ""),
             program=describe(link.program.p4info),
             num_slots=wire.NUM_SLOTS,
-            used_slots=sum(job.slot_count for job in jobs if job.switch == link.config.name),
+            used_slots=sum(layout.slots_on(link.config.name) for layout in layouts),
             service_address=link.config.service_address,
         )
 

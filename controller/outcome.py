@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Twin of outcome.p4: what became of packets, counted per job and for the whole switch."""
+"""Twin of outcome.p4: what became of packets, counted per tree and for the whole switch."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from finsy import (
     Switch,
 )
 
-from controller.job import Job, JobId
+from controller.job import Placement, TreeId
 from controller.switch_read import read_entities
 from hostlib.wire import Outcome
 
 TABLES = ("outcome",)
-JOB_OUTCOMES = tuple(
+TREE_OUTCOMES = tuple(
     outcome for outcome in Outcome if outcome not in (Outcome.NONE, Outcome.FOREIGN_JOB)
 )
-"""Outcomes that a packet of a known job can have."""
+"""Outcomes that a packet of a known tree can have."""
 
 
 @dataclass(frozen=True)
@@ -35,30 +35,30 @@ class Count:
     num_bytes: int
 
 
-def table_entries(job: Job) -> list[P4TableEntry]:
-    """Return the entries whose direct counters count a job's packets by outcome."""
+def table_entries(placement: Placement) -> list[P4TableEntry]:
+    """Return the entries whose direct counters count a tree's packets by outcome."""
     return [
         P4TableEntry(
             "outcome",
-            match=Match(job_id=job.job_id, outcome=int(outcome)),
+            match=Match(job_id=placement.tree.tree_id, outcome=int(outcome)),
             action=Action("count_outcome"),
         )
-        for outcome in JOB_OUTCOMES
+        for outcome in TREE_OUTCOMES
     ]
 
 
-async def read_job_counts(switch: Switch, job_id: JobId) -> dict[Outcome, Count]:
-    """Return a job's counters by outcome, zeros included."""
+async def read_tree_counts(switch: Switch, tree_id: TreeId) -> dict[Outcome, Count]:
+    """Return a tree's counters by outcome, zeros included."""
     table = switch.p4info.tables["outcome"]
     assert table.direct_counter is not None
     requests = [
         P4DirectCounterEntry(
             table.direct_counter.alias,
-            table_entry=P4TableEntry("outcome", match=Match(job_id=job_id, outcome=int(outcome))),
+            table_entry=P4TableEntry("outcome", match=Match(job_id=tree_id, outcome=int(outcome))),
         )
-        for outcome in JOB_OUTCOMES
+        for outcome in TREE_OUTCOMES
     ]
-    counts = {outcome: Count(0, 0) for outcome in JOB_OUTCOMES}
+    counts = {outcome: Count(0, 0) for outcome in TREE_OUTCOMES}
     for entry in await read_entities(switch, requests):
         assert entry.table_entry is not None
         outcome = Outcome(int(entry.table_entry["outcome"]))

@@ -12,7 +12,7 @@ from finsy import GRPCStatusCode, P4ClientError, P4MulticastGroupEntry, P4TableE
 
 from controller import ipv4_forward, outcome, result_delivery, worker_admission
 from controller.config import SwitchConfig
-from controller.job import Job
+from controller.job import Placement, TreeId
 from controller.switch_read import read_entities
 
 _LOGGER = logging.getLogger(__name__)
@@ -34,19 +34,21 @@ class Changes:
     inserted: int
     modified: int
     deleted: int
+    admitted: frozenset[TreeId] = frozenset()
+    """Trees that the switch did not know before."""
 
     def __bool__(self) -> bool:
         return bool(self.inserted or self.modified or self.deleted)
 
 
-def desired_entities(config: SwitchConfig, jobs: Iterable[Job]) -> list[Entity]:
-    """Return what a switch must hold for these running jobs, in the order of insertion."""
+def desired_entities(config: SwitchConfig, placements: Iterable[Placement]) -> list[Entity]:
+    """Return what a switch must hold for the trees of all installed layouts, to be inserted so."""
     entities: list[Entity] = [*ipv4_forward.table_entries(config)]
-    for job in jobs:
-        entities.append(result_delivery.multicast_group(job))
-        entities.extend(result_delivery.table_entries(job))
-        entities.extend(outcome.table_entries(job))
-        entities.extend(worker_admission.table_entries(job))
+    for placement in placements:
+        entities.append(result_delivery.multicast_group(placement))
+        entities.extend(result_delivery.table_entries(placement))
+        entities.extend(outcome.table_entries(placement))
+        entities.extend(worker_admission.table_entries(placement))
     return entities
 
 
@@ -81,7 +83,16 @@ class Reconciler:
                 for entity in desired
                 if isinstance(entity, P4MulticastGroupEntry)
             }
-        return Changes(len(insertions), len(modifications), len(deletions))
+        return Changes(
+            len(insertions), len(modifications), len(deletions), self._admitted(insertions)
+        )
+
+    def _admitted(self, insertions: list[Entity]) -> frozenset[TreeId]:
+        return frozenset(
+            int(entity["job_id"])
+            for entity in insertions
+            if isinstance(entity, P4TableEntry) and entity.table_id == worker_admission.TREE_TABLE
+        )
 
     async def _read(self) -> list[Entity]:
         """Return what is in our tables and groups, in the order of insertion."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Twin of result_delivery.p4: multicast group of a job and table `worker_address`."""
+"""Twin of result_delivery.p4: multicast group of a tree and table `worker_address`."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ import ipaddress
 
 from finsy import Action, Match, P4MulticastGroupEntry, P4TableEntry
 
-from controller.job import Job, WorkerId
+from controller.job import ChildId, Placement
 
 TABLES = ("worker_address",)
 
 
-def replica_id(worker_id: WorkerId) -> int:
-    """Return the instance of a worker's multicast replica (0 is not a replica)."""
-    return worker_id + 1
+def replica_id(child_id: ChildId) -> int:
+    """Return the instance of a child's multicast replica (0 is the parent)."""
+    return child_id + 1
 
 
-def multicast_group(job: Job) -> P4MulticastGroupEntry:
-    """Return the group that carries a job's results: one replica per worker."""
+def multicast_group(placement: Placement) -> P4MulticastGroupEntry:
+    """Return the group that carries a tree's results at a switch: one replica per child."""
     return P4MulticastGroupEntry(
-        job.job_id,
-        replicas=[(worker.port, replica_id(worker.worker_id)) for worker in job.workers],
+        placement.tree.tree_id,
+        replicas=[(child.port, replica_id(child.child_id)) for child in placement.node.children],
     )
 
 
-def table_entries(job: Job) -> list[P4TableEntry]:
-    """Return the entries that address each replica of a result to its worker."""
+def table_entries(placement: Placement) -> list[P4TableEntry]:
+    """Return the entries that address each replica of a result to its child."""
     return [
         P4TableEntry(
             "worker_address",
-            match=Match(job_id=job.job_id, replica_id=replica_id(worker.worker_id)),
+            match=Match(job_id=placement.tree.tree_id, replica_id=replica_id(child.child_id)),
             action=Action(
                 "set_worker_address",
-                mac=worker.mac,
-                address=int(ipaddress.IPv4Address(worker.address)),
-                udp_port=worker.udp_port,
+                mac=child.mac,
+                address=int(ipaddress.IPv4Address(child.address)),
+                udp_port=child.udp_port,
             ),
         )
-        for worker in job.workers
+        for child in placement.node.children
     ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from controller.errors import ControllerError
 from controller.job import Job, Worker, WorkerId
-from controller.jobs import JobRequest
+from controller.job_request import JobRequest
 from hostlib.session_api import session_pb2 as pb
 
 Outbox = asyncio.Queue[pb.ControllerMessage | ControllerError | None]

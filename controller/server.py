@@ -17,7 +17,7 @@ from controller.config import ControllerConfig
 from controller.database import Database
 from controller.endpoint import is_taken, with_port
 from controller.errors import ListenError
-from controller.job import Job, JobState
+from controller.layouts import Layouts
 from controller.membership import Membership
 from controller.operator_api import operator_pb2_grpc
 from controller.operator_service import OperatorService
@@ -43,14 +43,16 @@ class ControllerServer:
             switch.name: SwitchLink(
                 switch,
                 self._program,
-                running_jobs=lambda name=switch.name: self._running_jobs(name),
+                placements=lambda name=switch.name: self.layouts.placements(name),
                 replace_program=config.replace_program,
                 election_id=config.election_id,
                 reconcile_interval_s=config.reconcile_interval_s,
+                gone_s=config.switch_gone_s,
             )
             for switch in config.switches
         }
-        self.membership = Membership(config, self._database, self.links)
+        self.layouts = Layouts(config, self._database, self.links)
+        self.membership = Membership(config, self._database, self.links, self.layouts)
 
     @asynccontextmanager
     async def serve(self) -> AsyncGenerator[None]:
@@ -78,16 +80,14 @@ class ControllerServer:
             await asyncio.gather(*tasks, return_exceptions=True)
             self._database.close()
 
-    def _running_jobs(self, switch: str) -> list[Job]:
-        jobs = self._database.jobs(is_live_only=True)
-        return [job for job in jobs if job.switch == switch and job.state is JobState.RUNNING]
-
     async def _listen(self) -> grpc.aio.Server:
         server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
         add_session = cast("Any", session_pb2_grpc).add_SwitchfoldSessionServicer_to_server
         add_session(SessionService(self.membership), server)
         add_operator = cast("Any", operator_pb2_grpc).add_OperatorServicer_to_server
-        add_operator(OperatorService(self._database, self.membership, self.links), server)
+        add_operator(
+            OperatorService(self._database, self.membership, self.links, self.layouts), server
+        )
         listen = self.config.listen
         refusal = ListenError(
             f"cannot listen at {listen}: the address is taken or not this machine's; stop the "

@@ -21,7 +21,7 @@ from controller.errors import (
     SwitchUpdateError,
     WrongProgramError,
 )
-from controller.job import Job, JobId
+from controller.job import Placement, TreeId
 from controller.outcome import Count
 from controller.packet_io import answer_arp
 from controller.program import Program, describe
@@ -37,7 +37,7 @@ from hostlib.wire import Outcome
 
 _LOGGER = logging.getLogger(__name__)
 _FIRST_RETRY_S: Final = 0.2
-_LAST_RETRY_S: Final = 2.0
+_LAST_RETRY_S: Final = 0.5
 _HANDSHAKE_TIMEOUT_S: Final = 10.0
 _REQUEST_TIMEOUT_S: Final = 10.0
 
@@ -72,17 +72,27 @@ class SwitchLink:
         config: SwitchConfig,
         program: Program,
         *,
-        running_jobs: Callable[[], list[Job]],
+        placements: Callable[[], list[Placement]],
         replace_program: bool = False,
         election_id: int = 10,
         reconcile_interval_s: float = 10.0,
+        gone_s: float = 5.0,
     ) -> None:
         self.config = config
         self.program = program
         self.state = LinkState.CONNECTING
         self.error: SwitchError | None = None
         """Why the switch is not ready."""
-        self._running_jobs = running_jobs
+        self.on_lost_state: Callable[[frozenset[TreeId]], None] | None = None
+        """Called when the switch came back without the entries of these trees; they are there
+        again."""
+        self.on_gone: Callable[[], None] | None = None
+        """Called when the switch has been out of reach for `gone_s`."""
+        self._placements = placements
+        self._gone_s = gone_s
+        self._gone_timer: asyncio.TimerHandle | None = None
+        self._admitted: frozenset[TreeId] = frozenset()
+        """Trees that the switch should know from before a reconnect."""
         self._replace_program = replace_program
         self._election_id = election_id
         self._reconcile_interval_s = reconcile_interval_s
@@ -94,6 +104,14 @@ class SwitchLink:
     async def run(self) -> None:
         """Serve the switch until cancelled; reconnect whenever the connection breaks."""
         delay_s = _FIRST_RETRY_S
+        # What an earlier controller left running must be found there too.
+        self._admitted = self._tree_ids()
+        try:
+            await self._serve_for_ever(delay_s)
+        finally:
+            self._stop_waiting()
+
+    async def _serve_for_ever(self, delay_s: float) -> None:
         while True:
             was_ready = False
             try:
@@ -127,17 +145,19 @@ class SwitchLink:
     async def apply(self) -> Changes:
         """Make the switch match the database now; SwitchError when that is not possible."""
         async with self._lock:
-            desired = desired_entities(self.config, self._running_jobs())
+            placements = self._placements()
+            desired = desired_entities(self.config, placements)
             async with self._calls("an update") as (_, reconciler):
                 changes = await reconciler.reconcile(desired)
+            self._admitted = frozenset(placement.tree.tree_id for placement in placements)
         if changes:
             _LOGGER.info("switch %s: %s", self.config.name, changes)
         return changes
 
-    async def read_job_counts(self, job_id: JobId) -> dict[Outcome, Count]:
-        """Return a running job's counters by outcome."""
+    async def read_tree_counts(self, tree_id: TreeId) -> dict[Outcome, Count]:
+        """Return an installed tree's counters by outcome."""
         async with self._calls("a read") as (switch, _):
-            return await outcome.read_job_counts(switch, job_id)
+            return await outcome.read_tree_counts(switch, tree_id)
 
     async def read_switch_counts(self) -> dict[Outcome, Count]:
         """Return the counters of all Switchfold packets by outcome."""
@@ -145,9 +165,12 @@ class SwitchLink:
             return await outcome.read_switch_counts(switch)
 
     async def read_port_counts(self) -> dict[int, tuple[Count, Count]]:
-        """Return (in, out) frame counters of the ports with hosts and workers."""
+        """Return (in, out) frame counters of the ports with hosts, workers and switches."""
         ports = {host.port for host in self.config.hosts}
-        ports.update(worker.port for job in self._running_jobs() for worker in job.workers)
+        for placement in self._placements():
+            ports.update(child.port for child in placement.node.children)
+            if placement.node.parent is not None:
+                ports.add(placement.node.parent.port)
         async with self._calls("a read") as (switch, _):
             return await outcome.read_port_counts(switch, sorted(ports))
 
@@ -158,8 +181,12 @@ class SwitchLink:
         host = self.config.host_at(address)
         if host is not None:
             return host.mac
-        workers = (worker for job in self._running_jobs() for worker in job.workers)
-        return next((worker.mac for worker in workers if worker.address == address), None)
+        for placement in self._placements():
+            parent = placement.node.parent
+            for neighbour in (*placement.node.children, *([parent] if parent else [])):
+                if neighbour.address == address:
+                    return neighbour.mac
+        return None
 
     async def _serve(self) -> None:
         """Hold one connection until it breaks, which is a SwitchError.
@@ -202,9 +229,14 @@ class SwitchLink:
                 raise self._unreachable("connection lost")
             return
         self._switch, self._reconciler = switch, Reconciler(switch)
-        await self.apply()
+        expected = self._admitted
+        lost = (await self.apply()).admitted & expected
+        self._stop_waiting()
         await self._set_state(LinkState.READY, None)
         _LOGGER.info("switch %s is ready", self.config.name)
+        if lost and self.on_lost_state is not None:
+            _LOGGER.warning("switch %s came back without %d trees", self.config.name, len(lost))
+            self.on_lost_state(lost)
         arp = asyncio.create_task(self._answer_arp())
         repair = asyncio.create_task(self._repair())
         backup = switch.ee.event_future(SwitchEvent.BECOME_BACKUP)
@@ -260,7 +292,23 @@ class SwitchLink:
         except TimeoutError as exc:
             raise self._unreachable(f"no answer in {timeout_s} s") from exc
 
+    def _tree_ids(self) -> frozenset[TreeId]:
+        return frozenset(placement.tree.tree_id for placement in self._placements())
+
+    def _stop_waiting(self) -> None:
+        if self._gone_timer is not None:
+            self._gone_timer.cancel()
+            self._gone_timer = None
+
+    def _gone(self) -> None:
+        _LOGGER.warning("switch %s out of reach for %g s", self.config.name, self._gone_s)
+        if self.on_gone is not None:
+            self.on_gone()
+
     async def _fail(self, error: SwitchError) -> None:
+        if self._gone_timer is None:
+            loop = asyncio.get_running_loop()
+            self._gone_timer = loop.call_later(self._gone_s, self._gone)
         state = LinkState.FAILED
         if isinstance(error, WrongProgramError):
             state = LinkState.WRONG_PROGRAM

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from controller.errors import NoSwitchError, VersionMismatchError
-from controller.job import Job
+from controller.job import Layout
 from controller.switch_link import LinkState, SwitchLink
 from hostlib import wire
 from hostlib.session_api import session_pb2 as pb
@@ -31,20 +31,20 @@ def check_compatible(hello: pb.Hello, link: SwitchLink) -> None:
         )
 
 
-def welcome(job: Job, link: SwitchLink, lease_s: float) -> pb.ControllerMessage:
+def welcome(layout: Layout, link: SwitchLink, lease_s: float) -> pb.ControllerMessage:
     """Return the message that lets a worker send."""
     return pb.ControllerMessage(
         welcome=pb.Welcome(
-            job_id=job.job_id,
-            generation=job.generation,
-            slot_count=job.slot_count,
-            num_workers=job.num_workers,
+            job_id=layout.trees[0].tree_id,
+            generation=layout.generation,
+            slot_count=layout.slot_count,
+            num_workers=layout.num_workers,
             values_per_packet=link.program.values_per_packet,
             wire_version=link.program.wire_version,
             switch_address=link.config.service_address,
             switch_mac=link.config.service_mac,
             switch_udp_port=wire.UDP_PORT,
             lease_s=lease_s,
-            allow_partial=job.allow_partial,
+            allow_partial=layout.straggler.allow_partial,
         )
     )

@@ -8,39 +8,41 @@ import ipaddress
 
 from finsy import Action, Match, P4TableEntry
 
-from controller.job import Job
+from controller.job import Placement
 
-TABLES = ("worker", "job")
-"""In the order of insertion: a job is admitted after its workers."""
+TREE_TABLE = "job"
+TABLES = ("worker", TREE_TABLE)
+"""In the order of insertion: a tree is admitted after its children."""
 
 
-def table_entries(job: Job) -> list[P4TableEntry]:
-    """Return the entries that admit a running job, in the order of insertion."""
+def table_entries(placement: Placement) -> list[P4TableEntry]:
+    """Return the entries that admit an installed tree, in the order of insertion."""
+    tree, node = placement.tree, placement.node
     entries = [
         P4TableEntry(
             "worker",
             match=Match(
-                job_id=job.job_id,
-                worker_id=worker.worker_id,
-                ingress_port=worker.port,
-                source_address=int(ipaddress.IPv4Address(worker.address)),
+                job_id=tree.tree_id,
+                worker_id=child.child_id,
+                ingress_port=child.port,
+                source_address=int(ipaddress.IPv4Address(child.address)),
             ),
-            action=Action("admit_worker", worker_bit=1 << worker.worker_id),
+            action=Action("admit_worker", worker_bit=1 << child.child_id),
         )
-        for worker in job.workers
+        for child in node.children
     ]
     entries.append(
         P4TableEntry(
-            "job",
-            match=Match(job_id=job.job_id),
+            TREE_TABLE,
+            match=Match(job_id=tree.tree_id),
             action=Action(
                 "admit_job",
-                generation=job.generation,
-                slot_base=job.slot_base,
-                slot_count=job.slot_count,
-                num_workers=job.num_workers,
-                multicast_group_id=job.job_id,
-                allow_partial=int(job.allow_partial),
+                generation=placement.layout.generation,
+                slot_base=node.slot_base,
+                slot_count=tree.slot_count,
+                num_workers=placement.layout.num_workers,
+                multicast_group_id=tree.tree_id,
+                allow_partial=int(placement.layout.straggler.allow_partial),
             ),
         )
     )

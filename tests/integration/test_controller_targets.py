@@ -115,7 +115,7 @@ def test_target_job_from_start_to_end(tmp_path: Path, name: str):
                 for worker in workers[1:]:
                     await worker.welcome()
                 assert not await first.links["s1"].apply(), "what was written reads back the same"
-                counts = await first.links["s1"].read_job_counts(welcome.job_id)
+                counts = await first.links["s1"].read_tree_counts(welcome.job_id)
                 assert set(counts.values()) == {Count(0, 0)}
                 assert await first.links["s1"].read_port_counts()
             for worker in workers:
@@ -162,7 +162,7 @@ def test_target_restarted_while_a_job_runs_is_repaired(tmp_path: Path, name: str
             while link.state is not LinkState.READY:
                 await asyncio.sleep(0.01)
             assert not await link.apply()
-            counts = await link.read_job_counts(1)
+            counts = await link.read_tree_counts(1)
             assert counts[Outcome.ABSORBED] == Count(0, 0)
             await leave_all(workers)
             await context.__aexit__(None, None, None)

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from pathlib import Path
 
 from controller.database import Database
-from controller.job import Job, JobState, Worker, WorkerState
+from controller.job import JobState, Layout, LayoutState, Worker, WorkerState
+from controller.tree_shape import one_switch_tree
 from controller_fixtures import (
     FakeWorker,
     fake_switch,
@@ -43,22 +45,9 @@ def test_disconnect_of_a_waiting_worker_leaves_other_jobs_alone(tmp_path: Path):
 
 
 def _leave_running(path: Path, states: tuple[WorkerState, ...]) -> int:
-    """Store a running job as a killed controller leaves it; return its generation."""
+    """Store a running job as a killed controller leaves it; return its number."""
     database = Database(path)
-    generation = database.allocate_generation()
-    job = Job(
-        generation=generation,
-        job_id=1,
-        name="train",
-        switch="s1",
-        state=JobState.WAITING,
-        slot_base=0,
-        slot_count=64,
-        num_workers=len(states),
-        allow_partial=False,
-        created_s=0.0,
-    )
-    database.insert_job(job)
+    job = database.create_job("train", len(states))
     workers = tuple(
         Worker(
             worker_id=n,
@@ -66,13 +55,23 @@ def _leave_running(path: Path, states: tuple[WorkerState, ...]) -> int:
             mac=f"02:00:00:00:00:0{n + 1}",
             udp_port=5000 + n,
             port=n + 1,
+            switch="s1",
             state=state,
         )
         for n, state in enumerate(states)
     )
-    database.start_job(generation, workers)
+    (shape,) = one_switch_tree(workers, ())
+    layout = Layout(
+        generation=database.allocate_generation(),
+        job_number=job.job_number,
+        members=workers,
+        trees=(dataclasses.replace(shape, tree_id=1, slot_count=64),),
+        state=LayoutState.INSTALLED,
+    )
+    database.store_layout(layout)
+    database.start_job(job.job_number)
     database.close()
-    return generation
+    return job.job_number
 
 
 def _state_after_restart(folder: Path, *states: WorkerState) -> JobState:
@@ -80,11 +79,11 @@ def _state_after_restart(folder: Path, *states: WorkerState) -> JobState:
         async with fake_switch() as fake:
             folder.mkdir()
             config = make_config(folder, fake)
-            generation = _leave_running(config.database, states)
+            job_number = _leave_running(config.database, states)
             async with serving(config) as server:
                 is_live = server.membership.live_job("train") is not None
                 (job,) = server.membership._database.jobs()  # pyright: ignore[reportPrivateUsage]
-                assert job.generation == generation
+                assert job.job_number == job_number
                 assert is_live == (job.state is JobState.RUNNING)
                 return job.state
 

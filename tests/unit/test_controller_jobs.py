@@ -4,25 +4,38 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sqlite3
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from controller.database import GENERATION_EPOCH_S, Database
+from controller.config import ControllerConfig, SwitchConfig
+from controller.database import (
+    GENERATION_EPOCH_S,
+    KEPT_BARRIERS,
+    KEPT_LAYOUTS,
+    Database,
+)
 from controller.errors import DatabaseError, InvalidJobError, NoRoomError
-from controller.job import Job, JobState, Worker, WorkerState
-from controller.jobs import Admission, JobRequest, SlotRange, free_ranges
+from controller.job import Job, JobState, Layout, LayoutState, PathChoice, Worker, WorkerState
+from controller.job_request import JobRequest
+from controller.jobs import free_ranges
+from controller.layouts import Layouts
 from controller.outcome import Count
+from controller.tree_shape import one_switch_tree
+from hostlib.straggler import StragglerPolicy
 from hostlib.wire import NUM_SLOTS, Outcome
 from time_bound import within
 
 
-def request(name: str = "a", slots: int = 0, workers: int = 2, switch: str = "s1") -> JobRequest:
-    return JobRequest(
-        name=name, switch=switch, num_workers=workers, slots_wanted=slots, allow_partial=False
-    )
+def worker(worker_id: int = 0, switch: str = "s1", peer_port: int = 0) -> Worker:
+    return Worker(
+        worker_id=worker_id, address=f"10.0.0.{worker_id + 1}", mac="02:00:00:00:00:01",
+        udp_port=9, port=worker_id + 1, switch=switch, peer_port=peer_port,
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -33,28 +46,120 @@ def database(tmp_path: Path):
 
 
 @pytest.fixture
-def admission(database: Database) -> Admission:
-    return Admission(database, default_slots=128)
+def layouts(database: Database) -> Layouts:
+    switches = tuple(SwitchConfig(name=f"s{n}", address="127.0.0.1:1") for n in (1, 2))
+    return Layouts(ControllerConfig(switches=switches), database, {})
 
 
-def test_database_keeps_jobs_and_workers(tmp_path: Path):
+def start(
+    database: Database, layouts: Layouts, name: str = "a", slots: int = 0, **options: Any
+) -> Job:
+    """Plan a job on one switch and store it as running there."""
+    workers = [worker(0, options.pop("switch", "s1"), options.pop("peer_port", 0))]
+    job = database.create_job(name, 1, slots_wanted=slots, **options)
+    layout = layouts.plan(job, workers)
+    database.store_layout(dataclasses.replace(layout, state=LayoutState.INSTALLED))
+    return database.start_job(job.job_number)
+
+
+def bases(job: Job) -> list[int]:
+    return [node.slot_base for x in job.layouts for tree in x.trees for node in tree.nodes]
+
+
+def test_database_keeps_jobs_layouts_and_members(tmp_path: Path):
     path = tmp_path / "state.sqlite3"
     database = Database(path)
-    job = Admission(database, default_slots=64).admit(request())
-    worker = Worker(worker_id=0, address="10.0.0.1", mac="02:00:00:00:00:01", udp_port=9, port=1)
-    database.start_job(job.generation, (worker,))
-    database.mark_worker(job.generation, 0, WorkerState.LEFT)
+    policy = StragglerPolicy(quorum=3, deadline_s=0.5)
+    job = database.create_job(
+        "a", 4, straggler=policy, weight=2.5, path=PathChoice.SWITCH, min_workers=2, slots_wanted=7
+    )
+    switches = (SwitchConfig(name="s1", address="127.0.0.1:1"),)
+    layouts = Layouts(ControllerConfig(switches=switches), database, {})
+    layout = layouts.plan(job, [worker(3), worker(0)])
+    database.store_layout(dataclasses.replace(layout, state=LayoutState.INSTALLED))
+    database.start_job(job.job_number)
+    database.mark_worker(job.job_number, 3, WorkerState.LEFT)
+    before = database.job(job.job_number)
     database.close()
 
     again = Database(path)
     (kept,) = again.jobs(is_live_only=True)
+    assert kept == before
     assert kept.state is JobState.RUNNING
-    assert kept.workers[0].state is WorkerState.LEFT
-    again.store_counts(job.generation, {Outcome.STALE: Count(3, 99)})
-    assert again.end_job(job.generation, "done").reason == "done"
-    assert again.counts(job.generation) == {Outcome.STALE: Count(3, 99)}
+    assert [(w.worker_id, str(w.state)) for w in kept.workers] == [(0, "joined"), (3, "left")]
+    assert kept.layout is not None
+    assert kept.layout.trees == layout.trees
+    again.add_counts(job.job_number, "s1", {Outcome.STALE: Count(3, 99)})
+    again.add_counts(job.job_number, "s1", {Outcome.STALE: Count(1, 1)})
+    assert again.end_job(job.job_number, "done").reason == "done"
+    assert again.counts(job.job_number) == {"s1": {Outcome.STALE: Count(4, 100)}}
     assert again.jobs(is_live_only=True) == []
+    assert again.live_layouts() == []
     again.close()
+
+
+def test_database_forgets_old_layouts_and_barriers(database: Database, layouts: Layouts):
+    job = database.create_job("a", 1)
+    made: list[Layout] = []
+    for _ in range(KEPT_LAYOUTS + 3):
+        made.append(layouts.plan(job, [worker()]))
+        database.store_layout(dataclasses.replace(made[-1], state=LayoutState.REMOVED))
+    kept = database.job(job.job_number).layouts
+    assert [x.generation for x in kept] == [x.generation for x in made[3:]]
+    for use in range(3):
+        database.release_barrier(job.job_number, "epoch", use)
+    assert database.released_barriers(job.job_number) == {"epoch": 2}
+    for number in range(KEPT_BARRIERS):
+        database.release_barrier(job.job_number, f"step {number}", 1)
+    barriers = database.released_barriers(job.job_number)
+    assert len(barriers) == KEPT_BARRIERS
+    assert "epoch" not in barriers
+
+
+def test_database_of_the_release_before_is_migrated(tmp_path: Path):
+    path = tmp_path / "state.sqlite3"
+    connection = sqlite3.connect(path)
+    connection.executescript(_SCHEMA_1)
+    connection.close()
+    database = Database(path)
+    done, cut_off = database.jobs()
+    assert (done.name, done.reason, done.state) == ("done", "completed", JobState.ENDED)
+    assert (cut_off.name, cut_off.state) == ("cut off", JobState.ENDED)
+    assert "newer release" in cut_off.reason
+    assert database.counts(done.job_number) == {"s1": {Outcome.STALE: Count(3, 99)}}
+    assert database.create_job("next", 1).job_number > cut_off.job_number
+    assert database.allocate_generation() > 2_000_000_000
+    database.close()
+    Database(path).close()
+
+
+_SCHEMA_1 = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
+CREATE TABLE switches (
+  name TEXT PRIMARY KEY, address TEXT NOT NULL, device_id INTEGER NOT NULL);
+CREATE TABLE jobs (
+  generation INTEGER PRIMARY KEY, job_id INTEGER NOT NULL, name TEXT NOT NULL,
+  switch TEXT NOT NULL, state TEXT NOT NULL, slot_base INTEGER NOT NULL,
+  slot_count INTEGER NOT NULL, num_workers INTEGER NOT NULL, allow_partial INTEGER NOT NULL,
+  created_s REAL NOT NULL, ended_s REAL, reason TEXT NOT NULL DEFAULT '');
+CREATE TABLE workers (
+  generation INTEGER NOT NULL REFERENCES jobs, worker_id INTEGER NOT NULL, address TEXT NOT NULL,
+  mac TEXT NOT NULL, udp_port INTEGER NOT NULL, port INTEGER NOT NULL, state TEXT NOT NULL,
+  PRIMARY KEY (generation, worker_id));
+CREATE TABLE final_counts (
+  generation INTEGER NOT NULL REFERENCES jobs, outcome INTEGER NOT NULL, packets INTEGER NOT NULL,
+  bytes INTEGER NOT NULL, PRIMARY KEY (generation, outcome));
+CREATE TABLE released_barriers (
+  generation INTEGER NOT NULL REFERENCES jobs, name TEXT NOT NULL,
+  PRIMARY KEY (generation, name));
+INSERT INTO meta VALUES ('generation', 2000000000), ('job_id', 5);
+INSERT INTO jobs VALUES (8, 4, 'done', 's1', 'ended', 0, 64, 2, 0, 1.0, 2.0, 'completed');
+INSERT INTO jobs VALUES (9, 5, 'cut off', 's1', 'running', 0, 64, 1, 0, 3.0, NULL, '');
+INSERT INTO workers VALUES (9, 0, '10.0.0.1', '02:00:00:00:00:01', 9, 1, 'joined');
+INSERT INTO final_counts VALUES (8, 5, 3, 99);
+INSERT INTO released_barriers VALUES (9, '1 start');
+PRAGMA user_version = 1;
+"""
 
 
 def test_database_is_for_one_controller(tmp_path: Path):
@@ -90,52 +195,52 @@ def test_generation_grows_also_without_the_old_database(database: Database, tmp_
     fresh.close()
 
 
-def test_job_id_skips_used_ones(database: Database):
-    assert database.allocate_job_id(set()) == 1
-    assert database.allocate_job_id({2, 3}) == 4
-    assert database.allocate_job_id(set(range(5, 65536))) == 1
+def test_tree_id_skips_used_ones(database: Database):
+    assert database.allocate_tree_id(set()) == 1
+    assert database.allocate_tree_id({2, 3}) == 4
+    assert database.allocate_tree_id(set(range(5, 65536))) == 1
 
 
-def test_admission_first_fit(admission: Admission, database: Database):
-    wishes = {"a": 100, "b": 50, "c": 200}
-    jobs = [admission.admit(request(name, slots)) for name, slots in wishes.items()]
-    assert [job.slot_base for job in jobs] == [0, 100, 150]
-    database.end_job(jobs[1].generation, "done")
-    assert admission.admit(request("d", 51)).slot_base == 350
-    assert admission.admit(request("e", 50)).slot_base == 100
+def test_admission_first_fit(database: Database, layouts: Layouts):
+    jobs = [start(database, layouts, *x) for x in (("a", 100), ("b", 50), ("c", 200))]
+    assert [bases(job) for job in jobs] == [[0], [100], [150]]
+    database.end_job(jobs[1].job_number, "done")
+    assert bases(start(database, layouts, "d", 51)) == [350]
+    assert bases(start(database, layouts, "e", 50)) == [100]
 
 
-def test_admission_counts_each_switch_apart(admission: Admission):
-    admission.admit(request("a", NUM_SLOTS))
-    assert admission.admit(request("b", NUM_SLOTS, switch="s2")).slot_base == 0
+def test_admission_counts_each_switch_apart(database: Database, layouts: Layouts):
+    start(database, layouts, "a", NUM_SLOTS)
+    assert bases(start(database, layouts, "b", NUM_SLOTS, switch="s2")) == [0]
 
 
-def test_admission_says_what_would_fit(admission: Admission):
-    admission.admit(request("a", 1000))
-    with pytest.raises(NoRoomError, match=r"24 slots would fit; held by a \(1000\)"):
-        admission.admit(request("b", 25))
-    assert admission.admit(request("c")).slot_count == 24, "no wish: takes what is there"
+def test_admission_says_what_would_fit(database: Database, layouts: Layouts):
+    start(database, layouts, "a", 1000)
+    with pytest.raises(NoRoomError, match=r"24 slots would fit.*s1: 24 of 1024 free.*a \(1000\)"):
+        start(database, layouts, "b", 25)
+    assert start(database, layouts, "c", 24).layouts[0].slot_count == 24
     with pytest.raises(NoRoomError, match="no slot is free"):
-        admission.admit(request("d"))
+        start(database, layouts, "d")
     with pytest.raises(NoRoomError, match="has 1024 in all"):
-        admission.admit(request("e", 2000))
+        start(database, layouts, "e", 2000)
 
 
 @pytest.mark.parametrize("workers", [0, 33])
 def test_admission_refuses_number_of_workers(workers: int):
     with pytest.raises(InvalidJobError, match="1 to 32"):
-        request(workers=workers)
+        JobRequest(name="a", switch="s1", num_workers=workers, slots_wanted=0, allow_partial=False)
 
 
-def test_free_ranges_around_jobs():
-    assert free_ranges([], 8) == [SlotRange(0, 8)]
-    jobs = [_job(4, 2), _job(0, 1)]
-    assert free_ranges(jobs, 8) == [SlotRange(1, 3), SlotRange(6, 2)]
-    assert free_ranges([_job(0, 8)], 8) == []
+def test_free_ranges_around_leases():
+    assert free_ranges([], 8) == [range(8)]
+    assert free_ranges([range(4, 6), range(1)], 8) == [range(1, 4), range(6, 8)]
+    assert free_ranges([range(8)], 8) == []
 
 
-def _job(base: int, count: int) -> Job:
-    return Job(
-        generation=1, job_id=1, name="x", switch="s1", state=JobState.RUNNING, slot_base=base,
-        slot_count=count, num_workers=1, allow_partial=False, created_s=0.0,
-    )  # fmt: skip
+def test_tree_of_one_switch_needs_one_switch():
+    (tree,) = one_switch_tree([worker(0), worker(2)], ())
+    assert tree.nodes[0].children_bitmap == 0b101
+    with pytest.raises(NoRoomError, match="s1, s2"):
+        one_switch_tree([worker(0), worker(1, "s2")], ())
+    with pytest.raises(NoRoomError, match="s1"):
+        one_switch_tree([worker(0)], {"s1"})

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
 from pathlib import Path
 
@@ -14,11 +15,12 @@ from finsy.proto import p4r
 
 from controller.config import SwitchConfig
 from controller.errors import ListenError, SwitchUnreachableError, WrongProgramError
-from controller.job import Job, JobState, Worker
+from controller.job import Layout, Tree, Worker
 from controller.program import load_program
 from controller.reconcile import desired_entities
 from controller.switch_call import PROGRAM_TIMEOUT_S
 from controller.switch_link import LinkState
+from controller.tree_shape import one_switch_tree
 from controller_fixtures import (
     HOSTS,
     fake_switch,
@@ -30,6 +32,7 @@ from controller_fixtures import (
 )
 from fake_p4runtime import key
 from fake_program import build_p4info
+from hostlib.straggler import StragglerPolicy
 
 
 def pipeline(name: str = "switchfold", version: str = "1.32") -> p4r.ForwardingPipelineConfig:
@@ -136,11 +139,13 @@ def test_switch_that_cannot_read_groups_back(tmp_path: Path):
                 for worker in workers:
                     await worker.welcome()
                     await worker.close()
-                assert b"group 1" in fake.entities
+                (placement,) = first.layouts.placements("s1")
+                group = b"group %d" % placement.tree.tree_id
+                assert group in fake.entities
             async with serving(config) as second:
-                assert b"group 1" in fake.entities
+                assert group in fake.entities
                 await second.membership.stop_job("train", "test")
-                assert b"group 1" not in fake.entities
+                assert group not in fake.entities
 
     run(scenario())
 
@@ -176,7 +181,7 @@ def test_switch_second_controller_is_backup_until_the_first_stops(tmp_path: Path
                 assert link.state is LinkState.BACKUP
                 assert "is primary on switch s1" in str(link.error)
                 await first.__aexit__(None, None, None)
-                while link.state is not LinkState.READY:
+                while second.links["s1"].state is not LinkState.READY:
                     await asyncio.sleep(0.01)
 
     run(scenario())
@@ -243,17 +248,20 @@ def test_two_switches_share_no_slots(tmp_path: Path):
 @pytest.mark.parametrize("variant", ["narrow", "wide"])
 def test_entities_fit_the_compiled_program(variant: str):
     program = load_program(variant)
-    job = Job(
-        generation=2**32 - 1, job_id=65535, name="x", switch="s1", state=JobState.RUNNING,
-        slot_base=1023, slot_count=1, num_workers=2, allow_partial=True, created_s=0.0,
-        workers=tuple(
-            Worker(worker_id=n, address=f"10.0.0.{n + 1}", mac=f"02:00:00:00:00:{n:02x}",
-                   udp_port=65535, port=511)
-            for n in (0, 31)
-        ),
+    workers = [
+        Worker(worker_id=n, address=f"10.0.0.{n + 1}", mac=f"02:00:00:00:00:{n:02x}",
+               udp_port=65535, port=511, switch="s1")
+        for n in (0, 31)
+    ]  # fmt: skip
+    (shape,) = one_switch_tree(workers, ())
+    (node,) = shape.nodes
+    tree = Tree(tree_id=65535, slot_count=1, nodes=(dataclasses.replace(node, slot_base=1023),))
+    layout = Layout(
+        generation=2**32 - 1, job_number=1, members=tuple(workers), trees=(tree,),
+        straggler=StragglerPolicy(quorum=1),
     )  # fmt: skip
     config = SwitchConfig(name="s1", address="127.0.0.1:1", hosts=HOSTS)
-    for entity in desired_entities(config, [job]):
+    for entity in desired_entities(config, layout.placements("s1")):
         entity.encode(program.schema)
     assert program.values_per_packet == {"narrow": 32, "wide": 352}[variant]
     for counter in ("outcomes", "port_in", "port_out"):
