@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -25,3 +26,10 @@ def wait_until(is_so: Callable[[], Any], what: str, limit_s: float = 20.0) -> No
     while not is_so():
         assert time.monotonic() < end_s, f"not within {limit_s} s: {what}"
         time.sleep(0.02)
+
+
+async def until(is_true: Callable[[], bool], deadline_s: float = 20.0) -> None:
+    """Return when the condition holds; TimeoutError when it does not in time."""
+    async with asyncio.timeout(deadline_s):
+        while not is_true():
+            await asyncio.sleep(0.01)

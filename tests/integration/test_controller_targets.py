@@ -29,6 +29,7 @@ from controller_fixtures import HOSTS, FakeWorker, join_all, run, serving
 from hostlib import wire
 from hostlib.session_api import session_pb2 as pb
 from hostlib.wire import Flag, Operation, Outcome
+from time_bound import until
 
 DEADLINE_S = 20.0
 
@@ -157,12 +158,11 @@ def test_target_restarted_while_a_job_runs_is_repaired(tmp_path: Path, name: str
                 await worker.welcome()
         link = server.links["s1"]
         async with target(command, address), asyncio.timeout(DEADLINE_S):
-            while link.state is LinkState.READY:
-                await asyncio.sleep(0.01)
-            while link.state is not LinkState.READY:
-                await asyncio.sleep(0.01)
+            await until(lambda: link.state is not LinkState.READY)
+            await until(lambda: link.state is LinkState.READY)
             assert not await link.apply()
-            counts = await link.read_tree_counts(1)
+            (placement,) = server.layouts.placements("s1")
+            counts = await link.read_tree_counts(placement.tree.tree_id)
             assert counts[Outcome.ABSORBED] == Count(0, 0)
             await leave_all(workers)
             await context.__aexit__(None, None, None)
