@@ -9,12 +9,15 @@ import ipaddress
 from finsy import Action, Match, P4MulticastGroupEntry, P4TableEntry
 
 from controller.job import ChildId, Placement
+from hostlib.wire import UDP_PORT
 
 TABLES = ("worker_address",)
+PARENT_REPLICA_ID = 0
+"""Of what goes up: unicast, hence no replica."""
 
 
 def replica_id(child_id: ChildId) -> int:
-    """Return the instance of a child's multicast replica (0 is the parent)."""
+    """Return the instance of a child's multicast replica."""
     return child_id + 1
 
 
@@ -27,17 +30,23 @@ def multicast_group(placement: Placement) -> P4MulticastGroupEntry:
 
 
 def table_entries(placement: Placement) -> list[P4TableEntry]:
-    """Return the entries that address each replica of a result to its child."""
+    """Return the entries that address each replica of a result to its child, and the parent."""
+    children, parent = placement.node.children, placement.node.parent
+    stations = [
+        (replica_id(child.child_id), child.mac, child.address, child.udp_port) for child in children
+    ]
+    if parent is not None:
+        stations.append((PARENT_REPLICA_ID, parent.mac, parent.address, UDP_PORT))
     return [
         P4TableEntry(
             "worker_address",
-            match=Match(job_id=placement.tree.tree_id, replica_id=replica_id(child.child_id)),
+            match=Match(job_id=placement.tree.tree_id, replica_id=replica),
             action=Action(
                 "set_worker_address",
-                mac=child.mac,
-                address=int(ipaddress.IPv4Address(child.address)),
-                udp_port=child.udp_port,
+                mac=mac,
+                address=int(ipaddress.IPv4Address(address)),
+                udp_port=udp_port,
             ),
         )
-        for child in placement.node.children
+        for replica, mac, address, udp_port in stations
     ]

@@ -27,23 +27,43 @@ def table_entries(placement: Placement) -> list[P4TableEntry]:
                 ingress_port=child.port,
                 source_address=int(ipaddress.IPv4Address(child.address)),
             ),
-            action=Action("admit_worker", worker_bit=1 << child.child_id),
+            action=Action(
+                "admit_worker",
+                worker_bit=1 << child.child_id,
+                contributor_mask=child.contributor_mask,
+                max_contributors=child.num_workers,
+            ),
         )
         for child in node.children
     ]
     entries.append(
-        P4TableEntry(
-            TREE_TABLE,
-            match=Match(job_id=tree.tree_id),
-            action=Action(
-                "admit_job",
-                generation=placement.layout.generation,
-                slot_base=node.slot_base,
-                slot_count=tree.slot_count,
-                num_workers=placement.layout.num_workers,
-                multicast_group_id=tree.tree_id,
-                allow_partial=int(placement.layout.straggler.allow_partial),
-            ),
-        )
+        P4TableEntry(TREE_TABLE, match=Match(job_id=tree.tree_id), action=_admission(placement))
     )
     return entries
+
+
+def _admission(placement: Placement) -> Action:
+    layout, tree, node = placement.layout, placement.tree, placement.node
+    of_every_node = {
+        "generation": layout.generation,
+        "slot_base": node.slot_base,
+        "slot_count": tree.slot_count,
+        "children_bitmap": node.children_bitmap,
+        "multicast_group_id": tree.tree_id,
+        "allow_partial": int(layout.straggler.allow_partial),
+    }
+    if node.parent is None:
+        return Action(
+            "admit_root",
+            **of_every_node,
+            quorum=min(layout.straggler.quorum or layout.num_workers, layout.num_workers),
+            num_workers=layout.num_workers,
+        )
+    return Action(
+        "admit_inner",
+        **of_every_node,
+        parent_port=node.parent.port,
+        parent_address=int(ipaddress.IPv4Address(node.parent.address)),
+        child_id=node.parent.child_id,
+        child_bitmap=node.parent.child_bitmap,
+    )

@@ -43,10 +43,12 @@ def install_job(switch: softswitch.Switch, program: softswitch.CompiledProgram) 
         params = b"".join(value.to_bytes((p.width + 7) // 8) for value, p in fields)
         switch.table_insert(table.position, softswitch.Match(packed), action.position, params)
 
-    insert("job", "admit_job", [JOB], [GENERATION, 0, SLOTS, NUM_WORKERS, GROUP, 0])
+    everybody = (1 << NUM_WORKERS) - 1
+    root = [GENERATION, 0, SLOTS, everybody, NUM_WORKERS, NUM_WORKERS, GROUP, 0]
+    insert("job", "admit_root", [JOB], root)
     for i, worker in enumerate(WORKERS):
         port, address, mac = i + 1, number(worker.address), number(worker.mac)
-        insert("worker", "admit_worker", [JOB, i, port, address], [1 << i])
+        insert("worker", "admit_worker", [JOB, i, port, address], [1 << i, 1 << i, 1])
         insert("worker_address", "set_worker_address", [JOB, i + 1], [mac, address, 40000])
     switch.set_multicast_group(GROUP, [(i + 1, i + 1) for i in range(NUM_WORKERS)])
 

@@ -48,9 +48,9 @@ class Operation(enum.IntEnum):
     PROBE = 4
     """Ask for the state of a slot copy; answered with a NOTICE; lanes are ignored."""
     RESULT = 5
-    """Switch to worker: the lanes of a closed round with its bitmap and count."""
+    """Down the tree: the lanes of a closed round with its bitmap and count."""
     NOTICE = 6
-    """Switch to worker: round, bitmap and count that the slot copy holds; lanes mean nothing."""
+    """Down the tree: round, bitmap and count that the slot copy holds; lanes mean nothing."""
 
 
 class Flag(enum.IntFlag):
@@ -77,7 +77,7 @@ class Outcome(enum.IntEnum):
     ABSORBED = 1
     """Added (or overwrote a stale copy); the round is still open."""
     COMPLETED = 2
-    """Added as the last contribution; the result was multicast."""
+    """Added at the root as the last contribution; the result was multicast."""
     REPLAYED = 3
     """Retransmission or late contribution for a closed round; the stored result went back."""
     DUPLICATE = 4
@@ -87,7 +87,7 @@ class Outcome(enum.IntEnum):
     NOTIFIED = 6
     """Stale in a job with partial results, or a probe: answered with a notice."""
     FLUSHED = 7
-    """A flush closed the round; the partial result was multicast."""
+    """A flush ended the round; the partial result was multicast, or went to the parent as a sum."""
     FLUSH_IGNORED = 8
     """A flush for a round that nobody contributed to: dropped."""
     BAD_LENGTH = 9
@@ -96,7 +96,7 @@ class Outcome(enum.IntEnum):
     """UDP checksum present and wrong."""
     BAD_VERSION = 11
     BAD_OPERATION = 12
-    """Unknown operation, or one that only a switch may send (a spoofed result or notice)."""
+    """Unknown operation, or a flush in a job without partial results."""
     BAD_RANGE = 13
     """Start not below end, or more elements than lanes."""
     OFF_GRID = 14
@@ -110,9 +110,21 @@ class Outcome(enum.IntEnum):
     BAD_SLOT = 18
     """Slot outside the job's range."""
     BAD_CONTRIBUTION = 19
-    """Bitmap or contributor count is not this worker's own."""
+    """Names no worker, one that is not behind this child, or more than there are."""
     MISMATCH = 20
     """Tensor, range or operation differs from what the open round holds."""
+    FOREIGN_RESULT = 21
+    """A result or notice that does not come from this switch's parent: spoofed."""
+    SENT_UP = 22
+    """Added as the last contribution below a root; the sum went to the parent."""
+    RESENT = 23
+    """Retransmission while the parent's result is awaited; the sum went to the parent again."""
+    RESULT_STORED = 24
+    """The parent's result, which the slot keeps; it was multicast."""
+    RESULT_IGNORED = 25
+    """The parent's result of a round that has it already, or that was not sent up."""
+    RELAYED = 26
+    """Passed on: a flush or probe to the parent, the parent's notice to the children."""
 
 
 HEADER_DTYPE: Final = np.dtype(

@@ -12,15 +12,29 @@ from google.protobuf import text_format
 EXACT, LPM = p4i.MatchField.EXACT, p4i.MatchField.LPM
 
 ACTIONS = {
-    "admit_job": {
+    "admit_root": {
         "generation": 32,
         "slot_base": 32,
         "slot_count": 32,
+        "children_bitmap": 32,
+        "quorum": 16,
         "num_workers": 16,
         "multicast_group_id": 16,
         "allow_partial": 1,
     },
-    "admit_worker": {"worker_bit": 32},
+    "admit_inner": {
+        "generation": 32,
+        "slot_base": 32,
+        "slot_count": 32,
+        "children_bitmap": 32,
+        "multicast_group_id": 16,
+        "allow_partial": 1,
+        "parent_port": 9,
+        "parent_address": 32,
+        "child_id": 8,
+        "child_bitmap": 32,
+    },
+    "admit_worker": {"worker_bit": 32, "contributor_mask": 32, "max_contributors": 16},
     "set_worker_address": {"mac": 48, "address": 32, "udp_port": 16},
     "forward": {"port": 9, "mac": 48},
     "drop_packet": {},
@@ -28,7 +42,7 @@ ACTIONS = {
     "NoAction": {},
 }
 TABLES = {
-    "job": ({"job_id": (16, EXACT)}, ["admit_job", "NoAction"]),
+    "job": ({"job_id": (16, EXACT)}, ["admit_root", "admit_inner", "NoAction"]),
     "worker": (
         {
             "job_id": (16, EXACT),

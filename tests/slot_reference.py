@@ -20,7 +20,9 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 CONTRIBUTIONS = (Operation.AGGREGATE_ADD, Operation.AGGREGATE_MAX)
 CHUNK_FIELDS = ("tensor_id", "chunk_index", "range_start", "range_end")
 """What every packet of a round agrees on."""
-FROM_WORKERS = (*CONTRIBUTIONS, Operation.FLUSH, Operation.PROBE)
+FROM_PARENT = (Operation.RESULT, Operation.NOTICE)
+FLAGS_FROM_BELOW = Flag.OVERFLOW | Flag.ECN_ECHO
+"""Of contributions: OR-ed into the round."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,7 @@ class _Copy:
     bitmap: int = 0
     count: int = 0
     is_closed: bool = False
-    is_overflown: bool = False
+    flags: Flag = Flag(0)
     exponent: int = 0
     operation: int = 0
     tensor_id: int = 0
@@ -127,7 +129,7 @@ class ReferenceSwitch:
         operation, worker_id = int(header["operation"]), int(header["worker_id"])
         if header["version"] != WIRE_VERSION:
             return Outcome.BAD_VERSION
-        if operation not in FROM_WORKERS:
+        if operation not in iter(Operation):
             return Outcome.BAD_OPERATION
         if start >= end or end - start > self.values_per_packet:
             return Outcome.BAD_RANGE
@@ -135,6 +137,8 @@ class ReferenceSwitch:
             return Outcome.OFF_GRID
         if job is None:
             return Outcome.FOREIGN_JOB
+        if operation in FROM_PARENT:
+            return Outcome.FOREIGN_RESULT
         if job.worker_ports.get(worker_id) != (port, source_address):
             return Outcome.FOREIGN_WORKER
         if int(header["generation"]) != job.generation:
@@ -167,7 +171,8 @@ class ReferenceSwitch:
                 setattr(copy, name, int(header[name]))
             copy.values[:] = datagram["values"]
             copy.bitmap, copy.count = bit, 1
-            copy.is_closed = copy.is_overflown = False
+            copy.is_closed = False
+            copy.flags = Flag(int(header["flags"])) & FLAGS_FROM_BELOW
         elif copy.is_closed or copy.count == job.num_workers:
             return Outcome.REPLAYED, self._result(job, copy, datagram, is_replay=True)
         elif copy.bitmap & bit:
@@ -176,6 +181,7 @@ class ReferenceSwitch:
             copy.bitmap |= bit
             copy.count += 1
             copy.exponent = max(copy.exponent, int(header["exponent"]))
+            copy.flags |= Flag(int(header["flags"])) & FLAGS_FROM_BELOW
             self._aggregate(copy, datagram)
         if copy.count == job.num_workers:
             return Outcome.COMPLETED, self._result(job, copy, datagram, is_replay=False)
@@ -188,7 +194,8 @@ class ReferenceSwitch:
             return
         exact = copy.values + values
         copy.values[:] = np.clip(exact, INT32_MIN, INT32_MAX)
-        copy.is_overflown |= bool((copy.values != exact).any())
+        if (copy.values != exact).any():
+            copy.flags |= Flag.OVERFLOW
 
     def _flush(
         self, job: ReferenceJob, copy: _Copy, datagram: NDArray[np.void]
@@ -203,13 +210,11 @@ class ReferenceSwitch:
     ) -> Reply:
         answer = datagram.copy()
         header = answer["header"]
-        flags = Flag(0)
+        flags = copy.flags
         if copy.is_closed:
             flags |= Flag.FLUSHED
         if copy.count < job.num_workers:
             flags |= Flag.PARTIAL
-        if copy.is_overflown:
-            flags |= Flag.OVERFLOW
         if is_replay:
             flags |= Flag.REPLAY
         header["operation"] = Operation.RESULT

@@ -58,14 +58,16 @@ class SoftswitchJob:
         self.switch.start()
 
     def _install(self) -> None:
-        job = [GENERATION, 0, self.slot_count, self.num_workers, GROUP, 0]
-        self._insert("job", [JOB_ID], "admit_job", job)
+        num_workers = self.num_workers
+        children = (1 << num_workers) - 1
+        job = [GENERATION, 0, self.slot_count, children, num_workers, num_workers, GROUP, 0]
+        self._insert("job", [JOB_ID], "admit_root", job)
         for worker_id in range(self.num_workers):
             end = worker_endpoint(worker_id)
             address = int.from_bytes(socket.inet_aton(end.address), "big")
             mac = int(end.mac.replace(":", ""), 16)
             seat = [JOB_ID, worker_id, worker_id + 1, address]
-            self._insert("worker", seat, "admit_worker", [1 << worker_id])
+            self._insert("worker", seat, "admit_worker", [1 << worker_id, 1 << worker_id, 1])
             self._insert(
                 "worker_address",
                 [JOB_ID, worker_id + 1],

@@ -10,7 +10,7 @@
 //                -> lanes -> block_exponent -> round_flags -> result_header -> outcome
 //
 // Each stage acts only while no earlier stage has given the packet its outcome. All state lies in
-// ingress.
+// ingress. Egress: result_delivery -> congestion_mark.
 control SwitchfoldIngress(inout headers_t hdr,
                           inout metadata_t md,
                           inout standard_metadata_t standard_metadata) {
@@ -58,10 +58,12 @@ control SwitchfoldEgress(inout headers_t hdr,
     counter(PORT_COUNTER_SIZE, CounterType.packets_and_bytes) port_out;
 
     ResultDelivery() result_delivery;
+    CongestionMark() congestion_mark;
 
     apply {
         result_delivery.apply(hdr, md, standard_metadata);
         if (md.is_undelivered == 0) {
+            congestion_mark.apply(hdr, standard_metadata);
             port_out.count((bit<32>)standard_metadata.egress_port);
         }
     }

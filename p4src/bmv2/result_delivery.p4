@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses the switch's answers. A unicast answer goes back the way the packet came; each replica
-// of a multicast result is addressed to the worker whose replica it is. All come from the address
-// that the packet was sent to.
+// Addresses what the switch sends. An answer to the sender goes back the way the packet came; each
+// replica of a multicast is addressed to the child whose replica it is, and what goes up to the
+// parent. All come from the address that the packet was sent to.
 control ResultDelivery(inout headers_t hdr,
                        inout metadata_t md,
                        inout standard_metadata_t standard_metadata) {
@@ -25,7 +25,8 @@ control ResultDelivery(inout headers_t hdr,
         md.is_undelivered = 1;
     }
 
-    // Where the worker of a multicast replica lives; replica_id is its worker_id + 1.
+    // Where the child of a multicast replica lives: replica_id is its child id + 1. Unicast has the
+    // replica_id 0, which is the parent's.
     table worker_address {
         key = {
             hdr.switchfold.job_id: exact @name("job_id");
@@ -57,7 +58,7 @@ control ResultDelivery(inout headers_t hdr,
         hdr.ipv4.identification = 0;
         hdr.ipv4.flags = IPV4_DONT_FRAGMENT;
         hdr.ipv4.ttl = IPV4_RESULT_TTL;
-        if (hdr.ipv4.ecn == ECN_CONGESTION_EXPERIENCED) {
+        if (hdr.ipv4.ecn == ECN_CONGESTION_EXPERIENCED || md.reply == REPLY_PARENT) {
             hdr.ipv4.ecn = ECN_CAPABLE;
         }
     }

@@ -1,24 +1,43 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns the packet into the switch's answer, or drops it. What is not set here echoes the packet.
+// Turns the packet into what the switch sends, or drops it. What is not set here echoes the packet.
 //
-//   COMPLETED, FLUSHED   RESULT to all workers
+//                        root                       other switch
+//   COMPLETED            RESULT to the children
+//   SENT_UP, RESENT                                 contribution to the parent
+//   FLUSHED              RESULT to the children     contribution to the parent
+//   RESULT_STORED                                   RESULT to the children
+//   RELAYED                                         NOTICE to the children; else to the parent
 //   REPLAYED             RESULT with REPLAY to the sender
 //   NOTIFIED             NOTICE to the sender
 //   all others           nothing is sent
 control ResultHeader(inout headers_t hdr,
                      inout metadata_t md,
                      inout standard_metadata_t standard_metadata) {
-    bit<16> closing_flags;
+    bit<16> missing_flags;
 
     action fill_result(bit<16> reply_flags) {
         hdr.switchfold.operation = OPERATION_RESULT;
         hdr.switchfold.flags =
-            (hdr.switchfold.flags & FLAG_LAST) | md.copy_flags | closing_flags | reply_flags;
+            (hdr.switchfold.flags & FLAG_LAST) | md.copy_flags | missing_flags | reply_flags;
         hdr.switchfold.worker_bitmap = md.copy_bitmap;
         hdr.switchfold.num_contributors = md.copy_count;
         hdr.switchfold.exponent = md.copy_exponent;
+    }
+
+    action fill_contribution() {
+        hdr.switchfold.operation = md.copy_operation;
+        hdr.switchfold.flags =
+            (hdr.switchfold.flags & FLAG_LAST) | (md.copy_flags & FLAGS_FROM_BELOW);
+        hdr.switchfold.worker_bitmap = md.copy_bitmap;
+        hdr.switchfold.num_contributors = md.copy_count;
+        hdr.switchfold.exponent = md.copy_exponent;
+    }
+
+    // Bits mean children where a tree has more workers than bits.
+    action name_as_child() {
+        hdr.switchfold.worker_bitmap = md.child_bitmap;
     }
 
     action fill_notice() {
@@ -43,21 +62,36 @@ control ResultHeader(inout headers_t hdr,
         standard_metadata.egress_spec = standard_metadata.ingress_port;
     }
 
-    action reply_to_workers() {
-        md.reply = REPLY_WORKERS;
+    action reply_to_children() {
+        md.reply = REPLY_CHILDREN;
         standard_metadata.mcast_grp = md.multicast_group_id;
     }
 
+    action send_to_parent() {
+        md.reply = REPLY_PARENT;
+        standard_metadata.egress_spec = md.parent_port;
+        hdr.switchfold.worker_id = md.child_id;
+    }
+
     apply {
-        // A round that a flush closed lacks at least one worker.
-        closing_flags = 0;
-        if (md.copy_is_closed == 1) {
-            closing_flags = FLAG_PARTIAL | FLAG_FLUSHED;
+        missing_flags = 0;
+        if (md.is_root == 1 && md.copy_count < md.num_workers) {
+            missing_flags = FLAG_PARTIAL;
         }
 
-        if (md.outcome == OUTCOME_COMPLETED || md.outcome == OUTCOME_FLUSHED) {
+        if (md.outcome == OUTCOME_COMPLETED
+            || md.outcome == OUTCOME_RESULT_STORED
+            || (md.outcome == OUTCOME_FLUSHED && md.is_root == 1)) {
             fill_result(0);
-            reply_to_workers();
+            reply_to_children();
+        } else if (md.outcome == OUTCOME_SENT_UP
+                   || md.outcome == OUTCOME_RESENT
+                   || md.outcome == OUTCOME_FLUSHED) {
+            fill_contribution();
+            if (md.child_bitmap != 0) {
+                name_as_child();
+            }
+            send_to_parent();
         } else if (md.outcome == OUTCOME_REPLAYED) {
             fill_result(FLAG_REPLAY);
             reply_to_sender();
@@ -68,6 +102,12 @@ control ResultHeader(inout headers_t hdr,
                 fill_empty_notice();
             }
             reply_to_sender();
+        } else if (md.outcome == OUTCOME_RELAYED) {
+            if (hdr.switchfold.operation == OPERATION_NOTICE) {
+                reply_to_children();
+            } else {
+                send_to_parent();
+            }
         } else {
             mark_to_drop(standard_metadata);
         }

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Remembers what happened to any contribution of the round: a lane saturated (OVERFLOW), or the
-// packet met congestion on its way (ECN_ECHO). Runs behind the lanes, which find the saturation.
+// packet met congestion on its way (ECN_ECHO), here or below. Remembers that a flush closed the
+// round (FLUSHED), and what the parent's result says. Runs behind the lanes, which find the
+// saturation.
 control RoundFlags(inout headers_t hdr, inout metadata_t md) {
     register<bit<16>>(SLOT_REGISTER_SIZE) slot_flags;
 
@@ -24,15 +26,23 @@ control RoundFlags(inout headers_t hdr, inout metadata_t md) {
 
     apply {
         if (md.slot_access != SLOT_ACCESS_NONE) {
-            if (md.is_saturated == 1) {
-                md.copy_flags = md.copy_flags | FLAG_OVERFLOW;
-            }
-            if (hdr.ipv4.ecn == ECN_CONGESTION_EXPERIENCED) {
-                md.copy_flags = md.copy_flags | FLAG_ECN_ECHO;
+            if (md.outcome == OUTCOME_FLUSHED) {
+                md.copy_flags = FLAG_FLUSHED;
+            } else {
+                md.copy_flags = hdr.switchfold.flags & FLAGS_FROM_BELOW;
+                if (md.outcome == OUTCOME_RESULT_STORED) {
+                    md.copy_flags = hdr.switchfold.flags & FLAGS_FROM_ABOVE;
+                }
+                if (md.is_saturated == 1) {
+                    md.copy_flags = md.copy_flags | FLAG_OVERFLOW;
+                }
+                if (hdr.ipv4.ecn == ECN_CONGESTION_EXPERIENCED) {
+                    md.copy_flags = md.copy_flags | FLAG_ECN_ECHO;
+                }
             }
             if (md.slot_access == SLOT_ACCESS_OVERWRITE) {
                 overwrite_flags();
-            } else if (md.slot_access == SLOT_ACCESS_READ) {
+            } else if (md.slot_access == SLOT_ACCESS_READ && md.outcome != OUTCOME_FLUSHED) {
                 read_flags();
             } else {
                 add_flags();

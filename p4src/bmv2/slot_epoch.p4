@@ -9,9 +9,10 @@
 //                        round
 //      round             SAME     NEWER             OLDER
 //
-// A newer contribution takes the copy over. It also leaves the chunk's identity (tensor and range),
-// which every other packet of the round must agree with, and its operation, which every other
-// contribution must share. Flushes and probes never take a copy over.
+// A newer contribution takes the copy over, and so does the parent's result where rounds can close
+// without everybody. It also leaves the chunk's identity (tensor and range), which every other
+// packet of the round must agree with, and its operation, which every other contribution must
+// share; a result does not know it. Flushes and probes never take a copy over.
 control SlotEpoch(inout headers_t hdr, inout metadata_t md) {
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_generation;
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_round;
@@ -23,7 +24,6 @@ control SlotEpoch(inout headers_t hdr, inout metadata_t md) {
     bit<32> held_tensor;
     bit<32> held_range_start;
     bit<32> held_range_end;
-    bit<8> held_operation;
 
     action read_epoch() {
         slot_generation.read(md.copy_generation, md.slot_copy);
@@ -34,7 +34,7 @@ control SlotEpoch(inout headers_t hdr, inout metadata_t md) {
         slot_tensor.read(held_tensor, md.slot_copy);
         slot_range_start.read(held_range_start, md.slot_copy);
         slot_range_end.read(held_range_end, md.slot_copy);
-        slot_operation.read(held_operation, md.slot_copy);
+        slot_operation.read(md.copy_operation, md.slot_copy);
     }
 
     action take_over() {
@@ -44,6 +44,7 @@ control SlotEpoch(inout headers_t hdr, inout metadata_t md) {
         slot_range_start.write(md.slot_copy, hdr.switchfold.range_start);
         slot_range_end.write(md.slot_copy, hdr.switchfold.range_end);
         slot_operation.write(md.slot_copy, hdr.switchfold.operation);
+        md.copy_operation = hdr.switchfold.operation;
     }
 
     apply {
@@ -66,16 +67,21 @@ control SlotEpoch(inout headers_t hdr, inout metadata_t md) {
             }
 
             if (md.epoch == EPOCH_NEWER) {
-                if (md.is_contribution == 1) {
+                if (md.is_contribution == 1
+                    || (hdr.switchfold.operation == OPERATION_RESULT
+                        && md.is_partial_allowed == 1)) {
                     take_over();
                 }
-            } else if (md.epoch == EPOCH_SAME && hdr.switchfold.operation != OPERATION_PROBE) {
+            } else if (md.epoch == EPOCH_SAME
+                       && hdr.switchfold.operation != OPERATION_PROBE
+                       && hdr.switchfold.operation != OPERATION_NOTICE) {
                 read_chunk();
                 if (held_tensor != hdr.switchfold.tensor_id
                     || held_range_start != hdr.switchfold.range_start
                     || held_range_end != hdr.switchfold.range_end
                     || (md.is_contribution == 1
-                        && held_operation != hdr.switchfold.operation)) {
+                        && md.copy_operation != hdr.switchfold.operation
+                        && md.copy_operation != OPERATION_RESULT)) {
                     md.outcome = OUTCOME_MISMATCH;
                 }
             }

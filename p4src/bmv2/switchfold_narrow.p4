@@ -24,6 +24,7 @@
 #include "result_header.p4"
 #include "outcome.p4"
 #include "result_delivery.p4"
+#include "congestion_mark.p4"
 #include "pipeline.p4"
 
 @pkginfo(name="switchfold", version="1.32")

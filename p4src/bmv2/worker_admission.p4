@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Isolation: a packet reaches a slot only if job, worker, ingress port and source address belong
-// together, its generation is the job's, and the slot lies in the job's range.
+// together, its generation is the job's, and the slot lies in the job's range. Results and notices
+// come from the parent of a switch, and from nobody else.
 control WorkerAdmission(inout headers_t hdr,
                         inout metadata_t md,
                         in standard_metadata_t standard_metadata) {
@@ -10,27 +11,55 @@ control WorkerAdmission(inout headers_t hdr,
         md.outcome = OUTCOME_FOREIGN_JOB;
     }
 
-    action admit_job(generation_t generation,
-                     slot_index_t slot_base,
-                     slot_index_t slot_count,
-                     bit<16> num_workers,
-                     bit<16> multicast_group_id,
-                     bit<1> allow_partial) {
+    action admit_root(generation_t generation,
+                      slot_index_t slot_base,
+                      slot_index_t slot_count,
+                      worker_bitmap_t children_bitmap,
+                      bit<16> quorum,
+                      bit<16> num_workers,
+                      bit<16> multicast_group_id,
+                      bit<1> allow_partial) {
+        md.is_root = 1;
         md.job_generation = generation;
         md.slot_base = slot_base;
         md.slot_count = slot_count;
+        md.children_bitmap = children_bitmap;
+        md.quorum = quorum;
         md.num_workers = num_workers;
         md.multicast_group_id = multicast_group_id;
         md.is_partial_allowed = allow_partial;
     }
 
-    // Which jobs this switch serves, and where their slots lie.
+    action admit_inner(generation_t generation,
+                       slot_index_t slot_base,
+                       slot_index_t slot_count,
+                       worker_bitmap_t children_bitmap,
+                       bit<16> multicast_group_id,
+                       bit<1> allow_partial,
+                       port_t parent_port,
+                       ipv4_address_t parent_address,
+                       worker_id_t child_id,
+                       worker_bitmap_t child_bitmap) {
+        md.job_generation = generation;
+        md.slot_base = slot_base;
+        md.slot_count = slot_count;
+        md.children_bitmap = children_bitmap;
+        md.multicast_group_id = multicast_group_id;
+        md.is_partial_allowed = allow_partial;
+        md.parent_port = parent_port;
+        md.parent_address = parent_address;
+        md.child_id = child_id;
+        md.child_bitmap = child_bitmap;
+    }
+
+    // Which jobs this switch serves, where their slots lie, and what the switch is in their trees.
     table job {
         key = {
             hdr.switchfold.job_id: exact @name("job_id");
         }
         actions = {
-            admit_job;
+            admit_root;
+            admit_inner;
             @defaultonly foreign_job;
         }
         const default_action = foreign_job();
@@ -41,11 +70,15 @@ control WorkerAdmission(inout headers_t hdr,
         md.outcome = OUTCOME_FOREIGN_WORKER;
     }
 
-    action admit_worker(worker_bitmap_t worker_bit) {
+    action admit_worker(worker_bitmap_t worker_bit,
+                        worker_bitmap_t contributor_mask,
+                        bit<16> max_contributors) {
         md.worker_bit = worker_bit;
+        md.contributor_mask = contributor_mask;
+        md.max_contributors = max_contributors;
     }
 
-    // Which worker may send from which port and address.
+    // Which child, a worker or a switch, may send from which port and address, and for whom.
     table worker {
         key = {
             hdr.switchfold.job_id: exact @name("job_id");
@@ -66,7 +99,13 @@ control WorkerAdmission(inout headers_t hdr,
             job.apply();
         }
         if (md.outcome == OUTCOME_NONE) {
-            worker.apply();
+            if (hdr.switchfold.operation < OPERATION_RESULT) {
+                worker.apply();
+            } else if (md.is_root == 1
+                       || standard_metadata.ingress_port != md.parent_port
+                       || hdr.ipv4.src_address != md.parent_address) {
+                md.outcome = OUTCOME_FOREIGN_RESULT;
+            }
         }
         if (md.outcome == OUTCOME_NONE) {
             slot_index_t slot = md.slot_base + hdr.switchfold.slot_index;
@@ -79,8 +118,10 @@ control WorkerAdmission(inout headers_t hdr,
                 if (hdr.switchfold.operation == OPERATION_AGGREGATE_ADD
                     || hdr.switchfold.operation == OPERATION_AGGREGATE_MAX) {
                     md.is_contribution = 1;
-                    if (hdr.switchfold.worker_bitmap != md.worker_bit
-                        || hdr.switchfold.num_contributors != 1) {
+                    if (hdr.switchfold.worker_bitmap == 0
+                        || (hdr.switchfold.worker_bitmap & ~md.contributor_mask) != 0
+                        || hdr.switchfold.num_contributors == 0
+                        || hdr.switchfold.num_contributors > md.max_contributors) {
                         md.outcome = OUTCOME_BAD_CONTRIBUTION;
                     }
                 } else if (hdr.switchfold.operation == OPERATION_FLUSH

@@ -12,7 +12,7 @@ typedef bit<9>  port_t;
 typedef bit<48> mac_address_t;
 typedef bit<32> ipv4_address_t;
 typedef bit<16> job_id_t;
-typedef bit<8>  worker_id_t;
+typedef bit<8>  worker_id_t;   // of the sender, among the children of the switch that receives
 typedef bit<(MAX_WORKERS)> worker_bitmap_t;
 typedef bit<32> generation_t;
 typedef bit<32> round_t;
@@ -30,6 +30,7 @@ const bit<3>  IPV4_MORE_FRAGMENTS = 1; // bits of the IPv4 flags field
 const bit<3>  IPV4_DONT_FRAGMENT = 2;
 const bit<8>  IPV4_PROTOCOL_UDP = 17;
 const bit<8>  IPV4_RESULT_TTL = 64;
+const bit<2>  ECN_CAPABLE_1 = 1;
 const bit<2>  ECN_CAPABLE = 2;
 const bit<2>  ECN_CONGESTION_EXPERIENCED = 3;
 
@@ -42,6 +43,9 @@ const bit<16> HEADER_BYTES = 44;
 const bit<16> VALUE_BYTES = 4;
 const bit<32> NUM_SLOTS = 1024;
 const bit<32> SLOT_COPIES = 2;
+
+// Packets that wait for a port: from here on, the queue says so to those that it lets through.
+const bit<19> CONGESTION_MARK_DEPTH = 16;
 
 // Operations.
 const operation_t OPERATION_AGGREGATE_ADD = 1;
@@ -58,6 +62,8 @@ const bit<16> FLAG_ECN_ECHO = 0x0004;
 const bit<16> FLAG_OVERFLOW = 0x0008;
 const bit<16> FLAG_LAST = 0x0010;
 const bit<16> FLAG_REPLAY = 0x0020;
+const bit<16> FLAGS_FROM_BELOW = FLAG_ECN_ECHO | FLAG_OVERFLOW; // of contributions
+const bit<16> FLAGS_FROM_ABOVE = FLAG_PARTIAL | FLAG_FLUSHED | FLAGS_FROM_BELOW; // of results
 
 // Outcomes of Switchfold packets: each packet has exactly one.
 const outcome_t OUTCOME_NONE = 0;
@@ -81,6 +87,12 @@ const outcome_t OUTCOME_BAD_GENERATION = 17;
 const outcome_t OUTCOME_BAD_SLOT = 18;
 const outcome_t OUTCOME_BAD_CONTRIBUTION = 19;
 const outcome_t OUTCOME_MISMATCH = 20;
+const outcome_t OUTCOME_FOREIGN_RESULT = 21;
+const outcome_t OUTCOME_SENT_UP = 22;
+const outcome_t OUTCOME_RESENT = 23;
+const outcome_t OUTCOME_RESULT_STORED = 24;
+const outcome_t OUTCOME_RESULT_IGNORED = 25;
+const outcome_t OUTCOME_RELAYED = 26;
 
 // Outcomes of all other frames: each frame has exactly one, so that ports, Switchfold and ordinary
 // outcomes add up.

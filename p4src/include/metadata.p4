@@ -23,8 +23,15 @@ const slot_access_t SLOT_ACCESS_READ = 4;
 // What the switch sends.
 typedef bit<2> reply_t;
 const reply_t REPLY_NONE = 0;
-const reply_t REPLY_SENDER = 1;  // unicast to where the packet came from
-const reply_t REPLY_WORKERS = 2; // multicast to all workers of the job
+const reply_t REPLY_SENDER = 1;   // unicast to where the packet came from
+const reply_t REPLY_CHILDREN = 2; // multicast to all workers and switches below
+const reply_t REPLY_PARENT = 3;   // unicast to the next switch towards the root
+
+// How far the round of a slot copy is.
+typedef bit<2> slot_state_t;
+const slot_state_t SLOT_STATE_OPEN = 0;
+const slot_state_t SLOT_STATE_SENT_UP = 1; // the sum went to the parent, the result is not back
+const slot_state_t SLOT_STATE_CLOSED = 2;  // the copy holds the result
 
 struct metadata_t {
     outcome_t       outcome;
@@ -33,10 +40,19 @@ struct metadata_t {
     generation_t    job_generation;
     slot_index_t    slot_base;
     slot_index_t    slot_count;
-    bit<16>         num_workers;
+    worker_bitmap_t children_bitmap;
     bit<16>         multicast_group_id;
     bit<1>          is_partial_allowed;
+    bit<1>          is_root;
+    bit<16>         quorum;         // of a root
+    bit<16>         num_workers;    // of a root: in the whole tree
+    port_t          parent_port;    // from here on: of all others
+    ipv4_address_t  parent_address;
+    worker_id_t     child_id;
+    worker_bitmap_t child_bitmap;
     worker_bitmap_t worker_bit;
+    worker_bitmap_t contributor_mask;
+    bit<16>         max_contributors;
 
     // The slot copy: its registers, after this packet's change.
     slot_copy_t     slot_copy;
@@ -44,9 +60,11 @@ struct metadata_t {
     bit<1>          is_contribution;
     generation_t    copy_generation;
     round_t         copy_round;
+    operation_t     copy_operation;
+    worker_bitmap_t copy_arrived;
     worker_bitmap_t copy_bitmap;
     bit<16>         copy_count;
-    bit<1>          copy_is_closed;
+    slot_state_t    copy_state;
     slot_access_t   slot_access;
     exponent_t      copy_exponent;
     bit<16>         copy_flags;

@@ -97,7 +97,7 @@ def malformed_frames(job: Job) -> list[tuple[Outcome, int, bytes]]:
         (Outcome.BAD_CHECKSUM, 0, to_switch(job, 0, good, udp_fields={"checksum_error": 1})),
         changed(Outcome.BAD_VERSION, version=wire.WIRE_VERSION + 1),
         changed(Outcome.BAD_OPERATION, operation=99),
-        changed(Outcome.BAD_OPERATION, operation=Operation.RESULT),
+        changed(Outcome.FOREIGN_RESULT, operation=Operation.RESULT),
         changed(Outcome.BAD_OPERATION, operation=Operation.FLUSH),
         changed(Outcome.BAD_RANGE, range_end=0),
         changed(Outcome.BAD_RANGE, range_end=job.values_per_packet + 1),
@@ -178,7 +178,15 @@ def test_every_outcome_is_counted_by_cause_and_shown(live: LiveTestbed) -> None:
         partial = partial_frames(jobs["partial"])
         jobless = jobless_frames(jobs["strict"])
         everything = strict + partial + jobless
-        assert {outcome for outcome, _, _ in everything} == set(Outcome) - {Outcome.NONE}
+        never_at_a_root = {
+            Outcome.NONE,
+            Outcome.SENT_UP,
+            Outcome.RESENT,
+            Outcome.RESULT_STORED,
+            Outcome.RESULT_IGNORED,
+            Outcome.RELAYED,
+        }
+        assert {outcome for outcome, _, _ in everything} == set(Outcome) - never_at_a_root
         assert send_all(live, cables, everything) == expected(everything)
         assert nonzero(live.show("job", "show", "strict")["counts"]) == expected(strict)
         assert nonzero(live.show("job", "show", "partial")["counts"]) == expected(partial)

@@ -44,10 +44,12 @@ def _entries() -> list[finsy.P4TableEntry]:
             "job",
             match=finsy.P4TableMatch(job_id=9),
             action=finsy.P4TableAction(
-                "admit_job",
+                "admit_root",
                 generation=77,
                 slot_base=64,
                 slot_count=8,
+                children_bitmap=3,
+                quorum=2,
                 num_workers=2,
                 multicast_group_id=9,
                 allow_partial=1,
@@ -58,7 +60,9 @@ def _entries() -> list[finsy.P4TableEntry]:
             match=finsy.P4TableMatch(
                 job_id=9, worker_id=0, ingress_port=1, source_address="10.0.0.1"
             ),
-            action=finsy.P4TableAction("admit_worker", worker_bit=1),
+            action=finsy.P4TableAction(
+                "admit_worker", worker_bit=1, contributor_mask=1, max_contributors=1
+            ),
         ),
         finsy.P4TableEntry(
             "worker_address",

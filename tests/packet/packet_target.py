@@ -75,11 +75,13 @@ def job_entries(job: Job) -> list[Entry]:
         Entry(
             table="job",
             match={"job_id": job.job_id},
-            action="admit_job",
+            action="admit_root",
             params={
                 "generation": job.generation,
                 "slot_base": job.slot_base,
                 "slot_count": job.slot_count,
+                "children_bitmap": (1 << job.num_workers) - 1,
+                "quorum": job.num_workers,
                 "num_workers": job.num_workers,
                 "multicast_group_id": job.multicast_group_id,
                 "allow_partial": int(job.allow_partial),
@@ -97,7 +99,11 @@ def job_entries(job: Job) -> list[Entry]:
                     "source_address": job.address(worker_id),
                 },
                 action="admit_worker",
-                params={"worker_bit": 1 << worker_id},
+                params={
+                    "worker_bit": 1 << worker_id,
+                    "contributor_mask": 1 << worker_id,
+                    "max_contributors": 1,
+                },
             )
         )
         entries.append(worker_address_entry(job, worker_id))

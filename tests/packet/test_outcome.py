@@ -15,7 +15,7 @@ def test_outcome_is_counted_per_job(target: Target, job: Job) -> None:
         (1, to_switch(job, 0, contribution(job, 0)), Outcome.DUPLICATE),
         (2, to_switch(job, 1, contribution(job, 1, version=7)), Outcome.BAD_VERSION),
         (2, to_switch(job, 1, contribution(job, 1)), Outcome.COMPLETED),
-        (1, to_switch(job, 0, contribution(job, 0, operation=6)), Outcome.BAD_OPERATION),
+        (1, to_switch(job, 0, contribution(job, 0, operation=6)), Outcome.FOREIGN_RESULT),
         (1, to_switch(job, 0, contribution(job, 0)), Outcome.REPLAYED),
         (3, to_switch(job, 0, contribution(job, 0)), Outcome.FOREIGN_WORKER),
     ]

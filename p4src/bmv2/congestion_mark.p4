@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Says by ECN (RFC 3168) that many packets wait for the port: in the IPv4 header of everything that
+// can carry the mark, and in the header of a result too, since not every host can read the former.
+control CongestionMark(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
+    // The ECN bits are the lowest of their 16-bit word: to add n there is to add the complement of
+    // n to the checksum, with the carry added at the end (RFC 1141). What the switch sends itself
+    // gets its checksums afterwards.
+    action mark_packet() {
+        bit<16> added = (bit<16>)(ECN_CONGESTION_EXPERIENCED - hdr.ipv4.ecn);
+        bit<17> sum = (bit<17>)hdr.ipv4.checksum + (bit<17>)(~added);
+        hdr.ipv4.checksum = (bit<16>)(sum + (sum >= 0xffff ? 17w1 : 17w0));
+        hdr.ipv4.ecn = ECN_CONGESTION_EXPERIENCED;
+    }
+
+    action mark_result() {
+        hdr.switchfold.flags = hdr.switchfold.flags | FLAG_ECN_ECHO;
+    }
+
+    apply {
+        if (standard_metadata.enq_qdepth >= CONGESTION_MARK_DEPTH
+            && hdr.ipv4.isValid()
+            && (hdr.ipv4.ecn == ECN_CAPABLE || hdr.ipv4.ecn == ECN_CAPABLE_1)) {
+            mark_packet();
+            if (hdr.switchfold.isValid() && hdr.switchfold.operation == OPERATION_RESULT) {
+                mark_result();
+            }
+        }
+    }
+}
