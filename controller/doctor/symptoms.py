@@ -42,8 +42,8 @@ SYMPTOMS: Final = (
     ),
     Symptom(
         "foreign",
-        (Outcome.FOREIGN_JOB, Outcome.FOREIGN_WORKER),
-        "packets of a job that is not admitted, or from another port or address than the worker's",
+        (Outcome.FOREIGN_JOB, Outcome.FOREIGN_WORKER, Outcome.FOREIGN_RESULT),
+        "packets of a job that is not admitted, or from another port or address than they must be",
         "end processes of ended jobs; compare addresses and ports with 'switchfold job show'",
     ),
     Symptom(

@@ -203,7 +203,7 @@ def test_every_outcome_is_counted_by_cause_and_shown(live: LiveTestbed) -> None:
 def test_doctor_tells_packets_apart(live: LiveTestbed) -> None:
     cables = Cables(live)
     symptoms = {
-        "foreign": {Outcome.FOREIGN_WORKER},
+        "foreign": {Outcome.FOREIGN_WORKER, Outcome.FOREIGN_RESULT},
         "version": {Outcome.BAD_VERSION},
         "checksum": {Outcome.BAD_CHECKSUM},
         "generation": {Outcome.BAD_GENERATION},
