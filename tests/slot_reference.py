@@ -21,6 +21,7 @@ CONTRIBUTIONS = (Operation.AGGREGATE_ADD, Operation.AGGREGATE_MAX)
 CHUNK_FIELDS = ("tensor_id", "chunk_index", "range_start", "range_end")
 """What every packet of a round agrees on."""
 FROM_PARENT = (Operation.RESULT, Operation.NOTICE)
+NO_FLAGS = Flag(0)
 FLAGS_FROM_BELOW = Flag.OVERFLOW | Flag.ECN_ECHO
 """Of contributions: OR-ed into the round."""
 
@@ -47,7 +48,7 @@ class _Copy:
     bitmap: int = 0
     count: int = 0
     is_closed: bool = False
-    flags: Flag = Flag(0)
+    flags: Flag = NO_FLAGS
     exponent: int = 0
     operation: int = 0
     tensor_id: int = 0
@@ -129,7 +130,7 @@ class ReferenceSwitch:
         operation, worker_id = int(header["operation"]), int(header["worker_id"])
         if header["version"] != WIRE_VERSION:
             return Outcome.BAD_VERSION
-        if operation not in iter(Operation):
+        if operation not in list(Operation):
             return Outcome.BAD_OPERATION
         if start >= end or end - start > self.values_per_packet:
             return Outcome.BAD_RANGE

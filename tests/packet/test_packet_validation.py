@@ -97,9 +97,7 @@ def test_packet_validation_version(target: Target, job: Job, version: int) -> No
 
 
 @pytest.mark.parametrize("operation", [0, 7, 255])
-def test_packet_validation_unknown_operation(
-    target: Target, job: Job, operation: int
-) -> None:
+def test_packet_validation_unknown_operation(target: Target, job: Job, operation: int) -> None:
     frame = to_switch(job, 0, contribution(job, 0, operation=operation))
     check_exchange(target, 1, frame, Outcome.BAD_OPERATION)
 

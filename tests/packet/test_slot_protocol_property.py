@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -70,7 +72,7 @@ class _Twins:
 
     def renew(self, job: Job, generation: int) -> Job:
         """Give a job its next generation; all jobs share the same slots, so old state is there."""
-        renewed = Job(**{**vars(job), "generation": generation})
+        renewed = replace(job, generation=generation)
         old, new = job_entries(job)[0], job_entries(renewed)[0]
         self.target.delete(Entry(table=old.table, match=old.match, action=old.action))
         self.target.insert(new)
