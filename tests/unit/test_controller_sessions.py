@@ -12,7 +12,7 @@ import pytest
 from grpc import StatusCode
 
 from controller.job import JobState
-from controller.outcome import JOB_OUTCOMES
+from controller.outcome import TREE_OUTCOMES
 from controller_fixtures import (
     HOSTS,
     FakeWorker,
@@ -35,7 +35,7 @@ def test_session_join_barrier_leave(tmp_path: Path):
             assert all(welcome == welcomes[0] for welcome in welcomes)
             assert (welcomes[0].slot_count, welcomes[0].values_per_packet) == (32, 32)
             inserted = sum(fake.tables().values()) - sum(empty.values())
-            assert inserted == 1 + 1 + 4 + 4 + len(JOB_OUTCOMES)
+            assert inserted == 1 + 1 + 4 + 4 + len(TREE_OUTCOMES)
             for worker in workers:
                 await worker.send(barrier=pb.Barrier(name="start"))
             for worker in workers:
@@ -163,7 +163,7 @@ def test_session_lost_worker_ends_the_job(tmp_path: Path, how: str):
             fresh = await join_all(server.address, 1, job_name="next")
             await fresh[0].welcome()
             remaining = sum(fake.tables().values())
-            assert remaining == 4 + 1 + 1 + 1 + 1 + len(JOB_OUTCOMES), "old entries are gone"
+            assert remaining == 4 + 1 + 1 + 1 + 1 + len(TREE_OUTCOMES), "old entries are gone"
             for worker in (*workers, *fresh):
                 await worker.close()
 

@@ -16,7 +16,7 @@ from finsy.proto import p4r
 from controller.config import SwitchConfig
 from controller.errors import ListenError, SwitchUnreachableError, WrongProgramError
 from controller.job import Layout, Tree, Worker
-from controller.outcome import JOB_OUTCOMES
+from controller.outcome import TREE_OUTCOMES
 from controller.program import load_program
 from controller.reconcile import desired_entities
 from controller.switch_call import PROGRAM_TIMEOUT_S
@@ -239,7 +239,7 @@ def test_two_switches_share_no_slots(tmp_path: Path):
             )
             for worker in workers:
                 await worker.welcome()
-            assert len(two.entities) == 1 + 1 + 1 + 1 + len(JOB_OUTCOMES)
+            assert len(two.entities) == 1 + 1 + 1 + 1 + len(TREE_OUTCOMES)
             for worker in workers:
                 await worker.close()
 
