@@ -235,7 +235,7 @@ def restart(*, name: str, node: str) -> None:
 @click.argument("one")
 @click.argument("other")
 def cut(*, name: str, one: str, other: str) -> None:
-    """Cut the link between two nodes (mode veth); both ends lose carrier.
+    """Let the link between two nodes carry nothing (mode veth); its interfaces stay up.
 
     \b
     Examples:

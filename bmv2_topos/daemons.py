@@ -177,7 +177,7 @@ def write_controller_config(
                 f"port = {link.port}",
                 f"address = {_quote(host.address)}",
                 f"mac = {_quote(host.mac)}",
-                *(_rate_line(link.rate_bits_per_s) if topology.switch_links else ()),
+                *_rate_line(link.rate_bits_per_s),
             ]
     for link in topology.switch_links:
         lines += [

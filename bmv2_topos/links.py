@@ -32,7 +32,6 @@ Shaper = Literal["tbf", "htb"]
 
 QUEUE_BYTES: Final = 1_000_000
 """Queue of a shaped direction: holds two windows of 256 frames, so it delays but does not drop."""
-CARRIER_TIMEOUT_S: Final = 5.0
 _BURST_FRAMES: Final = 10
 """Frames that a shaper may send back to back: forgives late timers, vanishes in a measurement."""
 _SIOCETHTOOL: Final = 0x8946
@@ -40,6 +39,8 @@ _SIOCETHTOOL: Final = 0x8946
 # on a real wire: checksums present, never larger than the MTU.
 _ETHTOOL_OFF: Final = (0x15, 0x17, 0x1F, 0x24, 0x2C)
 _NUD_PERMANENT: Final = 0x80
+_TC_ROOT: Final = 0xFFFFFFFF
+_CUT_ROOT: Final = 0x20000
 _HTB_ROOT: Final = 0x10000
 _HTB_CLASS: Final = 0x10001
 
@@ -83,17 +84,36 @@ def create_switch_link(link: SwitchLink, *, a_namespace: str, b_namespace: str) 
     )
 
 
-def set_link_up(interface: str, *, namespace: str, is_up: bool) -> None:
-    """Cut a link at this end, so that both ends lose carrier, or mend it; raises KernelError."""
+def cut_end(interface: str, *, namespace: str) -> None:
+    """Let nothing leave through this interface any more, without a word to whoever sends.
 
-    def set_state(route: Any) -> None:
-        route.link("set", index=_index(route, interface), state="up" if is_up else "down")
+    The interface stays up: BMv2 would never again read from one that was down, and programs that
+    take the loss of carrier for an error are not what a silent link is to test. KernelError.
+    """
+
+    def replace(route: Any) -> None:
+        route.tc("replace", "blackhole", _index(route, interface), handle=_CUT_ROOT)
 
     try:
-        call_with_route(namespace, set_state)
+        call_with_route(namespace, replace)
     except NetlinkError as exc:
-        word = "mend" if is_up else "cut"
-        raise KernelError(f"cannot {word} the link at {interface}: {exc}") from exc
+        raise KernelError(f"cannot cut the link at {interface}: {exc}") from exc
+
+
+def mend_end(interface: str, rate_bits_per_s: int | None, *, namespace: str) -> None:
+    """Let frames leave again, at this rate; raises KernelError."""
+
+    def delete(route: Any) -> None:
+        index = _index(route, interface)
+        if any(queue.get("kind") == "blackhole" for queue in route.get_qdiscs(index)):
+            route.tc("del", index=index, parent=_TC_ROOT)
+
+    try:
+        call_with_route(namespace, delete)
+    except NetlinkError as exc:
+        raise KernelError(f"cannot mend the link at {interface}: {exc}") from exc
+    if rate_bits_per_s is not None:
+        shape(interface, rate_bits_per_s, namespace=namespace)
 
 
 def _create_pair(one: _End, other: _End) -> None:

@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import Final
 
 from bmv2_topos import links, namespaces
 from bmv2_topos.errors import PortTakenError
 from bmv2_topos.state import Record
-from bmv2_topos.topology import Host, Switch, Topology
+from bmv2_topos.topology import Host, Link, Switch, SwitchLink
+
+_CARRIER_TIMEOUT_S: Final = 5.0
 
 
 def namespace_name(testbed: str, node: Host | Switch) -> str:
@@ -39,29 +42,37 @@ def make_network(record: Record) -> None:
     for link in topology.switch_links:
         a, b = names[link.a], names[link.b]
         links.create_switch_link(link, a_namespace=a, b_namespace=b)
-    for namespace, shaped in _ends(topology, names).items():
-        for interface, rate_bits_per_s, is_at_switch in shaped:
-            is_ours = record.shaping == "links" or not is_at_switch
-            if rate_bits_per_s is not None and is_ours:
-                shaper = links.shape(interface, rate_bits_per_s, namespace=namespace)
-                record.shaper = record.shaper or shaper
+    every = [*topology.links, *topology.switch_links]
+    for namespace, interface, rate_bits_per_s in (
+        end for link in every for end in cable_ends(record, link)
+    ):
+        if rate_bits_per_s is not None:
+            shaper = links.shape(interface, rate_bits_per_s, namespace=namespace)
+            record.shaper = record.shaper or shaper
     record.save()
-    for namespace, shaped in _ends(topology, names).items():
-        interfaces = [interface for interface, _, _ in shaped]
-        links.wait_for_carrier(interfaces, namespace=namespace, timeout_s=links.CARRIER_TIMEOUT_S)
+    waiting: dict[str, list[str]] = {}
+    for namespace, interface, _ in (end for link in every for end in cable_ends(record, link)):
+        waiting.setdefault(namespace, []).append(interface)
+    for namespace, interfaces in waiting.items():
+        links.wait_for_carrier(interfaces, namespace=namespace, timeout_s=_CARRIER_TIMEOUT_S)
 
 
-def _ends(
-    topology: Topology, names: dict[str, str]
-) -> dict[str, list[tuple[str, int | None, bool]]]:
-    """Return interface, rate and whether it is a switch's, of every end of a link by namespace."""
-    ends: dict[str, list[tuple[str, int | None, bool]]] = {name: [] for name in names.values()}
-    for link in topology.links:
-        ends[names[link.host]].append((link.host_interface, link.rate_bits_per_s, False))
-    for switch in topology.switches:
-        for end in topology.ports_of(switch):
-            ends[names[switch.name]].append((end.interface, end.link.rate_bits_per_s, True))
-    return ends
+def cable_ends(record: Record, link: Link | SwitchLink) -> list[tuple[str, str, int | None]]:
+    """Return namespace, interface and the kernel's rate of both ends of a link.
+
+    The rate is None for ends that nobody shapes, and for those that their switch shapes.
+    """
+    topology = record.topology
+    at_switch = link.rate_bits_per_s if record.shaping == "links" else None
+
+    def switch_end(name: str, interface: str) -> tuple[str, str, int | None]:
+        return namespace_name(record.name, topology.switch_named(name)), interface, at_switch
+
+    if isinstance(link, SwitchLink):
+        return [switch_end(link.a, link.a_interface), switch_end(link.b, link.b_interface)]
+    host = next(host for host in topology.hosts if host.name == link.host)
+    host_end = (namespace_name(record.name, host), link.host_interface, link.rate_bits_per_s)
+    return [host_end, switch_end(link.switch, link.switch_interface)]
 
 
 def negotiate_ecn(record: Record) -> None:

@@ -27,6 +27,7 @@ from bmv2_topos.link_counters import (
     read_switch_link_bytes,
 )
 from bmv2_topos.network import (
+    cable_ends,
     make_network,
     namespace_name,
     negotiate_ecn,
@@ -41,7 +42,7 @@ from bmv2_topos.processes import (
     start_process,
 )
 from bmv2_topos.status import TestbedStatus, read_status
-from bmv2_topos.topology import Host, Link, Switch, Topology
+from bmv2_topos.topology import Host, Link, Switch, SwitchLink, Topology
 from bmv2_topos.worker_runs import WorkerEndpoint, WorkerResult, run_workers
 
 READY_TIMEOUT_S: Final = 120.0
@@ -324,12 +325,34 @@ class Testbed:
         self.start_controller()
 
     def cut_link(self, one: str, other: str) -> None:
-        """Cut the link between two named nodes: both ends lose carrier until it is mended."""
-        self._set_link(one, other, is_up=False)
+        """Let the link between two named nodes carry nothing, either way, until it is mended.
+
+        Interfaces stay up and programs are told nothing. Only in mode veth.
+        """
+        link = self._cable(one, other)
+        record = self._recorded()
+        if link.name not in record.cut_links:
+            record.cut_links.append(link.name)
+            record.save()
+        for namespace, interface, _ in cable_ends(record, link):
+            links.cut_end(interface, namespace=namespace)
 
     def mend_link(self, one: str, other: str) -> None:
-        """Mend a link that was cut; returns once both ends pass frames again."""
-        self._set_link(one, other, is_up=True)
+        """Mend a link that was cut; nothing happens to one that is whole."""
+        link = self._cable(one, other)
+        record = self._recorded()
+        if link.name not in record.cut_links:
+            return
+        for namespace, interface, rate_bits_per_s in cable_ends(record, link):
+            links.mend_end(interface, rate_bits_per_s, namespace=namespace)
+        record.cut_links.remove(link.name)
+        record.save()
+
+    def _cable(self, one: str, other: str) -> Link | SwitchLink:
+        link = self.topology.link_between(one, other)
+        if self.mode == "udp":
+            raise ValueError("mode udp has no cables to cut; choose mode veth")
+        return link
 
     def link_bytes(self) -> tuple[LinkBytes, ...]:
         """Return what crossed each host's link: by the kernel's counters, in mode udp by P4's."""
@@ -424,30 +447,6 @@ class Testbed:
         for record in read_records(self.run_directory):
             if record.name == name:
                 record.kill()
-
-    def _set_link(self, one: str, other: str, *, is_up: bool) -> None:
-        record = self._recorded()
-        link = self.topology.link_between(one, other)
-        if self.mode == "udp":
-            raise ValueError("mode udp has no cables to cut; choose mode veth")
-        # Always at a switch's end, which has no addresses that the kernel would forget.
-        at, interface = (
-            (link.switch, link.switch_interface)
-            if isinstance(link, Link)
-            else (link.a, link.a_interface)
-        )
-        namespace = self._switch_namespaces()[at]
-        if not is_up and link.name not in record.cut_links:
-            record.cut_links.append(link.name)
-            record.save()
-        links.set_link_up(interface, namespace=namespace, is_up=is_up)
-        if is_up:
-            links.wait_for_carrier(
-                [interface], namespace=namespace, timeout_s=links.CARRIER_TIMEOUT_S
-            )
-            if link.name in record.cut_links:
-                record.cut_links.remove(link.name)
-                record.save()
 
 
 def _accepts(address: str) -> bool:
