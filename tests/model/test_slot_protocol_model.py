@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The Promela model holds, and the checker finds the corruption that the round check prevents."""
+"""The Promela models hold, and the checker finds what goes wrong without their checks."""
 
 from __future__ import annotations
 
@@ -35,3 +35,4 @@ MODEL_CHECK = _load()
 def test_model_variant_ends_as_expected(variant: object) -> None:
     verdict = MODEL_CHECK.check(variant)
     assert verdict.is_as_expected, f"{verdict.num_errors} errors\n{verdict.trail[-2000:]}"
+    assert bool(verdict.trail) == verdict.variant.has_error

@@ -1,0 +1,447 @@
+/* SPDX-FileCopyrightText: 2026 The Switchfold Authors
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The slot protocol of docs/protocol.md on a tree: one slot (two copies) of an inner switch and of the root above it.
+ *
+ *        root
+ *       /    \          worker 2 is the root's own; workers 0 and 1 are the inner switch's.
+ *    inner    2
+ *    /   \
+ *   0     1
+ *
+ * The network is its worst case on every hop, also between the switches: whatever was once sent may be delivered at any
+ * later time, any number of times, or never. So a packet in flight needs no state beyond "was sent" and its contents.
+ *
+ * Time is one number, the epoch: rounds of all generations counted through. A lane's sum is kept as the set of workers
+ * whose values it holds (`content`) and `is_wrong`: a value was added twice, or belongs to another epoch. What leaves a
+ * switch must hold exactly what its header names.
+ *
+ * Variants, by -D:
+ *   PARTIAL=1   any worker may flush at any time; the root also closes with QUORUM contributors.
+ *   LIVENESS=1  each worker's retransmission gets through in the end, to the root and back; check that all rounds end.
+ *               With PARTIAL, worker DEAD may stop for ever.
+ *   ROGUE=1     a child also sends results with contents of its own.
+ * Defects that the checker must find:
+ *   CONTRIBUTION_CHECK=0  the inner switch adds contributions of any round
+ *   RESULT_CHECK=0        the inner switch stores results of any round
+ *   OPEN_CHECK=0          the inner switch stores a result of any round while its own is open
+ *   PARENT_CHECK=0        the inner switch stores results from children
+ *   STORES=0              the inner switch passes a result on without storing it over its own sum
+ *   ADDS_LATE=1           the inner switch adds a contribution after it has sent its sum up
+ *   RESENDS=0             the inner switch does not send up again
+ *   RELAYS=0              the inner switch does not pass flushes on
+ *   FLUSHES=0             workers do not flush, though the root has a quorum
+ *   NOTICES=0             nobody is told that a round is past
+ */
+#ifndef ROUNDS
+#define ROUNDS 4
+#endif
+#ifndef GENERATIONS
+#define GENERATIONS 1
+#endif
+#ifndef PARTIAL
+#define PARTIAL 0
+#endif
+#ifndef QUORUM
+#define QUORUM 3
+#endif
+#ifndef LIVENESS
+#define LIVENESS 0
+#endif
+#ifndef DEAD
+#define DEAD 1
+#endif
+#ifndef ROGUE
+#define ROGUE 0
+#endif
+#ifndef CONTRIBUTION_CHECK
+#define CONTRIBUTION_CHECK 1
+#endif
+#ifndef RESULT_CHECK
+#define RESULT_CHECK 1
+#endif
+#ifndef OPEN_CHECK
+#define OPEN_CHECK 1
+#endif
+#ifndef PARENT_CHECK
+#define PARENT_CHECK 1
+#endif
+#ifndef STORES
+#define STORES 1
+#endif
+#ifndef ADDS_LATE
+#define ADDS_LATE 0
+#endif
+#ifndef RELAYS
+#define RELAYS 1
+#endif
+#ifndef FLUSHES
+#define FLUSHES 1
+#endif
+#ifndef NOTICES
+#define NOTICES 1
+#endif
+#ifndef RESENDS
+#define RESENDS 1
+#endif
+
+#define NUM_WORKERS 3
+#define ALL 7
+#define ALIVE (3 - DEAD) /* beside worker 0 */
+#define BELOW 3 /* the inner switch's workers: bits 0 and 1; these are also its children's bits */
+#define INNER_BIT 1 /* the root's children: the inner switch and worker 2 */
+#define CHILDREN 3
+#define EPOCHS (ROUNDS * GENERATIONS)
+#define GENERATION(e) (((e) - 1) / ROUNDS + 1)
+#define COUNT(b) (((b) & 1) + (((b) >> 1) & 1) + (((b) >> 2) & 1))
+#define OPEN 0
+#define SENT_UP 1
+#define CLOSED 2
+
+typedef copy_t {
+  byte epoch; /* zero: never used */
+  byte state;
+  byte arrived;      /* which children have contributed */
+  byte contributors; /* which workers the header names */
+  byte content;      /* which workers' values the lanes hold */
+  bool is_wrong
+};
+copy_t copies[4]; /* the inner switch's two, then the root's */
+#define INNER(e) ((e) & 1)
+#define ROOT(e) (2 + ((e) & 1))
+
+byte inner_generation = 1; /* of each switch's table entries */
+byte root_generation = 1;
+byte at[NUM_WORKERS]; /* the epoch each worker has sent and waits for; EPOCHS + 1: finished */
+
+/* What was ever sent, by epoch; zero: nothing. */
+byte up[EPOCHS + 1];     /* contributors of the inner switch's contribution */
+byte result[EPOCHS + 1]; /* contributors of the root's result */
+#if !PARTIAL || LIVENESS
+bool down[EPOCHS + 1]; /* whether the inner switch has sent the result to its workers */
+#define SAY_DOWN(e) down[e] = true
+#else
+/* Workers may go on with any result that exists, since they may get it from each other. */
+#define SAY_DOWN(e) skip
+#endif
+#if PARTIAL && LIVENESS && NOTICES
+bool told[EPOCHS + 1]; /* whether a notice told the inner switch's workers that the round is past */
+#define SAY_PAST(e, copy_epoch) told[e] = told[e] || GENERATION(copy_epoch) == GENERATION(e)
+#else
+#define SAY_PAST(e, copy_epoch) skip
+#endif
+
+/* All that leaves a switch holds what its header names, and the same whenever it is sent again. */
+inline check_exact(c, e) {
+  assert(copies[c].epoch == e && !copies[c].is_wrong && copies[c].content == copies[c].contributors);
+  assert(PARTIAL || copies[c].contributors == ALL)
+}
+
+inline start_afresh(c, e, child, workers) {
+  copies[c].epoch = e;
+  copies[c].state = OPEN;
+  copies[c].arrived = child;
+  copies[c].contributors = workers;
+  copies[c].content = workers;
+  copies[c].is_wrong = false
+}
+
+inline add(c, e, child, workers) {
+  copies[c].is_wrong = copies[c].is_wrong || copies[c].epoch != e || (copies[c].content & (workers)) != 0;
+  copies[c].content = copies[c].content | (workers);
+  copies[c].contributors = copies[c].contributors | (workers);
+  copies[c].arrived = copies[c].arrived | (child)
+}
+
+/* ---- the root ---- */
+
+inline emit_result(e) {
+  check_exact(ROOT(e), e);
+  assert(result[e] == 0 || result[e] == copies[ROOT(e)].contributors);
+  result[e] = copies[ROOT(e)].contributors
+}
+
+/* A contribution of `workers` in epoch e from the child with bit `child`. */
+inline receive_at_root(e, child, workers) {
+  if
+  :: GENERATION(e) != root_generation /* dropped: BAD_GENERATION */
+  :: GENERATION(e) == root_generation && e < copies[ROOT(e)].epoch -> /* STALE or NOTIFIED */
+    if
+    :: child == INNER_BIT -> SAY_PAST(e, copies[ROOT(e)].epoch)
+    :: else
+    fi
+  :: else ->
+    if
+    :: e > copies[ROOT(e)].epoch -> start_afresh(ROOT(e), e, child, workers)
+    :: e == copies[ROOT(e)].epoch && copies[ROOT(e)].state == OPEN &&
+         !(copies[ROOT(e)].arrived & (child)) ->
+      add(ROOT(e), e, child, workers)
+    :: else /* DUPLICATE or REPLAYED */
+    fi;
+    if
+    :: copies[ROOT(e)].state == OPEN &&
+         (copies[ROOT(e)].arrived == CHILDREN ||
+             (PARTIAL && COUNT(copies[ROOT(e)].contributors) >= QUORUM)) ->
+      copies[ROOT(e)].state = CLOSED
+    :: else
+    fi;
+    if
+    :: copies[ROOT(e)].state == CLOSED -> emit_result(e)
+    :: else
+    fi
+  fi
+}
+
+/* A flush closes an open round that has somebody in it; it gets the result of one that is over. */
+inline flush_at_root(e) {
+  if
+  :: GENERATION(e) == root_generation && e == copies[ROOT(e)].epoch ->
+    copies[ROOT(e)].state = CLOSED;
+    emit_result(e)
+  :: else
+  fi
+}
+
+/* ---- the inner switch ---- */
+
+inline send_up(e) {
+  assert(copies[INNER(e)].epoch == e && !copies[INNER(e)].is_wrong);
+  assert(copies[INNER(e)].content == copies[INNER(e)].contributors);
+  assert(PARTIAL || copies[INNER(e)].contributors == BELOW);
+  assert(up[e] == 0 || up[e] == copies[INNER(e)].contributors);
+  up[e] = copies[INNER(e)].contributors
+}
+
+inline send_down(e) {
+  check_exact(INNER(e), e);
+  assert(result[e] == copies[INNER(e)].contributors); /* what the root's own workers see */
+  SAY_DOWN(e)
+}
+
+#if PARTIAL
+#define MAY_STORE(c, e) (e > copies[c].epoch || (e == copies[c].epoch && copies[c].state != CLOSED))
+#elif !RESULT_CHECK
+#define MAY_STORE(c, e) (copies[c].state == SENT_UP)
+#elif !OPEN_CHECK
+#define MAY_STORE(c, e) \
+  ((copies[c].epoch != 0 && copies[c].state == OPEN) || (e == copies[c].epoch && copies[c].state == SENT_UP))
+#else
+#define MAY_STORE(c, e) (e == copies[c].epoch && copies[c].state == SENT_UP)
+#endif
+
+/* A result of epoch e that holds `workers`. A copy that takes one of another epoch keeps its own. */
+inline store(e, workers, is_right) {
+  if
+  :: GENERATION(e) == inner_generation && MAY_STORE(INNER(e), e) ->
+    copies[INNER(e)].is_wrong = !(is_right) || (e < copies[INNER(e)].epoch) ||
+      (!PARTIAL && e != copies[INNER(e)].epoch);
+    if
+    :: PARTIAL -> copies[INNER(e)].epoch = e
+    :: else
+    fi;
+#if STORES
+    copies[INNER(e)].content = workers;
+#endif
+    copies[INNER(e)].contributors = workers;
+    copies[INNER(e)].state = CLOSED;
+    send_down(e)
+  :: else
+    /* A result can only meet an open round, or one that this switch knows nothing of, where rounds end
+     * without everybody. */
+    assert(PARTIAL || GENERATION(e) != inner_generation || !(is_right) ||
+           e < copies[INNER(e)].epoch || copies[INNER(e)].state == CLOSED)
+  fi
+}
+
+#if LIVENESS
+/* What the inner switch has just sent gets through to the root, and the answer back. */
+#define GO_THROUGH(e) \
+  receive_at_root(e, INNER_BIT, up[e]); \
+  if \
+  :: result[e] != 0 && copies[ROOT(e)].epoch == (e) -> store(e, result[e], true) \
+  :: else \
+  fi
+#else
+#define GO_THROUGH(e) skip
+#endif
+
+/* A contribution of worker w in epoch e. */
+inline receive_at_inner(w, e, is_through) {
+  if
+  :: GENERATION(e) != inner_generation /* dropped: BAD_GENERATION */
+#if CONTRIBUTION_CHECK
+  :: GENERATION(e) == inner_generation && e < copies[INNER(e)].epoch -> /* STALE or NOTIFIED */
+    SAY_PAST(e, copies[INNER(e)].epoch)
+#endif
+  :: else ->
+    if
+    :: e > copies[INNER(e)].epoch -> start_afresh(INNER(e), e, 1 << (w), 1 << (w))
+    :: e <= copies[INNER(e)].epoch &&
+         (copies[INNER(e)].state == OPEN || (ADDS_LATE && copies[INNER(e)].state == SENT_UP)) &&
+         !(copies[INNER(e)].arrived & (1 << (w))) ->
+      add(INNER(e), e, 1 << (w), 1 << (w))
+    :: else /* DUPLICATE, or as below */
+    fi;
+    if
+    :: copies[INNER(e)].state == CLOSED && copies[INNER(e)].epoch == e -> send_down(e) /* REPLAYED */
+    :: copies[INNER(e)].state == OPEN && copies[INNER(e)].arrived == BELOW ->
+      copies[INNER(e)].state = SENT_UP;
+      send_up(e);
+      if
+      :: is_through -> GO_THROUGH(e)
+      :: else
+      fi
+    :: copies[INNER(e)].state == SENT_UP && copies[INNER(e)].epoch == e && RESENDS -> /* RESENT */
+      send_up(e);
+      if
+      :: is_through -> GO_THROUGH(e)
+      :: else
+      fi
+    :: else
+    fi
+  fi
+}
+
+/* A flush of epoch e from a child. */
+inline flush_at_inner(e, is_through) {
+  if
+  :: GENERATION(e) == inner_generation && e == copies[INNER(e)].epoch ->
+    if
+    :: copies[INNER(e)].state == OPEN ->
+      copies[INNER(e)].state = SENT_UP;
+      send_up(e);
+      if
+      :: is_through -> GO_THROUGH(e)
+      :: else
+      fi
+    :: copies[INNER(e)].state == SENT_UP -> /* RELAYED */
+      if
+      :: is_through && RELAYS ->
+        flush_at_root(e);
+        if
+        :: result[e] != 0 && copies[ROOT(e)].epoch == e -> store(e, result[e], true)
+        :: else
+        fi
+      :: else
+      fi
+    :: copies[INNER(e)].state == CLOSED -> send_down(e)
+    fi
+  :: else
+  fi
+}
+
+/* ---- workers ---- */
+
+#define IS_WAITING(w) (at[w] <= EPOCHS)
+#define HAS_RESULT(w) (IS_WAITING(w) && result[at[w]] != 0)
+#if !PARTIAL
+#define MAY_GO_ON(w) (HAS_RESULT(w) && ((w) == 2 || down[at[w]]))
+#elif LIVENESS && !NOTICES
+#define MAY_GO_ON(w) (HAS_RESULT(w) && ((w) == 2 || down[at[w]]))
+#elif LIVENESS
+/* A worker that was told that its round is past gets the result from another worker. */
+#define MAY_GO_ON(w) (HAS_RESULT(w) && ((w) == 2 || down[at[w]] || told[at[w]]))
+#else
+#define MAY_GO_ON(w) HAS_RESULT(w)
+#endif
+#define IS_LEFT_BEHIND(w) \
+  (IS_WAITING(w) && inner_generation > GENERATION(at[w]) && root_generation > GENERATION(at[w]))
+
+inline contribute(w, e, is_through) {
+  if
+  :: (w) == 2 -> receive_at_root(e, 2, 4)
+  :: else -> receive_at_inner(w, e, is_through)
+  fi
+}
+
+inline send_flush(w, e, is_through) {
+  if
+  :: (w) == 2 -> flush_at_root(e)
+  :: else -> flush_at_inner(e, is_through)
+  fi
+}
+
+inline go_on(w) {
+  if
+  :: MAY_GO_ON(w) -> at[w]++
+  :: IS_LEFT_BEHIND(w) -> at[w] = GENERATION(at[w]) * ROUNDS + 1
+  :: else
+  fi
+}
+
+/* Everything that may happen, without any fairness: whatever was ever sent arrives, at any time; workers go on. */
+active proctype Network() {
+  byte w, e;
+  do
+  :: atomic {
+       select(e : 1 .. EPOCHS);
+       select(w : 0 .. NUM_WORKERS - 1);
+       if
+       :: at[w] >= e -> contribute(w, e, false)
+#if PARTIAL && FLUSHES
+       :: at[w] >= e -> send_flush(w, e, false)
+       :: at[w] >= e && RELAYS -> flush_at_root(e) /* passed on by the inner switch */
+#endif
+       :: up[e] != 0 -> receive_at_root(e, INNER_BIT, up[e])
+       :: result[e] != 0 -> store(e, result[e], true)
+#if ROGUE
+       :: !PARENT_CHECK -> store(e, ALL, false) /* a child's own result */
+#endif
+       :: go_on(w)
+       :: inner_generation < GENERATIONS -> inner_generation++
+       :: root_generation < GENERATIONS -> root_generation++
+       fi;
+       w = 0; e = 0 }
+  od
+}
+
+#if LIVENESS
+/* A worker's timer: what it sends gets through in the end. */
+proctype Worker(byte w) {
+  do
+  :: atomic { IS_WAITING(w) && !MAY_GO_ON(w) && !IS_LEFT_BEHIND(w) -> contribute(w, at[w], true) }
+  :: atomic { MAY_GO_ON(w) || IS_LEFT_BEHIND(w) -> go_on(w) }
+  :: !IS_WAITING(w) -> break
+  od
+}
+
+/* A worker's flushes, on a timer of their own. */
+proctype Flusher(byte w) {
+  do
+  :: atomic { IS_WAITING(w) && !MAY_GO_ON(w) -> send_flush(w, at[w], true) }
+  :: !IS_WAITING(w) -> break
+  od
+}
+
+active proctype Controller() {
+  do
+  :: atomic { inner_generation < GENERATIONS -> inner_generation++ }
+  :: atomic { root_generation < GENERATIONS -> root_generation++ }
+  :: inner_generation == GENERATIONS && root_generation == GENERATIONS -> break
+  od
+}
+#endif
+
+init {
+  atomic {
+    at[0] = 1; at[1] = 1; at[2] = 1;
+#if LIVENESS
+    run Worker(0);
+    run Worker(ALIVE);
+#if !PARTIAL
+    run Worker(DEAD);
+#elif FLUSHES /* Worker DEAD goes on only as the network likes. */
+    run Flusher(0);
+    run Flusher(ALIVE);
+#endif
+#endif
+  }
+}
+
+#if LIVENESS
+#if PARTIAL
+ltl all_rounds_end { <> (at[0] > EPOCHS && at[ALIVE] > EPOCHS) }
+#else
+ltl all_rounds_end { <> (at[0] > EPOCHS && at[1] > EPOCHS && at[2] > EPOCHS) }
+#endif
+#endif
