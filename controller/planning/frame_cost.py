@@ -37,8 +37,7 @@ class Traffic:
     @property
     def frame_bytes(self) -> int:
         """Of a frame without preamble, gap and check sequence: what port counters count."""
-        headers = wire.ETHERNET_BYTES + wire.IPV4_BYTES + wire.UDP_BYTES + wire.HEADER_BYTES
-        return headers + self.values_per_packet * wire.VALUE_BYTES
+        return wire.frame_bytes(self.values_per_packet)
 
     @property
     def num_frames(self) -> int:
