@@ -101,6 +101,18 @@ class Database:
                 [(switch.name, switch.address, switch.device_id) for switch in switches],
             )
 
+    def down(self) -> list[str]:
+        """Return the switches and keys of links that operators took out of use."""
+        return [str(row["name"]) for row in self._connection.execute("SELECT name FROM down")]
+
+    def set_down(self, name: str, *, is_down: bool) -> None:
+        """Store that a switch or link is out of use, or in use again."""
+        with self._transaction() as connection:
+            if is_down:
+                connection.execute("INSERT OR REPLACE INTO down VALUES (?)", (name,))
+            else:
+                connection.execute("DELETE FROM down WHERE name = ?", (name,))
+
     def create_job(
         self,
         name: str,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from finsy import GRPCStatusCode, P4ClientError, P4MulticastGroupEntry, P4TableEntry, Switch
 
 from controller import ipv4_forward, outcome, result_delivery, worker_admission
-from controller.config import SwitchConfig
 from controller.job import Placement, TreeId
+from controller.planning.routes import Route
 from controller.switch_read import read_entities
 
 _LOGGER = logging.getLogger(__name__)
@@ -41,9 +41,9 @@ class Changes:
         return bool(self.inserted or self.modified or self.deleted)
 
 
-def desired_entities(config: SwitchConfig, placements: Iterable[Placement]) -> list[Entity]:
+def desired_entities(routes: Iterable[Route], placements: Iterable[Placement]) -> list[Entity]:
     """Return what a switch must hold for the trees of all installed layouts, to be inserted so."""
-    entities: list[Entity] = [*ipv4_forward.table_entries(config)]
+    entities: list[Entity] = [*ipv4_forward.table_entries(routes)]
     for placement in placements:
         entities.append(result_delivery.multicast_group(placement))
         entities.extend(result_delivery.table_entries(placement))

@@ -24,6 +24,7 @@ CREATE INDEX layouts_of_jobs ON layouts (job_number);
 CREATE TABLE counts (
   job_number INTEGER NOT NULL REFERENCES jobs, switch TEXT NOT NULL, outcome INTEGER NOT NULL,
   packets INTEGER NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (job_number, switch, outcome));
+CREATE TABLE down (name TEXT PRIMARY KEY);
 CREATE TABLE released_barriers (
   job_number INTEGER NOT NULL REFERENCES jobs, name TEXT NOT NULL, use INTEGER NOT NULL,
   position INTEGER NOT NULL, PRIMARY KEY (job_number, name));

@@ -21,6 +21,7 @@ from controller.layouts import Layouts
 from controller.membership import Membership
 from controller.operator_api import operator_pb2_grpc
 from controller.operator_service import OperatorService
+from controller.planning.fabric_state import FabricState
 from controller.program import load_program
 from controller.session_service import SessionService
 from controller.switch_link import SwitchLink
@@ -39,11 +40,13 @@ class ControllerServer:
         """Where the APIs listen, with the port that was taken."""
         self._program = load_program(config.variant, config.program_dir)
         self._database = Database(config.database)
+        self.fabric_state = FabricState(config, self._database)
         self.links = {
             switch.name: SwitchLink(
                 switch,
                 self._program,
                 placements=lambda name=switch.name: self.layouts.placements(name),
+                fabric=lambda: self.fabric_state.fabric,
                 replace_program=config.replace_program,
                 election_id=config.election_id,
                 reconcile_interval_s=config.reconcile_interval_s,

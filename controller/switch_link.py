@@ -24,6 +24,8 @@ from controller.errors import (
 from controller.job import Placement, TreeId
 from controller.outcome import Count
 from controller.packet_io import answer_arp
+from controller.planning.fabric import Fabric
+from controller.planning.routes import routes_at
 from controller.program import Program, describe
 from controller.reconcile import Changes, Reconciler, desired_entities
 from controller.switch_call import (
@@ -73,6 +75,7 @@ class SwitchLink:
         program: Program,
         *,
         placements: Callable[[], list[Placement]],
+        fabric: Callable[[], Fabric] | None = None,
         replace_program: bool = False,
         election_id: int = 10,
         reconcile_interval_s: float = 10.0,
@@ -89,6 +92,8 @@ class SwitchLink:
         self.on_gone: Callable[[], None] | None = None
         """Called when the switch has been out of reach for `gone_s`."""
         self._placements = placements
+        alone = Fabric(switches={config.name: config})
+        self._fabric = fabric or (lambda: alone)
         self._gone_s = gone_s
         self._gone_timer: asyncio.TimerHandle | None = None
         self._admitted: frozenset[TreeId] = frozenset()
@@ -146,7 +151,8 @@ class SwitchLink:
         """Make the switch match the database now; SwitchError when that is not possible."""
         async with self._lock:
             placements = self._placements()
-            desired = desired_entities(self.config, placements)
+            routes = routes_at(self._fabric(), self.config.name)
+            desired = desired_entities(routes, placements)
             async with self._calls("an update") as (_, reconciler):
                 changes = await reconciler.reconcile(desired)
             self._admitted = frozenset(placement.tree.tree_id for placement in placements)
@@ -167,6 +173,7 @@ class SwitchLink:
     async def read_port_counts(self) -> dict[int, tuple[Count, Count]]:
         """Return (in, out) frame counters of the ports with hosts, workers and switches."""
         ports = {host.port for host in self.config.hosts}
+        ports.update(self._fabric().link_ports(self.config.name))
         for placement in self._placements():
             ports.update(child.port for child in placement.node.children)
             if placement.node.parent is not None:

@@ -125,6 +125,10 @@ class Fabric:
         """Return the link between switches that ends at a port."""
         return self._link_at.get((switch, port))
 
+    def link_ports(self, switch: str) -> list[int]:
+        """Return the ports of a switch that lead to other switches, up or down."""
+        return sorted(port for name, port in self._link_at if name == switch)
+
     def rate(self, direction: Direction) -> int:
         """Return a direction's rate, bits/s; that of a port that nobody listed is the default."""
         return self._rates.get((direction.switch, direction.port), DEFAULT_RATE_BITS_PER_S)

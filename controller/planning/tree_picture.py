@@ -17,7 +17,7 @@ from matplotlib import pyplot as plt
 
 from controller.errors import ConfigError
 from controller.operator_api import fabric_pb2 as pb
-from controller.planning.tree_text import amount, seconds, summary_lines
+from controller.planning.tree_text import amount, summary_lines
 
 _COLOURS: Final = (
     "#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e", "#a6761d", "#666666",
@@ -28,10 +28,10 @@ _MOST_HOSTS: Final = 40
 """More hosts are drawn as one box per switch."""
 _MOST_LABELS: Final = 24
 """Links between switches carry their bytes in figures up to this number."""
-_LABEL_AT: Final = 0.36
+_LABEL_AT: Final = 0.26
 """Of the way up a link."""
-_TREE_GAP: Final = 0.028
-"""Between the lines of two trees over one link, in widths of a place."""
+_TREE_GAP: Final = 0.16
+"""Between the lines of two trees over one link, in widths of a host."""
 
 Places = Mapping[str, tuple[float, float]]
 
@@ -161,13 +161,12 @@ def _draw_links(axes: Any, report: pb.TreeReport, places: Places) -> None:
                 low, high = sorted((node.switch, node.parent), key=lambda name: places[name][1])
                 users[low, high].append(index)
     loads = {(load.sender, load.receiver): load for load in report.loads}
-    widest = max((x for x, _ in places.values()), default=1.0)
     for (low, high), trees in users.items():
         (x_low, y_low), (x_high, y_high) = places[low], places[high]
         load = loads.get((low, high)) or loads[high, low]
         width = 1.0 + 4.0 * load.seconds / _busiest(report)
         for position, index in enumerate(trees):
-            offset = (position - (len(trees) - 1) / 2) * _TREE_GAP * widest
+            offset = (position - (len(trees) - 1) / 2) * _TREE_GAP
             axes.plot(
                 [x_low + offset, x_high + offset],
                 [y_low, y_high],
@@ -184,7 +183,7 @@ def _draw_links(axes: Any, report: pb.TreeReport, places: Places) -> None:
                 x_low + _LABEL_AT * (x_high - x_low),
                 y_low + _LABEL_AT * (y_high - y_low),
                 _load_text(load),
-                fontsize=7.5,
+                fontsize=7,
                 ha="center",
                 va="center",
                 zorder=3,
@@ -196,9 +195,9 @@ def _draw_links(axes: Any, report: pb.TreeReport, places: Places) -> None:
 
 
 def _load_text(load: pb.ReportedLoad) -> str:
-    text = f"{amount(load.predicted_bytes, 'B')}  {seconds(load.seconds)}"
+    text = amount(load.predicted_bytes, "B")
     if load.residual_bits_per_s < load.rate_bits_per_s:
-        text += f"  (free {amount(load.residual_bits_per_s, 'bit/s')})"
+        text += f" (free {amount(load.residual_bits_per_s, 'bit/s')})"
     return text
 
 
@@ -255,5 +254,5 @@ def _draw_legend(axes: Any, report: pb.TreeReport) -> None:
         )
     axes.legend(
         loc="upper center", bbox_to_anchor=(0.5, 0.0), fontsize=8, frameon=False, ncols=4,
-        title="width: time of the link's bytes; bytes each way of one allreduce", title_fontsize=8,
+        title="figures: bytes of one allreduce, each way; width: their time", title_fontsize=8,
     )  # fmt: skip

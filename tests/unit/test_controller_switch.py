@@ -17,6 +17,8 @@ from controller.config import SwitchConfig
 from controller.errors import ListenError, SwitchUnreachableError, WrongProgramError
 from controller.job import Layout, Tree, Worker
 from controller.outcome import TREE_OUTCOMES
+from controller.planning.fabric import Fabric
+from controller.planning.routes import routes_at
 from controller.program import load_program
 from controller.reconcile import desired_entities
 from controller.switch_call import PROGRAM_TIMEOUT_S
@@ -262,7 +264,8 @@ def test_entities_fit_the_compiled_program(variant: str):
         straggler=StragglerPolicy(quorum=1),
     )  # fmt: skip
     config = SwitchConfig(name="s1", address="127.0.0.1:1", hosts=HOSTS)
-    for entity in desired_entities(config, layout.placements("s1")):
+    routes = routes_at(Fabric(switches={"s1": config}), "s1")
+    for entity in desired_entities(routes, layout.placements("s1")):
         entity.encode(program.schema)
     assert program.values_per_packet == {"narrow": 32, "wide": 352}[variant]
     for counter in ("outcomes", "port_in", "port_out"):
