@@ -25,6 +25,8 @@ from hostlib.peers.frames import HEADER_BYTES, Frame
 _logger = logging.getLogger(__name__)
 READ_BUDGET_BYTES = 4 << 20
 """Bytes read from one connection before the others get their turn."""
+LINGER_S = 5.0
+"""Longest time that a connection closed gently stays."""
 SEND_BUFFERS = 16
 """Buffers that one system call sends."""
 
@@ -63,6 +65,8 @@ class Connection:
         self.receiver = receiver
         self.heard_s = time.monotonic()
         """When the last byte arrived."""
+        self.was_drained = True
+        """After the end: whether all that was sent had left for the kernel."""
         self._loop = loop
         self._socket = sock
         self._is_connecting = is_connecting
@@ -140,10 +144,23 @@ class Connection:
         self._is_closed = True
         self._loop.watch(self._socket, 0, self)
         self._socket.close()
+        self.was_drained = self.was_drained and not self._outgoing
         self._outgoing.clear()
         self._payload = None
         if error is not None:
             self.receiver.on_closed(self, error)
+
+    def close_gently(self) -> None:
+        """Send nothing more, but let what was sent arrive; what still comes is thrown away.
+
+        Closing with bytes unread would reset the connection, and lose what is under way.
+        """
+        if self._is_closed or self._is_connecting or self._outgoing or self._is_paused:
+            self.close()
+            return
+        self.receiver = _Discard(self, self._loop)
+        with contextlib.suppress(OSError):  # broken: then reading says so
+            self._socket.shutdown(socket.SHUT_WR)
 
     def on_ready(self, events: int) -> None:
         """Do what the socket is ready for."""
@@ -231,6 +248,7 @@ class Connection:
         except OSError as error:
             # Told from the loop, not from within `send`: senders are in the middle of something.
             broken = PeerUnreachableError(f"connection broke: {error}")
+            self.was_drained = False
             self._outgoing.clear()
             self._loop.call_later(0, lambda: self.close(broken))
             return
@@ -251,3 +269,23 @@ class Connection:
                     break
                 sent -= first.nbytes
                 outgoing.popleft()
+
+
+@final
+class _Discard:
+    """Reads on until the other end closes too, or for LINGER_S."""
+
+    def __init__(self, connection: Connection, loop: EventLoop) -> None:
+        self._timer = loop.call_later(LINGER_S, connection.close)
+
+    def target(self, connection: Connection, frame: Frame) -> memoryview | None:
+        return memoryview(bytearray(frame.payload_bytes))
+
+    def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
+        pass
+
+    def on_drained(self, connection: Connection) -> None:
+        pass
+
+    def on_closed(self, connection: Connection, error: PeerError) -> None:
+        self._timer.cancel()

@@ -139,8 +139,10 @@ class EventLoop:
                     _guard(lambda handler=handler, events=events: handler.on_ready(events))
             self._run_calls()
             self._run_timers()
+        for key in list(self._selector.get_map().values()):
+            assert isinstance(key.fileobj, socket.socket)
+            key.fileobj.close()
         self._selector.close()
-        self._reader.close()
         self._writer.close()
 
     def _wait_s(self) -> float | None:

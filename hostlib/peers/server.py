@@ -54,6 +54,10 @@ class Layout(Protocol):
         """Take over a connection of a member; raise PeerRefusedError otherwise."""
         ...
 
+    def close(self) -> None:
+        """Give up all connections."""
+        ...
+
 
 @dataclass(frozen=True)
 class JobSeat:
@@ -176,9 +180,10 @@ class PeerServer:
         self._newest_generation = max(self._newest_generation, generation)
         self._review()
 
-    def remove_layout(self, generation: int) -> None:
+    def remove_layout(self, generation: int, layout: Layout) -> None:
         """Refuse the connections of this generation from now on."""
-        self._layouts.pop(generation, None)
+        if self._layouts.get(generation) is layout:
+            del self._layouts[generation]
 
     def layout(self, generation: int) -> Layout | None:
         """Return the layout of a generation."""
@@ -226,6 +231,8 @@ class PeerServer:
         self.loop.call_later(HEARTBEAT_S, self._beat)
 
     def _close_sockets(self) -> None:
+        for layout in list(self._layouts.values()):
+            layout.close()
         for peer in list(self._peers):
             peer.connection.close()
         self.loop.watch(self._listener, 0, self)

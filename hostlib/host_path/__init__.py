@@ -1,0 +1,9 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The host path: allreduce of integer lanes among workers over TCP, for jobs without a switch."""
+
+from hostlib.host_path.cost import Algorithm, LinkCosts
+from hostlib.host_path.path import HostPath
+from hostlib.host_path.reduction import Reduction
+
+__all__ = ["Algorithm", "HostPath", "LinkCosts", "Reduction"]

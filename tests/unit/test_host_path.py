@@ -1,0 +1,222 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Host path: exact reductions by both algorithms, and typed ends when members fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostlib.errors import MemberLeftError, MemberLostError, PeerMismatchError, PeerRefusedError
+from hostlib.host_path import Algorithm, HostPath, LinkCosts
+from hostlib.host_path.cost import doubling_steps, round_up
+from hostlib.host_path.lanes import SEGMENT_LANES
+from hostlib.job_view import Member
+from hostlib.peers import PeerServer
+from hostlib.wire import Operation
+from peer_group import DOUBLING, GENERATION, JOB, RING, PeerGroup
+from time_bound import wait_until, within
+
+ADD, MAX = Operation.AGGREGATE_ADD, Operation.AGGREGATE_MAX
+LOW, HIGH = -(2**31), 2**31 - 1
+
+
+def check(group: PeerGroup, operation: Operation, inputs: list[np.ndarray]) -> None:
+    """Reduce and compare with the exact result."""
+    wide = np.stack(inputs).astype(np.int64)
+    exact = wide.max(axis=0) if operation is MAX else wide.sum(axis=0)
+    has_saturated = bool(((exact < LOW) | (exact > HIGH)).any())
+    for reduction in group.reduce(operation, inputs):
+        np.testing.assert_array_equal(reduction.lanes, np.clip(exact, LOW, HIGH))
+        assert reduction.has_saturated == has_saturated
+
+
+lengths = st.integers(0, 40) | st.integers(SEGMENT_LANES - 1, SEGMENT_LANES + 1)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    num_members=st.integers(1, 8),
+    costs=st.sampled_from([RING, DOUBLING]),
+    tensors=st.lists(
+        st.tuples(st.sampled_from([ADD, MAX]), lengths, st.sampled_from([2**10, 2**30, 2**31])),
+        min_size=1,
+        max_size=4,
+    ),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_reduce_is_exact(
+    num_members: int, costs: LinkCosts, tensors: list[tuple[Operation, int, int]], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    with PeerGroup(num_members, costs) as group:
+        for operation, length, bound in tensors:
+            shape = (num_members, length)
+            inputs = rng.integers(-bound, bound, shape, np.int64).astype(np.int32)
+            check(group, operation, list(inputs))
+
+
+@pytest.mark.parametrize("costs", [RING, DOUBLING])
+@pytest.mark.parametrize("num_members", [3, 4, 5])
+def test_partial_sums_outside_int32_do_not_matter(num_members: int, costs: LinkCosts) -> None:
+    inputs = [np.full(1000, value, np.int32) for value in (HIGH, 1, LOW, 7, -9)[:num_members]]
+    with PeerGroup(num_members, costs) as group:
+        check(group, ADD, inputs)
+
+
+@pytest.mark.parametrize("costs", [RING, DOUBLING])
+def test_reduce_many_segments_and_tensors_at_once(costs: LinkCosts) -> None:
+    rng = np.random.default_rng(3)
+    with PeerGroup(3, costs) as group:
+        inputs = rng.integers(-1000, 1000, (6, 3, 5 * SEGMENT_LANES + 7)).astype(np.int32)
+        # Each member submits all tensors before any other member submits one.
+        submitted = [
+            [group.submit(i, (ADD, MAX)[k % 2], inputs[k, i]) for k in range(6)] for i in range(3)
+        ]
+        for per_member in submitted:
+            for k, reduction in enumerate(group.wait(per_member)):
+                expected = inputs[k].max(axis=0) if k % 2 else inputs[k].sum(axis=0)
+                np.testing.assert_array_equal(reduction.lanes, expected)
+                wanted = Algorithm.RING if costs is RING else Algorithm.DOUBLING
+                assert reduction.algorithm is wanted
+
+
+def test_members_agree_on_measured_costs() -> None:
+    with PeerGroup(4) as group:
+        check(group, ADD, [np.arange(10, dtype=np.int32)] * 4)
+        costs = {path.costs for path in group.paths}
+        assert len(costs) == 1
+        assert None not in costs
+
+
+def test_slow_member_is_waited_for() -> None:
+    """A member that does not submit for longer than the silence limit is alive all the same."""
+    inputs = [np.full(3 * SEGMENT_LANES, i, np.int32) for i in range(3)]
+    with PeerGroup(3, RING, silence_s=0.7) as group:
+        # More than the sockets' buffers hold waits for member 2.
+        early = [
+            [group.submit(i, ADD, np.full(2**21, i, np.int32)) for _ in range(2)] for i in range(2)
+        ]
+        assert not early[0][0][1].wait(1.5)
+        late = [group.submit(2, ADD, np.full(2**21, 2, np.int32)) for _ in range(2)]
+        for reduction in group.wait([*early[0], *early[1], *late]):
+            assert (reduction.lanes == 3).all()
+        check(group, ADD, inputs)
+        assert group.failures == [None] * 3
+
+
+@pytest.mark.parametrize("costs", [RING, DOUBLING])
+@pytest.mark.parametrize("is_under_way", [True, False])
+def test_dead_member_is_named_by_all(costs: LinkCosts, is_under_way: bool) -> None:
+    inputs = [np.full(SEGMENT_LANES, i, np.int32) for i in range(5)]
+    with PeerGroup(5, costs) as group:
+        check(group, ADD, inputs)
+        if is_under_way:
+            for i in (0, 1, 2, 4):
+                group.submit(i, ADD, inputs[i])
+        with within(2.0, "naming the lost member"):
+            group.servers[3].close()  # as the kernel does for a killed process
+            for i in (0, 1, 2, 4):
+                assert group.failed[i].wait(5)
+        for i in (0, 1, 2, 4):
+            failure = group.failures[i]
+            assert isinstance(failure, MemberLostError)
+            assert failure.worker_id == 6
+            with pytest.raises(MemberLostError):
+                group.paths[i].reduce(ADD, inputs[i], lambda _: None)
+
+
+def test_member_that_gives_up_the_layout_is_not_called_dead() -> None:
+    inputs = [np.full(10, i, np.int32) for i in range(3)]
+    with PeerGroup(3, RING) as group:
+        check(group, ADD, inputs)
+        submitted = [group.submit(i, ADD, inputs[i]) for i in (0, 1)]
+        group.paths[2].close()
+        assert group.failed[0].wait(5)
+        failure = group.failures[0]
+        assert isinstance(failure, MemberLeftError)
+        assert failure.worker_id == 4
+        assert not any(done.is_set() for _, done in submitted)
+
+
+def test_close_after_the_last_reduction_harms_nobody() -> None:
+    """Who is done first leaves first; the others still get all lanes."""
+    rng = np.random.default_rng(1)
+    for costs in (RING, DOUBLING):
+        inputs = list(rng.integers(-9, 9, (4, 3 * SEGMENT_LANES)).astype(np.int32))
+        with PeerGroup(4, costs) as group:
+            submitted = [group.submit(i, ADD, inputs[i]) for i in range(4)]
+            for (_, done), path in zip(submitted, group.paths, strict=True):
+                assert done.wait(10)
+                path.close()
+            for reduction, _ in submitted:
+                np.testing.assert_array_equal(reduction.lanes, np.sum(inputs, axis=0))
+            assert group.failures == [None] * 4
+
+
+def test_close_ends_at_once_and_for_good() -> None:
+    with PeerGroup(2, RING) as group:
+        lanes = np.zeros(2**22, np.int32)
+        _, done = group.submit(0, ADD, lanes)
+        with within(1.0, "closing"):
+            group.paths[0].close()
+            group.paths[0].close()
+        assert not done.wait(0.2)
+
+
+def test_next_layout_waits_for_members_that_enter_later() -> None:
+    inputs = [np.full(10, i, np.int32) for i in range(3)]
+    with PeerGroup(3, RING) as group:
+        check(group, ADD, inputs)
+        group.generation += 1
+        for i in range(3):
+            old = group.paths[i]
+            group.paths[i] = group.open_path(i)
+            if i == 2:
+                group.wait([group.submit(k, ADD, inputs[k]) for k in range(3)])
+            old.close()
+        assert group.failures == [None] * 3
+
+
+def test_stale_generation_and_foreign_worker_are_refused() -> None:
+    with PeerGroup(2, RING) as group, PeerServer("127.0.0.1") as stranger:
+        check(group, ADD, [np.zeros(3, np.int32)] * 2)
+        stranger.enter_job(JOB, 6)
+        own = Member(worker_id=6, peer_address="127.0.0.1", peer_port=stranger.port)
+        for generation, counter in (
+            (GENERATION - 1, "refused_generation"),
+            (GENERATION, "refused_member"),
+        ):
+            errors: list[Exception] = []
+            path = HostPath(
+                stranger,
+                generation=generation,
+                members=[own, group.members[0]],
+                on_failure=errors.append,
+                costs=RING,
+            )
+            wait_until(lambda errors=errors: errors, "the refusal")
+            assert isinstance(errors[0], PeerRefusedError)
+            assert group.servers[0].counters[counter] == 1
+            path.close()
+        check(group, ADD, [np.zeros(3, np.int32)] * 2)
+
+
+def test_different_lengths_are_told() -> None:
+    with PeerGroup(2, RING) as group:
+        group.submit(0, ADD, np.zeros(10, np.int32))
+        group.submit(1, ADD, np.zeros(11, np.int32))
+        wait_until(
+            lambda: any(isinstance(failure, PeerMismatchError) for failure in group.failures),
+            "the mismatch",
+        )
+
+
+def test_costs_choose_by_size() -> None:
+    costs = LinkCosts(latency_ns=50_000, megabyte_us=1000)
+    assert costs.choose(8, 100) is Algorithm.DOUBLING
+    assert costs.choose(8, 1_000_000) is Algorithm.RING
+    assert [doubling_steps(n) for n in (1, 2, 3, 4, 5, 8, 9)] == [0, 1, 3, 2, 4, 3, 5]
+    assert [round_up(x) for x in (0, 1, 1.5, 2, 3, 1000)] == [1, 1, 2, 2, 4, 1024]
