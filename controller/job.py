@@ -145,6 +145,8 @@ class Tree:
     tree_id: TreeId = 0
     """0: not allocated yet."""
     slot_count: int = 0
+    share: float = 1.0
+    """Of the layout's slots."""
     nodes: tuple[TreeNode, ...]
     """Root first."""
 

@@ -28,6 +28,17 @@ def free_ranges(leased: Iterable[range], num_slots: int) -> list[range]:
     return gaps
 
 
+def split_slots(shares: Sequence[float], total: int) -> list[int]:
+    """Split slots among trees, at least one each, as near to their shares as whole slots go."""
+    scale = (total - len(shares)) / sum(shares)
+    exact = [share * scale for share in shares]
+    counts = [int(part) for part in exact]
+    by_remainder = sorted(range(len(shares)), key=lambda i: (counts[i] - exact[i], i))
+    for index in by_remainder[: total - len(shares) - sum(counts)]:
+        counts[index] += 1
+    return [count + 1 for count in counts]
+
+
 class SlotMemory:
     """What the layouts of all jobs hold on every switch."""
 
@@ -53,16 +64,18 @@ class SlotMemory:
 
     def place(self, shape: Sequence[Tree], slot_count: int) -> tuple[Tree, ...] | None:
         """Give the trees `slot_count` slots together, first fit on each switch; None: no room."""
+        if slot_count < len(shape):
+            return None
         taken: dict[str, list[range]] = {}
         trees: list[Tree] = []
-        for index, tree in enumerate(shape):
-            count = slot_count // len(shape) + (index < slot_count % len(shape))
+        counts = split_slots([tree.share for tree in shape], slot_count)
+        for tree, count in zip(shape, counts, strict=True):
             nodes: list[TreeNode] = []
             for node in tree.nodes:
                 leases = [lease for lease, _ in self._leases.get(node.switch, [])]
                 gaps = free_ranges(leases + taken.get(node.switch, []), self.num_slots)
                 base = next((gap.start for gap in gaps if len(gap) >= count), None)
-                if base is None or count < 1:
+                if base is None:
                     return None
                 taken.setdefault(node.switch, []).append(range(base, base + count))
                 nodes.append(dataclasses.replace(node, slot_base=base))

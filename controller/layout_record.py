@@ -55,4 +55,6 @@ def _tree(raw: dict[str, Any]) -> Tree:
         )
         for node in raw["nodes"]
     )
-    return Tree(tree_id=raw["tree_id"], slot_count=raw["slot_count"], nodes=nodes)
+    return Tree(
+        tree_id=raw["tree_id"], slot_count=raw["slot_count"], share=raw["share"], nodes=nodes
+    )

@@ -7,15 +7,14 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from controller.config import ControllerConfig
 from controller.database import Database
-from controller.errors import InvalidJobError, NoRoomError, SwitchError
+from controller.errors import InvalidJobError, NoRoomError, NoTreeError, SwitchError
 from controller.job import (
     Job,
-    JobState,
     Layout,
     LayoutState,
     PathChoice,
@@ -24,23 +23,19 @@ from controller.job import (
     TreeId,
     Worker,
 )
-from controller.jobs import FEWEST_SLOTS, SlotMemory, no_room_error
+from controller.jobs import SlotMemory, no_room_error
+from controller.leases import Leases
 from controller.outcome import Count
-from controller.shares import Demand, fair_shares
+from controller.planning.fabric import Fabric
+from controller.planning.frame_cost import Traffic
+from controller.planning.planner import plan_trees
 from controller.switch_link import LinkState, SwitchLink
-from controller.tree_shape import one_switch_tree
+from controller.tree_shape import tree_shape
 from hostlib import wire
 
 _LOGGER = logging.getLogger(__name__)
-_HEADROOM: Final = 8
-"""One part in so many of a switch's slots is not shared out, so that a new layout finds room beside
-the one that it replaces."""
-_LEAST_CHANGE: Final = 8
-"""A job is not disturbed for a change of its slots by less than one part in so many."""
-
-Shapes = Callable[[Sequence[Worker], Collection[str]], tuple[Tree, ...]]
-"""Trees without slots for these members, avoiding switches and links; NoRoomError when there are
-none."""
+_PLANNED_BYTES: Final = 16 << 20
+"""Trees are chosen for tensors of this size."""
 LayoutsCallback = Callable[[str, list[Layout]], None]
 """Called with a switch and the installed layouts that it concerns."""
 
@@ -54,14 +49,21 @@ class Layouts:
         database: Database,
         links: Mapping[str, SwitchLink],
         *,
-        shapes: Shapes = one_switch_tree,
         num_slots: int = wire.NUM_SLOTS,
     ) -> None:
         self._config = config
         self._database = database
         self._links = links
-        self._shapes = shapes
+        self.fabric = Fabric.of(config)
+        """Switches and links with their measured use; replaced when that changes."""
         self._num_slots = num_slots
+        is_wide = config.variant == "wide"
+        values = wire.VALUES_PER_PACKET_WIDE if is_wide else wire.VALUES_PER_PACKET_NARROW
+        self._traffic = Traffic(
+            tensor_bytes=_PLANNED_BYTES,
+            values_per_packet=values,
+            frame_overhead_bytes=config.frame_overhead_bytes,
+        )
         self._on_lost_state: LayoutsCallback | None = None
         self._on_gone: LayoutsCallback | None = None
         for name, link in links.items():
@@ -100,7 +102,7 @@ class Layouts:
         if job.path is not PathChoice.HOST:
             try:
                 trees, reason = self._trees(job, workers, avoid, replacing)
-            except NoRoomError as exc:
+            except (NoRoomError, NoTreeError) as exc:
                 if job.path is PathChoice.SWITCH or not _have_peers(workers):
                     raise
                 reason = str(exc)
@@ -167,16 +169,7 @@ class Layouts:
         when its old layout has been removed.
         """
         jobs = self._database.jobs(is_live_only=True)
-        settled = [
-            job
-            for job in jobs
-            if job.state is JobState.RUNNING and len(job.live_layouts) == 1 and job.layout
-        ]
-        memory = self._memory()
-        wishes = [self._wish(job, memory, jobs) for job in settled]
-        shrinking = [job for job, change in zip(settled, wishes, strict=True) if change < 0]
-        growing = [job for job, change in zip(settled, wishes, strict=True) if change > 0]
-        return shrinking + growing
+        return self._leases(jobs, self._memory()).changes()
 
     def placements(self, switch: str) -> list[Placement]:
         """Return what the installed layouts hold on a switch, oldest first."""
@@ -195,103 +188,59 @@ class Layouts:
         replacing: Layout | None,
     ) -> tuple[tuple[Tree, ...], str]:
         """Return trees with slots, and why they have fewer than wished."""
-        shape = self._shape(workers, avoid)
         memory = self._memory(without=replacing)
+        try:
+            shape = self._shape(job, workers, avoid, memory)
+        except NoTreeError:
+            # For want of slots, or is there no tree at all?
+            shape = self._shape(job, workers, avoid)
         jobs = self._database.jobs(is_live_only=True)
         wanted = job.slots_wanted or self._config.default_slots
-        count = wanted
-        if not job.slots_wanted:
-            count = self._elastic_slots(job, shape, memory, jobs)
-        trees = memory.place(shape, count) if count >= FEWEST_SLOTS else None
+        count = self._leases(jobs, memory).slots_now(job, shape)
+        trees = memory.place(shape, count) if count else None
         if trees is None:
             names = {other.job_number: other.name for other in jobs}
             raise no_room_error(job, shape, wanted, memory, names)
         reason = "" if count >= wanted else f"{count} of {wanted} slots are its share for now"
         return trees, reason
 
-    def _elastic_slots(
-        self, job: Job, shape: tuple[Tree, ...], memory: SlotMemory, jobs: list[Job]
-    ) -> int:
-        """Return how many slots a job that asked for no number gets now."""
-        target = self._targets(jobs, {job.job_number: shape})[job.job_number]
-        # Who shrinks for this job needs room for its smaller layout beside the larger one.
-        targets = self._targets(jobs, {job.job_number: shape})
-        switches = {node.switch for tree in shape for node in tree.nodes}
-        leave = 0
-        for other in jobs:
-            layout = other.layout
-            if other.job_number == job.job_number or layout is None or other.slots_wanted:
-                continue
-            share = targets.get(other.job_number, layout.slot_count)
-            if switches & set(layout.switches) and layout.slot_count > share:
-                leave = max(leave, share)
-        most = memory.most_slots(shape, min(target + leave, self._num_slots * len(shape)))
-        return min(target, max(most - leave, min(most, FEWEST_SLOTS * len(shape))))
-
-    def _targets(
-        self, jobs: Iterable[Job], shapes: Mapping[int, tuple[Tree, ...]]
-    ) -> dict[int, int]:
-        """Return the fair share of every job that asked for no number, by job number."""
-        capacity: dict[str, int] = {}
-        demands: list[Demand] = []
-        for job in jobs:
-            layout = job.layout
-            shape = shapes.get(job.job_number) or (layout.trees if layout else ())
-            if not shape:
-                continue
-            usage: dict[str, float] = {}
-            for tree in shape:
-                for node in tree.nodes:
-                    usage[node.switch] = usage.get(node.switch, 0.0) + 1 / len(shape)
-            for switch in usage:
-                capacity.setdefault(switch, self._num_slots - self._num_slots // _HEADROOM)
-            if job.slots_wanted:
-                for switch, part in usage.items():
-                    capacity[switch] -= int(part * job.slots_wanted)
-            else:
-                limit = self._config.default_slots
-                demands.append(Demand(job.job_number, job.weight, limit, usage))
-        shares = fair_shares(demands, {name: max(n, 0) for name, n in capacity.items()})
-        fewest = {d.key: FEWEST_SLOTS for d in demands}
-        return {key: max(share, fewest[key]) for key, share in shares.items()}
-
-    def _wish(self, job: Job, memory: SlotMemory, jobs: list[Job]) -> int:
-        """Return by how many slots a running job should change; 0 to leave it alone."""
-        layout = job.layout
-        assert layout is not None
-        if job.path is PathChoice.HOST:
-            return 0
-        if not layout.is_on_switch:
-            try:
-                return sum(t.slot_count for t in self._trees(job, layout.members, (), None)[0])
-            except NoRoomError:
-                return 0
-        if job.slots_wanted:
-            return 0
-        homeless = self._homeless(jobs)
-        target = self._targets(jobs, homeless)[job.job_number]
-        now = self._elastic_slots(job, layout.trees, memory, jobs)
-        held = layout.slot_count
-        if held > target and now >= FEWEST_SLOTS * len(layout.trees):
-            return target - held if homeless or held - target >= held // _LEAST_CHANGE else 0
-        return now - held if now - held > held // _LEAST_CHANGE else 0
-
-    def _homeless(self, jobs: list[Job]) -> dict[int, tuple[Tree, ...]]:
-        """Return the trees that running jobs between the hosts would have, by job number."""
-        shapes: dict[int, tuple[Tree, ...]] = {}
+    def _leases(self, jobs: list[Job], memory: SlotMemory) -> Leases:
+        homeless: dict[int, tuple[Tree, ...]] = {}
         for job in jobs:
             layout = job.layout
             if layout is None or layout.is_on_switch or job.path is PathChoice.HOST:
                 continue
             try:
-                shapes[job.job_number] = self._shape(layout.members, ())
-            except NoRoomError:
+                homeless[job.job_number] = self._shape(job, layout.members, ())
+            except NoTreeError:
                 continue
-        return shapes
+        return Leases(jobs, homeless, memory, self._config.default_slots)
 
-    def _shape(self, workers: tuple[Worker, ...], avoid: Collection[str]) -> tuple[Tree, ...]:
+    def _shape(
+        self,
+        job: Job,
+        workers: tuple[Worker, ...],
+        avoid: Collection[str],
+        memory: SlotMemory | None = None,
+    ) -> tuple[Tree, ...]:
+        """Return the best trees without slots; NoTreeError when these workers cannot be joined."""
+        free: dict[str, int] | None = None
+        if memory is not None:
+            gaps = {name: memory.free(name) for name in self.fabric.switches}
+            free = {name: max(map(len, ranges), default=0) for name, ranges in gaps.items()}
         away = {n for n, link in self._links.items() if link.state is not LinkState.READY}
-        return self._shapes(workers, away | set(avoid))
+        names = {name for name in avoid if name in self.fabric.switches}
+        plan = plan_trees(
+            self.fabric,
+            workers,
+            self._traffic,
+            free_slots=free,
+            slots_wanted=job.slots_wanted or self._config.default_slots,
+            avoid_switches=away | names,
+            avoid_links={self.fabric.find_link(name).key for name in set(avoid) - names},
+            tie_break=job.job_number,
+        )
+        return tuple(tree_shape(tree, workers, self.fabric.switches) for tree in plan.trees)
 
     def _memory(self, without: Layout | None = None) -> SlotMemory:
         left_out = without.generation if without else None

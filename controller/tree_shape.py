@@ -1,45 +1,119 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trees before they have slots: who is whose child at which switch."""
+"""Trees before they have slots: who is whose child at which switch, under which id and bitmap.
+
+Contributor bitmaps name workers by their ids where all ids fit, on every level; in larger layouts
+each switch names its children instead.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
-from controller.errors import NoRoomError
-from controller.job import Child, Tree, TreeNode, Worker
+from controller.config import SwitchConfig
+from controller.job import Child, ChildId, Parent, Tree, TreeNode, Worker
+from controller.planning.tree_plan import PlannedNode, PlannedTree
 from hostlib import wire
 
 
-def worker_child(worker: Worker) -> Child:
-    """Return a worker as the child of its switch, in a layout whose worker ids are below 32."""
-    return Child(
-        child_id=worker.worker_id,
-        port=worker.port,
-        address=worker.address,
-        mac=worker.mac,
-        udp_port=worker.udp_port,
-        num_workers=1,
-        contributor_mask=1 << worker.worker_id,
-        worker_id=worker.worker_id,
-    )
+def tree_shape(
+    planned: PlannedTree, members: Sequence[Worker], switches: Mapping[str, SwitchConfig]
+) -> Tree:
+    """Return a planned tree with what its switches must know of each other and of the members."""
+    return _Shaping(planned, members, switches).tree()
 
 
-def one_switch_tree(members: Sequence[Worker], avoid: Collection[str]) -> tuple[Tree, ...]:
-    """Return the tree of members that are all attached to one switch."""
-    switches = {member.switch for member in members}
-    if len(switches) != 1 or switches & set(avoid):
-        raise NoRoomError(
-            f"no tree over the switches {', '.join(sorted(switches))} can be had now; wait until "
-            "they are ready, or let the job run between the hosts (path 'auto')"
+class _Shaping:
+    """Builds one tree from the leaves up."""
+
+    def __init__(
+        self,
+        planned: PlannedTree,
+        members: Sequence[Worker],
+        switches: Mapping[str, SwitchConfig],
+    ) -> None:
+        self._planned = planned
+        self._switches = switches
+        self._workers = {member.worker_id: member for member in members}
+        self._is_small = max(self._workers) < wire.MAX_WORKERS
+        self._ids = {node.switch: self._child_ids(node) for node in planned.nodes}
+        self._id_at_parent = {
+            child.switch: child_id
+            for node in planned.nodes
+            for child, child_id in zip(node.children, self._ids[node.switch], strict=True)
+            if child.switch is not None
+        }
+
+    def tree(self) -> Tree:
+        """Return the tree, without slots."""
+        nodes: dict[str, TreeNode] = {}
+        for node in reversed(self._planned.nodes):
+            nodes[node.switch] = self._node(node, nodes)
+        return Tree(
+            nodes=tuple(nodes[node.switch] for node in self._planned.nodes),
+            share=self._planned.share,
         )
-    if max(member.worker_id for member in members) >= wire.MAX_WORKERS:
-        raise NoRoomError(
-            f"worker ids must lie below {wire.MAX_WORKERS} on one switch; spread the workers over "
-            "more switches, or let the job run between the hosts (path 'auto')"
+
+    def _child_ids(self, node: PlannedNode) -> tuple[ChildId, ...]:
+        """Return the ids of a node's children: a worker keeps its own id where ids fit."""
+        if not self._is_small:
+            return tuple(range(len(node.children)))
+        taken = {child.worker_id for child in node.children}
+        spare = (child_id for child_id in range(wire.MAX_WORKERS) if child_id not in taken)
+        return tuple(
+            next(spare) if child.worker_id is None else child.worker_id for child in node.children
         )
-    node = TreeNode(
-        switch=members[0].switch,
-        children=tuple(worker_child(member) for member in members),
-    )
-    return (Tree(nodes=(node,)),)
+
+    def _node(self, planned: PlannedNode, below: Mapping[str, TreeNode]) -> TreeNode:
+        children: list[Child] = []
+        for child, child_id in zip(planned.children, self._ids[planned.switch], strict=True):
+            if child.worker_id is not None:
+                children.append(self._worker(self._workers[child.worker_id], child_id))
+            elif child.switch is not None:
+                children.append(self._switch(below[child.switch], child.port, child_id))
+        return TreeNode(
+            switch=planned.switch,
+            children=tuple(sorted(children, key=lambda child: child.child_id)),
+            parent=self._parent(planned),
+        )
+
+    def _worker(self, worker: Worker, child_id: ChildId) -> Child:
+        return Child(
+            child_id=child_id,
+            port=worker.port,
+            address=worker.address,
+            mac=worker.mac,
+            udp_port=worker.udp_port,
+            num_workers=1,
+            contributor_mask=1 << child_id,
+            worker_id=worker.worker_id,
+        )
+
+    def _switch(self, node: TreeNode, port: int, child_id: ChildId) -> Child:
+        config = self._switches[node.switch]
+        workers = sum(child.contributor_mask for child in node.children)
+        return Child(
+            child_id=child_id,
+            port=port,
+            address=config.service_address,
+            mac=config.service_mac,
+            udp_port=wire.UDP_PORT,
+            num_workers=node.num_workers,
+            contributor_mask=workers if self._is_small else 1 << child_id,
+            switch=node.switch,
+        )
+
+    def _parent(self, planned: PlannedNode) -> Parent | None:
+        hop = planned.parent
+        if hop is None:
+            return None
+        config = self._switches[hop.switch]
+        child_id = self._id_at_parent[planned.switch]
+        return Parent(
+            switch=hop.switch,
+            port=hop.port,
+            address=config.service_address,
+            mac=config.service_mac,
+            child_id=child_id,
+            child_bitmap=0 if self._is_small else 1 << child_id,
+        )

@@ -8,9 +8,9 @@ import asyncio
 import dataclasses
 from pathlib import Path
 
+from controller.config import SwitchConfig
 from controller.database import Database
 from controller.job import JobState, Layout, LayoutState, Worker, WorkerState
-from controller.tree_shape import one_switch_tree
 from controller_fixtures import (
     FakeWorker,
     fake_switch,
@@ -20,6 +20,7 @@ from controller_fixtures import (
     running_controller,
     serving,
 )
+from planned_trees import planned_trees
 
 
 def test_disconnect_of_a_waiting_worker_leaves_other_jobs_alone(tmp_path: Path):
@@ -60,7 +61,7 @@ def _leave_running(path: Path, states: tuple[WorkerState, ...]) -> int:
         )
         for n, state in enumerate(states)
     )
-    (shape,) = one_switch_tree(workers, ())
+    (shape,) = planned_trees([SwitchConfig(name="s1", address="127.0.0.1:1")], [], workers)
     layout = Layout(
         generation=database.allocate_generation(),
         job_number=job.job_number,

@@ -25,7 +25,6 @@ from controller.job_request import JobRequest
 from controller.jobs import free_ranges
 from controller.layouts import Layouts
 from controller.outcome import Count
-from controller.tree_shape import one_switch_tree
 from hostlib.straggler import StragglerPolicy
 from hostlib.wire import NUM_SLOTS, Outcome
 from time_bound import within
@@ -235,12 +234,3 @@ def test_free_ranges_around_leases():
     assert free_ranges([], 8) == [range(8)]
     assert free_ranges([range(4, 6), range(1)], 8) == [range(1, 4), range(6, 8)]
     assert free_ranges([range(8)], 8) == []
-
-
-def test_tree_of_one_switch_needs_one_switch():
-    (tree,) = one_switch_tree([worker(0), worker(2)], ())
-    assert tree.nodes[0].children_bitmap == 0b101
-    with pytest.raises(NoRoomError, match="s1, s2"):
-        one_switch_tree([worker(0), worker(1, "s2")], ())
-    with pytest.raises(NoRoomError, match="s1"):
-        one_switch_tree([worker(0)], {"s1"})

@@ -23,7 +23,6 @@ from controller.program import load_program
 from controller.reconcile import desired_entities
 from controller.switch_call import PROGRAM_TIMEOUT_S
 from controller.switch_link import LinkState
-from controller.tree_shape import one_switch_tree
 from controller_fixtures import (
     HOSTS,
     fake_switch,
@@ -36,6 +35,7 @@ from controller_fixtures import (
 from fake_p4runtime import key
 from fake_program import build_p4info
 from hostlib.straggler import StragglerPolicy
+from planned_trees import planned_trees
 
 
 def pipeline(name: str = "switchfold", version: str = "1.32") -> p4r.ForwardingPipelineConfig:
@@ -256,14 +256,14 @@ def test_entities_fit_the_compiled_program(variant: str):
                udp_port=65535, port=511, switch="s1")
         for n in (0, 31)
     ]  # fmt: skip
-    (shape,) = one_switch_tree(workers, ())
+    config = SwitchConfig(name="s1", address="127.0.0.1:1", hosts=HOSTS)
+    (shape,) = planned_trees([config], [], workers)
     (node,) = shape.nodes
     tree = Tree(tree_id=65535, slot_count=1, nodes=(dataclasses.replace(node, slot_base=1023),))
     layout = Layout(
         generation=2**32 - 1, job_number=1, members=tuple(workers), trees=(tree,),
         straggler=StragglerPolicy(quorum=1),
     )  # fmt: skip
-    config = SwitchConfig(name="s1", address="127.0.0.1:1", hosts=HOSTS)
     routes = routes_at(Fabric(switches={"s1": config}), "s1")
     for entity in desired_entities(routes, layout.placements("s1")):
         entity.encode(program.schema)
