@@ -49,13 +49,14 @@ class Layouts:
         database: Database,
         links: Mapping[str, SwitchLink],
         *,
+        fabric: Callable[[], Fabric] | None = None,
         num_slots: int = wire.NUM_SLOTS,
     ) -> None:
         self._config = config
         self._database = database
         self._links = links
-        self.fabric = Fabric.of(config)
-        """Switches and links with their measured use; replaced when that changes."""
+        configured = Fabric.of(config)
+        self._fabric = fabric or (lambda: configured)
         self._num_slots = num_slots
         is_wide = config.variant == "wide"
         values = wire.VALUES_PER_PACKET_WIDE if is_wide else wire.VALUES_PER_PACKET_NARROW
@@ -224,23 +225,24 @@ class Layouts:
         memory: SlotMemory | None = None,
     ) -> tuple[Tree, ...]:
         """Return the best trees without slots; NoTreeError when these workers cannot be joined."""
+        fabric = self._fabric()
         free: dict[str, int] | None = None
         if memory is not None:
-            gaps = {name: memory.free(name) for name in self.fabric.switches}
+            gaps = {name: memory.free(name) for name in fabric.switches}
             free = {name: max(map(len, ranges), default=0) for name, ranges in gaps.items()}
         away = {n for n, link in self._links.items() if link.state is not LinkState.READY}
-        names = {name for name in avoid if name in self.fabric.switches}
+        names = {name for name in avoid if name in fabric.switches}
         plan = plan_trees(
-            self.fabric,
+            fabric,
             workers,
             self._traffic,
             free_slots=free,
             slots_wanted=job.slots_wanted or self._config.default_slots,
             avoid_switches=away | names,
-            avoid_links={self.fabric.find_link(name).key for name in set(avoid) - names},
+            avoid_links={fabric.find_link(name).key for name in set(avoid) - names},
             tie_break=job.job_number,
         )
-        return tuple(tree_shape(tree, workers, self.fabric.switches) for tree in plan.trees)
+        return tuple(tree_shape(tree, workers, fabric.switches) for tree in plan.trees)
 
     def _memory(self, without: Layout | None = None) -> SlotMemory:
         left_out = without.generation if without else None

@@ -54,7 +54,9 @@ class ControllerServer:
             )
             for switch in config.switches
         }
-        self.layouts = Layouts(config, self._database, self.links)
+        self.layouts = Layouts(
+            config, self._database, self.links, fabric=lambda: self.fabric_state.fabric
+        )
         self.membership = Membership(config, self._database, self.links, self.layouts)
 
     @asynccontextmanager
