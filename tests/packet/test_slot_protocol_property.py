@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from hostlib.wire import Flag, Operation, Outcome
 from packet_frames import Job, describe, to_all_workers, to_switch, to_worker
 from packet_target import Entry, Target, job_entries
-from slot_reference import ReferenceJob, ReferenceSwitch, Reply
+from slot_reference import (
+    Destination,
+    ReferenceJob,
+    ReferenceSwitch,
+    Reply,
+    worker_children,
+)
 from slot_schedule import Schedule
 
 NUM_SCHEDULES = 10_000
@@ -37,11 +43,14 @@ def _reference_job(job: Job) -> ReferenceJob:
         slot_base=job.slot_base,
         slot_count=job.slot_count,
         num_workers=job.num_workers,
+        quorum=job.num_workers,
         allow_partial=job.allow_partial,
-        worker_ports={
-            worker_id: (job.port(worker_id), job.address(worker_id))
-            for worker_id in range(job.num_workers)
-        },
+        children=worker_children(
+            {
+                worker_id: (job.port(worker_id), job.address(worker_id))
+                for worker_id in range(job.num_workers)
+            }
+        ),
     )
 
 
@@ -85,7 +94,7 @@ class _Twins:
         port, address = worker_id + 1, job.address(worker_id)
         outcome, reply = self.reference.receive(port, address, datagram)
         expected: list[tuple[int, bytes]] = []
-        if reply is not None and reply.to_worker is None:
+        if reply is not None and reply.to is Destination.CHILDREN:
             expected = to_all_workers(job, reply.datagram)
         elif reply is not None:
             expected = [(port, to_worker(job, worker_id, reply.datagram))]
