@@ -4,16 +4,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 import bmv2_target
 from packet_frames import Job
 from packet_target import Target, job_entries
+from packet_tree import Node
 
 OpenJob = Callable[..., Job]
+OpenNode = Callable[..., Node]
 FIRST_SERIAL = 1000
 FIRST_SLOT = 64
 _serial = itertools.count(FIRST_SERIAL)
@@ -77,6 +81,25 @@ def open_job(target: Target) -> Iterator[OpenJob]:
         for entry in job_entries(job):
             target.delete(entry)
         target.set_multicast_group(job.multicast_group_id, [])
+
+
+@pytest.fixture
+def open_node(target: Target) -> Iterator[OpenNode]:
+    """Make the target a switch of a tree, with an id and generation of its own; end it after."""
+    with contextlib.ExitStack() as opened:
+
+        def open_one(**options: Any) -> Node:
+            serial = next(_serial)
+            defaults: dict[str, Any] = {
+                "job_id": serial,
+                "generation": serial,
+                "slot_base": FIRST_SLOT,
+            }
+            node = Node(values_per_packet=target.values_per_packet, **(defaults | options))
+            opened.enter_context(node.installed(target))
+            return node
+
+        yield open_one
 
 
 @pytest.fixture
