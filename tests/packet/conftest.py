@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import bmv2_target
+import p4src
 from packet_frames import Job
 from packet_target import Target, job_entries
 from packet_tree import Node
@@ -23,14 +24,14 @@ FIRST_SLOT = 64
 _serial = itertools.count(FIRST_SERIAL)
 
 
-def _open_bmv2(variant: str) -> Target:
+def _open_bmv2(variant: p4src.Variant) -> Target:
     reason = bmv2_target.missing_reason()
     if reason is not None:
         pytest.skip(reason)
     return bmv2_target.Bmv2Target(variant)
 
 
-def _open_softswitch(variant: str) -> Target:
+def _open_softswitch(variant: p4src.Variant) -> Target:
     from softswitch_target import SoftswitchTarget  # noqa: PLC0415 (needs the server's packages)
 
     return SoftswitchTarget(variant)
@@ -48,7 +49,9 @@ def _open_softswitch(variant: str) -> Target:
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
     """Each switch with each variant's program."""
     kind, _, variant = request.param.partition("-")
-    opened = {"bmv2": _open_bmv2, "softswitch": _open_softswitch}[kind](variant)
+    opened = {"bmv2": _open_bmv2, "softswitch": _open_softswitch}[kind](
+        "wide" if variant == "wide" else "narrow"
+    )
     yield opened
     opened.close()
 
@@ -61,14 +64,11 @@ def open_job(target: Target) -> Iterator[OpenJob]:
     """
     opened: list[Job] = []
 
-    def open_one(**options: int | bool) -> Job:
+    def open_one(**options: Any) -> Job:
         serial = next(_serial)
-        job = Job(
-            job_id=serial,
-            generation=serial,
-            values_per_packet=target.values_per_packet,
-            **({"slot_base": FIRST_SLOT} | options),
-        )
+        fields: dict[str, Any] = {"slot_base": FIRST_SLOT, **options}
+        fields["values_per_packet"] = target.values_per_packet
+        job = Job(job_id=serial, generation=serial, **fields)
         opened.append(job)
         for entry in job_entries(job):
             target.insert(entry)
@@ -90,12 +90,9 @@ def open_node(target: Target) -> Iterator[OpenNode]:
 
         def open_one(**options: Any) -> Node:
             serial = next(_serial)
-            defaults: dict[str, Any] = {
-                "job_id": serial,
-                "generation": serial,
-                "slot_base": FIRST_SLOT,
-            }
-            node = Node(values_per_packet=target.values_per_packet, **(defaults | options))
+            fields: dict[str, Any] = {"slot_base": FIRST_SLOT, **options}
+            fields["values_per_packet"] = target.values_per_packet
+            node = Node(job_id=serial, generation=serial, **fields)
             opened.enter_context(node.installed(target))
             return node
 

@@ -11,7 +11,7 @@ import pytest
 from hostlib.wire import Operation, Outcome
 from packet_frames import change
 from packet_target import Target, check_exchange
-from packet_tree import Child, Node, Parent, switch, worker
+from packet_tree import Child, Node, Parent, make_frame, switch, worker
 
 OpenNode = Callable[..., Node]
 WORKERS = tuple(
@@ -129,6 +129,6 @@ def test_tree_isolation_worker_is_no_child_of_the_parent(
     root = open_node(station=switch(9), children=SWITCHES)
     # A worker behind child 0 knows all of the child's fields, but has another address or port.
     packet = root.packet(0, 666)
-    own = Node.from_child(open_node(station=switch(9), children=(WORKERS[0],)), 0, packet, port=1)
-    check_exchange(target, *own, Outcome.FOREIGN_WORKER)
+    own = make_frame(worker(2), root.station, packet)
+    check_exchange(target, 1, own, Outcome.FOREIGN_WORKER)
     check_exchange(target, *root.from_child(0, packet, port=3), Outcome.FOREIGN_WORKER)
