@@ -61,6 +61,8 @@ class Database:
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._prepare()
             self._connection.execute("PRAGMA foreign_keys = ON")
+            self._live = {layout.generation: layout for layout in self._load_live()}
+            """Layouts that lease slots; every switch asks for them again and again."""
         except sqlite3.Error as exc:
             self._connection.close()
             raise _database_error(path, exc) from exc
@@ -171,21 +173,29 @@ class Database:
                 "WHERE job_number = ? AND state = ? ORDER BY generation DESC LIMIT -1 OFFSET ?)",
                 (layout.job_number, LayoutState.REMOVED, KEPT_LAYOUTS),
             )
+        if layout.state is LayoutState.REMOVED:
+            self._live.pop(layout.generation, None)
+        else:
+            self._live[layout.generation] = layout
 
     def live_layouts(self) -> list[Layout]:
         """Return every layout that leases slots, oldest first."""
-        rows = self._connection.execute(
-            "SELECT layout FROM layouts WHERE state != ? ORDER BY generation",
-            (LayoutState.REMOVED,),
-        )
-        return [load_layout(row["layout"]) for row in rows]
+        return [self._live[generation] for generation in sorted(self._live)]
 
     def layout(self, generation: Generation) -> Layout | None:
         """Return one layout, None when it was forgotten or never made."""
+        if generation in self._live:
+            return self._live[generation]
         row = self._connection.execute(
             "SELECT layout FROM layouts WHERE generation = ?", (generation,)
         ).fetchone()
         return load_layout(row["layout"]) if row else None
+
+    def _load_live(self) -> list[Layout]:
+        rows = self._connection.execute(
+            "SELECT layout FROM layouts WHERE state != ?", (LayoutState.REMOVED,)
+        )
+        return [load_layout(row["layout"]) for row in rows]
 
     def mark_worker(self, job_number: JobNumber, worker_id: WorkerId, state: WorkerState) -> None:
         """Store that a worker left or was lost, in every layout that has it."""
@@ -262,7 +272,7 @@ class Database:
 
     def _job(self, row: sqlite3.Row) -> Job:
         layouts = self._connection.execute(
-            "SELECT layout FROM layouts WHERE job_number = ? ORDER BY generation",
+            "SELECT generation, layout FROM layouts WHERE job_number = ? ORDER BY generation",
             (row["job_number"],),
         )
         return Job(
@@ -278,7 +288,10 @@ class Database:
             created_s=row["created_s"],
             ended_s=row["ended_s"],
             reason=row["reason"],
-            layouts=tuple(load_layout(layout["layout"]) for layout in layouts),
+            layouts=tuple(
+                self._live.get(layout["generation"]) or load_layout(layout["layout"])
+                for layout in layouts
+            ),
         )
 
     def _prepare(self) -> None:

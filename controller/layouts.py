@@ -25,7 +25,7 @@ from controller.job import (
 )
 from controller.jobs import SlotMemory, no_room_error
 from controller.leases import Leases
-from controller.outcome import Count
+from controller.outcome import Count, add_counts
 from controller.planning.fabric import Fabric
 from controller.planning.frame_cost import Traffic
 from controller.planning.planner import plan_trees
@@ -160,7 +160,7 @@ class Layouts:
                 for name in layout.switches:
                     for placement in layout.placements(name):
                         read = await self._links[name].read_tree_counts(placement.tree.tree_id)
-                        _add(counts.setdefault(name, {}), read)
+                        add_counts(counts.setdefault(name, {}), read)
         return counts
 
     def rebalance(self) -> list[Job]:
@@ -295,9 +295,3 @@ class Layouts:
 
 def _have_peers(workers: tuple[Worker, ...]) -> bool:
     return all(worker.peer_port for worker in workers)
-
-
-def _add(total: dict[wire.Outcome, Count], more: Mapping[wire.Outcome, Count]) -> None:
-    for outcome, count in more.items():
-        before = total.get(outcome, Count(0, 0))
-        total[outcome] = Count(before.packets + count.packets, before.num_bytes + count.num_bytes)

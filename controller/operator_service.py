@@ -10,12 +10,17 @@ import grpc
 
 from controller.database import Database
 from controller.errors import ControllerError, SwitchError, UnknownJobError
-from controller.job import Job, JobState, Worker, WorkerState
+from controller.job import Job, JobState
 from controller.layouts import Layouts
 from controller.membership import Membership
 from controller.operator_api import operator_pb2 as pb
 from controller.operator_api import operator_pb2_grpc
-from controller.outcome import Count
+from controller.operator_messages import (
+    job_message,
+    lease_messages,
+    outcome_counts,
+    put_counts,
+)
 from controller.program import describe
 from controller.switch_link import SwitchLink
 from hostlib import wire
@@ -92,11 +97,10 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
                 grpc.StatusCode.NOT_FOUND, f"no switch {request.name!r}; there is {known}"
             )
         message = self._switch(link)
+        jobs = {job.job_number: job for job in self._database.jobs(is_live_only=True)}
+        message.leases.extend(lease_messages(request.name, self._database.live_layouts(), jobs))
         try:
-            message.counts.extend(
-                _outcome_count(outcome, count)
-                for outcome, count in (await link.read_switch_counts()).items()
-            )
+            message.counts.extend(outcome_counts(await link.read_switch_counts()))
             for port, (received, sent) in (await link.read_port_counts()).items():
                 host = next((h.name for h in link.config.hosts if h.port == port), "")
                 message.ports.add(
@@ -117,72 +121,32 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         except SwitchError as exc:
             counts = self._database.counts(job.job_number)
             message.counts_error = str(exc)
-        if job.state is JobState.ENDED and not counts:
+        had_trees = any(layout.is_on_switch for layout in job.layouts)
+        if job.state is JobState.ENDED and had_trees and not counts:
             message.counts_error = "the counters were not kept: the switch was away at the end"
-        total: dict[wire.Outcome, Count] = {}
-        for of_switch in counts.values():
-            for outcome, n in of_switch.items():
-                before = total.get(outcome, Count(0, 0))
-                total[outcome] = Count(before.packets + n.packets, before.num_bytes + n.num_bytes)
-        message.counts.extend(_outcome_count(outcome, n) for outcome, n in total.items())
+        put_counts(message, counts)
 
     def _job(self, job: Job) -> pb.Job:
         live = self._membership.live_job(job.name)
-        is_live = live is not None and live.job.job_number == job.job_number
-        workers, missing = job.workers, list[int]()
-        detached = set[int]()
-        if live is not None and is_live:
-            if not live.has_started:
-                workers = tuple(seat.worker for seat in live.seats.values())
-            detached = {w for w, seat in live.seats.items() if not seat.is_attached}
-            missing = sorted(detached) if live.has_started else live.missing
-        layout = job.layout
-        tree = layout.trees[0] if layout and layout.trees else None
-        return pb.Job(
-            name=job.name,
-            job_id=tree.tree_id if tree else 0,
-            generation=job.generation,
-            switch=", ".join(layout.switches) if layout else "",
-            state=str(job.state),
-            reason=job.reason,
-            slot_base=tree.nodes[0].slot_base if tree else 0,
-            slot_count=layout.slot_count if layout else 0,
-            num_workers=job.num_workers,
-            allow_partial=job.straggler.allow_partial,
-            created_s=job.created_s,
-            ended_s=job.ended_s or 0.0,
-            workers=[_worker(worker, detached) for worker in workers],
-            missing_workers=missing,
-        )
+        if live is None or live.job.job_number != job.job_number:
+            return job_message(job, job.workers, set(), ())
+        workers = job.workers
+        if not live.has_started:
+            workers = tuple(seat.worker for seat in live.seats.values())
+        detached = {w for w, seat in live.seats.items() if not seat.is_attached}
+        missing = sorted(detached) if live.has_started else live.missing
+        return job_message(job, workers, detached, missing)
 
     def _switch(self, link: SwitchLink) -> pb.Switch:
-        layouts = self._database.live_layouts()
+        name, layouts = link.config.name, self._database.live_layouts()
         return pb.Switch(
-            name=link.config.name,
+            name=name,
             address=link.config.address,
             device_id=link.config.device_id,
             state=str(link.state),
             error=str(link.error or ""),
             program=describe(link.program.p4info),
             num_slots=wire.NUM_SLOTS,
-            used_slots=sum(layout.slots_on(link.config.name) for layout in layouts),
+            used_slots=sum(layout.slots_on(name) for layout in layouts),
             service_address=link.config.service_address,
         )
-
-
-def _worker(worker: Worker, detached: set[int]) -> pb.Worker:
-    is_detached = worker.state is WorkerState.JOINED and worker.worker_id in detached
-    return pb.Worker(
-        worker_id=worker.worker_id,
-        address=worker.address,
-        mac=worker.mac,
-        udp_port=worker.udp_port,
-        port=worker.port,
-        state="detached" if is_detached else str(worker.state),
-    )
-
-
-def _outcome_count(outcome: wire.Outcome, count: Count) -> pb.OutcomeCount:
-    return pb.OutcomeCount(
-        outcome=outcome.name.lower(), packets=count.packets, bytes=count.num_bytes
-    )

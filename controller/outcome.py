@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from finsy import (
@@ -33,6 +34,13 @@ class Count:
 
     packets: int
     num_bytes: int
+
+
+def add_counts(total: dict[Outcome, Count], more: Mapping[Outcome, Count]) -> None:
+    """Add counters to `total`."""
+    for outcome, count in more.items():
+        before = total.get(outcome, Count(0, 0))
+        total[outcome] = Count(before.packets + count.packets, before.num_bytes + count.num_bytes)
 
 
 def table_entries(placement: Placement) -> list[P4TableEntry]:

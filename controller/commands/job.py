@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 import click
 
@@ -44,21 +45,24 @@ def list_jobs(include_ended: bool, address: str, is_json: bool) -> None:
         return
     print_table(
         f"Jobs of the controller at {address}",
-        ("job", "state", "switch", "workers", "slots", "generation", "age", "note"),
+        ("job", "state", "path", "switches", "workers", "slots", "weight", "generation", "age",
+         "note"),
         [
             (
                 message.name,
                 message.state,
-                message.switch,
-                message.num_workers,
-                _slots(message),
+                message.path,
+                ", ".join(message.switches),
+                f"{len(message.workers)} of {message.num_workers}",
+                message.slot_count,
+                message.weight,
                 message.generation,
                 _age(message),
                 _note(message),
             )
             for message in jobs
         ],
-    )
+    )  # fmt: skip
 
 
 @job.command("show", epilog=_EXIT_CODES)
@@ -66,7 +70,11 @@ def list_jobs(include_ended: bool, address: str, is_json: bool) -> None:
 @controller_option
 @json_option
 def show_job(name: str, address: str, is_json: bool) -> None:
-    """Show workers, slots, generation and counters per outcome of the newest job NAME.
+    """Show layouts, workers, slots and counters per outcome and switch of the newest job NAME.
+
+    A layout is one arrangement of the job: its members, its trees and their slots, under one
+    generation. Counters are of all layouts together; packets that were refused have outcomes of
+    their own, such as foreign_worker, foreign_result or bad_contribution.
 
     \b
     Examples:
@@ -78,21 +86,27 @@ def show_job(name: str, address: str, is_json: bool) -> None:
         print_json(_job_dict(message))
         return
     click.echo(f"job {message.name}: {message.state}  {_note(message)}".rstrip())
-    click.echo(f"  switch {message.switch}, job id {message.job_id}")
-    click.echo(f"  slots {_slots(message)}, generation {message.generation}, age {_age(message)}")
+    click.echo(f"  number {message.job_number}, generation {message.generation}")
+    click.echo(f"  path {message.path or 'none yet'} (wanted: {message.path_wanted})")
+    click.echo(f"  slots {message.slot_count} ({_wanted(message)}), weight {message.weight:g}")
+    click.echo(f"  stragglers: {_straggler(message)}; age {_age(message)}")
+    print_table(
+        "Layouts",
+        ("generation", "state", "path", "members", "tree", "slots", "note"),
+        [row for layout in message.layouts for row in _layout_rows(layout)],
+    )
     print_table(
         "Workers",
-        ("worker", "state", "address", "mac", "udp port", "switch port"),
-        [(w.worker_id, w.state, w.address, w.mac, w.udp_port, w.port) for w in message.workers],
+        ("worker", "state", "address", "mac", "udp port", "switch", "port"),
+        [
+            (w.worker_id, w.state, w.address, w.mac, w.udp_port, w.switch, w.port)
+            for w in message.workers
+        ],
     )
     if message.counts_error:
-        click.echo(f"no counters: {message.counts_error}")
+        click.echo(f"counters are missing: {message.counts_error}")
     if message.counts:
-        print_table(
-            "Packets by outcome",
-            ("outcome", "packets", "bytes"),
-            [(count.outcome, count.packets, count.bytes) for count in message.counts],
-        )
+        _print_counts(message)
 
 
 @job.command("stop", epilog=_EXIT_CODES)
@@ -114,16 +128,65 @@ def stop_job(name: str, address: str, is_json: bool) -> None:
 
 
 def _job_dict(message: pb.Job) -> dict[str, object]:
-    """Return a job for JSON; counters become a mapping by outcome."""
+    """Return a job for JSON; counters become mappings by outcome, and by switch."""
     result = message_dict(message)
-    result["counts"] = {
-        count.outcome: {"packets": count.packets, "bytes": count.bytes} for count in message.counts
+    result["counts"] = _counts_dict(message.counts)
+    result["switch_counts"] = {
+        of_switch.switch: _counts_dict(of_switch.counts) for of_switch in message.switch_counts
     }
     return result
 
 
-def _slots(message: pb.Job) -> str:
-    return f"{message.slot_base}..{message.slot_base + message.slot_count - 1}"
+def _counts_dict(counts: Iterable[pb.OutcomeCount]) -> dict[str, dict[str, int]]:
+    return {count.outcome: {"packets": count.packets, "bytes": count.bytes} for count in counts}
+
+
+def _print_counts(message: pb.Job) -> None:
+    """Print packets by outcome, a column per switch, then their sums."""
+    by_switch = {
+        of_switch.switch: {count.outcome: count.packets for count in of_switch.counts}
+        for of_switch in message.switch_counts
+    }
+    print_table(
+        "Packets by outcome",
+        ("outcome", *(f"at {switch}" for switch in by_switch), "packets", "bytes"),
+        [
+            (
+                count.outcome,
+                *(packets.get(count.outcome, 0) for packets in by_switch.values()),
+                count.packets,
+                count.bytes,
+            )
+            for count in message.counts
+        ],
+    )
+
+
+def _layout_rows(layout: pb.JobLayout) -> list[tuple[object, ...]]:
+    """Return a row per tree; slots are told for every switch, root first."""
+    members = ", ".join(str(worker_id) for worker_id in layout.members)
+    about = (layout.generation, layout.state, layout.path, members)
+    rows: list[tuple[object, ...]] = []
+    for tree in layout.trees:
+        slots = "  ".join(
+            f"{node.switch} {node.slot_base}..{node.slot_base + tree.slot_count - 1}"
+            for node in tree.nodes
+        )
+        rows.append((*about, tree.tree_id, slots, layout.reason))
+    return rows or [(*about, "", "", layout.reason)]
+
+
+def _wanted(message: pb.Job) -> str:
+    return f"wanted: {message.slots_wanted}" if message.slots_wanted else "its share"
+
+
+def _straggler(message: pb.Job) -> str:
+    parts: list[str] = []
+    if message.quorum:
+        parts.append(f"a round closes with {message.quorum} workers")
+    if message.deadline_s:
+        parts.append(f"a round closes after {message.deadline_s:g} s")
+    return ", or ".join(parts) or "all are waited for"
 
 
 def _age(message: pb.Job) -> str:

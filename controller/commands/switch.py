@@ -51,7 +51,7 @@ def list_switches(address: str, is_json: bool) -> None:
 @controller_option
 @json_option
 def show_switch(name: str, address: str, is_json: bool) -> None:
-    """Show state, counters per outcome and frames per port of switch NAME.
+    """Show state, leased slots, counters per outcome and frames per port of switch NAME.
 
     \b
     Examples:
@@ -68,6 +68,23 @@ def show_switch(name: str, address: str, is_json: bool) -> None:
     click.echo(f"  program {message.program}, device id {message.device_id}")
     click.echo(f"  slots {message.used_slots} of {message.num_slots} leased")
     click.echo(f"  workers send to {message.service_address}")
+    if message.leases:
+        print_table(
+            "Leased slots",
+            ("slots", "job", "generation", "layout", "tree", "parent", "weight"),
+            [
+                (
+                    f"{lease.slot_base}..{lease.slot_base + lease.slot_count - 1}",
+                    lease.job,
+                    lease.generation,
+                    lease.state,
+                    lease.tree_id,
+                    lease.parent or "(root)",
+                    lease.weight,
+                )
+                for lease in message.leases
+            ],
+        )
     if message.counts:
         print_table(
             "Switchfold packets by outcome",

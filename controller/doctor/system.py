@@ -117,10 +117,11 @@ def check_jobs(
     checks: list[Check] = []
     for job in jobs:
         name = f"job {job.name}"
-        state = states.get(job.switch, "unknown")
-        if state != "ready":
-            text = f"{job.state}, but its switch {job.switch} is not ready: {state}"
-            checks.append(fail(name, text, f"see what is said of switch {job.switch}"))
+        away = {s: states.get(s, "unknown") for s in job.switches if states.get(s) != "ready"}
+        if away:
+            text = ", ".join(f"switch {switch} is {state}" for switch, state in away.items())
+            remedy = f"see what is said of switch {', '.join(away)}"
+            checks.append(fail(name, f"{job.state}, but not all is ready: {text}", remedy))
             continue
         missing = ", ".join(str(worker_id) for worker_id in job.missing_workers)
         if missing and job.state == "waiting":
@@ -143,7 +144,13 @@ def _job_counts(client: OperatorClient, name: str) -> list[Check]:
         return [warn(f"job {name} counters", str(exc), "run doctor again")]
     if job.counts_error:
         text = f"cannot be read: {job.counts_error}"
-        return [warn(f"job {name} counters", text, f"see what is said of switch {job.switch}")]
+        return [
+            warn(
+                f"job {name} counters",
+                text,
+                f"see what is said of switch {', '.join(job.switches)}",
+            )
+        ]
     return check_counts(f"job {name}", job.counts)
 
 

@@ -31,56 +31,118 @@ class StopJobRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ("name", "job_id", "generation", "switch", "state", "reason", "slot_base", "slot_count", "num_workers", "allow_partial", "created_s", "ended_s", "workers", "missing_workers", "counts", "counts_error")
+    __slots__ = ("name", "job_number", "state", "reason", "num_workers", "min_workers", "weight", "path_wanted", "slots_wanted", "quorum", "deadline_s", "created_s", "ended_s", "generation", "path", "slot_count", "switches", "workers", "missing_workers", "layouts", "counts", "switch_counts", "counts_error")
     NAME_FIELD_NUMBER: _ClassVar[int]
-    JOB_ID_FIELD_NUMBER: _ClassVar[int]
-    GENERATION_FIELD_NUMBER: _ClassVar[int]
-    SWITCH_FIELD_NUMBER: _ClassVar[int]
+    JOB_NUMBER_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
-    SLOT_BASE_FIELD_NUMBER: _ClassVar[int]
-    SLOT_COUNT_FIELD_NUMBER: _ClassVar[int]
     NUM_WORKERS_FIELD_NUMBER: _ClassVar[int]
-    ALLOW_PARTIAL_FIELD_NUMBER: _ClassVar[int]
+    MIN_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    PATH_WANTED_FIELD_NUMBER: _ClassVar[int]
+    SLOTS_WANTED_FIELD_NUMBER: _ClassVar[int]
+    QUORUM_FIELD_NUMBER: _ClassVar[int]
+    DEADLINE_S_FIELD_NUMBER: _ClassVar[int]
     CREATED_S_FIELD_NUMBER: _ClassVar[int]
     ENDED_S_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    SLOT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SWITCHES_FIELD_NUMBER: _ClassVar[int]
     WORKERS_FIELD_NUMBER: _ClassVar[int]
     MISSING_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    LAYOUTS_FIELD_NUMBER: _ClassVar[int]
     COUNTS_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_COUNTS_FIELD_NUMBER: _ClassVar[int]
     COUNTS_ERROR_FIELD_NUMBER: _ClassVar[int]
     name: str
-    job_id: int
-    generation: int
-    switch: str
+    job_number: int
     state: str
     reason: str
-    slot_base: int
-    slot_count: int
     num_workers: int
-    allow_partial: bool
+    min_workers: int
+    weight: float
+    path_wanted: str
+    slots_wanted: int
+    quorum: int
+    deadline_s: float
     created_s: float
     ended_s: float
+    generation: int
+    path: str
+    slot_count: int
+    switches: _containers.RepeatedScalarFieldContainer[str]
     workers: _containers.RepeatedCompositeFieldContainer[Worker]
     missing_workers: _containers.RepeatedScalarFieldContainer[int]
+    layouts: _containers.RepeatedCompositeFieldContainer[JobLayout]
     counts: _containers.RepeatedCompositeFieldContainer[OutcomeCount]
+    switch_counts: _containers.RepeatedCompositeFieldContainer[SwitchCounts]
     counts_error: str
-    def __init__(self, name: _Optional[str] = ..., job_id: _Optional[int] = ..., generation: _Optional[int] = ..., switch: _Optional[str] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., slot_base: _Optional[int] = ..., slot_count: _Optional[int] = ..., num_workers: _Optional[int] = ..., allow_partial: bool = ..., created_s: _Optional[float] = ..., ended_s: _Optional[float] = ..., workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., missing_workers: _Optional[_Iterable[int]] = ..., counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ..., counts_error: _Optional[str] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., job_number: _Optional[int] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., num_workers: _Optional[int] = ..., min_workers: _Optional[int] = ..., weight: _Optional[float] = ..., path_wanted: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., created_s: _Optional[float] = ..., ended_s: _Optional[float] = ..., generation: _Optional[int] = ..., path: _Optional[str] = ..., slot_count: _Optional[int] = ..., switches: _Optional[_Iterable[str]] = ..., workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., missing_workers: _Optional[_Iterable[int]] = ..., layouts: _Optional[_Iterable[_Union[JobLayout, _Mapping]]] = ..., counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ..., switch_counts: _Optional[_Iterable[_Union[SwitchCounts, _Mapping]]] = ..., counts_error: _Optional[str] = ...) -> None: ...
+
+class JobLayout(_message.Message):
+    __slots__ = ("generation", "state", "path", "reason", "members", "trees")
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    TREES_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    state: str
+    path: str
+    reason: str
+    members: _containers.RepeatedScalarFieldContainer[int]
+    trees: _containers.RepeatedCompositeFieldContainer[JobTree]
+    def __init__(self, generation: _Optional[int] = ..., state: _Optional[str] = ..., path: _Optional[str] = ..., reason: _Optional[str] = ..., members: _Optional[_Iterable[int]] = ..., trees: _Optional[_Iterable[_Union[JobTree, _Mapping]]] = ...) -> None: ...
+
+class JobTree(_message.Message):
+    __slots__ = ("tree_id", "slot_count", "nodes")
+    TREE_ID_FIELD_NUMBER: _ClassVar[int]
+    SLOT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    tree_id: int
+    slot_count: int
+    nodes: _containers.RepeatedCompositeFieldContainer[JobTreeNode]
+    def __init__(self, tree_id: _Optional[int] = ..., slot_count: _Optional[int] = ..., nodes: _Optional[_Iterable[_Union[JobTreeNode, _Mapping]]] = ...) -> None: ...
+
+class JobTreeNode(_message.Message):
+    __slots__ = ("switch", "slot_base", "parent", "workers")
+    SWITCH_FIELD_NUMBER: _ClassVar[int]
+    SLOT_BASE_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    switch: str
+    slot_base: int
+    parent: str
+    workers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, switch: _Optional[str] = ..., slot_base: _Optional[int] = ..., parent: _Optional[str] = ..., workers: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class SwitchCounts(_message.Message):
+    __slots__ = ("switch", "counts")
+    SWITCH_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    switch: str
+    counts: _containers.RepeatedCompositeFieldContainer[OutcomeCount]
+    def __init__(self, switch: _Optional[str] = ..., counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ...) -> None: ...
 
 class Worker(_message.Message):
-    __slots__ = ("worker_id", "address", "mac", "udp_port", "port", "state")
+    __slots__ = ("worker_id", "address", "mac", "udp_port", "port", "state", "switch")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     MAC_FIELD_NUMBER: _ClassVar[int]
     UDP_PORT_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_FIELD_NUMBER: _ClassVar[int]
     worker_id: int
     address: str
     mac: str
     udp_port: int
     port: int
     state: str
-    def __init__(self, worker_id: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., port: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
+    switch: str
+    def __init__(self, worker_id: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., port: _Optional[int] = ..., state: _Optional[str] = ..., switch: _Optional[str] = ...) -> None: ...
 
 class OutcomeCount(_message.Message):
     __slots__ = ("outcome", "packets", "bytes")
@@ -109,7 +171,7 @@ class ShowSwitchRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class Switch(_message.Message):
-    __slots__ = ("name", "address", "device_id", "state", "error", "program", "num_slots", "used_slots", "counts", "ports", "service_address")
+    __slots__ = ("name", "address", "device_id", "state", "error", "program", "num_slots", "used_slots", "counts", "ports", "service_address", "leases")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
@@ -121,6 +183,7 @@ class Switch(_message.Message):
     COUNTS_FIELD_NUMBER: _ClassVar[int]
     PORTS_FIELD_NUMBER: _ClassVar[int]
     SERVICE_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    LEASES_FIELD_NUMBER: _ClassVar[int]
     name: str
     address: str
     device_id: int
@@ -132,7 +195,28 @@ class Switch(_message.Message):
     counts: _containers.RepeatedCompositeFieldContainer[OutcomeCount]
     ports: _containers.RepeatedCompositeFieldContainer[PortCount]
     service_address: str
-    def __init__(self, name: _Optional[str] = ..., address: _Optional[str] = ..., device_id: _Optional[int] = ..., state: _Optional[str] = ..., error: _Optional[str] = ..., program: _Optional[str] = ..., num_slots: _Optional[int] = ..., used_slots: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ..., ports: _Optional[_Iterable[_Union[PortCount, _Mapping]]] = ..., service_address: _Optional[str] = ...) -> None: ...
+    leases: _containers.RepeatedCompositeFieldContainer[Lease]
+    def __init__(self, name: _Optional[str] = ..., address: _Optional[str] = ..., device_id: _Optional[int] = ..., state: _Optional[str] = ..., error: _Optional[str] = ..., program: _Optional[str] = ..., num_slots: _Optional[int] = ..., used_slots: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ..., ports: _Optional[_Iterable[_Union[PortCount, _Mapping]]] = ..., service_address: _Optional[str] = ..., leases: _Optional[_Iterable[_Union[Lease, _Mapping]]] = ...) -> None: ...
+
+class Lease(_message.Message):
+    __slots__ = ("job", "generation", "tree_id", "slot_base", "slot_count", "weight", "state", "parent")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    TREE_ID_FIELD_NUMBER: _ClassVar[int]
+    SLOT_BASE_FIELD_NUMBER: _ClassVar[int]
+    SLOT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    generation: int
+    tree_id: int
+    slot_base: int
+    slot_count: int
+    weight: float
+    state: str
+    parent: str
+    def __init__(self, job: _Optional[str] = ..., generation: _Optional[int] = ..., tree_id: _Optional[int] = ..., slot_base: _Optional[int] = ..., slot_count: _Optional[int] = ..., weight: _Optional[float] = ..., state: _Optional[str] = ..., parent: _Optional[str] = ...) -> None: ...
 
 class PortCount(_message.Message):
     __slots__ = ("port", "host", "packets_in", "bytes_in", "packets_out", "bytes_out")
