@@ -113,7 +113,14 @@ def test_command_jobs_and_switches(tmp_path: Path, command: Any):
             code, out, _ = await command("job", "show", "train", "--json", *at)
             job = json.loads(out)
             assert job["counts"]["absorbed"]["packets"] == 7
+            assert job["switch_counts"]["s1"]["absorbed"]["packets"] == 7
             assert [worker["address"] for worker in job["workers"]] == ["10.0.0.1", "10.0.0.2"]
+            installed = job["layouts"][-1]
+            assert (installed["state"], installed["path"]) == ("installed", "switch")
+            assert (installed["members"], job["generation"]) == ([0, 1], installed["generation"])
+            (tree,) = installed["trees"]
+            assert (tree["slot_count"], tree["nodes"][0]["switch"]) == (16, "s1")
+            assert tree["nodes"][0]["workers"] == [0, 1]
             code, out, _ = await command("job", "show", "train", *at)
             assert code == 0
             assert "10.0.0.2" in out
@@ -121,6 +128,12 @@ def test_command_jobs_and_switches(tmp_path: Path, command: Any):
             code, out, _ = await command("switch", "show", "s1", "--json", *at)
             switch = json.loads(out)
             assert (switch["state"], switch["used_slots"]) == ("ready", 16)
+            (lease,) = switch["leases"]
+            assert (lease["job"], lease["tree_id"], lease["parent"]) == (
+                "train",
+                tree["tree_id"],
+                "",
+            )
             assert [port["host"] for port in switch["ports"]] == ["h1", "h2", "h3", "h4"]
             for arguments in (["job", "list"], ["switch", "list"], ["switch", "show", "s1"]):
                 code, out, _ = await command(*arguments, *at)
