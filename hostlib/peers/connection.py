@@ -25,7 +25,7 @@ from hostlib.peers.frames import HEADER_BYTES, Frame
 _logger = logging.getLogger(__name__)
 READ_BUDGET_BYTES = 4 << 20
 """Bytes read from one connection before the others get their turn."""
-LINGER_S = 5.0
+LINGER_S = 2.0
 """Longest time that a connection closed gently stays."""
 SEND_BUFFERS = 16
 """Buffers that one system call sends."""
@@ -276,7 +276,11 @@ class _Discard:
     """Reads on until the other end closes too, or for LINGER_S."""
 
     def __init__(self, connection: Connection, loop: EventLoop) -> None:
-        self._timer = loop.call_later(LINGER_S, connection.close)
+        self._loop = loop
+        self._timer = loop.call_later(
+            LINGER_S, lambda: connection.close(PeerClosedError("the other end stays open"))
+        )
+        loop.note_lingering(1)
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         return memoryview(bytearray(frame.payload_bytes))
@@ -289,3 +293,4 @@ class _Discard:
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
         self._timer.cancel()
+        self._loop.note_lingering(-1)

@@ -56,6 +56,8 @@ class EventLoop:
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._is_stopping = False
+        self._num_lingering = 0
+        self._lingering = threading.Condition()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -111,6 +113,17 @@ class EventLoop:
             self._selector.modify(sock, events, handler)
         else:
             self._selector.register(sock, events, handler)
+
+    def note_lingering(self, change: int) -> None:
+        """Count connections that wait for their last bytes to arrive; +1 or -1."""
+        with self._lingering:
+            self._num_lingering += change
+            self._lingering.notify_all()
+
+    def wait_for_lingering(self, timeout_s: float) -> None:
+        """Wait until no connection lingers, or for the timeout; not in the loop's thread."""
+        with self._lingering:
+            self._lingering.wait_for(lambda: self._num_lingering == 0, timeout_s)
 
     def stop(self, last_call: Callable[[], None]) -> None:
         """Run `last_call` in the loop, then end the thread; waits unless called from it."""

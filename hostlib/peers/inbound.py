@@ -43,6 +43,11 @@ class InboundPeer:
         )
         self._timer = server.loop.call_later(GREETING_S, self._expire)
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it has greeted with the right secret."""
+        return self._greeting is not None
+
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         """Return room for greetings and requests; anything else is out of place."""
         if self._is_refused:

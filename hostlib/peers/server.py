@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Protocol, Self, final
 
 from hostlib.errors import AddressUnreachableError, PeerError
-from hostlib.peers.connection import Connection
+from hostlib.peers.connection import LINGER_S, Connection
 from hostlib.peers.event_loop import EventLoop
 from hostlib.peers.fetch import fetch_result
 from hostlib.peers.frames import Greeting, Purpose
@@ -23,7 +23,7 @@ from hostlib.peers.inbound import InboundPeer
 from hostlib.peers.results import RetainedResult, RetainedResults
 
 MAX_INBOUND = 512
-"""Connections served at once; more are closed at once."""
+"""Connections that no layout has taken over; with more, the oldest stranger is closed."""
 HEARTBEAT_S = 0.5
 _logger = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ class PeerServer:
         self._listener = self._listen(address, port)
         self.port: int = self._listener.getsockname()[1]
         """Where it listens."""
-        self._peers: set[InboundPeer] = set()
+        self._peers: dict[InboundPeer, None] = {}  # oldest first
         self._layouts: dict[int, Layout] = {}
         self._newest_generation = 0
         self.loop = EventLoop("switchfold-peers")
@@ -154,11 +154,16 @@ class PeerServer:
         )
 
     def close(self) -> None:
-        """Close all connections and end the thread. Never hangs; a second call does nothing."""
+        """Close all connections and end the thread; a second call does nothing.
+
+        Waits at most LINGER_S for the last lanes of closed host paths to arrive.
+        """
         with self._lock:
             if self._is_closed:
                 return
             self._is_closed = True
+        if not self.loop.is_own_thread:
+            self.loop.wait_for_lingering(LINGER_S)
         self.loop.stop(self._close_sockets)
 
     def __enter__(self) -> Self:
@@ -195,7 +200,7 @@ class PeerServer:
 
     def forget(self, peer: InboundPeer) -> None:
         """Learn that a connection is closed, or that a layout took it over."""
-        self._peers.discard(peer)
+        self._peers.pop(peer, None)
 
     def on_ready(self, events: int) -> None:
         """Accept connections."""
@@ -210,12 +215,19 @@ class PeerServer:
                 self.counters["refused_accept"] += 1
                 _logger.warning("cannot accept a connection: %s", error)
                 return
-            if len(self._peers) >= MAX_INBOUND:
-                self.counters["refused_full"] += 1
-                sock.close()
-                continue
             self.counters["accepted"] += 1
-            self._peers.add(InboundPeer(self, sock, address))
+            if len(self._peers) >= MAX_INBOUND:
+                self._make_room()
+            self._peers[InboundPeer(self, sock, address)] = None
+
+    def _make_room(self) -> None:
+        """Close the oldest stranger, so that silent ones cannot keep members out."""
+        oldest = next((peer for peer in self._peers if not peer.is_known), None)
+        if oldest is None:
+            oldest = next(iter(self._peers))
+        self.counters["refused_full"] += 1
+        oldest.connection.close()
+        self.forget(oldest)
 
     def _review(self) -> None:
         for peer in list(self._peers):

@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker process that reduces without end; tests kill or stop it.
+
+Says its port, reads all ports as JSON, reduces; at the path's failure says the error as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+
+import numpy as np
+
+from hostlib.errors import MemberError, PeerError
+from hostlib.host_path import HostPath, Reduction
+from hostlib.job_view import Member
+from hostlib.peers import PeerServer
+from hostlib.wire import Operation
+
+NUM_LANES = 200_000
+
+
+def main(worker_id: int, silence_s: float) -> None:
+    with PeerServer("127.0.0.1", token="secret") as server:
+        server.enter_job(1, worker_id)
+        print(server.port, flush=True)
+        ports: list[int] = json.loads(sys.stdin.readline())
+        members = [
+            Member(worker_id=i, peer_address="127.0.0.1", peer_port=port)
+            for i, port in enumerate(ports)
+        ]
+        failed = threading.Event()
+        failures: list[PeerError] = []
+
+        def on_failure(error: PeerError) -> None:
+            failures.append(error)
+            failed.set()
+
+        path = HostPath(
+            server, generation=1, members=members, on_failure=on_failure, silence_s=silence_s
+        )
+
+        def on_done(reduction: Reduction) -> None:
+            if reduction.lanes[0] != len(ports):
+                raise AssertionError(f"{reduction.lanes[0]} instead of {len(ports)}")
+            if not has_said:
+                has_said.append(True)
+                print("reduced", flush=True)
+            reduction.lanes[:] = 1
+            path.reduce(Operation.AGGREGATE_ADD, reduction.lanes, on_done)
+
+        has_said: list[bool] = []
+        path.reduce(Operation.AGGREGATE_ADD, np.ones(NUM_LANES, np.int32), on_done)
+        assert failed.wait(60)
+        error = failures[0]
+        lost = error.worker_id if isinstance(error, MemberError) else None
+        print(json.dumps({"error": type(error).__name__, "worker_id": lost}), flush=True)
+        sys.stdin.read()  # stays, as a survivor does, until the test lets it go
+        path.close()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), float(sys.argv[2]))

@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Results of the host path are the switch's, byte for byte."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hostlib.errors import SaturationError
+from hostlib.options import ReduceOperation
+from hostlib.quantization import Quantizer, chunk_exponents, scales
+from hostlib.wire import VALUES_PER_PACKET_NARROW, Operation
+from peer_group import DOUBLING, RING, PeerGroup
+from softswitch_job import running_job
+
+VALUES = VALUES_PER_PACKET_NARROW
+WORKERS = 3
+
+
+def switch_allreduce(
+    arrays: list[NDArray[Any]], operation: ReduceOperation
+) -> list[NDArray[Any] | SaturationError]:
+    with running_job("narrow", WORKERS) as job, job.sessions() as workers:
+        futures = [w.allreduce(a, operation) for w, a in zip(workers, arrays, strict=True)]
+        errors = [future.exception(30) for future in futures]
+        return [
+            error if isinstance(error, SaturationError) else future.result(30)
+            for error, future in zip(errors, futures, strict=True)
+        ]
+
+
+def host_allreduce(
+    group: PeerGroup, arrays: list[NDArray[Any]], operation: ReduceOperation
+) -> list[NDArray[Any] | None]:
+    """Quantise as workers do, reduce among hosts; None where a sum saturated."""
+    count = -(-arrays[0].size // VALUES)
+    padded = [np.zeros((count, VALUES), array.dtype) for array in arrays]
+    for rows, array in zip(padded, arrays, strict=True):
+        rows.reshape(-1)[: array.size] = array
+    if arrays[0].dtype == np.int32:
+        reductions = group.reduce(Operation.AGGREGATE_ADD, [rows.reshape(-1) for rows in padded])
+        return [
+            None if reduction.has_saturated else reduction.lanes[: arrays[0].size]
+            for reduction in reductions
+        ]
+    exponents = group.reduce(Operation.AGGREGATE_MAX, [chunk_exponents(rows) for rows in padded])
+    quantizer = Quantizer(count, VALUES, arrays[0].dtype)
+    lanes: list[NDArray[np.int32]] = []
+    backward: NDArray[Any] = np.empty(0)
+    for rows, agreed in zip(padded, exponents, strict=True):
+        forward, backward = scales(agreed.lanes, WORKERS, rows.dtype)
+        own = np.empty((count, VALUES), np.int32)
+        quantizer.quantize(rows, forward, own)
+        lanes.append(own.reshape(-1))
+    divisors = None
+    if operation == "mean":
+        divisors = np.full((count, 1), WORKERS, backward.dtype)
+    outputs: list[NDArray[Any] | None] = []
+    for reduction in group.reduce(Operation.AGGREGATE_ADD, lanes):
+        assert not reduction.has_saturated
+        out = np.empty((count, VALUES), arrays[0].dtype)
+        sums = reduction.lanes.reshape(count, VALUES)
+        quantizer.dequantize(sums, backward, divisors, out)
+        outputs.append(out.reshape(-1)[: arrays[0].size])
+    return outputs
+
+
+@pytest.mark.parametrize("operation", ["sum", "mean"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+def test_host_path_gives_the_switchs_bytes(dtype: str, operation: ReduceOperation) -> None:
+    if dtype == "int32" and operation == "mean":
+        pytest.skip("means of int32 are refused")
+    rng = np.random.default_rng(11)
+    magnitudes = np.exp2(rng.integers(-12, 9, 5000))
+    arrays = [(rng.standard_normal(5000) * magnitudes * 10).astype(dtype) for _ in range(WORKERS)]
+    from_switch = switch_allreduce(arrays, operation)
+    for costs in (RING, DOUBLING):
+        with PeerGroup(WORKERS, costs) as group:
+            from_hosts = host_allreduce(group, arrays, operation)
+        for ours, theirs in zip(from_hosts, from_switch, strict=True):
+            assert ours is not None
+            assert isinstance(theirs, np.ndarray)
+            assert ours.dtype == theirs.dtype
+            assert ours.tobytes() == theirs.tobytes()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_both_paths_report_a_sum_outside_int32(sign: int) -> None:
+    arrays = [np.arange(100, dtype=np.int32) for _ in range(WORKERS)]
+    for array in arrays:
+        array[63] = sign * 2**30
+    assert all(isinstance(r, SaturationError) for r in switch_allreduce(arrays, "sum"))
+    for costs in (RING, DOUBLING):
+        with PeerGroup(WORKERS, costs) as group:
+            assert host_allreduce(group, arrays, "sum") == [None] * WORKERS
