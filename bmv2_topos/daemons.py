@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -134,6 +135,12 @@ def _has_notifications() -> bool:
         [bmv2_path(), "--help"], capture_output=True, text=True, check=False, timeout=30
     )
     return "--notifications-addr" in shown.stdout + shown.stderr
+
+
+def accepts(address: str) -> bool:
+    """Tell whether somebody listens on a `unix:` address."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        return probe.connect_ex(address.removeprefix("unix:")) == 0
 
 
 def controller_command(config: Path) -> list[str]:

@@ -32,6 +32,7 @@ Shaper = Literal["tbf", "htb"]
 
 QUEUE_BYTES: Final = 1_000_000
 """Queue of a shaped direction: holds two windows of 256 frames, so it delays but does not drop."""
+CARRIER_TIMEOUT_S: Final = 5.0
 _BURST_FRAMES: Final = 10
 """Frames that a shaper may send back to back: forgives late timers, vanishes in a measurement."""
 _SIOCETHTOOL: Final = 0x8946
@@ -137,7 +138,7 @@ def _create_pair(one: _End, other: _End) -> None:
         index = _index(route, end.interface)
         if end.address is not None:
             route.addr("add", index=index, address=end.address, prefixlen=SUBNET_PREFIX_LENGTH)
-        _turn_offloads_off(end.interface)
+        turn_offloads_off(end.interface)
         route.link("set", index=index, state="up", arp=end.address is not None)
         route.link("set", index=_index(route, "lo"), state="up")
 
@@ -282,7 +283,8 @@ def _index(route: Any, interface: str) -> int:
     return indexes[0]
 
 
-def _turn_offloads_off(interface: str) -> None:
+def turn_offloads_off(interface: str) -> None:
+    """Let an interface of the caller's namespace leave neither checksums nor segments to a card."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         for command in _ETHTOOL_OFF:
             value = ctypes.create_string_buffer(struct.pack("=II", command, 0))

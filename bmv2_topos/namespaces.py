@@ -35,7 +35,7 @@ def require_root() -> None:
 
 
 def namespace_path(name: str) -> Path:
-    """Return the path that keeps a named namespace alive."""
+    """Return the path of a named namespace; what is an absolute path already stays as it is."""
     return _NAMESPACE_DIRECTORY / name
 
 
@@ -67,7 +67,7 @@ def create_namespace(name: str) -> int:
         _PYROUTE2.netns.create(name)
     except OSError as exc:
         raise KernelError(f"cannot create network namespace {name}: {exc}") from exc
-    call_in_namespace(name, _quieten)
+    quieten(name)
     inode = namespace_inode(name)
     assert inode is not None
     return inode
@@ -130,8 +130,13 @@ def _enter(name: str) -> None:
         os.close(descriptor)
 
 
-def _quieten() -> None:
-    """Leave nothing but the testbed's own packets on the links (/proc/sys/net is per namespace)."""
+def quieten(name: str) -> None:
+    """Leave nothing but hosts' own packets on the links of a namespace: IPv6 and forwarding off."""
+    call_in_namespace(name, _turn_kernel_traffic_off)
+
+
+def _turn_kernel_traffic_off() -> None:
+    # /proc/sys/net is per namespace, that of the thread which writes
     settings = {
         "ipv6/conf/all/disable_ipv6": "1",
         "ipv6/conf/default/disable_ipv6": "1",

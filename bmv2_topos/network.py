@@ -6,14 +6,11 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Final
 
 from bmv2_topos import links, namespaces
 from bmv2_topos.errors import PortTakenError
 from bmv2_topos.state import Record
 from bmv2_topos.topology import Host, Link, Switch, SwitchLink
-
-_CARRIER_TIMEOUT_S: Final = 5.0
 
 
 def namespace_name(testbed: str, node: Host | Switch) -> str:
@@ -54,7 +51,7 @@ def make_network(record: Record) -> None:
     for namespace, interface, _ in (end for link in every for end in cable_ends(record, link)):
         waiting.setdefault(namespace, []).append(interface)
     for namespace, interfaces in waiting.items():
-        links.wait_for_carrier(interfaces, namespace=namespace, timeout_s=_CARRIER_TIMEOUT_S)
+        links.wait_for_carrier(interfaces, namespace=namespace, timeout_s=links.CARRIER_TIMEOUT_S)
 
 
 def cable_ends(record: Record, link: Link | SwitchLink) -> list[tuple[str, str, int | None]]:

@@ -11,7 +11,6 @@ servers and the controller listen on Unix sockets, which every namespace sees.
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self, cast
@@ -43,7 +42,7 @@ from bmv2_topos.processes import (
 )
 from bmv2_topos.status import TestbedStatus, read_status
 from bmv2_topos.topology import Host, Link, Switch, SwitchLink, Topology
-from bmv2_topos.worker_runs import WorkerEndpoint, WorkerResult, run_workers
+from bmv2_topos.worker_runs import WorkerEndpoint, WorkerResult, endpoint_of, run_workers
 
 READY_TIMEOUT_S: Final = 120.0
 """For a switch to become ready, its first compilation to native code included."""
@@ -245,19 +244,12 @@ class Testbed:
 
     def endpoint(self, worker_id: int) -> WorkerEndpoint:
         """Return what a worker must know to take part."""
-        host = self.topology.host_of(worker_id)
-        link = self.topology.link_of(host)
-        switch_udp_port, host_udp_port = self._recorded().udp_ports.get(link.name, (0, 0))
-        return WorkerEndpoint(
-            worker_id=worker_id,
-            num_workers=len(self.topology.hosts),
-            host=host,
-            switch=self.topology.switch_of(host),
-            switch_port=link.port,
+        return endpoint_of(
+            self.topology,
+            worker_id,
             controller_address=self.controller_address,
             mode=self.mode,
-            switch_udp_port=switch_udp_port,
-            host_udp_port=host_udp_port,
+            udp_ports=self._recorded().udp_ports,
         )
 
     def run_workers(
@@ -423,7 +415,7 @@ class Testbed:
             run_directory=self.run_directory,
             environment=child_environment(self.run_directory),
             namespace=self.namespace_of(switch),
-            is_ready=lambda: _accepts(address),
+            is_ready=lambda: daemons.accepts(address),
             dies_with_us=not self.detached,
         )
         self._processes.append(starting.process)
@@ -447,9 +439,3 @@ class Testbed:
         for record in read_records(self.run_directory):
             if record.name == name:
                 record.kill()
-
-
-def _accepts(address: str) -> bool:
-    """Tell whether somebody listens on a `unix:` address."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        return probe.connect_ex(address.removeprefix("unix:")) == 0

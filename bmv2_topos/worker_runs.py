@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bmv2_topos.errors import ProcessTimeoutError
 from bmv2_topos.processes import ManagedProcess, log_tail
-from bmv2_topos.topology import Host, Switch
+from bmv2_topos.topology import Host, Switch, Topology
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +56,31 @@ class WorkerEndpoint:
             "SWITCHFOLD_TUNNEL_LOCAL": f"127.0.0.1:{self.host_udp_port}",
             "SWITCHFOLD_TUNNEL_SWITCH": f"127.0.0.1:{self.switch_udp_port}",
         }
+
+
+def endpoint_of(
+    topology: Topology,
+    worker_id: int,
+    *,
+    controller_address: str,
+    mode: str,
+    udp_ports: Mapping[str, tuple[int, int]] | None = None,
+) -> WorkerEndpoint:
+    """Return where a worker of a topology stands; `udp_ports` by link name in mode udp."""
+    host = topology.host_of(worker_id)
+    link = topology.link_of(host)
+    switch_udp_port, host_udp_port = (udp_ports or {}).get(link.name, (0, 0))
+    return WorkerEndpoint(
+        worker_id=worker_id,
+        num_workers=len(topology.hosts),
+        host=host,
+        switch=topology.switch_of(host),
+        switch_port=link.port,
+        controller_address=controller_address,
+        mode=mode,
+        switch_udp_port=switch_udp_port,
+        host_udp_port=host_udp_port,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,290 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Topologies as Mininet networks: its hosts and links, our switches and controller.
+
+with FabricNet(leaf_spine(2, 1, 2), run_directory=Path("/tmp/fabric")) as net:
+    net.pingAll()
+    net.get("h1").popen([...], env=net.environment(0, job="sum"))
+
+Needs root and Mininet 2.3 (Debian's package `mininet`, also found from another Python than the
+system's). Unlike `bmv2_topos.testbed`, a killed network leaves nothing recorded: its namespaces go
+with its processes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+
+from bmv2_topos import daemons, links, namespaces
+from bmv2_topos.config import child_environment
+from bmv2_topos.daemons import Target, Variant
+from bmv2_topos.errors import TargetMissingError
+from bmv2_topos.processes import ManagedProcess, start_process
+from bmv2_topos.topology import Host, Switch, Topology
+from bmv2_topos.worker_runs import endpoint_of
+
+DEBIAN_PACKAGES: Final = "/usr/lib/python3/dist-packages"
+MAX_RATE_BITS_PER_S: Final = 1_000_000_000
+"""Mininet leaves links with a higher rate unshaped."""
+READY_TIMEOUT_S: Final = 120.0
+CONTROLLER_TIMEOUT_S: Final = 60.0
+
+
+def _load(name: str) -> Any:
+    """Import a module of Mininet, which is no package of ours and carries no types."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        sys.path.append(DEBIAN_PACKAGES)  # last: nothing else is taken from there
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as exc:
+        raise TargetMissingError(
+            f"Mininet is not on this machine ({exc}): apt-get install mininet"
+        ) from exc
+    finally:
+        sys.path.remove(DEBIAN_PACKAGES)
+
+
+_LINK: Final = _load("mininet.link")
+_NET: Final = _load("mininet.net")
+_NODE: Final = _load("mininet.node")
+_TOPO: Final = _load("mininet.topo")
+
+
+class FabricHost(_NODE.Host):
+    """A host that knows its neighbours and its gateway, sends no ARP, leaves nothing to a card."""
+
+    def config(self, *, fabric: Topology, station: Host, **parameters: Any) -> Any:
+        """Configure addresses as Mininet does, then neighbours and gateway."""
+        result: Any = _NODE.Host.config(self, **parameters)
+        namespace = _namespace_of(self)
+        namespaces.quieten(namespace)
+        namespaces.call_in_namespace(namespace, lambda: links.turn_offloads_off(station.interface))
+        links.set_neighbours(station, fabric, namespace=namespace)
+        return result
+
+
+class FabricSwitch(_NODE.Switch):
+    """A P4 switch in a namespace of its own, served by softswitch or BMv2."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        fabric: Topology,
+        station: Switch,
+        target: Target,
+        variant: Variant,
+        run_directory: Path,
+        switch_options: Sequence[str],
+        **parameters: Any,
+    ) -> None:
+        self.controlIntf = None  # Mininet asks for it, and makes none in a namespace
+        _NODE.Switch.__init__(self, name, **{**parameters, "inNamespace": True})
+        self._fabric = fabric
+        self._station = station
+        self._target: Target = target
+        self._variant: Variant = variant
+        self._run_directory = run_directory
+        self._options = switch_options
+        self._process: ManagedProcess | None = None
+
+    def start(self, _controllers: Sequence[object]) -> None:
+        """Start the switch; returns once it serves P4Runtime."""
+        namespace = _namespace_of(self)
+        namespaces.quieten(namespace)
+        ends = self._fabric.ports_of(self._station)
+        for end in ends:
+            namespaces.call_in_namespace(
+                namespace, lambda interface=end.interface: links.turn_offloads_off(interface)
+            )
+        links.wait_for_carrier(
+            [end.interface for end in ends], namespace=namespace, timeout_s=links.CARRIER_TIMEOUT_S
+        )
+        address = _address(self._run_directory, self._station.name)
+        self._process = start_process(
+            self._station.name,
+            daemons.switch_command(
+                self._target,
+                self._station,
+                port_specs=daemons.port_specs(self._fabric, self._station, udp_ports={}),
+                grpc_address=address,
+                variant=self._variant,
+                run_directory=self._run_directory,
+                options=self._options,
+            ),
+            run_directory=self._run_directory,
+            environment=child_environment(self._run_directory),
+            namespace=namespace,
+            ready_timeout_s=READY_TIMEOUT_S,
+            is_ready=lambda: daemons.accepts(address),
+        )
+
+    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 - Mininet's name
+        """Stop the switch."""
+        if self._process is not None:
+            self._process.stop()
+            self._process = None
+        _NODE.Switch.stop(self, deleteIntfs)
+
+
+class FabricTopo(_TOPO.Topo):
+    """A topology in Mininet's form: pass it to Mininet, or let FabricNet do that."""
+
+    def build(self, fabric: Topology, **switch_parameters: Any) -> None:
+        """Add hosts, switches and links; ValueError for rates that Mininet cannot shape."""
+        for host in fabric.hosts:
+            self.addHost(
+                host.name,
+                cls=FabricHost,
+                ip=f"{host.address}/24",
+                mac=host.mac,
+                fabric=fabric,
+                station=host,
+            )
+        for switch in fabric.switches:
+            self.addSwitch(
+                switch.name, cls=FabricSwitch, fabric=fabric, station=switch, **switch_parameters
+            )
+        for link in fabric.links:
+            self.addLink(
+                link.host,
+                link.switch,
+                port1=0,
+                port2=link.port,
+                **_shaping(link.name, link.rate_bits_per_s),
+            )
+        for link in fabric.switch_links:
+            self.addLink(
+                link.a,
+                link.b,
+                port1=link.a_port,
+                port2=link.b_port,
+                **_shaping(link.name, link.rate_bits_per_s),
+            )
+
+
+class FabricNet(_NET.Mininet):
+    """A Mininet network of our switches with our controller; a context manager.
+
+    `run_directory` must exist and its path be short: sockets, logs and the controller's files lie
+    there. `has_controller` leaves the controller out.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        *,
+        run_directory: Path,
+        target: Target = "softswitch",
+        variant: Variant = "wide",
+        switch_options: Sequence[str] = (),
+        has_controller: bool = True,
+    ) -> None:
+        namespaces.require_root()
+        # Mininet would raise limits of the whole machine for thousands of nodes.
+        _NET.Mininet.inited = True
+        self.topology = topology
+        self.run_directory = run_directory
+        self._variant: Variant = variant
+        self._has_controller = has_controller
+        self._controller: ManagedProcess | None = None
+        topo = FabricTopo(
+            topology,
+            target=target,
+            variant=variant,
+            run_directory=run_directory,
+            switch_options=switch_options,
+        )
+        _NET.Mininet.__init__(self, topo=topo, controller=None)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def controller_address(self) -> str:
+        """gRPC address of the session and operator API, from every namespace."""
+        return _address(self.run_directory, "controller")
+
+    @property
+    def switch_addresses(self) -> dict[str, str]:
+        """gRPC address of every switch's P4Runtime server by its name."""
+        return {
+            switch.name: _address(self.run_directory, switch.name)
+            for switch in self.topology.switches
+        }
+
+    def start(self) -> None:
+        """Start the switches, then the controller; returns once it takes workers."""
+        _NET.Mininet.start(self)
+        if not self._has_controller:
+            return
+        config = self.run_directory / "controller.toml"
+        daemons.write_controller_config(
+            config,
+            self.topology,
+            listen=self.controller_address,
+            switch_addresses=self.switch_addresses,
+            variant=self._variant,
+        )
+        self._controller = start_process(
+            "controller",
+            daemons.controller_command(config),
+            run_directory=self.run_directory,
+            environment=child_environment(self.run_directory),
+            ready_timeout_s=CONTROLLER_TIMEOUT_S,
+        )
+
+    def stop(self) -> None:
+        """Stop everything; nothing stays but the run directory."""
+        if self._controller is not None:
+            self._controller.stop()
+            self._controller = None
+        _NET.Mininet.stop(self)
+
+    def environment(self, worker_id: int, *, job: str) -> dict[str, str]:
+        """Return the environment of a worker's process on its host."""
+        endpoint = endpoint_of(
+            self.topology, worker_id, controller_address=self.controller_address, mode="veth"
+        )
+        return {**os.environ, **endpoint.environment(job)}
+
+
+def _address(run_directory: Path, name: str) -> str:
+    return f"unix:{run_directory}/{name}.sock"
+
+
+def _namespace_of(node: Any) -> str:
+    """Return the path of a node's namespace, which has no name."""
+    return f"/proc/{node.pid}/ns/net"
+
+
+def _shaping(name: str, rate_bits_per_s: int | None) -> dict[str, Any]:
+    if rate_bits_per_s is None:
+        return {"cls": _LINK.Link}
+    if rate_bits_per_s > MAX_RATE_BITS_PER_S:
+        raise ValueError(
+            f"Mininet shapes links up to {MAX_RATE_BITS_PER_S} bits per second; link {name} is to "
+            f"have {rate_bits_per_s}: give it less, or None for no shaping"
+        )
+    latency_ms = links.QUEUE_BYTES * 8e3 / rate_bits_per_s
+    return {
+        "cls": _LINK.TCLink,
+        "bw": rate_bits_per_s / 1e6,
+        "use_tbf": True,
+        "latency_ms": latency_ms,
+    }
