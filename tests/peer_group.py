@@ -74,10 +74,12 @@ class PeerGroup:
         )
 
     def submit(
-        self, position: int, operation: Operation, own: NDArray[np.int32]
+        self, position: int, operation: Operation, own: NDArray[np.int32], tag: int = 0
     ) -> tuple[Reduction, threading.Event]:
         done = threading.Event()
-        reduction = self.paths[position].reduce(operation, own.copy(), lambda _: done.set())
+        reduction = self.paths[position].reduce(
+            operation, own.copy(), lambda _: done.set(), tag=tag
+        )
         return reduction, done
 
     def wait(

@@ -158,6 +158,7 @@ class Channel:
             first_lane=first,
             num_lanes=len(lanes),
             total=len(reduction.lanes),
+            tag=reduction.tag,
         )
         try:
             self.link(position).send(frame, bytes_of(lanes))
@@ -171,10 +172,12 @@ class Channel:
             return None
         if ahead != 0 or self._active is None or self._schedule is None:
             raise PeerProtocolError(f"lanes of reduction {frame.sequence} at {self._sequence}")
-        if frame.total != len(self._active.lanes):
+        own = (self._active.tag, len(self._active.lanes))
+        if (frame.tag, frame.total) != own:
             raise PeerMismatchError(
-                f"another worker reduces {frame.total} lanes, this one {len(self._active.lanes)};"
-                " all workers must submit the same sequence of shapes, dtypes and operations"
+                f"another worker reduces {frame.total} lanes of tensor {frame.tag}, this one"
+                f" {own[1]} of {own[0]}; all workers must submit the same sequence of shapes,"
+                " dtypes and operations"
             )
         width = 4
         if frame.flags & LaneFlag.WIDE:

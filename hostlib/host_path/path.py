@@ -49,10 +49,12 @@ _logger = logging.getLogger(__name__)
 class HostPath:
     """The host path of one layout; reductions run in the peer server's thread.
 
-    All members must submit the same sequence of lengths per operation. `on_failure` is called at
-    most once, in that thread; then no callback of a reduction follows, and the path is of no more
-    use than to be closed. A member that died is named within SILENCE_S + 1 s, at once when its
-    host says so. `costs` replaces the measurement; all members must give the same.
+    All members must submit the same sequence of tags and lengths per operation.
+
+    `on_failure` is called at most once, in that thread; then no callback of a reduction follows,
+    and the path is of no more use than to be closed. A member that died is named at once when its
+    host says so, else within SILENCE_S, two heartbeats and 1 s. `costs` replaces the measurement;
+    all members must give the same.
     """
 
     def __init__(
@@ -91,13 +93,20 @@ class HostPath:
         server.loop.post(self._open)
 
     def reduce(
-        self, operation: Operation, lanes: Lanes, on_done: Callable[[Reduction], None]
+        self,
+        operation: Operation,
+        lanes: Lanes,
+        on_done: Callable[[Reduction], None],
+        *,
+        tag: int = 0,
     ) -> Reduction:
         """Reduce lanes with those of the other members, in place; from any thread.
 
         `lanes`: int32, native byte order, one dimension, contiguous; not to be touched until
-        `on_done`, which is called in the peer thread and must be short. The number of
-        contributors is that of the members. Raises the error that ended the path, if one did.
+        `on_done`, which is called in the peer thread and must be short. Look at `has_saturated`
+        there. The number of contributors is that of the members. `tag`: the tensor's number; the
+        path fails with PeerMismatchError where members' tags or lengths differ. Raises the error
+        that ended the path, if one did.
         """
         if operation not in _PURPOSES:
             raise ConfigurationError(f"hosts do not reduce with {operation.name}")
@@ -108,7 +117,7 @@ class HostPath:
             raise failure
         if self._is_closed:
             raise PeerClosedError("the host path is closed")
-        reduction = Reduction(operation, lanes, on_done)
+        reduction = Reduction(operation, lanes, on_done, tag & 0xFFFFFFFF)
         self._server.loop.post(lambda: self._channels[_PURPOSES[operation]].submit(reduction))
         return reduction
 

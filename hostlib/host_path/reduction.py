@@ -22,6 +22,8 @@ class Reduction:
     lanes: Lanes
     """Own lanes before, result after; undefined while under way and after a failure."""
     on_done: Callable[[Reduction], None]
+    tag: int = 0
+    """What is reduced, 32 bits; all members must say the same."""
     has_saturated: bool = False
     """Some true sum is outside int32; known to all members alike."""
     algorithm: Algorithm | None = None

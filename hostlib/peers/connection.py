@@ -25,6 +25,8 @@ from hostlib.peers.frames import HEADER_BYTES, Frame
 _logger = logging.getLogger(__name__)
 READ_BUDGET_BYTES = 4 << 20
 """Bytes read from one connection before the others get their turn."""
+KEEPALIVE_S = 10
+"""The kernel asks a silent other end so often; nine times without an answer end a connection."""
 LINGER_S = 2.0
 """Longest time that a connection closed gently stays."""
 SEND_BUFFERS = 16
@@ -65,6 +67,8 @@ class Connection:
         self.receiver = receiver
         self.heard_s = time.monotonic()
         """When the last byte arrived."""
+        self.sent_bytes = 0
+        """What the kernel has taken."""
         self.was_drained = True
         """After the end: whether all that was sent had left for the kernel."""
         self._loop = loop
@@ -81,6 +85,10 @@ class Connection:
         self._events = 0
         with contextlib.suppress(OSError):  # not TCP in a test
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            # A host that vanished leaves nothing behind for ever.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_S)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_S)
         sock.setblocking(False)
         self._watch()
 
@@ -262,6 +270,7 @@ class Connection:
                 sent = self._socket.sendmsg(buffers)
             except (BlockingIOError, InterruptedError):
                 return
+            self.sent_bytes += sent
             while sent:
                 first = outgoing[0]
                 if sent < first.nbytes:

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Frames between workers: a header of 32 bytes in network order, then the payload.
+"""Frames between workers: a header of 36 bytes in network order, then the payload.
 
 ```text
-  0        2   3   4          8                16     18     20      24      28      32
-  | magic  | v | k | payload  | sequence       | step | flags| first | lanes | total |
+  0       2   3   4         8          16     18      20      24      28      32    36
+  | magic | v | k | payload | sequence | step | flags | first | lanes | total | tag |
 ```
 
 Lanes in payloads are little-endian; a worker of another byte order is refused at the handshake.
@@ -19,18 +19,18 @@ import struct
 import sys
 from typing import NamedTuple
 
-from hostlib.errors import PeerProtocolError
+from hostlib.errors import PeerProtocolError, PeerRefusedError
 
 MAGIC = 0x5346
 FRAME_VERSION = 1
-HEADER_BYTES = 32
+HEADER_BYTES = 36
 NONCE_BYTES = 16
 PIECE_BYTES = 1 << 20
 """Results travel in pieces of at most this size."""
 PROBE_BYTES = 1 << 17
 """Payload of the frame that measures the rate of a link."""
 
-_HEADER = struct.Struct("!HBBIQHHIII")
+_HEADER = struct.Struct("!HBBIQHHIIII")
 _GREETING = struct.Struct("!IIHHBB32s")
 
 
@@ -110,6 +110,8 @@ class Frame(NamedTuple):
     num_lanes: int = 0
     total: int = 0
     """LANES: lanes of the whole reduction."""
+    tag: int = 0
+    """LANES: what is reduced; all members must say the same."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
@@ -124,11 +126,12 @@ class Frame(NamedTuple):
             self.first_lane,
             self.num_lanes,
             self.total,
+            self.tag,
         )
 
     @classmethod
     def unpack(cls, header: bytes | bytearray | memoryview) -> Frame:
-        """Return the frame of 32 header bytes; raise PeerProtocolError for anything else."""
+        """Return the frame of a header's bytes; raise PeerProtocolError for others."""
         magic, version, kind, payload_bytes, *rest = _HEADER.unpack(header)
         if magic != MAGIC:
             raise PeerProtocolError(f"no frame: it starts with 0x{magic:04x}")
@@ -166,15 +169,18 @@ class Greeting(NamedTuple):
 
     @classmethod
     def unpack(cls, payload: bytes, token: str, nonce: bytes) -> Greeting:
-        """Return the greeting; raise PeerProtocolError if malformed, or if the proof is wrong."""
+        """Return the greeting.
+
+        Raises PeerProtocolError if it is malformed, PeerRefusedError if the secret is wrong.
+        """
         if len(payload) != _GREETING.size:
             raise PeerProtocolError(f"greeting of {len(payload)} bytes")
         job, generation, sender, receiver, purpose, is_little, proof = _GREETING.unpack(payload)
         fields = payload[: -len(proof)] + bytes(len(proof))
         if not hmac.compare_digest(proof, _proof(token, nonce, fields)):
-            raise PeerProtocolError("wrong secret; give all workers of the job the same token")
+            raise PeerRefusedError("wrong secret; give all workers of the job the same token")
         if is_little != (sys.byteorder == "little"):
-            raise PeerProtocolError("the workers' byte orders differ; run them on like machines")
+            raise PeerRefusedError("the workers' byte orders differ; run them on like machines")
         if purpose not in list(Purpose):
             raise PeerProtocolError(f"unknown purpose {purpose}")
         return cls(job, generation, sender, receiver, Purpose(purpose))

@@ -37,6 +37,7 @@ class InboundPeer:
         self._greeting: Greeting | None = None
         self._wanted: int | None = None
         self._is_refused = False
+        self._sent_bytes = 0
         self.connection = Connection(server.loop, sock, self, is_connecting=False)
         self.connection.send(
             Frame(FrameKind.CHALLENGE, payload_bytes=NONCE_BYTES), memoryview(self._nonce)
@@ -67,7 +68,12 @@ class InboundPeer:
         if self._is_refused:
             return
         if frame.kind is FrameKind.GREETING:
-            self._greeting = Greeting.unpack(bytes(payload), self._server.token, self._nonce)
+            try:
+                greeting = Greeting.unpack(bytes(payload), self._server.token, self._nonce)
+            except PeerRefusedError as error:
+                self._refuse(str(error), "refused_stranger")
+                return
+            self._greeting = greeting
             self._timer.cancel()
             if self._greeting.purpose is Purpose.FETCH:
                 self._timer = self._server.loop.call_later(IDLE_FETCHER_S, self._expire)
@@ -169,6 +175,10 @@ class InboundPeer:
             self._reply(Frame(FrameKind.NOT_COMPLETE, sequence=self._wanted))
         elif self._greeting is None:
             self.connection.close(PeerProtocolError("no greeting in time"))
+        elif self.connection.sent_bytes > self._sent_bytes:
+            # A large result on a slow link: it moves.
+            self._sent_bytes = self.connection.sent_bytes
+            self._timer = self._server.loop.call_later(IDLE_FETCHER_S, self._expire)
         else:
             self.connection.close(PeerProtocolError("no request in time"))
 

@@ -103,7 +103,7 @@ def describe_result(description: bytes, limit_bytes: int) -> RetainedResult:
             num_contributors=_number(fields["num_contributors"]),
             has_saturated=bool(fields["has_saturated"]),
         )
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
         raise PeerProtocolError(f"malformed description of a result: {error!r}") from error
 
 

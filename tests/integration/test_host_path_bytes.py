@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -69,11 +70,11 @@ def host_allreduce(
     return outputs
 
 
-@pytest.mark.parametrize("operation", ["sum", "mean"])
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+@pytest.mark.parametrize(
+    ("dtype", "operation"),
+    [*itertools.product(["float16", "float32", "float64"], ["sum", "mean"]), ("int32", "sum")],
+)
 def test_host_path_gives_the_switchs_bytes(dtype: str, operation: ReduceOperation) -> None:
-    if dtype == "int32" and operation == "mean":
-        pytest.skip("means of int32 are refused")
     rng = np.random.default_rng(11)
     magnitudes = np.exp2(rng.integers(-12, 9, 5000))
     arrays = [(rng.standard_normal(5000) * magnitudes * 10).astype(dtype) for _ in range(WORKERS)]

@@ -204,10 +204,11 @@ def test_stale_generation_and_foreign_worker_are_refused() -> None:
         check(group, ADD, [np.zeros(3, np.int32)] * 2)
 
 
-def test_different_lengths_are_told() -> None:
+@pytest.mark.parametrize(("length", "tag"), [(11, 0), (10, 1)])
+def test_different_tensors_are_told(length: int, tag: int) -> None:
     with PeerGroup(2, RING) as group:
         group.submit(0, ADD, np.zeros(10, np.int32))
-        group.submit(1, ADD, np.zeros(11, np.int32))
+        group.submit(1, ADD, np.zeros(length, np.int32), tag)
         wait_until(
             lambda: any(isinstance(failure, PeerMismatchError) for failure in group.failures),
             "the mismatch",

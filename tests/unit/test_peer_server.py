@@ -18,7 +18,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostlib.errors import (
-    PeerError,
     PeerProtocolError,
     PeerRefusedError,
     PeerUnreachableError,
@@ -115,7 +114,7 @@ def test_wrong_secret_is_refused_and_counted(servers: list[PeerServer]) -> None:
     servers[1].results.put(result(0))
     with PeerServer("127.0.0.1", token="guess") as stranger:
         stranger.enter_job(JOB, 0)
-        with pytest.raises(PeerError):
+        with pytest.raises(PeerRefusedError, match="secret"):
             stranger.fetch_result(address_of(1, servers[1]), 0, 2)
     wait_until(lambda: servers[1].counters["refused_stranger"] == 1, "counted")
     servers[0].fetch_result(address_of(1, servers[1]), 0)
@@ -197,9 +196,9 @@ def test_greeting_proves_the_secret() -> None:
     for place in range(len(payload)):
         changed = bytearray(payload)
         changed[place] ^= 1
-        with pytest.raises(PeerProtocolError):
+        with pytest.raises(PeerRefusedError):
             Greeting.unpack(bytes(changed), "secret", b"n" * 16)
-    with pytest.raises(PeerProtocolError):
+    with pytest.raises(PeerRefusedError):
         Greeting.unpack(payload, "secret", b"m" * 16)
 
 
