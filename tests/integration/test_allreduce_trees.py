@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions over trees of softswitches: exact sums, also with loss on every hop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import p4src
+from hostlib.session import Session
+from hostlib.wire import Outcome
+from softswitch.impairments import Impairments
+from tree_fabric import Shape
+from tree_sessions import TreeOfSwitches
+
+DEPTH_2: Shape = ((0, 1), (2, 3))
+DEPTH_3: Shape = (((0, 2), 5), (1, 3))
+DEADLINE_S = 30
+
+
+def _bad_network(seed: int) -> Impairments:
+    return Impairments(
+        loss=0.05, duplication=0.05, reordering=0.05, reordering_delay_s=0.01, seed=seed
+    )
+
+
+def _allreduce(workers: list[Session], arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    futures = [w.allreduce(a) for w, a in zip(workers, arrays, strict=True)]
+    return [future.result(DEADLINE_S) for future in futures]
+
+
+@pytest.mark.parametrize("names_children", [False, True])
+@pytest.mark.parametrize("variant", ["narrow", "wide"])
+def test_tree_sums_and_every_switch_sends_up_once(
+    variant: p4src.Variant, names_children: bool
+) -> None:
+    generator = np.random.default_rng(1)
+    with TreeOfSwitches(DEPTH_3, variant, names_children=names_children) as made:
+        num_workers = len(made.tree.workers)
+        arrays = [generator.standard_normal(20_000).astype(np.float32) for _ in range(num_workers)]
+        with made.sessions() as workers:
+            results = _allreduce(workers, arrays)
+        for result in results:
+            np.testing.assert_allclose(result, np.sum(arrays, axis=0), atol=1e-5)
+            assert result.tobytes() == results[0].tobytes()
+        chunks = -(-20_000 // made.values_per_packet)
+        rounds = chunks + -(-chunks // made.values_per_packet)
+        assert made.outcomes(0)[Outcome.COMPLETED] == rounds
+        for node in made.tree.nodes[1:]:
+            outcomes = made.outcomes(node.number)
+            assert outcomes[Outcome.SENT_UP] == rounds
+            assert outcomes[Outcome.RESULT_STORED] == rounds
+            assert outcomes[Outcome.ABSORBED] == rounds * (len(node.children) - 1)
+
+
+@pytest.mark.parametrize("shape", [DEPTH_2, DEPTH_3], ids=["depth 2", "depth 3"])
+def test_tree_sums_with_loss_on_every_hop(shape: Shape) -> None:
+    generator = np.random.default_rng(2)
+    with (
+        TreeOfSwitches(shape, "narrow", slot_count=32, impairments=_bad_network) as made,
+        made.sessions() as workers,
+    ):
+        for length in (1, 333, 10_000):
+            arrays = [generator.integers(-(2**28), 2**28, length, np.int32) for _ in workers]
+            for result in _allreduce(workers, arrays):
+                np.testing.assert_array_equal(result, np.sum(arrays, axis=0))
+        for node in made.tree.nodes[1:]:
+            outcomes = made.outcomes(node.number)
+            assert outcomes[Outcome.RESENT]
+            assert outcomes[Outcome.RESULT_IGNORED]

@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Running softswitches of a tree in this process, the links between them, and their sessions."""
+
+from __future__ import annotations
+
+import ipaddress
+import threading
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+
+import numpy as np
+
+import p4src
+from hostlib.job_view import Endpoint, JobView, Member, TreeView
+from hostlib.options import SessionOptions
+from hostlib.session import Session
+from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from hostlib.transports.mem import MAX_FRAME_BYTES, MemTransport
+from hostlib.wire import Outcome
+from softswitch.compiler import compile_program
+from softswitch.control import Match
+from softswitch.impairments import Impairments
+from softswitch.mem_port import MemPort
+from softswitch.switch import Switch
+from softswitch_job import OPTIONS, VALUES, pack
+from tree_fabric import (
+    PARENT_PORT,
+    Address,
+    Node,
+    Shape,
+    Tree,
+    TreeEntry,
+    TreeJob,
+    switch_address,
+    worker_address,
+)
+
+POLL_S = 0.02
+BATCH = 64
+GENERATION = 1000
+
+
+class _Link:
+    """Carries frames between two switches, one thread for each direction."""
+
+    def __init__(self, one: MemPort, other: MemPort) -> None:
+        self._is_closing = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._carry, args=ends, name=f"link {ends[0].number}")
+            for ends in ((one, other), (other, one))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _carry(self, source: MemPort, to: MemPort) -> None:
+        frames = np.zeros((BATCH, MAX_FRAME_BYTES), np.uint8)
+        lengths = np.zeros(BATCH, np.int32)
+        while not self._is_closing.is_set():
+            count = source.receive(frames, lengths, POLL_S)
+            if count:
+                # A full queue loses the rest, as a link does.
+                to.send(frames[:count], lengths[:count])
+
+    def close(self) -> None:
+        self._is_closing.set()
+        for thread in self._threads:
+            thread.join()
+
+
+class TreeOfSwitches:
+    """One job on a running tree of softswitches with mem ports."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        variant: p4src.Variant,
+        *,
+        slot_count: int = 64,
+        straggler: StragglerPolicy = WAIT_FOR_ALL,
+        names_children: bool = False,
+        impairments: Callable[[int], Impairments] | None = None,
+    ) -> None:
+        self.tree = Tree(shape)
+        self.values_per_packet = VALUES[variant]
+        self.straggler = straggler
+        num_workers = len(self.tree.workers)
+        self.job = TreeJob(
+            tree=self.tree,
+            job_id=7,
+            generation=GENERATION,
+            slot_base=11,
+            slot_count=slot_count,
+            quorum=straggler.quorum or num_workers,
+            allow_partial=straggler.allow_partial,
+            names_children=names_children,
+        )
+        self._program = compile_program(p4src.artefacts(variant).json)
+        self._seeds = iter(range(1, 1000))
+        self._impairments = impairments
+        with ExitStack() as stack:
+            self.switches = [stack.enter_context(self._switch(node)) for node in self.tree.nodes]
+            for node in self.tree.nodes:
+                if node.parent is not None and node.own is not None:
+                    above = self.switches[node.parent].mem_port(node.own.port)
+                    below = self.switches[node.number].mem_port(PARENT_PORT)
+                    stack.callback(_Link(above, below).close)
+            self._resources = stack.pop_all()
+
+    def _switch(self, node: Node) -> Switch:
+        switch = Switch(self._program)
+        ports = [(child.port, child.node is None) for child in node.children]
+        for port, is_host in [*ports, *([(PARENT_PORT, False)] if node.own else [])]:
+            # A link between switches is impaired where its frames come in, a host's link here.
+            switch.add_port(
+                port,
+                "mem",
+                impairments_in=self._next_impairments(),
+                impairments_out=self._next_impairments() if is_host else None,
+            )
+        for entry in self.job.entries(node):
+            self._insert(switch, entry)
+        switch.set_multicast_group(self.job.job_id, self.job.replicas(node))
+        switch.start()
+        return switch
+
+    def _next_impairments(self) -> Impairments | None:
+        return None if self._impairments is None else self._impairments(next(self._seeds))
+
+    def _insert(self, switch: Switch, entry: TreeEntry) -> None:
+        (table,) = [
+            table
+            for table in self._program.model.tables
+            if table.name.rsplit(".", 1)[-1] == entry.table
+        ]
+        (action,) = [a for a in table.actions if a.name.rsplit(".", 1)[-1] == entry.action]
+        key = pack(list(entry.match.values()), [one.width for one in table.key])
+        params = pack(list(entry.params.values()), [one.width for one in action.parameters])
+        switch.table_insert(table.position, Match(key), action.position, params)
+
+    def view(self, worker: int) -> JobView:
+        """Return a worker's view of the job."""
+        node, child = self.tree.seat(worker)
+        return JobView(
+            job=1,
+            generation=GENERATION,
+            worker_id=worker,
+            members=tuple(Member(worker_id=one) for one in sorted(self.tree.workers)),
+            trees=(TreeView(tree_id=self.job.job_id, slot_count=self.job.slot_count),),
+            child_id=child.child_id,
+            worker_bitmap=self.job.worker_bitmap(worker),
+            values_per_packet=self.values_per_packet,
+            switch=_endpoint(switch_address(node.number)),
+            straggler=self.straggler,
+        )
+
+    @contextmanager
+    def sessions(self, options: SessionOptions = OPTIONS) -> Generator[list[Session]]:
+        """Open all workers' sessions, in the order of worker ids."""
+        with ExitStack() as stack:
+            opened: list[Session] = []
+            for worker in sorted(self.tree.workers):
+                node, child = self.tree.seat(worker)
+                port = self.switches[node.number].mem_port(child.port)
+                transport = MemTransport(port, _endpoint(worker_address(worker)))
+                session = Session.direct(self.view(worker), transport, options)
+                opened.append(stack.enter_context(session))
+            yield opened
+
+    def outcomes(self, node: int) -> dict[Outcome, int]:
+        """Return a switch's packets by outcome; those that are not zero."""
+        (counter,) = [
+            counter
+            for counter in self._program.model.counters
+            if counter.name.rsplit(".", 1)[-1] == "outcomes"
+        ]
+        switch = self.switches[node]
+        counts = {o: switch.counter_read(counter.position, o)[0] for o in Outcome}
+        return {outcome: count for outcome, count in counts.items() if count}
+
+    def __enter__(self) -> TreeOfSwitches:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._resources.close()
+
+
+def _endpoint(address: Address) -> Endpoint:
+    return Endpoint(
+        address=str(ipaddress.IPv4Address(address.ipv4)),
+        mac=":".join(f"{byte:02x}" for byte in address.mac.to_bytes(6, "big")),
+        udp_port=address.udp_port,
+    )
