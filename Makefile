@@ -72,7 +72,7 @@ p4: $(VENV)/.dev-installed ## Compile p4src with the p4c on the PATH (or: docker
 bench: $(VENV)/.bench-installed ## Allreduce at 2, 4 and 8 workers against Gloo on the same links (needs root)
 	$(BIN)/python benchmarks/allreduce.py
 
-model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela model (needs spin)
+model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela models (needs spin)
 	$(BIN)/python tests/model/check.py
 
 golden: $(VENV)/.dev-installed ## Renew the golden files of the generator's tests
