@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -192,6 +192,20 @@ def describe_trees(trees: Sequence[PlannedTree]) -> str:
     return f"{len(roots)} trees, roots {', '.join(roots[:-1])} and {roots[-1]}"
 
 
+def tree_directions(tree: PlannedTree) -> Iterator[Direction]:
+    """Yield the directions of all links of a tree; a chunk crosses each once.
+
+    Several workers behind one port yield it several times.
+    """
+    for node in tree.nodes:
+        for child in node.children:
+            yield Direction(node.switch, child.port)
+            if child.worker_id is not None:
+                yield Direction(node.switch, child.port, is_inward=True)
+        if node.parent is not None:
+            yield Direction(node.switch, node.parent.port)
+
+
 def predict(fabric: Fabric, trees: Sequence[PlannedTree], traffic: Traffic) -> Prediction:
     """Return what one allreduce costs over these trees.
 
@@ -200,10 +214,8 @@ def predict(fabric: Fabric, trees: Sequence[PlannedTree], traffic: Traffic) -> P
     """
     shares: dict[Direction, float] = defaultdict(float)
     for tree in trees:
-        for node in tree.nodes:
-            for child in node.children:
-                for direction in fabric.directions_at(node.switch, child.port):
-                    shares[direction] += tree.share
+        for direction in tree_directions(tree):
+            shares[direction] += tree.share
     loads = tuple(
         link_load(
             fabric,
