@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "demo": ("controller.demo.command:demo", "Train a real model through a P4 switch."),
     "doctor": ("controller.commands.doctor:doctor", "Find out what is wrong, and what to do."),
     "job": ("controller.commands.job:job", "Look at jobs and end them."),
+    "link": ("controller.commands.link:link", "Look at links and take them out of use."),
     "shell": ("controller.commands.shell:shell", "Open p4runtime-shell on a switch."),
     "switch": ("controller.commands.switch:switch", "Look at switches and their counters."),
     "tree": ("controller.commands.tree:tree", "Look at aggregation trees, and plan them."),

@@ -8,13 +8,13 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Final
 
 from controller.config import ControllerConfig
 from controller.database import Database
 from controller.errors import InvalidJobError, NoRoomError, NoTreeError, SwitchError
 from controller.job import (
     Job,
+    JobNumber,
     Layout,
     LayoutState,
     PathChoice,
@@ -27,15 +27,13 @@ from controller.jobs import SlotMemory, no_room_error
 from controller.leases import Leases
 from controller.outcome import Count, add_counts
 from controller.planning.fabric import Fabric
-from controller.planning.frame_cost import Traffic
+from controller.planning.frame_cost import PLANNED_BYTES, VALUES_PER_PACKET, Traffic
 from controller.planning.planner import plan_trees
 from controller.switch_link import LinkState, SwitchLink
 from controller.tree_shape import tree_shape
 from hostlib import wire
 
 _LOGGER = logging.getLogger(__name__)
-_PLANNED_BYTES: Final = 16 << 20
-"""Trees are chosen for tensors of this size."""
 LayoutsCallback = Callable[[str, list[Layout]], None]
 """Called with a switch and the installed layouts that it concerns."""
 
@@ -49,20 +47,17 @@ class Layouts:
         database: Database,
         links: Mapping[str, SwitchLink],
         *,
-        fabric: Callable[[], Fabric] | None = None,
+        fabric: Callable[[JobNumber], Fabric] | None = None,
         num_slots: int = wire.NUM_SLOTS,
     ) -> None:
         self._config = config
         self._database = database
         self._links = links
-        configured = Fabric.of(config)
-        self._fabric = fabric or (lambda: configured)
+        self._fabric = fabric or _always(Fabric.of(config))
         self._num_slots = num_slots
-        is_wide = config.variant == "wide"
-        values = wire.VALUES_PER_PACKET_WIDE if is_wide else wire.VALUES_PER_PACKET_NARROW
         self._traffic = Traffic(
-            tensor_bytes=_PLANNED_BYTES,
-            values_per_packet=values,
+            tensor_bytes=PLANNED_BYTES,
+            values_per_packet=VALUES_PER_PACKET[config.variant],
             frame_overhead_bytes=config.frame_overhead_bytes,
         )
         self._on_lost_state: LayoutsCallback | None = None
@@ -225,7 +220,7 @@ class Layouts:
         memory: SlotMemory | None = None,
     ) -> tuple[Tree, ...]:
         """Return the best trees without slots; NoTreeError when these workers cannot be joined."""
-        fabric = self._fabric()
+        fabric = self._fabric(job.job_number)
         free: dict[str, int] | None = None
         if memory is not None:
             gaps = {name: memory.free(name) for name in fabric.switches}
@@ -295,3 +290,7 @@ class Layouts:
 
 def _have_peers(workers: tuple[Worker, ...]) -> bool:
     return all(worker.peer_port for worker in workers)
+
+
+def _always(fabric: Fabric) -> Callable[[JobNumber], Fabric]:
+    return lambda job_number: fabric

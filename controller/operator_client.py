@@ -9,8 +9,9 @@ from typing import Any, Final, TypeVar, cast
 import grpc
 
 from controller.errors import ControllerUnreachableError, OperatorRefusedError
+from controller.operator_api import fabric_pb2 as fabric_pb
+from controller.operator_api import fabric_pb2_grpc, operator_pb2_grpc
 from controller.operator_api import operator_pb2 as pb
-from controller.operator_api import operator_pb2_grpc
 
 _R = TypeVar("_R")
 _TIMEOUT_S: Final = 15.0
@@ -46,10 +47,32 @@ class OperatorClient:
         """Return one switch with its counters."""
         return self._call("ShowSwitch", pb.ShowSwitchRequest(name=name), pb.Switch)
 
+    def show_tree(self, name: str, tensor_bytes: int) -> fabric_pb.TreeReport:
+        """Return a live job's trees, and the cost of an allreduce of so many bytes."""
+        request = fabric_pb.ShowTreeRequest(name=name, tensor_bytes=tensor_bytes)
+        return self._call("ShowTree", request, fabric_pb.TreeReport)
+
+    def list_links(self) -> list[fabric_pb.Link]:
+        """Return the links between switches."""
+        request = fabric_pb.ListLinksRequest()
+        return list(self._call("ListLinks", request, fabric_pb.ListLinksResponse).links)
+
+    def set_link(self, name: str, *, is_up: bool) -> fabric_pb.Link:
+        """Take a link out of use, or back."""
+        request = fabric_pb.SetLinkRequest(name=name, is_up=is_up)
+        return self._call("SetLink", request, fabric_pb.Link)
+
+    def set_switch(self, name: str, *, is_up: bool) -> str:
+        """Take a switch out of all trees and routes, or back; return its state."""
+        request = fabric_pb.SetSwitchRequest(name=name, is_up=is_up)
+        return self._call("SetSwitch", request, fabric_pb.SetSwitchResponse).state
+
     def _call(self, method: str, request: object, response_type: type[_R]) -> _R:
         options = [("grpc.enable_http_proxy", 0)]
         with grpc.insecure_channel(self.address, options) as channel:
-            stub = cast("Any", operator_pb2_grpc).OperatorStub(channel)
+            stub: Any = cast("Any", operator_pb2_grpc).OperatorStub(channel)
+            if not hasattr(stub, method):
+                stub = cast("Any", fabric_pb2_grpc).FabricStub(channel)
             try:
                 response = getattr(stub, method)(request, timeout=_TIMEOUT_S)
             except grpc.RpcError as exc:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
@@ -17,9 +17,11 @@ from controller.config import ControllerConfig
 from controller.database import Database
 from controller.endpoint import is_taken, with_port
 from controller.errors import ListenError
+from controller.fabric_watch import FabricWatch
+from controller.job import JobNumber
 from controller.layouts import Layouts
 from controller.membership import Membership
-from controller.operator_api import operator_pb2_grpc
+from controller.operator_api import fabric_pb2_grpc, operator_pb2_grpc
 from controller.operator_service import OperatorService
 from controller.planning.fabric_state import FabricState
 from controller.program import load_program
@@ -55,9 +57,12 @@ class ControllerServer:
             for switch in config.switches
         }
         self.layouts = Layouts(
-            config, self._database, self.links, fabric=lambda: self.fabric_state.fabric
+            config, self._database, self.links, fabric=self.fabric_state.fabric_for
         )
         self.membership = Membership(config, self._database, self.links, self.layouts)
+        self.fabric_watch = FabricWatch(
+            config, self._database, self.fabric_state, self.links, self._replan
+        )
 
     @asynccontextmanager
     async def serve(self) -> AsyncGenerator[None]:
@@ -73,6 +78,7 @@ class ControllerServer:
             tasks = [asyncio.create_task(link.run()) for link in self.links.values()]
             timeout_s = self.config.connect_timeout_s
             await asyncio.gather(*(link.wait_ready(timeout_s) for link in self.links.values()))
+            tasks.append(asyncio.create_task(self.fabric_watch.run()))
             server = await self._listen()
             _LOGGER.info("sessions and operators are served at %s", self.address)
             yield
@@ -93,6 +99,8 @@ class ControllerServer:
         add_operator(
             OperatorService(self._database, self.membership, self.links, self.layouts), server
         )
+        add_fabric = cast("Any", fabric_pb2_grpc).add_FabricServicer_to_server
+        add_fabric(self.fabric_watch.service, server)
         listen = self.config.listen
         refusal = ListenError(
             f"cannot listen at {listen}: the address is taken or not this machine's; stop the "
@@ -107,3 +115,8 @@ class ControllerServer:
         await server.start()
         self.address = with_port(listen, port)
         return server
+
+    def _replan(self, jobs: Collection[JobNumber], reason: str, is_broken: bool) -> None:
+        """Note which jobs should get other trees."""
+        for number in jobs:
+            _LOGGER.warning("job number %d should get other trees: %s", number, reason)

@@ -10,12 +10,19 @@ from typing import Final
 
 import click
 
-from controller.commands.output import json_option, message_dict, print_json, print_table
+from controller.commands.output import (
+    controller_option,
+    json_option,
+    message_dict,
+    print_json,
+    print_table,
+)
 from controller.config import ControllerConfig, load_config
 from controller.errors import ConfigError
 from controller.operator_api import fabric_pb2 as pb
+from controller.operator_client import OperatorClient
 from controller.planning.fabric import Fabric
-from controller.planning.frame_cost import Traffic
+from controller.planning.frame_cost import VALUES_PER_PACKET, Traffic
 from controller.planning.host_attachment import HostAttachment, attach_hosts
 from controller.planning.planner import DEFAULT_MAX_TREES, plan_trees
 from controller.planning.tree_report import report_plan
@@ -25,10 +32,6 @@ from hostlib import wire
 _EXIT_CODES = "Exit codes: 0 done, 1 no such job or no tree, 3 no controller."
 _SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>[kMG]?)(?P<binary>i?)B?")
 _UNITS: Final = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
-_VALUES_PER_PACKET: Final = {
-    "narrow": wire.VALUES_PER_PACKET_NARROW,
-    "wide": wire.VALUES_PER_PACKET_WIDE,
-}
 
 
 def parse_size(context: click.Context, option: click.Parameter, text: str) -> int:
@@ -68,6 +71,36 @@ hosts_option = click.option(
 @click.group(epilog=_EXIT_CODES)
 def tree() -> None:
     """Look at aggregation trees, or plan them without a controller."""
+
+
+@tree.command("show", epilog=_EXIT_CODES)
+@click.argument("name")
+@bytes_option
+@picture_option
+@hosts_option
+@controller_option
+@json_option
+def show_tree(  # noqa: PLR0917 - click passes options by name
+    name: str,
+    tensor_bytes: int,
+    picture: Path | None,
+    has_hosts: bool,
+    address: str,
+    is_json: bool,
+) -> None:
+    """Show the trees of the live job NAME, what an allreduce costs, and the next best ways.
+
+    "expected" are the frames of all rounds that the trees have completed since the layout began,
+    "measured" is everything that crossed the link since then.
+
+    \b
+    Examples:
+      switchfold tree show train
+      switchfold tree show train --bytes 1G --picture trees.png
+      switchfold tree show train --hosts --json
+    """  # fmt: skip
+    report = OperatorClient(address).show_tree(name, tensor_bytes)
+    show(report, picture, has_hosts=has_hosts, is_json=is_json)
 
 
 @tree.command("plan", epilog=_EXIT_CODES)
@@ -123,7 +156,7 @@ def plan(  # noqa: PLR0917 - click passes options by name
         attachments,
         Traffic(
             tensor_bytes=tensor_bytes,
-            values_per_packet=_VALUES_PER_PACKET[config.variant],
+            values_per_packet=VALUES_PER_PACKET[config.variant],
             is_float=not is_int,
             frame_overhead_bytes=config.frame_overhead_bytes,
         ),

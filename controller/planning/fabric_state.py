@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from controller.config import ControllerConfig, LinkConfig
 from controller.database import Database
 from controller.errors import ConfigError
-from controller.planning.fabric import Direction, Fabric
+from controller.job import JobNumber
+from controller.planning.fabric import Fabric
+from controller.planning.link_meter import Usage
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -40,7 +42,9 @@ class FabricState:
         self._callbacks: list[FabricCallback] = []
         self.fabric = self._configured
         """As it is now; replaced whenever it changes."""
-        self._rebuild(self._configured.used_bits_per_s)
+        self._fabrics: dict[JobNumber, Fabric] = {}
+        self._usage = Usage()
+        self._rebuild()
 
     def on_change(self, callback: FabricCallback) -> None:
         """Have `callback` called when a link or switch goes down or comes up."""
@@ -84,9 +88,23 @@ class FabricState:
             self._dead.discard(link.key)
             self._changed(f"link {link.name} is alive again")
 
-    def set_use(self, used_bits_per_s: Mapping[Direction, float]) -> None:
+    def set_usage(self, usage: Usage) -> None:
         """Enter measured traffic; nobody is called."""
-        self._rebuild(used_bits_per_s)
+        self._usage = usage
+        self._rebuild()
+
+    def fabric_for(self, job_number: JobNumber) -> Fabric:
+        """Return the fabric as a job finds it: what its own trees send counts as free."""
+        own = self._usage.own.get(job_number)
+        if not own:
+            return self.fabric
+        if job_number not in self._fabrics:
+            used = {
+                direction: max(rate - own.get(direction, 0.0), 0.0)
+                for direction, rate in self._usage.total.items()
+            }
+            self._fabrics[job_number] = self.fabric.with_use(used)
+        return self._fabrics[job_number]
 
     def _store(self, key: str, *, is_up: bool) -> None:
         self._database.set_down(key, is_down=not is_up)
@@ -97,13 +115,14 @@ class FabricState:
 
     def _changed(self, reason: str) -> None:
         _LOGGER.warning("%s", reason)
-        self._rebuild(self.fabric.used_bits_per_s)
+        self._rebuild()
         for callback in self._callbacks:
             callback(self.fabric, reason)
 
-    def _rebuild(self, used_bits_per_s: Mapping[Direction, float]) -> None:
+    def _rebuild(self) -> None:
         out = self._down | self._dead
         switches = {name for name in self._configured.switches if name in out}
         self.fabric = self._configured.without(switches=switches, links=out - switches).with_use(
-            used_bits_per_s
+            self._usage.total
         )
+        self._fabrics.clear()

@@ -18,6 +18,15 @@ HOP_LATENCY_S: Final = 30e-6
 """Of a packet through one switch, on top of its time on the wire."""
 
 
+PLANNED_BYTES: Final = 16 << 20
+"""Trees are chosen for tensors of this size."""
+VALUES_PER_PACKET: Final = {
+    "narrow": wire.VALUES_PER_PACKET_NARROW,
+    "wide": wire.VALUES_PER_PACKET_WIDE,
+}
+"""By program variant."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
     """One allreduce: the same frames go up and down every link of its trees, shared among them."""

@@ -4,12 +4,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from controller.__main__ import run
+from controller.config import LinkConfig
+from controller_fixtures import fake_switch, join_all, make_config, serving
+from controller_fixtures import run as run_scenario
 
 CONFIG = """
 variant = "wide"
@@ -91,3 +97,50 @@ def test_plan_refuses(
 def test_plan_refuses_sizes(config: Path, capsys: pytest.CaptureFixture[str]):
     assert run(["tree", "plan", "--config", str(config), "--bytes", "lots"]) == 2
     assert "not a size" in capsys.readouterr().err
+
+
+def test_trees_and_links_of_a_controller(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    async def command(*arguments: str) -> tuple[int, str]:
+        code = await asyncio.to_thread(run, list(arguments))
+        captured = capsys.readouterr()
+        return code, captured.out + captured.err
+
+    async def scenario() -> None:
+        async with fake_switch() as first, fake_switch() as second:
+            config = make_config(tmp_path, first, second)
+            switches = tuple(
+                dataclasses.replace(switch, service_address=f"10.9.0.{n}")
+                for n, switch in enumerate(config.switches)
+            )
+            link = LinkConfig(a="s1", a_port=9, b="s2", b_port=1)
+            config = dataclasses.replace(config, switches=switches, links=(link,))
+            async with serving(config) as server:
+                ask: tuple[Any, ...] = ("--controller", server.address)
+                assert sum(second.tables().values()) == 4
+                code, text = await command("tree", "show", "train", *ask)
+                assert (code, "job 'train' is not running" in text) == (1, True)
+                workers = await join_all(server.address, 2)
+                for worker in workers:
+                    await worker.welcome()
+                code, text = await command("tree", "show", "train", "--hosts", "--json", *ask)
+                report = json.loads(text)
+                assert (code, report["label"], report["path"]) == (0, "1 tree, root s1", "switch")
+                assert report["trees"][0]["slot_count"] == 128
+                assert report["is_measured"] is True
+                assert [x["label"] for x in report["alternatives"]] == ["ring among the hosts"]
+                for state in ("down", "down", "up"):
+                    code, text = await command("link", "set", "s2-s1", state, *ask)
+                    assert (code, text) == (0, f"link s1-s2 (s1:9-s2:1) is {state}\n")
+                    code, text = await command("link", "list", "--json", *ask)
+                    assert [each["state"] for each in json.loads(text)] == [state]
+                    count = 0 if state == "down" else 4
+                    while sum(second.tables().values()) != count:
+                        await asyncio.sleep(0.01)
+                code, text = await command("link", "set", "s2", "down", "--switch", *ask)
+                assert (code, text) == (0, "switch s2 is down\n")
+                code, text = await command("link", "set", "s9", "down", "--switch", *ask)
+                assert (code, "no switch 's9'" in text) == (1, True)
+                for worker in workers:
+                    await worker.close()
+
+    run_scenario(scenario())
