@@ -17,7 +17,9 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pyroute2 import IPRoute
 
@@ -29,6 +31,7 @@ from packet_frames import CPU_PORT, ETHERTYPE_IPV4, SWITCH_MAC, ethernet, ipv4, 
 from packet_target import PORTS, SENTINEL_NETWORK, Entry
 
 ETH_P_ALL = 3
+CLI = "simple_switch_CLI"
 SENTINEL_ETHERTYPE = 0x88B5
 """IEEE 802 local experimental: not IPv4, hence a packet-in."""
 SENTINEL_SOURCE = 0xC612_FFFF
@@ -49,7 +52,7 @@ def missing_reason() -> str | None:
 class _Link:
     """A veth pair; the test holds one end as a packet socket."""
 
-    def __init__(self, ipr: IPRoute, name: str) -> None:
+    def __init__(self, ipr: Any, name: str) -> None:
         self.name, self.peer = name, f"{name}h"
         ipr.link("add", ifname=self.name, kind="veth", peer={"ifname": self.peer})
         for end in (self.name, self.peer):
@@ -78,7 +81,7 @@ class _Link:
                 return frames
             frames.append(frame)
 
-    def close(self, ipr: IPRoute) -> None:
+    def close(self, ipr: Any) -> None:
         self.socket.close()
         ipr.link("del", index=ipr.link_lookup(ifname=self.name)[0])
 
@@ -118,12 +121,14 @@ class Bmv2Target:
 
     def _start_switch(self, grpc_port: int) -> subprocess.Popen[bytes]:
         interfaces = [f"--interface={port}@{link.name}" for port, link in self._links.items()]
+        thrift = thrift_options()
+        self._thrift_port = thrift[-1] if thrift else None
         options = [f"--grpc-server-addr=127.0.0.1:{grpc_port}", f"--cpu-port={CPU_PORT}"]
         command = [
             BINARY,
             "--no-p4",
             "--device-id=1",
-            *thrift_options(),
+            *thrift,
             *interfaces,
             "--",
             *options,
@@ -165,7 +170,31 @@ class Bmv2Target:
     def exchange(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         """See Target."""
         self._links[port].send(frame)
+        return sorted(self._collect(port))
+
+    def exchange_all(self, port: int, frames: Sequence[bytes]) -> list[tuple[int, bytes]]:
+        """Send frames one behind the other; return all that leaves, for each port in order."""
+        for frame in frames:
+            self._links[port].send(frame)
         return self._collect(port)
+
+    def set_queue_rate(self, port: int, rate_pps: int) -> None:
+        """Limit the packets that leave a port by way of BMv2's own tool (CLI)."""
+        assert self._thrift_port is not None
+        said = subprocess.run(
+            [CLI, "--thrift-port", self._thrift_port],
+            input=f"set_queue_rate {rate_pps} {port}\n",
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=DEADLINE_S,
+        )
+        assert "Error" not in said.stdout + said.stderr, said.stdout + said.stderr
+
+    @property
+    def has_queue_rate(self) -> bool:
+        """Whether set_queue_rate works here."""
+        return self._thrift_port is not None and shutil.which(CLI) is not None
 
     def _collect(self, port: int) -> list[tuple[int, bytes]]:
         mark = SENTINEL_PREFIX + next(_marks).to_bytes(8, "big")
@@ -186,9 +215,8 @@ class Bmv2Target:
             for out_port, link in self._links.items()
             for answer in link.receive_until(mark)
         ]
-        return sorted(
-            received + [(CPU_PORT, frame) for frame in self._control.packet_ins_until(mark)]
-        )
+        received += [(CPU_PORT, frame) for frame in self._control.packet_ins_until(mark)]
+        return received
 
     def _own(self, counter: str, index: int) -> None:
         self._own_frames[counter, index] = self._own_frames.get((counter, index), 0) + 1

@@ -1,0 +1,219 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Queues that grow say so: ECN in IPv4, ECN_ECHO in results, and every checksum right.
+
+A port that sends slowly makes the queue: softswitch by the rate of its link, BMv2 by the rate of
+its queue.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pytest
+
+import bmv2_target
+import p4src
+from hostlib.wire import ETHERNET_BYTES, VALUES_PER_PACKET_NARROW, Flag, Operation, datagram_dtype
+from p4runtime_control import P4RuntimeControl
+from packet_frames import ETHERTYPE_IPV4, ethernet, internet_checksum, ipv4, udp
+from packet_target import Entry
+from packet_tree import Child, Node, worker
+from packet_tree import switch as switch_station
+
+MARK_DEPTH = 16
+"""CONGESTION_MARK_DEPTH of constants.p4."""
+FRAMES = 20
+"""BMv2 loses frames when some more come at once."""
+RATE_PPS = 25
+_generations = itertools.count(30_000)
+IN_PORT, SLOW_PORT = 1, 2
+SLOTS = 64
+NOT_CAPABLE, CAPABLE_1, CAPABLE, EXPERIENCED = 0, 1, 2, 3
+
+
+class Bottleneck(Protocol):
+    """A switch whose SLOW_PORT sends RATE_PPS frames a second."""
+
+    def install(self, entries: Sequence[Entry], groups: dict[int, list[tuple[int, int]]]) -> None:
+        """Write entries and multicast groups."""
+        ...
+
+    def burst(self, frames: Sequence[bytes]) -> list[bytes]:
+        """Send frames into IN_PORT at once; return what leaves SLOW_PORT, as many, in order."""
+        ...
+
+
+class SoftswitchBottleneck:
+    """softswitch with a link of its own rate."""
+
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        from softswitch.impairments import Impairments  # noqa: PLC0415
+        from softswitch.p4runtime.serve import serve  # noqa: PLC0415 (needs the server's packages)
+        from softswitch.switch import Switch  # noqa: PLC0415
+
+        self._switch = stack.enter_context(Switch())
+        for port in (IN_PORT, SLOW_PORT):
+            self._switch.add_port(port, "mem")
+        rate = Impairments(rate_bits_per_s=8 * 214 * RATE_PPS)
+        self._switch.set_impairments(SLOW_PORT, rate, direction="out")
+        server = stack.enter_context(serve(self._switch, address="127.0.0.1:0"))
+        self._control = P4RuntimeControl("narrow", server.address)
+        stack.callback(self._control.close)
+        self._switch.start()
+
+    def install(self, entries: Sequence[Entry], groups: dict[int, list[tuple[int, int]]]) -> None:
+        """See Bottleneck."""
+        for entry in entries:
+            self._control.insert(entry)
+        for number, replicas in groups.items():
+            self._control.set_multicast_group(number, replicas)
+
+    def burst(self, frames: Sequence[bytes]) -> list[bytes]:
+        """See Bottleneck."""
+        lengths = np.array([len(frame) for frame in frames], np.int32)
+        rows = np.zeros((len(frames), max(lengths)), np.uint8)
+        for row, frame in zip(rows, frames, strict=True):
+            row[: len(frame)] = np.frombuffer(frame, np.uint8)
+        assert self._switch.mem_port(IN_PORT).send(rows, lengths) == len(frames)
+        received: list[bytes] = []
+        space, sizes = np.zeros((len(frames), 2048), np.uint8), np.zeros(len(frames), np.int32)
+        while len(received) < len(frames):
+            count = self._switch.mem_port(SLOW_PORT).receive(space, sizes, timeout_s=10)
+            assert count > 0, f"{len(received)} of {len(frames)} frames arrived"
+            received += [bytes(space[i, : sizes[i]]) for i in range(count)]
+        return received
+
+
+class Bmv2Bottleneck:
+    """BMv2 with a slow queue."""
+
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        self._target = bmv2_target.Bmv2Target("narrow")
+        stack.callback(self._target.close)
+        if not self._target.has_queue_rate:
+            pytest.skip(f"this BMv2 has no Thrift, or there is no {bmv2_target.CLI}")
+        self._target.set_queue_rate(SLOW_PORT, RATE_PPS)
+
+    def install(self, entries: Sequence[Entry], groups: dict[int, list[tuple[int, int]]]) -> None:
+        """See Bottleneck."""
+        for entry in entries:
+            self._target.insert(entry)
+        for number, replicas in groups.items():
+            self._target.set_multicast_group(number, replicas)
+
+    def burst(self, frames: Sequence[bytes]) -> list[bytes]:
+        """See Bottleneck."""
+        received = self._target.exchange_all(IN_PORT, frames)
+        return [frame for port, frame in received if port == SLOW_PORT]
+
+
+@pytest.fixture(
+    scope="module",
+    params=["softswitch", pytest.param("bmv2", marks=[pytest.mark.bmv2, pytest.mark.root])],
+)
+def bottleneck(request: pytest.FixtureRequest) -> Iterator[Bottleneck]:
+    """One of the two, with a route to SLOW_PORT."""
+    with contextlib.ExitStack() as stack:
+        if request.param == "softswitch":
+            made: Bottleneck = SoftswitchBottleneck(stack)
+        else:
+            reason = bmv2_target.missing_reason()
+            if reason is not None:
+                pytest.skip(reason)
+            made = Bmv2Bottleneck(stack)
+        route: dict[str, Any] = {"dst_address": (worker(1).address, 32)}
+        to_slow_port = {"port": SLOW_PORT, "mac": worker(1).mac}
+        made.install(
+            [Entry(table="ipv4_forward", match=route, action="forward", params=to_slow_port)], {}
+        )
+        yield made
+
+
+def ordinary_frame(ecn: int, number: int) -> bytes:
+    """Return a frame of ordinary traffic, 214 bytes long like all others here."""
+    sender, receiver = worker(0), worker(1)
+    segment = udp(sender.address, receiver.address, 9, 9, number.to_bytes(4, "big") * 43)
+    packet = ipv4(sender.address, receiver.address, segment, tos=0xB8 | ecn, identification=number)
+    return ethernet(switch_station(1).mac, sender.mac, ETHERTYPE_IPV4) + packet
+
+
+def ecn_of(frame: bytes) -> int:
+    return frame[ETHERNET_BYTES + 1] & 3
+
+
+def check_marks(marks: Sequence[bool]) -> None:
+    """The first MARK_DEPTH frames find a shorter queue, the last ones do not."""
+    assert len(marks) == FRAMES
+    assert not any(marks[:MARK_DEPTH])
+    # None is marked too early; some may leave while others arrive on a busy machine.
+    assert any(marks[MARK_DEPTH:]), marks
+    assert marks[-1], "the queue has grown all the time"
+
+
+@pytest.mark.parametrize("ecn", [CAPABLE, CAPABLE_1])
+def test_congestion_mark_of_ordinary_traffic(bottleneck: Bottleneck, ecn: int) -> None:
+    received = bottleneck.burst([ordinary_frame(ecn, number) for number in range(FRAMES)])
+    check_marks([ecn_of(frame) == EXPERIENCED for frame in received])
+    for frame in received:
+        assert ecn_of(frame) in (ecn, EXPERIENCED)
+        assert frame[ETHERNET_BYTES + 1] & ~3 == 0xB8
+        assert internet_checksum(frame[ETHERNET_BYTES : ETHERNET_BYTES + 20]) == 0
+
+
+@pytest.mark.parametrize("ecn", [NOT_CAPABLE, EXPERIENCED])
+def test_congestion_mark_leaves_others_alone(bottleneck: Bottleneck, ecn: int) -> None:
+    received = bottleneck.burst([ordinary_frame(ecn, number) for number in range(FRAMES)])
+    assert [ecn_of(frame) for frame in received] == [ecn] * FRAMES
+    for frame in received:
+        assert internet_checksum(frame[ETHERNET_BYTES : ETHERNET_BYTES + 20]) == 0
+
+
+@pytest.mark.parametrize("ecn", [CAPABLE, NOT_CAPABLE])
+def test_congestion_mark_of_results(bottleneck: Bottleneck, ecn: int) -> None:
+    # Worker 0 is the only child; its results go out by the slow port.
+    number = next(_generations)
+    child = Child(child_id=0, port=IN_PORT, station=worker(0), contributor_mask=1)
+    root = Node(
+        job_id=number,
+        generation=number,
+        values_per_packet=VALUES_PER_PACKET_NARROW,
+        station=switch_station(1),
+        children=(child,),
+        slot_base=256,
+        slot_count=SLOTS,
+    )
+    bottleneck.install(root.entries(), {root.job_id: [(SLOW_PORT, 1)]})
+    frames = [
+        root.from_child(0, root.packet(0, slot, slot_index=slot), tos=ecn)[1]
+        for slot in range(FRAMES)
+    ]
+    received = bottleneck.burst(frames)
+    marks: list[bool] = []
+    for slot, frame in enumerate(received):
+        datagram = np.frombuffer(frame[42:], datagram_dtype(VALUES_PER_PACKET_NARROW))[0]
+        header = datagram["header"]
+        assert (header["operation"], header["slot_index"]) == (Operation.RESULT, slot)
+        marks.append(bool(header["flags"] & Flag.ECN_ECHO))
+        assert ecn_of(frame) == (EXPERIENCED if marks[-1] else ecn)
+        result = root.packet(
+            0, slot, slot_index=slot, operation=Operation.RESULT, flags=int(header["flags"])
+        )
+        assert datagram.tobytes() == result.tobytes()
+        # All checksums are those of the marked packet.
+        assert frame == root.to_child(0, result, tos=ecn_of(frame))[0][1]
+    if ecn == CAPABLE:
+        check_marks(marks)
+    else:
+        assert not any(marks)
+
+
+def test_congestion_mark_depth_is_the_programs() -> None:
+    text = (p4src.artefacts("narrow").json.parents[2] / "include" / "constants.p4").read_text(
+        encoding="utf-8"
+    )
+    assert f"const bit<19> CONGESTION_MARK_DEPTH = {MARK_DEPTH};" in text
