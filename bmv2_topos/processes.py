@@ -61,6 +61,12 @@ class ProcessRecord:
         except (FileNotFoundError, PermissionError, ProcessLookupError):
             return False
 
+    def terminate(self) -> None:
+        """Ask the process and its children to end, and leave waiting to `stop`."""
+        for pid in self.living():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+
     def kill(self) -> None:
         """End the process and its children by SIGKILL alone."""
         for pid in self.living():

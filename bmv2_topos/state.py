@@ -77,8 +77,18 @@ class Record:
         return any(process.living() for process in read_records(self.directory))
 
     def remove(self) -> None:
-        """Stop every process, remove every namespace with its links, then the record itself."""
-        for process in read_records(self.directory):
+        """Stop every process, remove every namespace with its links, then the record itself.
+
+        Switches come last and all at once: there may be many.
+        """
+        switches = {switch.name for switch in self.topology.switches}
+        processes = read_records(self.directory)
+        for process in processes:
+            if process.name not in switches:
+                process.stop()
+        for process in processes:
+            process.terminate()
+        for process in processes:
             process.stop()
         for name, inode in self.namespaces.items():
             if inode is None or namespace_inode(name) == inode:

@@ -211,7 +211,14 @@ class Testbed:
 
     def down(self) -> None:
         """Stop every process, remove every namespace and link; nothing happens when it is down."""
-        for process in reversed(self._processes):
+        switches = {switch.name for switch in self.topology.switches}
+        started = list(reversed(self._processes))
+        for process in started:
+            if process.record.name not in switches:
+                process.stop()
+        for process in started:  # switches last and all at once: there may be many
+            process.record.terminate()
+        for process in started:
             process.stop()
         self._processes.clear()
         if self._record is not None:
