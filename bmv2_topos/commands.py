@@ -16,31 +16,11 @@ import click
 from bmv2_topos import state
 from bmv2_topos.daemons import Mode, Shaping, Target, Variant
 from bmv2_topos.errors import TestbedError
-from bmv2_topos.fabrics import MAX_FAT_TREE, fat_tree, leaf_spine
 from bmv2_topos.status import TestbedStatus
 from bmv2_topos.testbed import Testbed
-from bmv2_topos.topology import MAX_HOSTS, MAX_PORT, Topology, single_switch
+from bmv2_topos.topology_options import described_topology, with_topology
 
-_UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 DEFAULT_NAME = "main"
-
-
-class _Rate(click.ParamType[int]):
-    """Bits per second with an optional k, M or G behind; 0 means unshaped."""
-
-    name = "rate"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        if isinstance(value, int):
-            return value
-        text = str(value).lower().removesuffix("bit/s").removesuffix("bit").strip()
-        unit = text[-1:] if text[-1:] in {"k", "m", "g"} else ""
-        try:
-            return round(float(text.removesuffix(unit)) * _UNITS[unit])
-        except ValueError:
-            self.fail(f"{value!r} is not a rate such as 100M or 2.5G", param, ctx)
 
 
 @click.group()
@@ -50,37 +30,19 @@ def testbed() -> None:
 
 @testbed.command()
 @click.option("--name", default=DEFAULT_NAME, show_default=True, help="Tells testbeds apart.")
-@click.option(
-    "--topology",
-    type=click.Choice(["single", "leaf-spine", "fat-tree"]),
-    default="single",
-    show_default=True,
-    help="How switches are joined.",
-)
-@click.option(
-    "--workers", type=click.IntRange(1, MAX_HOSTS), help="Hosts of a single switch.  [default: 4]"
-)
-@click.option("--leaves", type=click.IntRange(1, MAX_PORT), help="Leaf switches.  [default: 4]")
-@click.option("--spines", type=click.IntRange(1, MAX_PORT), help="Spine switches.  [default: 2]")
-@click.option(
-    "--hosts-per-leaf", type=click.IntRange(1, MAX_HOSTS), help="Hosts of a leaf.  [default: 2]"
-)
-@click.option(
-    "--k", type=click.IntRange(2, MAX_FAT_TREE), help="Ports of a fat-tree's switch.  [default: 4]"
-)
-@click.option(
-    "--rate", type=_Rate(), default="100M", show_default=True, help="Of hosts' links; 0: unshaped."
-)
-@click.option("--uplink-rate", type=_Rate(), help="Of links between switches.  [default: --rate]")
-@click.option(
-    "--core-rate", type=_Rate(), help="Of links to a fat-tree's core.  [default: --uplink-rate]"
-)
+@with_topology
 @click.option(
     "--shaping",
     type=click.Choice(["links", "switch"]),
     default="links",
     show_default=True,
     help="What limits rates: the kernel at the links, or the softswitch, which then sees queues.",
+)
+@click.option(
+    "--impair",
+    default="",
+    metavar="NAME=VALUE,...",
+    help="What every link does to packets, each way, such as loss=0.01 (softswitch).",
 )
 @click.option("--tcp-ecn", is_flag=True, help="Let TCP between hosts use ECN (mode veth).")
 @click.option(
@@ -111,6 +73,7 @@ def up(
     mode: Mode | None,
     variant: Variant,
     shaping: Shaping,
+    impair: str,
     tcp_ecn: bool,
     udp_base_port: int | None,
     as_json: bool,
@@ -133,7 +96,7 @@ def up(
         if chosen == "udp" and target == "bmv2":
             raise click.UsageError("--target bmv2 has no UDP ports: use --mode veth")
         made = Testbed(
-            _topology(shape, is_shaped=chosen == "veth" or shaping == "switch"),
+            described_topology(shape, is_shaped=chosen == "veth" or shaping == "switch"),
             name=name,
             target=target,
             mode=chosen,
@@ -141,6 +104,7 @@ def up(
             detached=True,
             udp_base_port=udp_base_port,
             shaping=shaping,
+            impairments=impair,
             tcp_ecn=tcp_ecn,
         )
         made.up()
@@ -266,46 +230,6 @@ def mend(*, name: str, one: str, other: str) -> None:
     with _errors_shown():
         Testbed.attach(name).mend_link(one, other)
         click.echo(f"the link between {one} and {other} is whole")
-
-
-_SHAPE_OPTIONS = {
-    "single": ("workers",),
-    "leaf-spine": ("leaves", "spines", "hosts_per_leaf", "uplink_rate"),
-    "fat-tree": ("k", "uplink_rate", "core_rate"),
-}
-
-
-def _topology(shape: dict[str, Any], *, is_shaped: bool) -> Topology:
-    """Return the topology that the options of `up` describe; ValueError for what does not fit."""
-    kind = str(shape["topology"])
-    for option, value in shape.items():
-        if value is not None and option not in {"topology", "rate", *_SHAPE_OPTIONS[kind]}:
-            raise ValueError(f"--{option.replace('_', '-')} does not go with --topology {kind}")
-
-    def number(option: str, default: int) -> int:
-        return default if shape[option] is None else shape[option]
-
-    def rate(bits_per_s: int) -> int | None:
-        return bits_per_s if bits_per_s and is_shaped else None
-
-    host = number("rate", 0)
-    uplink = number("uplink_rate", host)
-    if kind == "leaf-spine":
-        return leaf_spine(
-            number("leaves", 4),
-            number("spines", 2),
-            number("hosts_per_leaf", 2),
-            host_rate_bits_per_s=rate(host),
-            uplink_rate_bits_per_s=rate(uplink),
-        )
-    if kind == "fat-tree":
-        return fat_tree(
-            number("k", 4),
-            host_rate_bits_per_s=rate(host),
-            edge_rate_bits_per_s=rate(uplink),
-            core_rate_bits_per_s=rate(number("core_rate", uplink)),
-        )
-    return single_switch(number("workers", 4), rate_bits_per_s=rate(host))
 
 
 def _show(shown: TestbedStatus, *, as_json: bool) -> None:

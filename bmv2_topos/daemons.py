@@ -17,7 +17,7 @@ from bmv2_topos.config import source_root
 from bmv2_topos.errors import TargetMissingError
 from bmv2_topos.links import QUEUE_BYTES
 from bmv2_topos.processes import READY_FD
-from bmv2_topos.topology import MTU_BYTES, Link, PortEnd, Switch, Topology
+from bmv2_topos.topology import MTU_BYTES, Link, Switch, Topology
 
 Target = Literal["softswitch", "bmv2"]
 Mode = Literal["veth", "udp"]
@@ -94,28 +94,31 @@ def port_specs(
     return specs
 
 
-def shaping_options(topology: Topology, switch: Switch, *, mode: Mode) -> list[str]:
-    """Return the options by which softswitch itself limits what it sends.
+def link_options(
+    topology: Topology, switch: Switch, *, mode: Mode, shaping: Shaping, impairments: str
+) -> list[str]:
+    """Return the options by which softswitch itself makes links slow or bad.
 
-    Its queues hold as many bytes as those of the links. In mode udp it also limits what its hosts
-    send, which in mode veth their own interfaces do.
+    With shaping "switch" it limits what it sends, with queues of as many bytes as those of links;
+    in mode udp also what its hosts send, which in mode veth their own interfaces do. Impairments
+    hit each direction of each link once: where a switch receives, and towards hosts.
     """
-    queue_packets = QUEUE_BYTES // (MTU_BYTES + 14)
     options: list[str] = []
     for end in topology.ports_of(switch):
-        rate = end.link.rate_bits_per_s
-        if rate is None:
-            continue
-        for direction in _shaped_directions(end, mode):
-            options += [
-                "--impair",
-                f"{end.port}:{direction}:rate_bits_per_s={rate},queue_packets={queue_packets}",
-            ]
+        is_to_host = isinstance(end.link, Link)
+        for direction in ("in", "out"):
+            parts: list[str] = []
+            is_shaped = direction == "out" or (is_to_host and mode == "udp")
+            if shaping == "switch" and is_shaped and end.link.rate_bits_per_s is not None:
+                parts += [f"rate_bits_per_s={end.link.rate_bits_per_s}"]
+                parts += [f"queue_packets={QUEUE_BYTES // (MTU_BYTES + 14)}"]
+            if impairments and (direction == "in" or is_to_host):
+                parts += [impairments]
+                if "seed=" not in impairments:  # else every switch would lose the same packets
+                    parts += [f"seed={switch.device_id}"]
+            if parts:
+                options += ["--impair", f"{end.port}:{direction}:{','.join(parts)}"]
     return options
-
-
-def _shaped_directions(end: PortEnd, mode: Mode) -> tuple[str, ...]:
-    return ("out", "in") if mode == "udp" and isinstance(end.link, Link) else ("out",)
 
 
 def bmv2_path() -> str:

@@ -51,6 +51,7 @@ class Record:
     """Loopback ports by link name, in mode udp: switch's and host's, or those of `a` and `b`."""
     shaper: str | None = None
     shaping: str = "links"
+    impairments: str = ""
     switch_options: list[str] = field(default_factory=list[str])
     """Of every switch's command line: a switch is started again with the same."""
     cut_links: list[str] = field(default_factory=list[str])

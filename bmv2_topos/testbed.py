@@ -43,6 +43,7 @@ from bmv2_topos.processes import (
 from bmv2_topos.status import TestbedStatus, read_status
 from bmv2_topos.topology import Host, Link, Switch, SwitchLink, Topology
 from bmv2_topos.worker_runs import WorkerEndpoint, WorkerResult, endpoint_of, run_workers
+from softswitch.impairments import parse_impairments
 
 READY_TIMEOUT_S: Final = 120.0
 """For a switch to become ready, its first compilation to native code included."""
@@ -57,6 +58,7 @@ class Testbed:
     processes outlive this one until `switchfold testbed down`. `switch_options` go to every
     switch's command line. `shaping="switch"` lets each softswitch limit the rates of what it sends,
     so that the P4 program sees the depth of its queues; in mode udp it is what makes rates at all.
+    `impairments`, such as "loss=0.01,duplication=0.01", hit each direction of every link once.
     `tcp_ecn` lets the hosts' TCP negotiate ECN (mode veth). `has_switch` and `has_controller` leave
     those processes out. `has_bridge` puts a bridge of the kernel where each switch would be (mode
     veth; no switches, no controller): the same links for peers that need no P4.
@@ -79,6 +81,7 @@ class Testbed:
         has_controller: bool = True,
         has_bridge: bool = False,
         shaping: Shaping = "links",
+        impairments: str = "",
         tcp_ecn: bool = False,
     ) -> None:
         if mode == "udp" and target == "bmv2":
@@ -89,6 +92,10 @@ class Testbed:
             raise ValueError("bridges have no loop protection here; they need exactly one switch")
         if shaping == "switch" and (target == "bmv2" or has_bridge or not has_switch):
             raise ValueError("only a softswitch limits rates itself; choose shaping='links'")
+        if impairments:
+            if target == "bmv2":
+                raise ValueError("only a softswitch impairs links; choose target softswitch")
+            parse_impairments(f"1:in:{impairments}")
         if mode == "udp" and tcp_ecn:
             raise ValueError("mode udp has no TCP of its own to set; choose mode veth")
         self.topology = topology
@@ -101,6 +108,7 @@ class Testbed:
         self._udp_base_port = udp_base_port
         self._has_bridge = has_bridge
         self._shaping: Shaping = shaping
+        self._impairments = impairments
         self._tcp_ecn = tcp_ecn
         self._has_switch = has_switch and not has_bridge
         self._has_controller = has_controller and self._has_switch
@@ -120,6 +128,7 @@ class Testbed:
             detached=record.owner_pid is None,
             switch_options=record.switch_options,
             shaping=cast(Shaping, record.shaping),
+            impairments=record.impairments,
         )
         testbed._record = record
         return testbed
@@ -178,6 +187,7 @@ class Testbed:
             self.name, self.topology, target=self.target, mode=self.mode, variant=self.variant
         )
         self._record.shaping = self._shaping
+        self._record.impairments = self._impairments
         self._record.shaper = "softswitch" if self._shaping == "switch" else None
         self._record.switch_options = list(self._switch_options)
         self._record.save()
@@ -400,9 +410,13 @@ class Testbed:
                 each.close()
 
     def _launch_switch(self, switch: Switch) -> StartingProcess:
-        shaping: list[str] = []
-        if self._shaping == "switch":
-            shaping = daemons.shaping_options(self.topology, switch, mode=self.mode)
+        link_options = daemons.link_options(
+            self.topology,
+            switch,
+            mode=self.mode,
+            shaping=self._shaping,
+            impairments=self._impairments,
+        )
         address = self.address_of(switch)
         # What a killed switch leaves of its socket would pass for a switch that is ready.
         Path(address.removeprefix("unix:")).unlink(missing_ok=True)
@@ -417,7 +431,7 @@ class Testbed:
                 grpc_address=address,
                 variant=self.variant,
                 run_directory=self.run_directory,
-                options=(*shaping, *self._switch_options),
+                options=(*link_options, *self._switch_options),
             ),
             run_directory=self.run_directory,
             environment=child_environment(self.run_directory),

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from bmv2_topos import Testbed
+from bmv2_topos import Testbed, Topology
 from bmv2_topos.processes import read_records
 from bmv2_topos.topology import single_switch
 from controller.__main__ import run as run_command
@@ -27,12 +27,15 @@ DEADLINE_S = 20.0
 
 
 class LiveTestbed:
-    """A narrow softswitch with hosts on loopback UDP ports, and a controller."""
+    """Narrow softswitches with hosts on loopback UDP ports, and a controller.
 
-    def __init__(self, num_hosts: int, **options: Any) -> None:
-        self.made = Testbed(
-            single_switch(num_hosts), mode="udp", target="softswitch", variant="narrow", **options
-        )
+    `hosts` is a topology, or how many hosts there are around one switch.
+    """
+
+    def __init__(self, hosts: int | Topology, **options: Any) -> None:
+        topology = single_switch(hosts) if isinstance(hosts, int) else hosts
+        settings: dict[str, Any] = {"mode": "udp", "target": "softswitch", "variant": "narrow"}
+        self.made = Testbed(topology, **{**settings, **options})
 
     def __enter__(self) -> LiveTestbed:
         self.made.up()

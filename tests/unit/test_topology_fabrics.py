@@ -12,8 +12,15 @@ import pytest
 from click.testing import CliRunner
 
 from bmv2_topos import Topology, commands, fat_tree, leaf_spine, single_switch, state
-from bmv2_topos.daemons import port_specs, shaping_options, write_controller_config
+from bmv2_topos.daemons import (
+    Mode,
+    Shaping,
+    link_options,
+    port_specs,
+    write_controller_config,
+)
 from bmv2_topos.testbed import Testbed
+from softswitch.impairments import parse_impairments
 
 
 def hops_from(topology: Topology, switch: str) -> dict[str, int]:
@@ -138,22 +145,46 @@ def test_ports_of_both_ends_of_a_udp_link_meet() -> None:
     assert spine == {1: "udp:127.0.0.1:4003-127.0.0.1:4002"}
 
 
-def test_switch_shapes_what_it_sends_and_without_a_kernel_what_hosts_send() -> None:
+def link_words(mode: Mode, shaping: Shaping, impairments: str) -> list[str]:
     topology = leaf_spine(1, 1, 1, uplink_rate_bits_per_s=25_000_000)
-    veth, udp = (
-        shaping_options(topology, topology.switches[0], mode=mode)[1::2] for mode in ("veth", "udp")
+    words = link_options(
+        topology, topology.switches[0], mode=mode, shaping=shaping, impairments=impairments
     )
-    assert [word.split(",")[0] for word in veth] == [
+    assert words[::2] == ["--impair"] * (len(words) // 2)
+    return words[1::2]
+
+
+def test_switch_shapes_what_it_sends_and_without_a_kernel_what_hosts_send() -> None:
+    assert link_words("veth", "links", "") == []
+    assert [word.split(",")[0] for word in link_words("veth", "switch", "")] == [
         "1:out:rate_bits_per_s=100000000",
         "2:out:rate_bits_per_s=25000000",
     ]
-    assert [word.split(":")[:2] for word in udp] == [["1", "out"], ["1", "in"], ["2", "out"]]
+    assert [word.split(":")[:2] for word in link_words("udp", "switch", "")] == [
+        ["1", "in"],
+        ["1", "out"],
+        ["2", "out"],
+    ]
+
+
+def test_impairments_hit_each_direction_of_a_link_once() -> None:
+    assert link_words("veth", "links", "loss=0.1") == [
+        "1:in:loss=0.1,seed=1",
+        "1:out:loss=0.1,seed=1",
+        "2:in:loss=0.1,seed=1",  # the other way is the other switch's
+    ]
+    both = link_words("veth", "switch", "loss=0.1,seed=7")
+    assert both[1] == "1:out:rate_bits_per_s=100000000,queue_packets=660,loss=0.1,seed=7"
+    for word in both:
+        parse_impairments(word)
 
 
 def test_testbed_refuses_what_its_parts_cannot_do() -> None:
     for options, text in (
         ({"shaping": "switch", "target": "bmv2"}, "only a softswitch"),
         ({"mode": "udp", "tcp_ecn": True}, "no TCP of its own"),
+        ({"impairments": "loss=0.1", "target": "bmv2"}, "only a softswitch"),
+        ({"impairments": "lost=0.1"}, "no 'lost'"),
     ):
         with pytest.raises(ValueError, match=text):
             Testbed(single_switch(1), **options)  # type: ignore[arg-type]
