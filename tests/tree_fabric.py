@@ -70,17 +70,26 @@ class Node:
 
 
 class Tree:
-    """The switches of one shape, root first."""
+    """The switches of one shape, root first; the others are numbered 1, 2, ...
 
-    def __init__(self, shape: Shape) -> None:
+    Trees of one shape with different roots and parent ports share all switches but the root.
+    """
+
+    def __init__(self, shape: Shape, *, root: int = 0, parent_port: int = PARENT_PORT) -> None:
         self.shape = shape
+        self.root = root
+        self.parent_port = parent_port
         self.nodes: list[Node] = []
         self._add(shape, None, None, [0])
-        self.nodes.sort(key=lambda node: node.number)
+        self.nodes.sort(key=lambda node: (node.parent is not None, node.number))
         self.workers = _workers_of(shape)
 
+    def node(self, number: int) -> Node:
+        """Return a switch of this tree by its number."""
+        return next(node for node in self.nodes if node.number == number)
+
     def _add(self, shape: Shape, parent: int | None, own: Child | None, taken: list[int]) -> None:
-        number = own.node if own is not None and own.node is not None else 0
+        number = own.node if own is not None and own.node is not None else self.root
         children: list[Child] = []
         for index, what in enumerate(shape):
             node = None
@@ -152,7 +161,7 @@ class TreeJob:
         parent = None
         if node.parent is not None and node.own is not None:
             parent = ReferenceParent(
-                port=PARENT_PORT,
+                port=self.tree.parent_port,
                 address=switch_address(node.parent).ipv4,
                 child_id=node.own.child_id,
                 child_bitmap=self._child_bitmap(node.own),
@@ -234,7 +243,7 @@ class TreeJob:
         else:
             action = "admit_inner"
             params |= {
-                "parent_port": PARENT_PORT,
+                "parent_port": self.tree.parent_port,
                 "parent_address": switch_address(node.parent).ipv4,
                 "child_id": node.own.child_id,
                 "child_bitmap": self._child_bitmap(node.own),

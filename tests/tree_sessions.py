@@ -27,7 +27,6 @@ from softswitch_job import OPTIONS, VALUES, pack
 from tree_fabric import (
     PARENT_PORT,
     Address,
-    Node,
     Shape,
     Tree,
     TreeEntry,
@@ -39,6 +38,8 @@ from tree_fabric import (
 POLL_S = 0.02
 BATCH = 64
 GENERATION = 1000
+FIRST_OF_SEVERAL_ROOTS = 20
+"""Behind the numbers of all switches that the trees share."""
 
 
 class _Link:
@@ -69,48 +70,67 @@ class _Link:
 
 
 class TreeOfSwitches:
-    """One job on a running tree of softswitches with mem ports."""
+    """One job on running softswitches with mem ports: a tree, or one for each of several roots."""
 
     def __init__(
         self,
         shape: Shape,
         variant: p4src.Variant,
         *,
-        slot_count: int = 64,
+        slot_counts: tuple[int, ...] = (64,),
         straggler: StragglerPolicy = WAIT_FOR_ALL,
         names_children: bool = False,
         impairments: Callable[[int], Impairments] | None = None,
     ) -> None:
-        self.tree = Tree(shape)
+        parents = len(slot_counts)
+        first_root = 0 if parents == 1 else FIRST_OF_SEVERAL_ROOTS
+        trees = [
+            Tree(shape, root=first_root + index, parent_port=PARENT_PORT + index)
+            for index in range(parents)
+        ]
+        self.tree = trees[0]
         self.values_per_packet = VALUES[variant]
         self.straggler = straggler
         num_workers = len(self.tree.workers)
-        self.job = TreeJob(
-            tree=self.tree,
-            job_id=7,
-            generation=GENERATION,
-            slot_base=11,
-            slot_count=slot_count,
-            quorum=straggler.quorum or num_workers,
-            allow_partial=straggler.allow_partial,
-            names_children=names_children,
-        )
+        self.jobs = [
+            TreeJob(
+                tree=tree,
+                job_id=7 + index,
+                generation=GENERATION,
+                slot_base=11 + sum(slot_counts[:index]),
+                slot_count=slot_counts[index],
+                quorum=straggler.quorum or num_workers,
+                allow_partial=straggler.allow_partial,
+                names_children=names_children,
+            )
+            for index, tree in enumerate(trees)
+        ]
         self._program = compile_program(p4src.artefacts(variant).json)
         self._seeds = iter(range(1, 1000))
         self._impairments = impairments
+        numbers = sorted({node.number for tree in trees for node in tree.nodes})
         with ExitStack() as stack:
-            self.switches = [stack.enter_context(self._switch(node)) for node in self.tree.nodes]
-            for node in self.tree.nodes:
-                if node.parent is not None and node.own is not None:
-                    above = self.switches[node.parent].mem_port(node.own.port)
-                    below = self.switches[node.number].mem_port(PARENT_PORT)
-                    stack.callback(_Link(above, below).close)
+            self.switches = {
+                number: stack.enter_context(self._switch(number)) for number in numbers
+            }
+            for tree in trees:
+                for node in tree.nodes:
+                    if node.parent is not None and node.own is not None:
+                        if tree is not self.tree and node.parent != tree.root:
+                            continue  # the first tree's link
+                        above = self.switches[node.parent].mem_port(node.own.port)
+                        below = self.switches[node.number].mem_port(tree.parent_port)
+                        stack.callback(_Link(above, below).close)
             self._resources = stack.pop_all()
 
-    def _switch(self, node: Node) -> Switch:
+    def _switch(self, number: int) -> Switch:
         switch = Switch(self._program)
-        ports = [(child.port, child.node is None) for child in node.children]
-        for port, is_host in [*ports, *([(PARENT_PORT, False)] if node.own else [])]:
+        places = [
+            (job, node) for job in self.jobs for node in job.tree.nodes if node.number == number
+        ]
+        ports = {child.port: child.node is None for _, node in places for child in node.children}
+        ports |= {job.tree.parent_port: False for job, node in places if node.own is not None}
+        for port, is_host in ports.items():
             # A link between switches is impaired where its frames come in, a host's link here.
             switch.add_port(
                 port,
@@ -118,9 +138,10 @@ class TreeOfSwitches:
                 impairments_in=self._next_impairments(),
                 impairments_out=self._next_impairments() if is_host else None,
             )
-        for entry in self.job.entries(node):
-            self._insert(switch, entry)
-        switch.set_multicast_group(self.job.job_id, self.job.replicas(node))
+        for job, node in places:
+            for entry in job.entries(node):
+                self._insert(switch, entry)
+            switch.set_multicast_group(job.job_id, job.replicas(node))
         switch.start()
         return switch
 
@@ -146,9 +167,11 @@ class TreeOfSwitches:
             generation=GENERATION,
             worker_id=worker,
             members=tuple(Member(worker_id=one) for one in sorted(self.tree.workers)),
-            trees=(TreeView(tree_id=self.job.job_id, slot_count=self.job.slot_count),),
+            trees=tuple(
+                TreeView(tree_id=job.job_id, slot_count=job.slot_count) for job in self.jobs
+            ),
             child_id=child.child_id,
-            worker_bitmap=self.job.worker_bitmap(worker),
+            worker_bitmap=self.jobs[0].worker_bitmap(worker),
             values_per_packet=self.values_per_packet,
             switch=_endpoint(switch_address(node.number)),
             straggler=self.straggler,

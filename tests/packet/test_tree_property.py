@@ -28,12 +28,12 @@ SHAPES: Sequence[Shape] = (
 """Depth 1, 2, 2, 3, 3."""
 SHAPES_OF_TWO_SWITCHES: Sequence[Shape] = (((4, 0), 7), ((2, 5), 3, 1))
 NUM_SWITCHES = 4
-NUM_SCHEDULES = {"softswitch-narrow": 1500, "softswitch-wide": 150}
-NUM_SCHEDULES_BMV2 = 24
+NUM_SCHEDULES = {"softswitch-narrow": 1200, "softswitch-wide": 120}
+NUM_SCHEDULES_BMV2 = 16
 STEPS, ROUNDS = 40, 3
 SLOT_COUNT = 2
-FIRST_ROUND = 0xFFFF_FE00
-"""The round numbers wrap around after a while."""
+FIRST_ROUND = 0xFFFF_FFFA
+"""The round numbers wrap around after two schedules of a job."""
 SEED = 20261121
 NEVER = {
     Outcome.NONE,

@@ -121,7 +121,7 @@ class TreeNetwork:
     def deliver(self, job: TreeJob, arrival: Arrival) -> tuple[Outcome, list[Arrival]]:
         """Send a frame into a switch and its reference; fail when what leaves differs."""
         assert arrival.node is not None
-        node = job.tree.nodes[arrival.node]
+        node = job.tree.node(arrival.node)
         frame = arrival.frame
         datagram = arrival.datagram(self.values_per_packet)
         ecn = frame[15] & ECN_MASK

@@ -208,7 +208,7 @@ class TreeSchedule:
             {"worker_bitmap": int(own["header"]["worker_bitmap"]) | 1 << 30},
             {"worker_bitmap": 0},
             {"operation": Operation.RESULT, "num_contributors": len(job.tree.workers)},
-            {"operation": Operation.NOTICE, "round": int(own["header"]["round"]) + 1},
+            {"operation": Operation.NOTICE, "round": int(own["header"]["round"]) ^ 2},
         ]
         if not job.allow_partial:
             lies.append({"operation": Operation.FLUSH})
