@@ -4,17 +4,35 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostlib.errors import MemberLeftError, MemberLostError, PeerMismatchError, PeerRefusedError
+from hostlib.errors import (
+    MemberLeftError,
+    MemberLostError,
+    PeerError,
+    PeerMismatchError,
+    PeerRefusedError,
+)
 from hostlib.host_path import Algorithm, HostPath, LinkCosts
 from hostlib.host_path.cost import doubling_steps, round_up
 from hostlib.host_path.lanes import SEGMENT_LANES
 from hostlib.job_view import Member
 from hostlib.peers import PeerServer
+from hostlib.peers.frames import (
+    HEADER_BYTES,
+    NONCE_BYTES,
+    Frame,
+    FrameKind,
+    Greeting,
+    Purpose,
+)
 from hostlib.wire import Operation
 from peer_group import DOUBLING, GENERATION, JOB, RING, PeerGroup
 from time_bound import wait_until, within
@@ -221,3 +239,56 @@ def test_costs_choose_by_size() -> None:
     assert costs.choose(8, 1_000_000) is Algorithm.RING
     assert [doubling_steps(n) for n in (1, 2, 3, 4, 5, 8, 9)] == [0, 1, 3, 2, 4, 3, 5]
     assert [round_up(x) for x in (0, 1, 1.5, 2, 3, 1000)] == [1, 1, 2, 2, 4, 1024]
+
+
+lane_frames = st.builds(
+    Frame,
+    kind=st.sampled_from([FrameKind.LANES, FrameKind.PONG, FrameKind.LOST, FrameKind.PING]),
+    payload_bytes=st.sampled_from([0, 4, 40, 80, 400]),
+    sequence=st.integers(0, 3),
+    step=st.integers(0, 3),
+    flags=st.integers(0, 3),
+    first_lane=st.sampled_from([0, 10, 20]),
+    num_lanes=st.sampled_from([0, 1, 10, 20]),
+    total=st.sampled_from([20, 21]),
+    tag=st.integers(0, 1),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(frames=st.lists(lane_frames, max_size=6), costs=st.sampled_from([RING, DOUBLING]))
+def test_member_that_breaks_the_protocol_ends_the_path(
+    frames: list[Frame], costs: LinkCosts
+) -> None:
+    """A member with the secret may send wrong sums; it cannot crash or hang the others."""
+    failed = threading.Event()
+    errors: list[PeerError] = []
+
+    def on_failure(error: PeerError) -> None:
+        errors.append(error)
+        failed.set()
+
+    with PeerServer("127.0.0.1") as server, socket.create_server(("127.0.0.1", 0)) as other:
+        server.enter_job(JOB, 0)
+        members = [
+            Member(worker_id=0, peer_address="127.0.0.1", peer_port=server.port),
+            Member(worker_id=1, peer_address="127.0.0.1", peer_port=other.getsockname()[1]),
+        ]
+        path = HostPath(
+            server, generation=GENERATION, members=members, on_failure=on_failure, costs=costs
+        )
+        done = threading.Event()
+        path.reduce(ADD, np.ones(20, np.int32), lambda _: done.set())
+        with socket.create_connection((server.address, server.port), 5) as sock:
+            nonce = sock.recv(HEADER_BYTES + NONCE_BYTES, socket.MSG_WAITALL)[HEADER_BYTES:]
+            proof = Greeting(JOB, GENERATION, 1, 0, Purpose.REDUCE_ADD).pack("", nonce)
+            sock.sendall(Frame(FrameKind.GREETING, payload_bytes=len(proof)).pack() + proof)
+            with suppress(OSError):
+                for frame in frames:
+                    sock.sendall(frame.pack() + bytes(frame.payload_bytes))
+        other.close()  # a member that is gone: the path has to end
+        assert failed.wait(10)
+        assert len(errors) == 1
+        assert not done.is_set() or isinstance(errors[0], MemberLostError)
+        assert "taking a frame failed" not in str(errors[0])  # no defect of ours
+        path.close()
