@@ -18,7 +18,13 @@ static bool happens(impairment_stage_t *stage, double probability) {
   return (double)(draw(stage) >> 11) * 0x1p-53 < probability;
 }
 
+static void leave_queue(impairment_stage_t *stage) {
+  stage->first_queued = stage->first_queued->next;
+  stage->queued--;
+}
+
 static void to_ready(impairment_stage_t *stage, packet_list_t *from) {
+  if (stage->queued && from->head == stage->first_queued) leave_queue(stage);
   packet_list_append(&stage->ready, packet_list_pop(from));
 }
 
@@ -52,6 +58,12 @@ static void enter_line(impairment_stage_t *stage, pool_t *pool, packet_t *packet
   packet->release_ns = departure_ns + settings->delay_ns;
   stage->counters[IMPAIRED_DELAYED]++;
   packet_list_append(&stage->line, packet);
+  if (!stage->queued++) stage->first_queued = packet;
+}
+
+uint32_t impairments_queued(impairment_stage_t *stage, uint64_t now_ns) {
+  while (stage->queued && stage->first_queued->release_ns - stage->settings.delay_ns <= now_ns) leave_queue(stage);
+  return stage->queued;
 }
 
 static void one_copy(impairment_stage_t *stage, pool_t *pool, packet_t *packet, uint64_t now_ns, bool ignore_time) {

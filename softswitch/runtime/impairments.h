@@ -34,6 +34,8 @@ typedef struct {
   uint64_t line_free_ns;  // when the rate lets the next packet start
   packet_list_t held;     // reordered, in order of release
   packet_list_t line;     // waiting for rate and delay, in order of release
+  packet_t *first_queued; // in line: what the rate has not let go yet, up to its end; the rest is delayed only
+  uint32_t queued;
   packet_list_t ready;    // to be taken by impairments_pop
   uint64_t *counters;     // IMPAIRMENT_COUNTERS of them, owned by the port
 } impairment_stage_t;
@@ -45,6 +47,7 @@ void impairments_push(impairment_stage_t *, pool_t *, packet_t *, uint64_t now_n
 // Move to ready what is due by now; UINT64_MAX releases everything.
 void impairments_advance(impairment_stage_t *, uint64_t now_ns);
 packet_t *impairments_pop(impairment_stage_t *); // NULL when nothing is ready
+uint32_t impairments_queued(impairment_stage_t *, uint64_t now_ns); // packets that wait for the rate
 uint64_t impairments_deadline(const impairment_stage_t *); // UINT64_MAX: none
 void impairments_drop_all(impairment_stage_t *, pool_t *);
 

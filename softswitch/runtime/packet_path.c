@@ -82,7 +82,7 @@ static void send_replica(replication_t *engine, batch_t *batch, port_t *from, ph
                          uint32_t limit) {
   port_t *to = info->egress_port < PORTS_MAX ? engine->ports[info->egress_port] : NULL;
   intrinsic_t asked = {0};
-  if (to) info->enq_qdepth = info->deq_qdepth = to->out.line.count;
+  if (to) info->enq_qdepth = info->deq_qdepth = impairments_queued(&to->out, batch->now_ns);
   engine->ops->egress(engine->pipeline, phv, info, &asked);
   if (asked.clone_session != PIPELINE_NONE) clone_in_egress(engine, from, phv, &asked);
   if (asked.egress_spec == engine->drop_port) {

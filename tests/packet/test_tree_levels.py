@@ -8,8 +8,9 @@ and each switch has slots of its own.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -20,6 +21,7 @@ from packet_target import Target
 from packet_tree import Child, Node, Parent, switch, worker
 
 UPLINK = 4
+MakeTree = Callable[..., "Tree"]
 _serial = itertools.count(20_000)
 
 
@@ -35,6 +37,9 @@ class Tree:
     lose: Callable[[str, int], bool] = lambda _name, _port: False
     """Whether a frame that leaves a switch by a port is lost."""
     outcomes: list[tuple[str, Outcome]] = field(default_factory=list[tuple[str, Outcome]])
+    _name: str = ""
+    """The switch that the target is now."""
+    _installed: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def deliver(self, worker_id: int, datagram: Datagram) -> list[tuple[int, bytes]]:
         """Send a worker's packet and all that follows; return (worker, frame) that arrive."""
@@ -56,12 +61,20 @@ class Tree:
 
     def _process(self, name: str, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         before = self.target.counters("outcomes")
-        with self.nodes[name].installed(self.target):
-            answers = self.target.exchange(port, frame)
+        if name != self._name:
+            self.leave()
+            self._installed.enter_context(self.nodes[name].installed(self.target))
+            self._name = name
+        answers = self.target.exchange(port, frame)
         after = self.target.counters("outcomes")
         (outcome,) = [each for each in Outcome if after[each] != before[each]]
         self.outcomes.append((name, outcome))
         return answers
+
+    def leave(self) -> None:
+        """Take from the target what makes it a switch of this tree."""
+        self._installed.close()
+        self._name = ""
 
     def packet(self, worker_id: int, values: int = 0, **fields: int) -> Datagram:
         """Return a worker's contribution: its child id is its place at its leaf."""
@@ -77,8 +90,22 @@ class Tree:
         return sorted(frames)
 
 
-def make_tree(target: Target, num_levels: int, *, is_big: bool = False, **options: bool) -> Tree:
-    """Return a tree of 2 or 3 levels, freshly numbered; `is_big` makes bitmaps hop-local."""
+@pytest.fixture
+def make_tree(target: Target) -> Iterator[MakeTree]:
+    """Make trees of 2 or 3 levels; `is_big` makes bitmaps hop-local."""
+    made: list[Tree] = []
+
+    def make(num_levels: int, *, is_big: bool = False, allow_partial: bool = False) -> Tree:
+        made.append(build_tree(target, num_levels, is_big, allow_partial))
+        return made[-1]
+
+    yield make
+    for tree in made:
+        tree.leave()
+
+
+def build_tree(target: Target, num_levels: int, is_big: bool, allow_partial: bool) -> Tree:
+    """Return a tree, freshly numbered."""
     serial = next(_serial)
     top = {2: "root", 3: "middle"}[num_levels]
     stations = {name: switch(n) for n, name in enumerate(("root", "middle", "left", "right"), 1)}
@@ -95,7 +122,7 @@ def make_tree(target: Target, num_levels: int, *, is_big: bool = False, **option
             parent=parent,
             slot_base=128 + 8 * len(nodes),
             num_workers=4,
-            allow_partial=options.get("allow_partial", False),
+            allow_partial=allow_partial,
         )
 
     def child(child_id: int, name: str, mask: int) -> Child:
@@ -165,9 +192,9 @@ def total(last: Datagram, bitmap: int = 0xF, *, values: int = 1111, flags: int =
 @pytest.mark.parametrize(("num_levels", "closing_child"), [(2, 1), (3, 2)])
 @pytest.mark.parametrize("is_big", [False, True])
 def test_tree_levels_sum_of_all_reaches_all(
-    target: Target, num_levels: int, closing_child: int, is_big: bool
+    make_tree: MakeTree, num_levels: int, closing_child: int, is_big: bool
 ) -> None:
-    tree = make_tree(target, num_levels, is_big=is_big)
+    tree = make_tree(num_levels, is_big=is_big)
     for round_ in (1, 2, 3):
         contribute(tree, 0, 2, 1, round=round_)
         last = tree.packet(3, 1000, round=round_)
@@ -176,8 +203,8 @@ def test_tree_levels_sum_of_all_reaches_all(
         check(tree.deliver(3, last), tree.results(result))
 
 
-def test_tree_levels_outcomes_on_the_way(target: Target) -> None:
-    tree = make_tree(target, 3)
+def test_tree_levels_outcomes_on_the_way(make_tree: MakeTree) -> None:
+    tree = make_tree(3)
     contribute(tree, 0)
     assert tree.outcomes == [("left", Outcome.ABSORBED)]
     contribute(tree, 1)
@@ -198,8 +225,8 @@ def test_tree_levels_outcomes_on_the_way(target: Target) -> None:
 
 
 @pytest.mark.parametrize(("name", "who"), [("left", 1), ("right", 3), ("middle", 3), ("middle", 0)])
-def test_tree_levels_sum_lost_on_its_way_up(target: Target, name: str, who: int) -> None:
-    tree = make_tree(target, 3)
+def test_tree_levels_sum_lost_on_its_way_up(make_tree: MakeTree, name: str, who: int) -> None:
+    tree = make_tree(3)
     tree.lose = lambda sender, port: (sender, port) == (name, UPLINK)
     contribute(tree, 0, 1, 2, 3)
     tree.lose = lambda _name, _port: False
@@ -212,9 +239,9 @@ def test_tree_levels_sum_lost_on_its_way_up(target: Target, name: str, who: int)
     [("root", 3, [0, 1, 2, 3]), ("middle", 1, [0, 1]), ("middle", 2, [2, 3]), ("left", 2, [1])],
 )
 def test_tree_levels_result_lost_on_its_way_down(
-    target: Target, name: str, port: int, lacking: list[int]
+    make_tree: MakeTree, name: str, port: int, lacking: list[int]
 ) -> None:
-    tree = make_tree(target, 3)
+    tree = make_tree(3)
     contribute(tree, 0, 1, 2)
     tree.lose = lambda sender, out_port: (sender, out_port) == (name, port)
     arrived = tree.deliver(3, tree.packet(3, 1000))
@@ -234,8 +261,8 @@ def test_tree_levels_result_lost_on_its_way_down(
     check(tree.deliver(who, again), frames)
 
 
-def test_tree_levels_flush_completes_what_is_above(target: Target) -> None:
-    tree = make_tree(target, 3, allow_partial=True)
+def test_tree_levels_flush_completes_what_is_above(make_tree: MakeTree) -> None:
+    tree = make_tree(3, allow_partial=True)
     contribute(tree, 0, 2, 3)
     flush = tree.packet(0, operation=Operation.FLUSH)
     partial = total(change(flush, worker_id=2), 0b1101, values=1101, flags=Flag.PARTIAL)
@@ -244,8 +271,8 @@ def test_tree_levels_flush_completes_what_is_above(target: Target) -> None:
     assert tree.outcomes == [("left", Outcome.REPLAYED)]
 
 
-def test_tree_levels_second_flush_goes_one_level_further(target: Target) -> None:
-    tree = make_tree(target, 3, allow_partial=True)
+def test_tree_levels_second_flush_goes_one_level_further(make_tree: MakeTree) -> None:
+    tree = make_tree(3, allow_partial=True)
     contribute(tree, 0)
     flush = tree.packet(0, operation=Operation.FLUSH)
     check(tree.deliver(0, flush), [])
@@ -262,8 +289,8 @@ def test_tree_levels_second_flush_goes_one_level_further(target: Target) -> None
     assert tree.outcomes == [("right", Outcome.REPLAYED)]
 
 
-def test_tree_levels_probe_is_answered_from_above(target: Target) -> None:
-    tree = make_tree(target, 2)
+def test_tree_levels_probe_is_answered_from_above(make_tree: MakeTree) -> None:
+    tree = make_tree(2)
     contribute(tree, 0, 1)
     probe = tree.packet(0, operation=Operation.PROBE)
     notice = change(

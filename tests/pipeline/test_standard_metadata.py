@@ -132,8 +132,18 @@ def test_egress_spec_decides_in_ingress_and_egress_port_is_fixed(switch: Switch)
     assert [port for port, _ in run(switch, 9, 5)] == [5]
 
 
-def test_queue_depths_are_those_of_the_shaped_port(switch: Switch) -> None:
-    switch.set_impairments(2, Impairments(delay_s=0.2), direction="out")
+@pytest.mark.parametrize(
+    ("impairments", "expected"),
+    [
+        (Impairments(rate_bits_per_s=20_000), [0, 1, 2]),
+        (Impairments(rate_bits_per_s=20_000, delay_s=0.1), [0, 1, 2]),
+        (Impairments(delay_s=0.1), [0, 0, 0]),
+    ],
+)
+def test_queue_depths_are_those_of_the_shaped_port(
+    switch: Switch, impairments: Impairments, expected: list[int]
+) -> None:
+    switch.set_impairments(2, impairments, direction="out")
     switch.start()
     frames, lengths = np.zeros((3, 4), np.uint8), np.full(3, 4, np.int32)
     assert switch.mem_port(1).send(frames, lengths) == 3
@@ -146,4 +156,8 @@ def test_queue_depths_are_those_of_the_shaped_port(switch: Switch) -> None:
             egress = views(row.tobytes())[1]
             assert egress.enq_qdepth == egress.deq_qdepth
             depths.append(egress.enq_qdepth)
-    assert depths == [0, 1, 2]
+    assert depths == expected
+    # Nothing waits any more, however many have passed.
+    assert switch.mem_port(1).send(frames, lengths) == 3
+    assert switch.mem_port(2).receive(received, sizes, timeout_s=10) > 0
+    assert views(received[0].tobytes())[1].enq_qdepth == 0
