@@ -5,9 +5,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from controller.errors import InvalidJobError
-from hostlib import wire
+from controller.job import PathChoice
+from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+
+MAX_JOB_WORKERS: Final = 0xFFFF
+"""Contributors are counted in 16 bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,17 +20,37 @@ class JobRequest:
     """The terms of a job, as each of its workers states them."""
 
     name: str
-    switch: str
     num_workers: int
-    slots_wanted: int
+    slots_wanted: int = 0
     """0: the controller decides."""
-    allow_partial: bool
+    straggler: StragglerPolicy = WAIT_FOR_ALL
+    weight: float = 1.0
+    path: PathChoice = PathChoice.AUTO
+    min_workers: int = 1
 
     def __post_init__(self) -> None:
         if not self.name or len(self.name) > 255:
             raise InvalidJobError("the job's name must have 1 to 255 characters")
-        if not 1 <= self.num_workers <= wire.MAX_WORKERS:
+        if not 1 <= self.num_workers <= MAX_JOB_WORKERS:
             raise InvalidJobError(
-                f"job {self.name!r} has {self.num_workers} workers, a switch carries 1 to "
-                f"{wire.MAX_WORKERS}; start fewer workers"
+                f"job {self.name!r} has {self.num_workers} workers; a job holds 1 to "
+                f"{MAX_JOB_WORKERS}"
             )
+        if not self.min_workers <= self.num_workers:
+            raise InvalidJobError(
+                f"job {self.name!r}: min_workers is {self.min_workers}, above the "
+                f"{self.num_workers} workers that it starts with"
+            )
+        if not 0 < self.weight < float("inf"):
+            raise InvalidJobError(f"job {self.name!r}: weight {self.weight} is not above 0")
+
+    def __str__(self) -> str:
+        slots = self.slots_wanted or "any number of"
+        results = "whole results"
+        if self.straggler.allow_partial:
+            quorum = self.straggler.quorum or self.num_workers
+            results = f"partial results (quorum {quorum}, deadline {self.straggler.deadline_s} s)"
+        return (
+            f"{self.num_workers} workers (at least {self.min_workers}), {slots} slots, {results}, "
+            f"weight {self.weight:g}, path {self.path}"
+        )

@@ -11,8 +11,7 @@ from typing import Any, Final, cast
 import grpc
 
 from controller.errors import ControllerError, InvalidJobError
-from controller.membership import Membership
-from controller.seat import LiveJob, Outbox, Seat
+from controller.membership import LiveJob, Membership, Outbox, Seat
 from hostlib.session_api import session_pb2 as pb
 from hostlib.session_api import session_pb2_grpc
 
@@ -75,7 +74,7 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
             if not isinstance(message, pb.WorkerMessage):
                 outbox.put_nowait(None)
                 return
-            if live.has_ended:
+            if live.has_ended or live.seats.get(seat.worker_id) is not seat:
                 continue
             self._membership.heard(seat)
             match message.WhichOneof("message"):
@@ -83,8 +82,14 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
                     pass
                 case "barrier":
                     self._membership.reach_barrier(live, seat, message.barrier)
+                case "view_ready":
+                    self._membership.view_ready(live, seat, message.view_ready)
+                case "view_entered":
+                    self._membership.view_entered(live, seat, message.view_entered)
+                case "stalled":
+                    self._membership.stalled(live, seat, message.stalled)
                 case "leave":
-                    self._membership.leave(live, seat)
+                    self._membership.leave(live, seat, message.leave)
                     return
                 case other:
                     outbox.put_nowait(InvalidJobError(f"unexpected message {other!r} in a session"))

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from controller.errors import NoSwitchError, VersionMismatchError
-from controller.job import Layout
+from controller.job import Layout, Worker, WorkerId
 from controller.switch_link import LinkState, SwitchLink
 from hostlib import wire
 from hostlib.session_api import session_pb2 as pb
@@ -31,20 +31,59 @@ def check_compatible(hello: pb.Hello, link: SwitchLink) -> None:
         )
 
 
-def welcome(layout: Layout, link: SwitchLink, lease_s: float) -> pb.ControllerMessage:
+def encode_layout(layout: Layout, worker: Worker, link: SwitchLink) -> pb.Layout:
+    """Return a layout as one of its members sees it; `link`: the member's switch."""
+    message = pb.Layout(
+        generation=layout.generation,
+        num_workers=layout.num_workers,
+        members=[
+            pb.Member(
+                worker_id=member.worker_id,
+                address=member.address,
+                peer_address=member.peer_address,
+                peer_port=member.peer_port,
+            )
+            for member in layout.members
+        ],
+        trees=[pb.Tree(tree_id=tree.tree_id, slot_count=tree.slot_count) for tree in layout.trees],
+        switch_address=link.config.service_address,
+        switch_mac=link.config.service_mac,
+        switch_udp_port=wire.UDP_PORT,
+        quorum=layout.quorum if layout.straggler.quorum is not None else 0,
+        deadline_s=layout.straggler.deadline_s or 0.0,
+        reason=layout.reason,
+    )
+    if layout.is_on_switch:
+        attachment = layout.attachment(worker.worker_id)
+        message.child_id = attachment.child_id
+        message.worker_bitmap = attachment.worker_bitmap
+    return message
+
+
+def welcome(
+    layout: Layout, worker: Worker, link: SwitchLink, boundary: int, lease_s: float
+) -> pb.ControllerMessage:
     """Return the message that lets a worker send."""
     return pb.ControllerMessage(
         welcome=pb.Welcome(
-            job_id=layout.trees[0].tree_id,
-            generation=layout.generation,
-            slot_count=layout.slot_count,
-            num_workers=layout.num_workers,
+            job_number=layout.job_number,
+            layout=encode_layout(layout, worker, link),
+            boundary=boundary,
             values_per_packet=link.program.values_per_packet,
             wire_version=link.program.wire_version,
-            switch_address=link.config.service_address,
-            switch_mac=link.config.service_mac,
-            switch_udp_port=wire.UDP_PORT,
             lease_s=lease_s,
-            allow_partial=layout.straggler.allow_partial,
+        )
+    )
+
+
+def commit(
+    layout: Layout, worker: Worker, link: SwitchLink, *, boundary: int, source_worker: WorkerId
+) -> pb.ControllerMessage:
+    """Return the message that sends a worker over to another layout."""
+    return pb.ControllerMessage(
+        view_commit=pb.ViewCommit(
+            layout=encode_layout(layout, worker, link),
+            boundary=boundary,
+            source_worker=source_worker,
         )
     )

@@ -27,11 +27,10 @@ from hostlib.errors import (
     VersionMismatchError,
     WorkerArrivalError,
 )
-from hostlib.job_view import UNKNOWN_MAC, Endpoint, JobView
+from hostlib.job_view import JobView
 from hostlib.join_request import JoinRequest
 from hostlib.layout_message import decode_layout
 from hostlib.session_api import session_pb2 as api
-from hostlib.straggler import StragglerPolicy
 from hostlib.view_changes import ViewChanges
 from hostlib.wire import WIRE_VERSION
 
@@ -42,7 +41,6 @@ FIRST_RESUME_S = 0.05
 """Pause before the first attempt to take up a broken stream; the controller's patience is short."""
 RESUME_INTERVAL_S = 1.0
 """Longest pause between attempts to reach a controller that is gone."""
-ENDLESS_S = 1e9
 _CHANNEL_OPTIONS = (
     # Left alone, gRPC waits up to two minutes between attempts; the controller's grace is shorter.
     ("grpc.initial_reconnect_backoff_ms", 200),
@@ -292,8 +290,15 @@ class GrpcControllerLink:
             self._is_away = False
             _logger.warning("controller at %s is back", self._controller)
         is_first = self._changes.view is None
+        view = None
         try:
-            view = self._first_view(welcome) if is_first else None
+            if is_first:
+                view = decode_layout(
+                    welcome.layout,
+                    job=welcome.job_number,
+                    worker_id=self._request.worker_id,
+                    values_per_packet=welcome.values_per_packet,
+                )
         except HostlibError as error:
             self._end(error)
             return
@@ -307,31 +312,6 @@ class GrpcControllerLink:
             # The first heartbeat at once: what waits for it does not know the lease yet.
             self._outbox.put(api.WorkerMessage(heartbeat=api.Heartbeat()))
             self._lock.notify_all()
-
-    def _first_view(self, welcome: api.Welcome) -> JobView:
-        worker_id = self._request.worker_id
-        if welcome.HasField("layout"):
-            return decode_layout(
-                welcome.layout,
-                job=welcome.job_number,
-                worker_id=worker_id,
-                values_per_packet=welcome.values_per_packet,
-            )
-        patience_s = ENDLESS_S if welcome.allow_partial else None
-        return JobView.on_one_switch(
-            job=welcome.job_id,
-            generation=welcome.generation,
-            worker_id=worker_id,
-            num_workers=welcome.num_workers,
-            slot_count=welcome.slot_count,
-            values_per_packet=welcome.values_per_packet,
-            switch=Endpoint(
-                address=welcome.switch_address,
-                udp_port=welcome.switch_udp_port,
-                mac=welcome.switch_mac or UNKNOWN_MAC,
-            ),
-            straggler=StragglerPolicy(deadline_s=patience_s),
-        )
 
     def _refused(self, error: Any) -> HostlibError:
         """Return why there is no stream: before the welcome a refusal, later the job's end."""

@@ -44,6 +44,8 @@ class JoinRequest:
     """The job ends when fewer are left."""
     is_joining: bool = False
     """May join a running job at a tensor boundary; `num_workers` is then not compared."""
+    can_change_layout: bool = False
+    """Answers proposals of other layouts."""
 
     def hello(self, resume: JobView | None) -> api.WorkerMessage:
         """Return the stream's first message; `resume`: the layout that this worker is in."""
@@ -67,6 +69,7 @@ class JoinRequest:
             path=self.path.upper(),
             min_workers=self.min_workers,
             is_joining=self.is_joining,
+            can_change_layout=self.can_change_layout,
         )
         if self.straggler.allow_partial:
             hello.straggler.quorum = self.straggler.quorum or 0
@@ -76,6 +79,6 @@ class JoinRequest:
         elif self.ingress_port:
             hello.ingress_port = self.ingress_port
         if resume is not None:
-            hello.resume.job_id = resume.job
+            hello.resume.job_number = resume.job
             hello.resume.generation = resume.generation
         return api.WorkerMessage(hello=hello)

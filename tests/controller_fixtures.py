@@ -87,21 +87,20 @@ class FakeWorker:
     def __init__(
         self, address: str, worker_id: int, num_workers: int = 2, /, **fields: Any
     ) -> None:
-        self.hello = pb.Hello(
-            **{
-                "job_name": "train",
-                "worker_id": worker_id,
-                "num_workers": num_workers,
-                "wire_version": 1,
-                "address": f"10.0.0.{worker_id + 1}",
-                "udp_port": 5000 + worker_id,
-                **fields,
-            }
-        )
+        defaults: dict[str, Any] = {
+            "job_name": "train",
+            "worker_id": worker_id,
+            "num_workers": num_workers,
+            "wire_version": 1,
+            "address": f"10.0.0.{worker_id + 1}",
+            "udp_port": 5000 + worker_id,
+        }
+        self.hello = pb.Hello(**(defaults | fields))
         self._channel = grpc.aio.insecure_channel(address)
         stub: Any = session_pb2_grpc.SwitchfoldSessionStub(self._channel)
         self._call = stub.Join()
         self._heart: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
 
     async def join(self) -> FakeWorker:
         await self.send(hello=self.hello)
@@ -109,16 +108,17 @@ class FakeWorker:
         return self
 
     async def send(self, **message: Any) -> None:
-        await self._call.write(pb.WorkerMessage(**message))
+        async with self._writing:  # two writes at a time are an error in gRPC
+            await self._call.write(pb.WorkerMessage(**message))
 
     async def receive(self) -> pb.ControllerMessage:
         """Return the next message; raises AioRpcError when the stream was refused."""
         message = await self._call.read()
-        assert message is not grpc.aio.EOF, "stream ended"
+        assert isinstance(message, pb.ControllerMessage), "stream ended"
         return message
 
     async def is_at_end(self) -> bool:
-        return await self._call.read() is grpc.aio.EOF
+        return not isinstance(await self._call.read(), pb.ControllerMessage)
 
     async def welcome(self) -> pb.Welcome:
         message = await self.receive()
@@ -160,3 +160,8 @@ async def join_all(address: str, num_workers: int = 2, /, **fields: Any) -> list
         await FakeWorker(address, worker_id, num_workers, **fields).join()
         for worker_id in range(num_workers)
     ]
+
+
+def resume_of(welcome: pb.Welcome) -> pb.Resume:
+    """Return what a worker says that comes back after this welcome."""
+    return pb.Resume(job_number=welcome.job_number, generation=welcome.layout.generation)

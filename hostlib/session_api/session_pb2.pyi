@@ -49,7 +49,7 @@ class ControllerMessage(_message.Message):
     def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., barrier_released: _Optional[_Union[BarrierReleased, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ..., view_proposal: _Optional[_Union[ViewProposal, _Mapping]] = ..., view_commit: _Optional[_Union[ViewCommit, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("job_name", "worker_id", "num_workers", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "slots_wanted", "allow_partial", "token", "switch_name", "resume", "join_timeout_s", "peer_address", "peer_port", "straggler", "weight", "path", "min_workers", "is_joining")
+    __slots__ = ("job_name", "worker_id", "num_workers", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "slots_wanted", "allow_partial", "token", "switch_name", "resume", "join_timeout_s", "peer_address", "peer_port", "straggler", "weight", "path", "min_workers", "is_joining", "can_change_layout")
     JOB_NAME_FIELD_NUMBER: _ClassVar[int]
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     NUM_WORKERS_FIELD_NUMBER: _ClassVar[int]
@@ -73,6 +73,7 @@ class Hello(_message.Message):
     PATH_FIELD_NUMBER: _ClassVar[int]
     MIN_WORKERS_FIELD_NUMBER: _ClassVar[int]
     IS_JOINING_FIELD_NUMBER: _ClassVar[int]
+    CAN_CHANGE_LAYOUT_FIELD_NUMBER: _ClassVar[int]
     job_name: str
     worker_id: int
     num_workers: int
@@ -96,7 +97,8 @@ class Hello(_message.Message):
     path: Path
     min_workers: int
     is_joining: bool
-    def __init__(self, job_name: _Optional[str] = ..., worker_id: _Optional[int] = ..., num_workers: _Optional[int] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., allow_partial: bool = ..., token: _Optional[str] = ..., switch_name: _Optional[str] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., join_timeout_s: _Optional[float] = ..., peer_address: _Optional[str] = ..., peer_port: _Optional[int] = ..., straggler: _Optional[_Union[Straggler, _Mapping]] = ..., weight: _Optional[float] = ..., path: _Optional[_Union[Path, str]] = ..., min_workers: _Optional[int] = ..., is_joining: bool = ...) -> None: ...
+    can_change_layout: bool
+    def __init__(self, job_name: _Optional[str] = ..., worker_id: _Optional[int] = ..., num_workers: _Optional[int] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., allow_partial: bool = ..., token: _Optional[str] = ..., switch_name: _Optional[str] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., join_timeout_s: _Optional[float] = ..., peer_address: _Optional[str] = ..., peer_port: _Optional[int] = ..., straggler: _Optional[_Union[Straggler, _Mapping]] = ..., weight: _Optional[float] = ..., path: _Optional[_Union[Path, str]] = ..., min_workers: _Optional[int] = ..., is_joining: bool = ..., can_change_layout: bool = ...) -> None: ...
 
 class Straggler(_message.Message):
     __slots__ = ("quorum", "deadline_s")
@@ -107,12 +109,12 @@ class Straggler(_message.Message):
     def __init__(self, quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ...) -> None: ...
 
 class Resume(_message.Message):
-    __slots__ = ("job_id", "generation")
-    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("job_number", "generation")
+    JOB_NUMBER_FIELD_NUMBER: _ClassVar[int]
     GENERATION_FIELD_NUMBER: _ClassVar[int]
-    job_id: int
+    job_number: int
     generation: int
-    def __init__(self, job_id: _Optional[int] = ..., generation: _Optional[int] = ...) -> None: ...
+    def __init__(self, job_number: _Optional[int] = ..., generation: _Optional[int] = ...) -> None: ...
 
 class Layout(_message.Message):
     __slots__ = ("generation", "num_workers", "members", "trees", "child_id", "worker_bitmap", "switch_address", "switch_mac", "switch_udp_port", "quorum", "deadline_s", "reason")
@@ -225,38 +227,22 @@ class Barrier(_message.Message):
     def __init__(self, name: _Optional[str] = ..., use: _Optional[int] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("job_id", "generation", "slot_count", "num_workers", "values_per_packet", "wire_version", "switch_address", "switch_mac", "switch_udp_port", "lease_s", "allow_partial", "job_number", "layout", "boundary", "barriers_released")
-    JOB_ID_FIELD_NUMBER: _ClassVar[int]
-    GENERATION_FIELD_NUMBER: _ClassVar[int]
-    SLOT_COUNT_FIELD_NUMBER: _ClassVar[int]
-    NUM_WORKERS_FIELD_NUMBER: _ClassVar[int]
-    VALUES_PER_PACKET_FIELD_NUMBER: _ClassVar[int]
-    WIRE_VERSION_FIELD_NUMBER: _ClassVar[int]
-    SWITCH_ADDRESS_FIELD_NUMBER: _ClassVar[int]
-    SWITCH_MAC_FIELD_NUMBER: _ClassVar[int]
-    SWITCH_UDP_PORT_FIELD_NUMBER: _ClassVar[int]
-    LEASE_S_FIELD_NUMBER: _ClassVar[int]
-    ALLOW_PARTIAL_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("job_number", "layout", "boundary", "values_per_packet", "wire_version", "lease_s", "barriers_released")
     JOB_NUMBER_FIELD_NUMBER: _ClassVar[int]
     LAYOUT_FIELD_NUMBER: _ClassVar[int]
     BOUNDARY_FIELD_NUMBER: _ClassVar[int]
+    VALUES_PER_PACKET_FIELD_NUMBER: _ClassVar[int]
+    WIRE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    LEASE_S_FIELD_NUMBER: _ClassVar[int]
     BARRIERS_RELEASED_FIELD_NUMBER: _ClassVar[int]
-    job_id: int
-    generation: int
-    slot_count: int
-    num_workers: int
-    values_per_packet: int
-    wire_version: int
-    switch_address: str
-    switch_mac: str
-    switch_udp_port: int
-    lease_s: float
-    allow_partial: bool
     job_number: int
     layout: Layout
     boundary: int
+    values_per_packet: int
+    wire_version: int
+    lease_s: float
     barriers_released: _containers.RepeatedCompositeFieldContainer[BarrierReleased]
-    def __init__(self, job_id: _Optional[int] = ..., generation: _Optional[int] = ..., slot_count: _Optional[int] = ..., num_workers: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., wire_version: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_mac: _Optional[str] = ..., switch_udp_port: _Optional[int] = ..., lease_s: _Optional[float] = ..., allow_partial: bool = ..., job_number: _Optional[int] = ..., layout: _Optional[_Union[Layout, _Mapping]] = ..., boundary: _Optional[int] = ..., barriers_released: _Optional[_Iterable[_Union[BarrierReleased, _Mapping]]] = ...) -> None: ...
+    def __init__(self, job_number: _Optional[int] = ..., layout: _Optional[_Union[Layout, _Mapping]] = ..., boundary: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., wire_version: _Optional[int] = ..., lease_s: _Optional[float] = ..., barriers_released: _Optional[_Iterable[_Union[BarrierReleased, _Mapping]]] = ...) -> None: ...
 
 class BarrierReleased(_message.Message):
     __slots__ = ("name", "use")

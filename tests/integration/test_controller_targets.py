@@ -25,7 +25,7 @@ from controller.endpoint import connect
 from controller.outcome import Count
 from controller.server import ControllerServer
 from controller.switch_link import LinkState
-from controller_fixtures import HOSTS, FakeWorker, join_all, run, serving
+from controller_fixtures import HOSTS, FakeWorker, join_all, resume_of, run, serving
 from hostlib import wire
 from hostlib.session_api import session_pb2 as pb
 from hostlib.wire import Flag, Operation, Outcome
@@ -116,23 +116,23 @@ def test_target_job_from_start_to_end(tmp_path: Path, name: str):
                 for worker in workers[1:]:
                     await worker.welcome()
                 assert not await first.links["s1"].apply(), "what was written reads back the same"
-                counts = await first.links["s1"].read_tree_counts(welcome.job_id)
+                counts = await first.links["s1"].read_tree_counts(welcome.layout.trees[0].tree_id)
                 assert set(counts.values()) == {Count(0, 0)}
                 assert await first.links["s1"].read_port_counts()
             for worker in workers:
                 await worker.close()
             async with serving(config) as second:
                 assert not await second.links["s1"].apply(), "the entries outlived the controller"
-                resume = pb.Resume(job_id=welcome.job_id, generation=welcome.generation)
+                resume = resume_of(welcome)
                 workers = await join_all(second.address, 4, resume=resume)
                 for worker in workers:
-                    assert await worker.welcome() == welcome
+                    assert resume_of(await worker.welcome()) == resume
                 await leave_all(workers)
                 changes = await _settled(second)
                 assert not changes
                 again = await join_all(second.address, 2, job_name="next")
                 for worker in again:
-                    assert (await worker.welcome()).generation > welcome.generation
+                    assert (await worker.welcome()).layout.generation > welcome.layout.generation
                 await leave_all(again)
 
     run(scenario())
@@ -189,20 +189,21 @@ class UdpPort:
         header["version"] = welcome.wire_version
         header["operation"] = Operation.AGGREGATE_ADD
         header["flags"] = Flag.LAST
-        header["job_id"], header["generation"] = welcome.job_id, welcome.generation
+        layout = welcome.layout
+        header["job_id"], header["generation"] = layout.trees[0].tree_id, layout.generation
         header["worker_id"], header["worker_bitmap"] = self._worker_id, 1 << self._worker_id
         header["round"], header["num_contributors"] = number, 1
         header["range_end"] = welcome.values_per_packet
         datagram["values"] = values
         payload = datagram.tobytes()
         host = HOSTS[self._worker_id]
-        frame = bytes.fromhex((welcome.switch_mac + host.mac).replace(":", "")) + b"\x08\x00"
+        frame = bytes.fromhex((layout.switch_mac + host.mac).replace(":", "")) + b"\x08\x00"
         ip = bytearray.fromhex("4500 0000 0000 4000 4011 0000")
         ip[2:4] = (28 + len(payload)).to_bytes(2, "big")
-        ip += socket.inet_aton(host.address) + socket.inet_aton(welcome.switch_address)
+        ip += socket.inet_aton(host.address) + socket.inet_aton(layout.switch_address)
         total = sum(int.from_bytes(ip[i : i + 2], "big") for i in range(0, 20, 2))
         ip[10:12] = (0xFFFF - (total & 0xFFFF) - (total >> 16)).to_bytes(2, "big")
-        ports = (5000 + self._worker_id, welcome.switch_udp_port, 8 + len(payload), 0)
+        ports = (5000 + self._worker_id, layout.switch_udp_port, 8 + len(payload), 0)
         udp = b"".join(field.to_bytes(2, "big") for field in ports)
         self._sock.sendto(frame + ip + udp + payload, self._peer)
 
@@ -253,10 +254,10 @@ def test_target_sums_while_the_controller_is_dead(tmp_path: Path):
             for worker in workers:
                 await worker.close()
             second = await _start_controller(config_file)
-            resume = pb.Resume(job_id=welcome.job_id, generation=welcome.generation)
+            resume = resume_of(welcome)
             workers = await join_all(listen, 3, resume=resume)
             for worker in workers:
-                assert await worker.welcome() == welcome
+                assert resume_of(await worker.welcome()) == resume
             _sum_round(ports, welcome, 3)
             await leave_all(workers)
             second.terminate()

@@ -39,7 +39,7 @@ def test_disconnect_of_a_waiting_worker_leaves_other_jobs_alone(tmp_path: Path):
                 await stranger.close()
                 await asyncio.sleep(0.2)
             for worker in workers:
-                assert (await worker.welcome()).num_workers == 2
+                assert (await worker.welcome()).layout.num_workers == 2
                 await worker.close()
 
     run(scenario())
@@ -94,5 +94,6 @@ def _state_after_restart(folder: Path, *states: WorkerState) -> JobState:
 def test_job_that_all_workers_left_ends_at_a_restart(tmp_path: Path):
     left, joined, lost = WorkerState.LEFT, WorkerState.JOINED, WorkerState.LOST
     assert _state_after_restart(tmp_path / "a", left, left) is JobState.ENDED
-    assert _state_after_restart(tmp_path / "b", joined, lost) is JobState.ENDED
+    assert _state_after_restart(tmp_path / "b", left, lost) is JobState.ENDED
+    assert _state_after_restart(tmp_path / "d", joined, lost) is JobState.RUNNING
     assert _state_after_restart(tmp_path / "c", joined, left) is JobState.RUNNING

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from grpc import StatusCode
 
-from controller_fixtures import HOSTS, TEST_TIMEOUT_S, fake_switch, join_all, run
+from controller_fixtures import HOSTS, TEST_TIMEOUT_S, fake_switch, join_all, resume_of, run
 from fake_program import write_program
 from hostlib.session_api import session_pb2 as pb
 
@@ -87,10 +87,10 @@ def test_process_killed_while_a_job_runs(tmp_path: Path):
 
             process = await start(config)
             assert (fake.entities, fake.num_pushes) == (entries, pushes)
-            resume = pb.Resume(job_id=welcome.job_id, generation=welcome.generation)
+            resume = resume_of(welcome)
             workers = await join_all(address, 3, resume=resume)
             for worker in workers:
-                assert await worker.welcome() == welcome
+                assert resume_of(await worker.welcome()) == resume
                 await worker.send(leave=pb.Leave())
                 await worker.is_at_end()
                 await worker.close()

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from controller_fixtures import (
     fake_switch,
     join_all,
     make_config,
+    resume_of,
     run,
     running_controller,
     serving,
@@ -32,8 +34,15 @@ def test_session_join_barrier_leave(tmp_path: Path):
             empty = fake.tables()
             workers = await join_all(server.address, 4, slots_wanted=32)
             welcomes = [await worker.welcome() for worker in workers]
-            assert all(welcome == welcomes[0] for welcome in welcomes)
-            assert (welcomes[0].slot_count, welcomes[0].values_per_packet) == (32, 32)
+            for worker_id, welcome in enumerate(welcomes):
+                assert (welcome.layout.child_id, welcome.layout.worker_bitmap) == (
+                    worker_id,
+                    1 << worker_id,
+                )
+                assert welcome.layout.trees == welcomes[0].layout.trees
+                assert [member.worker_id for member in welcome.layout.members] == [0, 1, 2, 3]
+            assert welcomes[0].layout.trees[0].slot_count == 32
+            assert (welcomes[0].boundary, welcomes[0].values_per_packet) == (0, 32)
             inserted = sum(fake.tables().values()) - sum(empty.values())
             assert inserted == 1 + 1 + 4 + 4 + len(TREE_OUTCOMES)
             for worker in workers:
@@ -44,7 +53,7 @@ def test_session_join_barrier_leave(tmp_path: Path):
                 await worker.send(leave=pb.Leave())
                 assert await worker.is_at_end()
             again = await join_all(server.address, 2, slots_wanted=1024)
-            assert (await again[0].welcome()).generation > welcomes[0].generation
+            assert (await again[0].welcome()).layout.generation > welcomes[0].layout.generation
             for worker in (*workers, *again):
                 await worker.close()
 
@@ -86,10 +95,13 @@ def test_session_barrier_released_while_away_is_answered_again(tmp_path: Path):
 @pytest.mark.parametrize(
     ("fields", "status", "text"),
     [
-        ({"num_workers": 33}, StatusCode.INVALID_ARGUMENT, "1 to 32"),
+        ({"num_workers": 65536}, StatusCode.INVALID_ARGUMENT, "1 to 65535"),
         ({"num_workers": 1}, StatusCode.INVALID_ARGUMENT, "not below the 1 workers"),
         ({"num_workers": 3}, StatusCode.INVALID_ARGUMENT, "the first worker said 2 workers"),
-        ({"allow_partial": True}, StatusCode.INVALID_ARGUMENT, "partial results"),
+        ({"straggler": pb.Straggler(quorum=1)}, StatusCode.INVALID_ARGUMENT, "quorum 1"),
+        ({"path": pb.SWITCH}, StatusCode.INVALID_ARGUMENT, "path switch"),
+        ({"weight": -1.0}, StatusCode.INVALID_ARGUMENT, "not above 0"),
+        ({"min_workers": 3}, StatusCode.INVALID_ARGUMENT, "above the 2 workers"),
         ({"worker_id": 0}, StatusCode.INVALID_ARGUMENT, "taken by 10.0.0.1"),
         ({"wire_version": 9}, StatusCode.FAILED_PRECONDITION, "wire version 9"),
         ({"values_per_packet": 352}, StatusCode.FAILED_PRECONDITION, "352 values per packet"),
@@ -147,9 +159,10 @@ def test_session_token(tmp_path: Path):
 
 
 @pytest.mark.parametrize("how", ["silent", "broken"])
-def test_session_lost_worker_ends_the_job(tmp_path: Path, how: str):
+def test_session_lost_worker_ends_a_job_that_cannot_change(tmp_path: Path, how: str):
     async def scenario() -> None:
         async with running_controller(tmp_path, lease_s=0.6) as (server, fake):
+            entries = sum(fake.tables().values())
             workers = await join_all(server.address, 3)
             for worker in workers:
                 await worker.welcome()
@@ -162,8 +175,10 @@ def test_session_lost_worker_ends_the_job(tmp_path: Path, how: str):
                 assert await worker.is_at_end()
             fresh = await join_all(server.address, 1, job_name="next")
             await fresh[0].welcome()
-            remaining = sum(fake.tables().values())
-            assert remaining == 4 + 1 + 1 + 1 + 1 + len(TREE_OUTCOMES), "old entries are gone"
+            await fresh[0].send(leave=pb.Leave())
+            assert await fresh[0].is_at_end() or (await fresh[0].receive()).HasField("job_ended")
+            await server.membership.settled()
+            assert sum(fake.tables().values()) == entries, "old entries are gone"
             for worker in (*workers, *fresh):
                 await worker.close()
 
@@ -177,9 +192,9 @@ def test_session_worker_comes_back_within_its_lease(tmp_path: Path):
             welcome = await workers[0].welcome()
             await workers[1].welcome()
             await workers[1].close()
-            resume = pb.Resume(job_id=welcome.job_id, generation=welcome.generation)
+            resume = resume_of(welcome)
             back = await FakeWorker(server.address, 1, resume=resume).join()
-            assert await back.welcome() == welcome
+            assert (await back.welcome()).layout.generation == welcome.layout.generation
             for worker in (workers[0], back):
                 await worker.send(barrier=pb.Barrier(name="b"))
             for worker in (workers[0], back):
@@ -189,24 +204,24 @@ def test_session_worker_comes_back_within_its_lease(tmp_path: Path):
     run(scenario())
 
 
-def test_session_worker_started_anew_replaces_the_job(tmp_path: Path):
+def test_session_workers_started_anew_replace_a_job_that_nobody_is_in(tmp_path: Path):
     async def scenario() -> None:
-        async with running_controller(tmp_path, lease_s=5.0) as (server, _):
+        async with running_controller(tmp_path, reconnect_grace_s=5.0) as (server, _):
             workers = await join_all(server.address, 2)
-            for worker in workers:
-                await worker.welcome()
+            first = [(await worker.welcome()).layout.generation for worker in workers]
             live = server.membership.live_job("train")
             assert live is not None
             taken = await FakeWorker(server.address, 1).join()
             assert (await taken.refusal())[0] is StatusCode.ALREADY_EXISTS
-            await workers[1].close()
-            while live.seats[1].is_attached:
-                await workers[0].send(heartbeat=pb.Heartbeat())
-            anew = await FakeWorker(server.address, 1).join()
-            assert "started anew" in (await workers[0].receive()).job_ended.reason
-            other = await FakeWorker(server.address, 0).join()
-            await anew.welcome()
-            for worker in (*workers, taken, anew, other):
+            for worker in workers:
+                await worker.close()
+            async with asyncio.timeout(5):
+                while any(seat.is_attached for seat in live.seats.values()):
+                    await asyncio.sleep(0.01)
+            anew = await join_all(server.address, 2)
+            for worker in anew:
+                assert (await worker.welcome()).layout.generation > first[0]
+            for worker in (*workers, taken, *anew):
                 await worker.close()
 
     run(scenario())
@@ -257,13 +272,17 @@ def test_session_survives_a_controller_restart(tmp_path: Path):
                 live = second.membership.live_job("train")
                 assert live is not None
                 assert live.job.state is JobState.RUNNING
-                resume = pb.Resume(job_id=welcome.job_id, generation=welcome.generation)
+                resume = resume_of(welcome)
                 back = await join_all(second.address, 2, resume=resume)
                 for worker in back:
-                    assert await worker.welcome() == welcome
+                    layout = (await worker.welcome()).layout
+                    assert layout.generation == welcome.layout.generation
+                    assert layout.trees == welcome.layout.trees
                 for worker in back:
                     await worker.send(leave=pb.Leave())
-                    assert await worker.is_at_end()
+                async with asyncio.timeout(5):
+                    while second.membership.live_job("train") is not None:
+                        await asyncio.sleep(0.01)
                 for worker in (*workers, *back):
                     await worker.close()
             assert sum(fake.tables().values()) == len(HOSTS)

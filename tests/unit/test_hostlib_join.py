@@ -47,7 +47,7 @@ def join(address: str, **changes: Any) -> Session:
         "worker_id": 0,
         "num_workers": 1,
         "transport": FakeSwitch(1).transport(0),
-        "options": SessionOptions(join_timeout_s=0.5),
+        "options": SessionOptions(join_timeout_s=5.0),
     }
     return Session.join(**{**arguments, **changes})
 
@@ -96,8 +96,9 @@ def test_join_without_controller() -> None:
 
 
 def test_join_without_welcome_times_out(start: Start) -> None:
+    options = SessionOptions(join_timeout_s=0.5)
     with pytest.raises(errors.WorkerArrivalError, match="no welcome"):
-        join(start(lambda message, context: []).address)
+        join(start(lambda message, context: []).address, options=options)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +195,7 @@ def test_controller_restart_resumes_while_aggregation_goes_on(start: Start) -> N
         second = start(greet, first.address)
         assert second.port == first.port
         resume = second.wait_for("hello").hello.resume
-        assert (resume.job_id, resume.generation) == (7, 1000)
+        assert (resume.job_number, resume.generation) == (7, 1000)
         np.testing.assert_array_equal(session.allreduce(array).result(5), array)
     second.wait_for("leave")
 

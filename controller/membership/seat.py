@@ -1,16 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Seats of workers in live jobs: leases, barriers, and the stream that carries messages."""
+"""Seats of workers in live jobs: leases, and the stream that carries messages."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from controller.errors import ControllerError
-from controller.job import Job, Worker, WorkerId
-from controller.job_request import JobRequest
+from controller.job import Worker, WorkerId
 from hostlib.session_api import session_pb2 as pb
 
 Outbox = asyncio.Queue[pb.ControllerMessage | ControllerError | None]
@@ -18,14 +16,25 @@ Outbox = asyncio.Queue[pb.ControllerMessage | ControllerError | None]
 
 
 class Seat:
-    """A worker's place in a job; outlives a broken stream until the lease runs out."""
+    """A worker's place in a job; outlives a broken stream for as long as its lease runs."""
 
     def __init__(self, worker: Worker, on_expired: Callable[[Seat], None]) -> None:
         self.worker = worker
         self.outbox: Outbox | None = None
         """Messages to the attached stream, None while detached."""
+        self.is_welcome = False
+        """The worker knows a layout: it must be asked before there is another."""
+        self.can_change = True
+        """The worker can go over to another layout."""
+        self.is_expected = False
+        """Known from before the controller's restart, and not back yet."""
         self._on_expired = on_expired
         self._lease: asyncio.TimerHandle | None = None
+
+    @property
+    def worker_id(self) -> WorkerId:
+        """Who sits here."""
+        return self.worker.worker_id
 
     @property
     def is_attached(self) -> bool:
@@ -36,6 +45,7 @@ class Seat:
         """Take a new stream; an older one is ended."""
         self.close()
         self.outbox = Outbox()
+        self.is_expected = False
         return self.outbox
 
     def detach(self, outbox: Outbox) -> bool:
@@ -65,38 +75,3 @@ class Seat:
         if self._lease is not None:
             self._lease.cancel()
             self._lease = None
-
-
-@dataclass(eq=False)
-class LiveJob:
-    """A waiting or running job and the seats of its workers."""
-
-    job: Job
-    request: JobRequest
-    join_timeout_s: float = 0.0
-    seats: dict[WorkerId, Seat] = field(default_factory=dict[WorkerId, Seat])
-    """Workers that have arrived and neither left nor were lost."""
-    barriers: dict[str, set[WorkerId]] = field(default_factory=dict[str, set[WorkerId]])
-    """Who has reached each barrier that is not released yet."""
-    released: set[str] = field(default_factory=set[str])
-    join_timer: asyncio.TimerHandle | None = None
-    has_started: bool = False
-    """All workers have arrived; new ones are refused."""
-    has_ended: bool = False
-
-    @property
-    def missing(self) -> list[WorkerId]:
-        """Workers that have not arrived."""
-        return [w for w in range(self.request.num_workers) if w not in self.seats]
-
-    def send(self, message: pb.ControllerMessage | ControllerError) -> None:
-        """Queue a message for every attached worker."""
-        for seat in self.seats.values():
-            seat.send(message)
-
-    def release_timers(self) -> None:
-        """Stop counting the join timeout and all leases."""
-        if self.join_timer is not None:
-            self.join_timer.cancel()
-        for seat in self.seats.values():
-            seat.release()

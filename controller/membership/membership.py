@@ -1,0 +1,312 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Membership: who is in which job, from the first Hello to the end of the job."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+from collections.abc import Collection, Mapping
+
+from controller.attachment import attached_switch, attached_worker
+from controller.config import ControllerConfig
+from controller.database import Database
+from controller.errors import (
+    ControllerError,
+    ControllerStoppingError,
+    TokenError,
+    UnknownJobError,
+)
+from controller.job import Job, Layout, Worker
+from controller.layouts import Layouts
+from controller.membership.arrival import (
+    check_joining,
+    check_waiting,
+    join_timeout_s,
+    requested_job,
+    running_refusal,
+)
+from controller.membership.changes import Limits
+from controller.membership.live_job import LiveJob
+from controller.membership.office import Office, live_on
+from controller.membership.restoration import reason_to_end, restored_job
+from controller.membership.seat import Outbox, Seat
+from controller.switch_link import LinkState, SwitchLink
+from controller.welcome import check_compatible
+from hostlib.session_api import session_pb2 as pb
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class Membership:
+    """Takes what workers, operators and switches say, and lets the office act on it."""
+
+    def __init__(
+        self,
+        config: ControllerConfig,
+        database: Database,
+        links: Mapping[str, SwitchLink],
+        layouts: Layouts,
+        limits: Limits | None = None,
+    ) -> None:
+        self._config = config
+        self._database = database
+        self._links = links
+        self._layouts = layouts
+        self._office = Office(config, database, links, layouts, limits or Limits())
+        self._restored_s = float("-inf")
+        self._is_closing = False
+        layouts.on_switch_lost_state(self._switch_lost_state)
+        layouts.on_switch_gone(self._switch_gone)
+
+    def restore(self) -> None:
+        """Take up the running jobs of the database; their workers have a grace to come back."""
+        self._restored_s = asyncio.get_running_loop().time()
+        for job in self._database.jobs(is_live_only=True):
+            reason = reason_to_end(job, self._links)
+            if reason is not None:
+                self._database.end_job(job.job_number, reason)
+                continue
+            barriers = self._database.released_barriers(job.job_number)
+            live, wish = restored_job(job, barriers, self._lease_expired)
+            for seat in live.seats.values():
+                seat.renew(self._config.resume_grace_s)
+            self._office.live[job.name] = live
+            self._office.run(live)
+            if wish.reasons:
+                self._office.wish(live, wish.reason, is_abort=wish.is_abort)
+            _LOGGER.info("job %s goes on (generation %d)", job.name, job.generation)
+
+    def live_job(self, name: str) -> LiveJob | None:
+        """Return the waiting or running job of this name."""
+        return self._office.live.get(name)
+
+    async def enter(self, hello: pb.Hello) -> tuple[LiveJob, Seat, Outbox]:
+        """Seat a worker that says Hello, or a worker that comes back with `resume`."""
+        if self._config.token and not hmac.compare_digest(
+            hello.token.encode(), self._config.token.encode()
+        ):
+            raise TokenError(f"job {hello.job_name!r}: wrong token; ask the operator for it")
+        if hello.HasField("resume"):
+            return self._resume(hello)
+        # Slots of jobs that are just ending count as free.
+        await self._office.settled()
+        switch = attached_switch(hello, self._config.switches)
+        worker = attached_worker(hello, switch)
+        check_compatible(hello, self._links[switch.name])
+        live = self._office.live.get(hello.job_name)
+        if (
+            live is not None
+            and live.has_started
+            and any(s.is_attached for s in live.seats.values())
+        ):
+            return self._join(live, hello, worker)
+        if live is not None and live.has_started:
+            self._office.end(live, f"worker {worker.worker_id} was started anew")
+        return self._wait(hello, worker)
+
+    def heard(self, seat: Seat) -> None:
+        """Renew the lease of a worker that said something."""
+        if not self._is_closing:
+            seat.renew(self._config.lease_s)
+
+    def reach_barrier(self, live: LiveJob, seat: Seat, barrier: pb.Barrier) -> None:
+        """Note a worker at a barrier; one that was released while it was away is answered again."""
+        if live.barriers.reach((barrier.name, barrier.use), seat.worker_id):
+            released = pb.BarrierReleased(name=barrier.name, use=barrier.use)
+            seat.send(pb.ControllerMessage(barrier_released=released))
+        else:
+            self._office.release_barriers(live)
+
+    def leave(self, live: LiveJob, seat: Seat, message: pb.Leave) -> None:
+        """Take a worker out that has finished."""
+        position = message.position if message.HasField("position") else None
+        self._office.leave(live, seat, position)
+
+    def view_ready(self, live: LiveJob, seat: Seat, ready: pb.ViewReady) -> None:
+        """Note how far a worker is."""
+        change = live.change
+        if change is not None and change.generation == ready.generation:
+            change.positions[seat.worker_id] = ready.position
+            self._office.tell(live)
+
+    def view_entered(self, live: LiveJob, seat: Seat, entered: pb.ViewEntered) -> None:
+        """Note that a worker has left all layouts before this one."""
+        change = live.change
+        if change is not None and change.is_committed and change.generation == entered.generation:
+            change.entered.add(seat.worker_id)
+            self._office.tell(live)
+
+    def stalled(self, live: LiveJob, seat: Seat, stalled: pb.Stalled) -> None:
+        """Find out why a worker that sends hears nothing, and do something if it is for us."""
+        layout = live.layout
+        if layout is None or not live.can_change:
+            return
+        if live.is_draining:
+            fewest = live.job.min_workers
+            self._office.end(live, f"fewer than {fewest} workers are left")
+            return
+        now_s = asyncio.get_running_loop().time()
+        missing = set(stalled.missing_workers)
+        if now_s - self._restored_s > self._config.reconnect_grace_s:
+            for worker_id in missing & live.seats.keys():
+                if live.seats[worker_id].is_expected:
+                    self._office.lose(live, live.seats[worker_id], "not back, and missed")
+        if gone := sorted(missing - live.seats.keys()):
+            self._office.wish(live, f"worker {gone} is gone and missed", is_abort=True)
+            return
+        away = [n for n in layout.switches if self._links[n].state is not LinkState.READY]
+        live.stalls.report(seat.worker_id, stalled.generation, now_s)
+        if away:
+            reason = f"no progress, and switch {', '.join(away)} is out of reach"
+            self._office.wish(live, reason, is_abort=True, avoid=away)
+        elif live.stalls.is_everybody(live.welcomed, stalled.generation, now_s):
+            avoid = layout.switches if live.stalls.repair(now_s) else ()
+            self._office.wish(live, "no worker has progress", is_abort=True, avoid=avoid)
+
+    def stream_ended(self, live: LiveJob, seat: Seat, outbox: Outbox) -> None:
+        """Note that a stream broke: who knows a layout may come back, others are gone."""
+        if not seat.detach(outbox) or live.has_ended or self._is_closing:
+            return
+        if live.has_started and seat.is_welcome:
+            seat.renew(self._config.reconnect_grace_s)
+        elif live.has_started:
+            self._office.lose(live, seat, "connection broke")
+        else:
+            self._office.leave(live, seat)
+
+    def replan(self, reason: str, *, avoid: Collection[str] = ()) -> list[str]:
+        """Give running jobs better layouts, at their next tensor boundary; return their names.
+
+        `avoid` names switches and links that layouts should leave.
+        """
+        jobs = [live for live in self._office.live.values() if live.layout and live.can_change]
+        for live in jobs:
+            self._office.wish(live, reason, is_replan=True, avoid=avoid)
+        return [live.name for live in jobs]
+
+    async def stop_job(self, name: str, reason: str) -> Job:
+        """End a job for the operator and return it."""
+        live = self._office.live.get(name)
+        if live is None:
+            raise UnknownJobError(f"no live job {name!r}; see 'switchfold job list'")
+        self._office.end(live, reason)
+        await self._office.settled()
+        return self._database.job(live.job.job_number)
+
+    async def settled(self) -> None:
+        """Wait until jobs that start or end have done so."""
+        await self._office.settled()
+
+    async def close(self) -> None:
+        """End all streams; running jobs stay in the database and on the switches."""
+        self._is_closing = True
+        await self._office.settled()
+        await self._office.close()
+        stopping = ControllerStoppingError("the controller is being stopped; join again later")
+        for live in self._office.live.values():
+            live.release_timers()
+            live.send(stopping)
+
+    def _resume(self, hello: pb.Hello) -> tuple[LiveJob, Seat, Outbox]:
+        live = self._office.live.get(hello.job_name)
+        resume = hello.resume
+        seat = live.seats.get(hello.worker_id) if live is not None else None
+        if live is None or live.job.job_number != resume.job_number:
+            raise UnknownJobError(
+                f"job {hello.job_name!r} with generation {resume.generation} is not running here "
+                "any more; start the job anew"
+            )
+        place = (hello.address, hello.udp_port)
+        if seat is None or (seat.worker.address, seat.worker.udp_port) != place:
+            raise UnknownJobError(
+                f"job {hello.job_name!r} goes on without worker {hello.worker_id} at "
+                f"{hello.address}:{hello.udp_port}; join again with is_joining"
+            )
+        outbox = seat.attach()
+        seat.can_change = hello.can_change_layout
+        seat.renew(self._config.lease_s)
+        self._office.send_welcome(live, seat, live.boundary)
+        change = live.change
+        if change is not None and change.is_committed:
+            if seat.worker_id in change.has_left_behind:
+                self._office.send_commit(live, change, seat)
+        elif change is not None and change.is_proposed:
+            seat.send(change.proposal())
+        self._office.tell(live)
+        _LOGGER.info("job %s: worker %d is back", hello.job_name, hello.worker_id)
+        return live, seat, outbox
+
+    def _join(self, live: LiveJob, hello: pb.Hello, worker: Worker) -> tuple[LiveJob, Seat, Outbox]:
+        """Let a worker wait for a tensor boundary of a running job."""
+        old = live.seats.get(hello.worker_id)
+        if not hello.is_joining:
+            if old is not None and not old.is_attached:
+                self._office.lose(live, old, "was started anew")
+            raise running_refusal(live, hello)
+        check_joining(live, hello)
+        if old is not None:
+            self._office.lose(live, old, "was started anew")
+        seat, outbox = self._seat(live, hello, worker)
+        self._office.wish(live, f"worker {worker.worker_id} joins")
+        return live, seat, outbox
+
+    def _wait(self, hello: pb.Hello, worker: Worker) -> tuple[LiveJob, Seat, Outbox]:
+        """Let a worker wait for the others of its job; the first one makes the job."""
+        request = requested_job(hello)
+        live = self._office.live.get(request.name)
+        if live is None:
+            job = self._database.create_job(
+                request.name,
+                request.num_workers,
+                straggler=request.straggler,
+                weight=request.weight,
+                path=request.path,
+                min_workers=request.min_workers,
+                slots_wanted=request.slots_wanted,
+            )
+            try:
+                # The slots are leased from here on, so that a refusal comes at once.
+                self._layouts.plan(job, [worker])
+            except ControllerError as exc:
+                self._database.end_job(job.job_number, str(exc))
+                raise
+            live = LiveJob(self._database.job(job.job_number), join_timeout_s(hello, self._config))
+            live.join_timer = asyncio.get_running_loop().call_later(
+                live.join_timeout_s, self._office.join_timed_out, live
+            )
+            self._office.live[request.name] = live
+            _LOGGER.info("job %s admitted: %s", job.name, job)
+        else:
+            check_waiting(live, request, hello)
+        seat, outbox = self._seat(live, hello, worker)
+        if not live.missing:
+            live.has_started = True
+            self._office.spawn(self._office.start(live))
+        return live, seat, outbox
+
+    def _seat(self, live: LiveJob, hello: pb.Hello, worker: Worker) -> tuple[Seat, Outbox]:
+        seat = Seat(worker, lambda seat: self._lease_expired(live, seat))
+        seat.can_change = hello.can_change_layout
+        self._office.seat(live, seat)
+        outbox = seat.attach()
+        seat.renew(self._config.lease_s)
+        return seat, outbox
+
+    def _lease_expired(self, live: LiveJob, seat: Seat) -> None:
+        why = "no heartbeat" if seat.is_attached else "connection broke"
+        if live.has_started:
+            self._office.lose(live, seat, why)
+        else:
+            self._office.leave(live, seat)
+
+    def _switch_lost_state(self, switch: str, layouts: list[Layout]) -> None:
+        for live in live_on(self._office, layouts):
+            self._office.wish(live, f"switch {switch} came back without its tables", is_abort=True)
+
+    def _switch_gone(self, switch: str, layouts: list[Layout]) -> None:
+        # The data path may still be whole; workers that find it broken say so.
+        for live in live_on(self._office, layouts):
+            reason = f"switch {switch} is out of reach"
+            self._office.wish(live, reason, is_replan=True, avoid=(switch,))
