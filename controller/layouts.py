@@ -24,13 +24,11 @@ from controller.job import (
     Worker,
 )
 from controller.jobs import SlotMemory, no_room_error
-from controller.leases import Leases
+from controller.leases import Leases, is_settled
 from controller.outcome import Count, add_counts
 from controller.planning.fabric import Fabric
-from controller.planning.frame_cost import PLANNED_BYTES, VALUES_PER_PACKET, Traffic
-from controller.planning.planner import plan_trees
-from controller.switch_link import LinkState, SwitchLink
-from controller.tree_shape import tree_shape
+from controller.switch_link import SwitchLink
+from controller.tree_choice import TreeChoice
 from hostlib import wire
 
 _LOGGER = logging.getLogger(__name__)
@@ -53,13 +51,8 @@ class Layouts:
         self._config = config
         self._database = database
         self._links = links
-        self._fabric = fabric or _always(Fabric.of(config))
+        self._choice = TreeChoice(config, links, fabric)
         self._num_slots = num_slots
-        self._traffic = Traffic(
-            tensor_bytes=PLANNED_BYTES,
-            values_per_packet=VALUES_PER_PACKET[config.variant],
-            frame_overhead_bytes=config.frame_overhead_bytes,
-        )
         self._on_lost_state: LayoutsCallback | None = None
         self._on_gone: LayoutsCallback | None = None
         for name, link in links.items():
@@ -117,6 +110,7 @@ class Layouts:
             reason=reason,
         )
         self._database.store_layout(layout)
+        self._choice.note(layout)
         return layout
 
     async def install(self, layout: Layout) -> Layout:
@@ -161,11 +155,23 @@ class Layouts:
     def rebalance(self) -> list[Job]:
         """Return the running jobs that should get a new layout now, those that shrink first.
 
+        Besides slots, better trees are a reason: a switch or a link is there again.
         Plan, change over and ask again until nobody is named: what one job gives up becomes free
         when its old layout has been removed.
         """
         jobs = self._database.jobs(is_live_only=True)
-        return self._leases(jobs, self._memory()).changes()
+        memory = self._memory()
+        for_slots = self._leases(jobs, memory).changes()
+        numbers = {job.job_number for job in for_slots}
+        return for_slots + [
+            job
+            for job in jobs
+            if job.job_number not in numbers
+            and is_settled(job)
+            and job.layout
+            and job.layout.is_on_switch
+            and self._choice.could_be_better(job, job.layout, memory)
+        ]
 
     def placements(self, switch: str) -> list[Placement]:
         """Return what the installed layouts hold on a switch, oldest first."""
@@ -186,10 +192,10 @@ class Layouts:
         """Return trees with slots, and why they have fewer than wished."""
         memory = self._memory(without=replacing)
         try:
-            shape = self._shape(job, workers, avoid, memory)
+            shape = self._choice.shape(job, workers, avoid, memory)
         except NoTreeError:
             # For want of slots, or is there no tree at all?
-            shape = self._shape(job, workers, avoid)
+            shape = self._choice.shape(job, workers, avoid)
         jobs = self._database.jobs(is_live_only=True)
         wanted = job.slots_wanted or self._config.default_slots
         count = self._leases(jobs, memory).slots_now(job, shape)
@@ -207,37 +213,10 @@ class Layouts:
             if layout is None or layout.is_on_switch or job.path is PathChoice.HOST:
                 continue
             try:
-                homeless[job.job_number] = self._shape(job, layout.members, ())
+                homeless[job.job_number] = self._choice.shape(job, layout.members)
             except NoTreeError:
                 continue
         return Leases(jobs, homeless, memory, self._config.default_slots)
-
-    def _shape(
-        self,
-        job: Job,
-        workers: tuple[Worker, ...],
-        avoid: Collection[str],
-        memory: SlotMemory | None = None,
-    ) -> tuple[Tree, ...]:
-        """Return the best trees without slots; NoTreeError when these workers cannot be joined."""
-        fabric = self._fabric(job.job_number)
-        free: dict[str, int] | None = None
-        if memory is not None:
-            gaps = {name: memory.free(name) for name in fabric.switches}
-            free = {name: max(map(len, ranges), default=0) for name, ranges in gaps.items()}
-        away = {n for n, link in self._links.items() if link.state is not LinkState.READY}
-        names = {name for name in avoid if name in fabric.switches}
-        plan = plan_trees(
-            fabric,
-            workers,
-            self._traffic,
-            free_slots=free,
-            slots_wanted=job.slots_wanted or self._config.default_slots,
-            avoid_switches=away | names,
-            avoid_links={fabric.find_link(name).key for name in set(avoid) - names},
-            tie_break=job.job_number,
-        )
-        return tuple(tree_shape(tree, workers, fabric.switches) for tree in plan.trees)
 
     def _memory(self, without: Layout | None = None) -> SlotMemory:
         left_out = without.generation if without else None
@@ -290,7 +269,3 @@ class Layouts:
 
 def _have_peers(workers: tuple[Worker, ...]) -> bool:
     return all(worker.peer_port for worker in workers)
-
-
-def _always(fabric: Fabric) -> Callable[[JobNumber], Fabric]:
-    return lambda job_number: fabric

@@ -67,11 +67,7 @@ class Leases:
 
     def changes(self) -> list[Job]:
         """Return the jobs that should get another layout now, those that shrink first."""
-        settled = [
-            job
-            for job in self._jobs
-            if job.state is JobState.RUNNING and len(job.live_layouts) == 1
-        ]
+        settled = [job for job in self._jobs if is_settled(job)]
         changes = [(self._change(job), job) for job in settled]
         shrinking = [job for change, job in changes if change < 0]
         growing = [job for change, job in changes if change > 0]
@@ -150,6 +146,11 @@ class Leases:
 
     def _height(self, job: Job) -> int:
         return _height(self._shapes.get(job.job_number, ()))
+
+
+def is_settled(job: Job) -> bool:
+    """Return whether a job runs and is not changing its layout already."""
+    return job.state is JobState.RUNNING and len(job.live_layouts) == 1
 
 
 def _usage(shape: Shape) -> dict[str, float]:

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from controller.config import SwitchConfig
 from controller.job import Child, ChildId, Parent, Tree, TreeNode, Worker
-from controller.planning.tree_plan import PlannedNode, PlannedTree
+from controller.planning.fabric import Hop
+from controller.planning.tree_plan import PlannedChild, PlannedNode, PlannedTree
 from hostlib import wire
 
 
@@ -21,6 +22,36 @@ def tree_shape(
 ) -> Tree:
     """Return a planned tree with what its switches must know of each other and of the members."""
     return _Shaping(planned, members, switches).tree()
+
+
+def planned_tree(tree: Tree) -> PlannedTree:
+    """Return a tree as the planner knows it, to predict its cost."""
+    ports = {
+        (node.switch, child.switch): child.port for node in tree.nodes for child in node.children
+    }
+    return PlannedTree(
+        nodes=tuple(
+            PlannedNode(
+                switch=node.switch,
+                parent=Hop(
+                    node.parent.port, node.parent.switch, ports[node.parent.switch, node.switch]
+                )
+                if node.parent
+                else None,
+                children=tuple(
+                    PlannedChild(
+                        port=child.port,
+                        num_workers=child.num_workers,
+                        worker_id=child.worker_id,
+                        switch=child.switch or None,
+                    )
+                    for child in node.children
+                ),
+            )
+            for node in tree.nodes
+        ),
+        share=tree.share,
+    )
 
 
 class _Shaping:

@@ -17,6 +17,7 @@ from controller.errors import InvalidJobError, NoRoomError, NoTreeError
 from controller.job import Job, Layout, LayoutState, PathChoice, Tree
 from controller.jobs import SlotMemory, split_slots
 from controller.layouts import Layouts
+from controller.planning.fabric import Fabric
 from controller.shares import Demand, fair_shares
 from hostlib.wire import NUM_SLOTS
 from planned_trees import leaf_spine, planned_trees, worker_at
@@ -247,6 +248,31 @@ def test_workers_that_no_tree_joins_run_between_the_hosts(database: Database, la
         layouts.plan(must, apart)
     avoiding = layouts.plan(database.create_job("avoiding", 1), apart[:1], avoid={"s1"})
     assert not avoiding.is_on_switch
+
+
+def test_job_returns_to_a_switch_that_is_back(database: Database):
+    switches, links = leaf_spine(2, 2)
+    rates = {"rate_bits_per_s": 10**8}
+    fabric = Fabric(
+        switches={switch.name: switch for switch in switches},
+        links=tuple(dataclasses.replace(link, **rates) for link in links),
+    )
+    now = [fabric.without(switches={"p2"})]
+    config = ControllerConfig(switches=tuple(switches), links=tuple(links))
+    layouts = Layouts(config, database, {}, fabric=lambda job_number: now[0])
+    job = database.create_job("train", 4)
+    members = [worker_at(n, f"l{n // 2 + 1}", n % 2 + 1) for n in range(4)]
+    _settle(database, layouts.plan(job, members))
+    job = database.start_job(job.job_number)
+    assert [tree.share for tree in job.layouts[-1].trees] == [1.0]
+    assert layouts.rebalance() == []
+    now[0] = fabric
+    assert layouts.rebalance() == [job]
+    _settle(database, layouts.plan(job, members))
+    job = database.job(job.job_number)
+    assert [round(tree.share, 3) for tree in job.layouts[-1].trees] == [0.5, 0.5]
+    assert [tree.slot_count for tree in job.layouts[-1].trees] == [64, 64]
+    assert layouts.rebalance() == []
 
 
 def test_aborted_layout_gives_its_slots_to_the_next(database: Database, layouts: Layouts):
