@@ -16,7 +16,7 @@ import grpc
 from controller.config import ControllerConfig
 from controller.database import Database
 from controller.endpoint import is_taken, with_port
-from controller.errors import ListenError
+from controller.errors import ListenError, SwitchUnreachableError
 from controller.fabric_watch import FabricWatch
 from controller.job import JobNumber
 from controller.layouts import Layouts
@@ -77,7 +77,7 @@ class ControllerServer:
             self.membership.restore()
             tasks = [asyncio.create_task(link.run()) for link in self.links.values()]
             timeout_s = self.config.connect_timeout_s
-            await asyncio.gather(*(link.wait_ready(timeout_s) for link in self.links.values()))
+            await self._wait_ready(timeout_s)
             tasks.append(asyncio.create_task(self.fabric_watch.run()))
             server = await self._listen()
             _LOGGER.info("sessions and operators are served at %s", self.address)
@@ -90,6 +90,17 @@ class ControllerServer:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             self._database.close()
+
+    async def _wait_ready(self, timeout_s: float) -> None:
+        """Wait for the switches; one that is out of reach does not keep the others from serving."""
+        results = await asyncio.gather(
+            *(link.wait_ready(timeout_s) for link in self.links.values()), return_exceptions=True
+        )
+        errors = [result for result in results if isinstance(result, BaseException)]
+        for error in errors:
+            if len(errors) == len(results) or not isinstance(error, SwitchUnreachableError):
+                raise error
+            _LOGGER.warning("starting without a switch: %s", error)
 
     async def _listen(self) -> grpc.aio.Server:
         server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])

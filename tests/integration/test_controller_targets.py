@@ -5,23 +5,17 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
-import shutil
 import socket
 import sys
-import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import pytest
 
-from bmv2_options import thrift_options
 from controller.config import ControllerConfig, SwitchConfig
-from controller.endpoint import connect
 from controller.outcome import Count
 from controller.server import ControllerServer
 from controller.switch_link import LinkState
@@ -29,63 +23,14 @@ from controller_fixtures import HOSTS, FakeWorker, join_all, resume_of, run, ser
 from hostlib import wire
 from hostlib.session_api import session_pb2 as pb
 from hostlib.wire import Flag, Operation, Outcome
+from switch_process import (
+    DEADLINE_S,
+    free_port,
+    softswitch_command,
+    switch_command,
+    target,
+)
 from time_bound import until
-
-DEADLINE_S = 20.0
-
-
-def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    with socket.socket(socket.AF_INET, kind) as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
-
-
-def bmv2_command(address: str) -> list[str]:
-    if shutil.which("simple_switch_grpc") is None:
-        pytest.skip("simple_switch_grpc is not on the PATH")
-    thrift = thrift_options()
-    return [
-        "simple_switch_grpc", "--no-p4", "--device-id", "1", *thrift, "--",
-        "--grpc-server-addr", address, "--cpu-port", "255",
-    ]  # fmt: skip
-
-
-def softswitch_command(address: str, ports: tuple[str, ...] = ()) -> list[str]:
-    if importlib.util.find_spec("softswitch.__main__") is None:
-        pytest.skip("softswitch has no command here")
-    options = [option for port in ports for option in ("--port", port)]
-    return [
-        sys.executable, "-m", "softswitch", "run", "--grpc", address, "--device-id", "1", *options,
-    ]  # fmt: skip
-
-
-@asynccontextmanager
-async def target(command: list[str], address: str) -> AsyncGenerator[asyncio.subprocess.Process]:
-    """Run a switch until the context is left; entered when its P4Runtime port answers."""
-    with tempfile.TemporaryFile() as log:
-        process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
-        try:
-            await _await_answer(process, address, log)
-            yield process
-        finally:
-            if process.returncode is None:
-                process.terminate()
-            await process.wait()
-
-
-async def _await_answer(process: asyncio.subprocess.Process, address: str, log: IO[bytes]) -> None:
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + DEADLINE_S
-    while process.returncode is None and loop.time() < deadline:
-        try:
-            await asyncio.to_thread(connect, address, 1.0)
-        except OSError:
-            await asyncio.sleep(0.02)
-        else:
-            return
-    log.seek(0)
-    text = log.read().decode(errors="replace")
-    raise AssertionError(f"no answer at {address}, exit {process.returncode}, it said: {text}")
 
 
 def make_config(folder: Path, address: str, listen: str = "127.0.0.1:0") -> ControllerConfig:
@@ -107,7 +52,7 @@ async def leave_all(workers: list[FakeWorker]) -> None:
 def test_target_job_from_start_to_end(tmp_path: Path, name: str):
     async def scenario() -> None:
         address = f"127.0.0.1:{free_port()}"
-        command = {"bmv2": bmv2_command, "softswitch": softswitch_command}[name](address)
+        command = switch_command(name, address)
         async with target(command, address):
             config = make_config(tmp_path, address)
             async with serving(config) as first:
@@ -148,7 +93,7 @@ async def _settled(server: ControllerServer) -> bool:
 def test_target_restarted_while_a_job_runs_is_repaired(tmp_path: Path, name: str):
     async def scenario() -> None:
         address = f"127.0.0.1:{free_port()}"
-        command = {"bmv2": bmv2_command, "softswitch": softswitch_command}[name](address)
+        command = switch_command(name, address)
         async with target(command, address):
             server = ControllerServer(make_config(tmp_path, address))
             context = server.serve()

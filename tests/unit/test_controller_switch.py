@@ -36,6 +36,7 @@ from fake_p4runtime import key
 from fake_program import build_p4info
 from hostlib.straggler import StragglerPolicy
 from planned_trees import planned_trees
+from time_bound import until
 
 
 def pipeline(name: str = "switchfold", version: str = "1.32") -> p4r.ForwardingPipelineConfig:
@@ -103,6 +104,22 @@ def test_switch_that_is_not_there(tmp_path: Path):
         with pytest.raises(SwitchUnreachableError, match="is not reachable"):
             async with serving(config):
                 pass
+
+    run(scenario())
+
+
+def test_switch_that_is_away_does_not_keep_the_others_from_serving(tmp_path: Path):
+    async def scenario() -> None:
+        async with fake_switch() as one, fake_switch() as two:
+            config = make_config(tmp_path, one, two, connect_timeout_s=0.5)
+            await two.stop()
+            async with serving(config) as server:
+                (worker,) = await join_all(server.address, 1)
+                await worker.welcome()
+                assert server.links["s2"].state is not LinkState.READY
+                await two.start(int(two.address.rpartition(":")[2]))
+                await until(lambda: server.links["s2"].state is LinkState.READY)
+                await worker.close()
 
     run(scenario())
 
