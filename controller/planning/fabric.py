@@ -10,7 +10,8 @@ sends inward.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
@@ -125,6 +126,41 @@ class Fabric:
         """Return the link between switches that ends at a port."""
         return self._link_at.get((switch, port))
 
+    def next_hops(self, target: str) -> Mapping[str, Sequence[Hop]]:
+        """Return by switch its hops on shortest ways to `target`, by port."""
+        if target not in self._next_hops:
+            self._next_hops[target] = self._find_next_hops(target)
+        return self._next_hops[target]
+
+    @functools.cached_property
+    def _next_hops(self) -> dict[str, Mapping[str, Sequence[Hop]]]:
+        return {}
+
+    def _find_next_hops(self, target: str) -> Mapping[str, Sequence[Hop]]:
+        if target not in self.hops:
+            return {}
+        distance = {target: 0}
+        reached = [target]
+        found: dict[str, list[Hop]] = defaultdict(list)
+        for switch in reached:
+            for hop in self.hops[switch]:
+                if hop.switch not in distance:
+                    distance[hop.switch] = distance[switch] + 1
+                    reached.append(hop.switch)
+                if distance[hop.switch] == distance[switch] + 1:
+                    found[hop.switch].append(Hop(hop.peer_port, switch, hop.port))
+        return {switch: sorted(hops) for switch, hops in found.items()}
+
+    @functools.cached_property
+    def host_numbers(self) -> Mapping[tuple[str, int], int]:
+        """Every host's number by (switch, port), counted over switches by name, then by port."""
+        places = [
+            (name, host.port)
+            for name in sorted(self.switches)
+            for host in sorted(self.switches[name].hosts, key=lambda host: host.port)
+        ]
+        return {place: number for number, place in enumerate(places)}
+
     def link_ports(self, switch: str) -> list[int]:
         """Return the ports of a switch that lead to other switches, up or down."""
         return sorted(port for name, port in self._link_at if name == switch)
@@ -162,8 +198,16 @@ class Fabric:
         link = self.link_at(switch, port)
         if link is not None:
             return link.b if link.ends[0] == (switch, port) else link.a
-        hosts = self.switches[switch].hosts if switch in self.switches else ()
-        return next((h.name for h in hosts if h.port == port), f"port {port} of {switch}")
+        return self._host_at.get((switch, port), f"port {port} of {switch}")
+
+    @functools.cached_property
+    def _host_at(self) -> Mapping[tuple[str, int], str]:
+        # Several hosts may share a port: the first one stands for them.
+        return {
+            (switch.name, host.port): host.name
+            for switch in self.switches.values()
+            for host in reversed(switch.hosts)
+        }
 
     def find_link(self, text: str) -> LinkConfig:
         """Return the link of a name such as s1-s3 or a key such as s1:3-s3:1; ConfigError."""

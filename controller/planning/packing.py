@@ -34,10 +34,11 @@ def pack_trees(seconds: NDArray[np.float64]) -> Packing:
     program max sum(z), seconds @ z <= 1, z >= 0. Its origin is feasible, so the simplex method
     needs no first phase; Bland's rule keeps it from going in circles.
     """
-    all_links, num_trees = seconds.shape
+    all_links = len(seconds)
+    used_links = np.flatnonzero(seconds.any(axis=1))
     # Links that the same trees use alike are one constraint: one of them bears the price.
-    seconds, first_links = np.unique(seconds, axis=0, return_index=True)
-    num_links = len(seconds)
+    seconds, first_links = np.unique(seconds[used_links], axis=0, return_index=True)
+    num_links, num_trees = seconds.shape
     scale = float(seconds.max())
     table = np.zeros((num_links + 1, num_trees + num_links + 1))
     table[:-1, :num_trees] = seconds / scale
@@ -64,5 +65,5 @@ def pack_trees(seconds: NDArray[np.float64]) -> Packing:
     shares = np.maximum(amounts[:num_trees], 0.0)
     total = float(shares.sum())
     lengths = np.zeros(all_links)
-    lengths[first_links] = np.maximum(table[-1, num_trees:-1], 0.0) / scale
+    lengths[used_links[first_links]] = np.maximum(table[-1, num_trees:-1], 0.0) / scale
     return Packing(scale / total, tuple((shares / total).tolist()), tuple(lengths.tolist()))

@@ -30,6 +30,7 @@ from controller.planning.tree_plan import (
     PlannedTree,
     TreePlan,
     describe_trees,
+    latency_s,
     predict,
 )
 from controller.planning.tree_roots import center, plant, tree_neighbours
@@ -206,7 +207,7 @@ class _Search:
         found: list[Alternative] = []
         for choice in (*others, *singles[:_NUM_ALTERNATIVES]):
             trees = self._planted(choice)
-            seconds = predict(self._fabric, trees, self._traffic).seconds
+            seconds = choice.seconds + latency_s(self._fabric, trees, self._traffic)
             found.append(Alternative(label=describe_trees(trees), seconds=seconds, trees=trees))
         found = sorted(found, key=lambda each: each.seconds)[:_NUM_ALTERNATIVES]
         ring = predict_ring(self._fabric, self._attachments, self._traffic)

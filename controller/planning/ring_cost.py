@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from controller.planning.fabric import Attachment, Direction, Fabric
 from controller.planning.frame_cost import Traffic
-from controller.planning.routes import host_numbers_by_port, next_hops, path
+from controller.planning.routes import path
 from controller.planning.tree_plan import LinkLoad, Prediction, link_load
 
 
@@ -24,8 +24,6 @@ def predict_ring(
     if len(ring) < 2:
         return None
     forward, back = traffic.ring_bytes(len(ring))
-    hops_to = {name: next_hops(fabric, name) for name in {worker.switch for worker in ring}}
-    numbers = host_numbers_by_port(fabric)
     sums: dict[Direction, float] = defaultdict(float)
     longest: list[Direction] = []
     for worker, following in zip(ring, [*ring[1:], ring[0]], strict=True):
@@ -33,7 +31,7 @@ def predict_ring(
             (worker, following, forward),
             (following, worker, back),
         ):
-            way = path(fabric, sender, receiver, hops_to, numbers)
+            way = path(fabric, sender, receiver)
             if way is None:
                 return None
             for direction in way:

@@ -225,12 +225,17 @@ def predict(fabric: Fabric, trees: Sequence[PlannedTree], traffic: Traffic) -> P
         )
         for direction, share in shares.items()
     )
-    latency_s = max(_round_trip_s(fabric, tree, traffic) for tree in trees)
+    latency = latency_s(fabric, trees, traffic)
     return Prediction(
-        seconds=max(load.seconds for load in loads) + latency_s,
-        latency_s=latency_s,
+        seconds=max(load.seconds for load in loads) + latency,
+        latency_s=latency,
         loads=tuple(sorted(loads, key=lambda load: (load.sender, load.receiver, load.direction))),
     )
+
+
+def latency_s(fabric: Fabric, trees: Sequence[PlannedTree], traffic: Traffic) -> float:
+    """Return the time of one frame from the farthest worker to its root and back."""
+    return max(_round_trip_s(fabric, tree, traffic) for tree in trees)
 
 
 def link_load(
@@ -251,17 +256,16 @@ def link_load(
 
 
 def _round_trip_s(fabric: Fabric, tree: PlannedTree, traffic: Traffic) -> float:
-    """Return the time of one frame from the farthest worker to the root and back."""
     to_root: dict[str, float] = {}
     longest = 0.0
     for node in tree.nodes:
+        ports = {child.port for child in node.children if child.worker_id is not None}
         if node.parent is None:
             to_root[node.switch] = 0.0
         else:
             rate = fabric.rate(Direction(node.switch, node.parent.port))
             to_root[node.switch] = to_root[node.parent.switch] + traffic.latency_s((rate,))
-        for child in node.children:
-            if child.worker_id is not None:
-                rate = fabric.rate(Direction(node.switch, child.port))
-                longest = max(longest, to_root[node.switch] + traffic.latency_s((rate,)))
+        if ports:
+            rate = min(fabric.rate(Direction(node.switch, port)) for port in ports)
+            longest = max(longest, to_root[node.switch] + traffic.latency_s((rate,)))
     return 2 * longest
