@@ -128,6 +128,6 @@ class ControllerServer:
         return server
 
     def _replan(self, jobs: Collection[JobNumber], reason: str, is_broken: bool) -> None:
-        """Note which jobs should get other trees."""
-        for number in jobs:
-            _LOGGER.warning("job number %d should get other trees: %s", number, reason)
+        """Have jobs pass to other trees."""
+        for name in self.membership.replan(reason, jobs=jobs, is_broken=is_broken):
+            _LOGGER.info("job %s gets other trees: %s", name, reason)

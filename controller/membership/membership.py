@@ -18,7 +18,7 @@ from controller.errors import (
     TokenError,
     UnknownJobError,
 )
-from controller.job import Job, Layout, Worker
+from controller.job import Job, JobNumber, Layout, Worker
 from controller.layouts import Layouts
 from controller.membership.arrival import (
     check_joining,
@@ -176,15 +176,27 @@ class Membership:
         else:
             self._office.leave(live, seat)
 
-    def replan(self, reason: str, *, avoid: Collection[str] = ()) -> list[str]:
-        """Give running jobs better layouts, at their next tensor boundary; return their names.
+    def replan(
+        self,
+        reason: str,
+        *,
+        jobs: Collection[JobNumber] | None = None,
+        is_broken: bool = False,
+        avoid: Collection[str] = (),
+    ) -> list[str]:
+        """Give running jobs better layouts and return their names; all jobs when `jobs` is None.
 
-        `avoid` names switches and links that layouts should leave.
+        They change at their next tensor boundary, or redo the tensors in flight when their trees
+        are broken. `avoid` names switches and links that layouts should leave.
         """
-        jobs = [live for live in self._office.live.values() if live.layout and live.can_change]
-        for live in jobs:
-            self._office.wish(live, reason, is_replan=True, avoid=avoid)
-        return [live.name for live in jobs]
+        chosen = [
+            live
+            for live in self._office.live.values()
+            if live.layout and live.can_change and (jobs is None or live.job.job_number in jobs)
+        ]
+        for live in chosen:
+            self._office.wish(live, reason, is_abort=is_broken, is_replan=True, avoid=avoid)
+        return [live.name for live in chosen]
 
     async def stop_job(self, name: str, reason: str) -> Job:
         """End a job for the operator and return it."""
