@@ -19,6 +19,9 @@ from hostlib.wire import Operation
 
 SEGMENT_LANES = 1 << 16
 """Lanes of one LANES frame at most: 256 KiB stay in a core's cache while they are added."""
+MIN_SEGMENT_LANES = 1 << 13
+"""Shorter frames cost more in handling than they gain."""
+PIPELINE_DEPTH = 4
 MIN_LANE, MAX_LANE = -(1 << 31), (1 << 31) - 1
 
 Lanes = NDArray[np.int32]
@@ -28,10 +31,14 @@ Sums = NDArray[np.int32] | NDArray[np.int64]
 
 
 def cut(start: int, stop: int) -> list[tuple[int, int]]:
-    """Cut a range of lanes into segments (first lane, number of lanes)."""
-    return [
-        (first, min(SEGMENT_LANES, stop - first)) for first in range(start, stop, SEGMENT_LANES)
-    ]
+    """Cut a range of lanes into segments (first lane, number of lanes).
+
+    Small ranges give PIPELINE_DEPTH segments, as long as these are not tiny: while one is passed
+    on, the next arrives, and a member that is late for a moment delays nobody.
+    """
+    size = -(-(stop - start) // PIPELINE_DEPTH)
+    size = min(max(size, MIN_SEGMENT_LANES), SEGMENT_LANES)
+    return [(first, min(size, stop - first)) for first in range(start, stop, size)]
 
 
 def combine(operation: Operation, own: Lanes, received: Sums) -> NDArray[np.int64] | None:
