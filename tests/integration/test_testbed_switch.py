@@ -150,6 +150,13 @@ def test_commands_leave_a_testbed_up_and_take_it_down(records: Path) -> None:
         assert shown.returncode == 0
         (only,) = json.loads(shown.stdout)
         assert [name for name, _, alive in only["processes"] if alive] == ["controller", "s1"]
+        for node in ("s1", "controller"):
+            again = command("restart", "--name", "kept", node)
+            assert again.stdout == f"{node} of testbed kept runs again\n", again.stderr
+        refused = command("restart", "--name", "kept", "s2")
+        assert refused.returncode == 2
+        assert "there are s1" in refused.stderr
+        assert "no cables" in command("cut", "--name", "kept", "h1", "s1").stderr
         attached = Testbed.attach("kept")
         results = attached.run_workers([sys.executable, "-c", WORKER], timeout_s=60)
         assert [result.output for result in results] == ["summed\n"] * 2
