@@ -222,11 +222,19 @@ class TreeSchedule:
         assert not sent
 
     def _settle(self) -> None:
-        """Lose nothing any more: retransmissions and flushes must end every round."""
+        """Lose nothing any more: retransmissions and flushes must end every round.
+
+        Where rounds end without everybody, they also must when a worker stops here.
+        """
+        stopped = self._pick_worker() if self.job.allow_partial else None
         for _ in range(SETTLE_ROUNDS):
             while self.under_way:
                 self._arrive(self.under_way.pop(0))
-            waiting = [worker for worker, step in self.at.items() if step < self.num_rounds]
+            waiting = [
+                worker
+                for worker, step in self.at.items()
+                if step < self.num_rounds and worker != stopped
+            ]
             if not waiting:
                 return
             for worker in waiting:
