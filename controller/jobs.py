@@ -46,10 +46,21 @@ class SlotMemory:
         self.num_slots = num_slots
         self._leases: dict[str, list[tuple[range, JobNumber]]] = {}
         for layout in layouts:
-            for tree in layout.trees:
-                for node in tree.nodes:
-                    lease = range(node.slot_base, node.slot_base + tree.slot_count)
-                    self._leases.setdefault(node.switch, []).append((lease, layout.job_number))
+            self.take(layout.job_number, layout.trees)
+
+    def copy(self) -> SlotMemory:
+        """Return a memory that holds the same and can be changed apart from this one."""
+        memory = SlotMemory((), self.num_slots)
+        for switch, leases in self._leases.items():
+            memory._leases[switch] = list(leases)
+        return memory
+
+    def take(self, job_number: JobNumber, trees: Iterable[Tree]) -> None:
+        """Lease the slots of trees that have been placed."""
+        for tree in trees:
+            for node in tree.nodes:
+                lease = range(node.slot_base, node.slot_base + tree.slot_count)
+                self._leases.setdefault(node.switch, []).append((lease, job_number))
 
     def free(self, switch: str) -> list[range]:
         """Return the free ranges of a switch, by base."""

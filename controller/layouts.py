@@ -153,7 +153,7 @@ class Layouts:
         return counts
 
     def rebalance(self) -> list[Job]:
-        """Return the running jobs that should get a new layout now, those that shrink first.
+        """Return the running jobs that should get a new layout now; they may change together.
 
         Besides slots, better trees are a reason: a switch or a link is there again.
         Plan, change over and ask again until nobody is named: what one job gives up becomes free

