@@ -21,7 +21,7 @@ DEADLINE_S = 60
 
 def main(target: Any, run_directory: Path, worker: list[str]) -> None:
     topology = leaf_spine(
-        2, 1, 2, host_rate_bits_per_s=100_000_000, uplink_rate_bits_per_s=50_000_000
+        2, 1, 1, host_rate_bits_per_s=100_000_000, uplink_rate_bits_per_s=50_000_000
     )
     with FabricNet(topology, run_directory=run_directory, target=target, variant="narrow") as net:
         lost_percent = net.pingAll(timeout="2")
@@ -29,16 +29,9 @@ def main(target: Any, run_directory: Path, worker: list[str]) -> None:
             node.name: node.cmd("tc qdisc show dev", node.intfNames()[-1])
             for node in (net.get("h1"), net.get("s1"))
         }
-        workers = topology.hosts[:2]
         started = [
-            net.get(host.name).popen(
-                worker,
-                env={
-                    **net.environment(host.worker_id, job="sum"),
-                    "SWITCHFOLD_NUM_WORKERS": str(len(workers)),
-                },
-            )
-            for host in workers
+            net.get(host.name).popen(worker, env=net.environment(host.worker_id, job="sum"))
+            for host in topology.hosts
         ]
         said = [process.communicate(timeout=DEADLINE_S)[0].decode() for process in started]
     print(json.dumps({"lost_percent": lost_percent, "said": said, "shapers": shapers}))

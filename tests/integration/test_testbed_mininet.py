@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies in the real Mininet: our switches carry its pings and sum its hosts' values."""
+"""Topologies in the real Mininet: a tree of our switches carries its pings and sums."""
 
 from __future__ import annotations
 

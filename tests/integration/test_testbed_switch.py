@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bmv2_topos import Testbed, state
+from bmv2_topos import Testbed, leaf_spine, state
 from bmv2_topos.config import child_environment
 from bmv2_topos.daemons import Mode, Target, Variant, program_files
 from bmv2_topos.errors import ProcessFailedError, TestbedBusyError
@@ -94,6 +94,17 @@ def test_testbed_sums_inside_its_switch(target: Target, mode: Mode, variant: Var
         status = made.status()
         assert status.is_up
         assert {name for name, _, alive in status.processes if alive} == {"s1", "controller"}
+
+
+@pytest.mark.parametrize(("target", "mode", "variant"), KINDS)
+def test_testbed_sums_over_a_tree_of_switches(target: Target, mode: Mode, variant: Variant) -> None:
+    topology = leaf_spine(2, 1, 1, uplink_rate_bits_per_s=25_000_000)
+    with Testbed(topology, target=target, mode=mode, variant=variant) as made:
+        results = made.run_workers([sys.executable, "-c", WORKER], timeout_s=60)
+        assert [result.output for result in results] == ["summed\n"] * 2
+        for uplink in made.switch_link_bytes():  # more where a slow switch makes workers repeat
+            assert uplink.from_a_bytes > 5000 * 4, uplink
+            assert uplink.from_b_bytes > 5000 * 4, uplink
 
 
 @pytest.mark.parametrize(("target", "mode", "variant"), KINDS[1:])
