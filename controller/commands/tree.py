@@ -15,7 +15,6 @@ from controller.commands.output import (
     json_option,
     message_dict,
     print_json,
-    print_table,
 )
 from controller.config import ControllerConfig, load_config
 from controller.errors import ConfigError
@@ -26,7 +25,7 @@ from controller.planning.frame_cost import VALUES_PER_PACKET, Traffic
 from controller.planning.host_attachment import HostAttachment, attach_hosts
 from controller.planning.planner import DEFAULT_MAX_TREES, plan_trees
 from controller.planning.tree_report import report_plan
-from controller.planning.tree_text import load_columns, load_rows, summary_lines, tree_lines
+from controller.planning.tree_text import load_lines, summary_lines, tree_lines
 from hostlib import wire
 
 _EXIT_CODES = "Exit codes: 0 done, 1 no such job or no tree, 3 no controller."
@@ -183,9 +182,8 @@ def show(report: pb.TreeReport, picture: Path | None, *, has_hosts: bool, is_jso
         click.echo(line)
     if report.measured_error:
         click.echo(f"not measured: {report.measured_error}")
-    rows = load_rows(report, has_hosts=has_hosts)
-    if rows:
-        print_table("Links, one allreduce in each direction", load_columns(report), rows)
+    for line in load_lines(report, has_hosts=has_hosts):
+        click.echo(line)
     if picture is not None:
         click.echo(f"picture: {picture}")
 

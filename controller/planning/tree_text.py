@@ -49,8 +49,26 @@ def tree_lines(report: pb.TreeReport) -> Iterator[str]:
         yield from _branch(tree, tree.nodes[0], "", "")
 
 
-def load_rows(report: pb.TreeReport, *, has_hosts: bool) -> list[list[str]]:
-    """Return table rows: links between switches, with `has_hosts` those to hosts too."""
+def load_lines(report: pb.TreeReport, *, has_hosts: bool) -> list[str]:
+    """Return a table of links between switches, with `has_hosts` of those to hosts too.
+
+    In lines that are never broken, so that scripts and narrow terminals can have them.
+    """
+    rows = _load_rows(report, has_hosts=has_hosts)
+    if not rows:
+        return []
+    table = [_load_columns(report), *rows]
+    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]
+
+
+def _load_rows(report: pb.TreeReport, *, has_hosts: bool) -> list[list[str]]:
     return [
         [
             f"{load.sender} -> {load.receiver}",
@@ -66,8 +84,7 @@ def load_rows(report: pb.TreeReport, *, has_hosts: bool) -> list[list[str]]:
     ]
 
 
-def load_columns(report: pb.TreeReport) -> list[str]:
-    """Return the heads of the rows' columns."""
+def _load_columns(report: pb.TreeReport) -> list[str]:
     columns = ["link", "counted at", "rate", "free", "predicted", "time"]
     return columns + (["expected", "measured", "off by"] if report.is_measured else [])
 
