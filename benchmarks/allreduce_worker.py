@@ -30,7 +30,9 @@ from benchmarks.processor import read_times
 from bmv2_topos.namespaces import call_in_namespace
 from hostlib import Session, SessionOptions
 from hostlib.config import transport_from_environment
-from hostlib.engine import split_slots
+from hostlib.switch_path import split_slots
+
+untyped: Any = torch  # some of its functions tell only half of their types
 
 TOLERANCE = 1e-5
 """Absolute and relative, on sums of standard normal numbers; float32 has 24 bits."""
@@ -106,13 +108,13 @@ def open_bridged_gloo(namespace: str, timeout_s: float) -> Allreduce:
     """
 
     def open_group() -> Any:
-        return dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout_s))
+        return untyped.distributed.new_group(backend="gloo", timeout=timedelta(seconds=timeout_s))
 
     return functools.partial(gloo_allreduce, call_in_namespace(namespace, open_group))
 
 
 def gloo_allreduce(group: dist.ProcessGroup | None, array: Floats) -> Floats:
-    dist.all_reduce(torch.from_numpy(array), group=group)
+    untyped.distributed.all_reduce(untyped.from_numpy(array), group=group)
     return array
 
 

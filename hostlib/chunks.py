@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.errors import RoundClosedError
 from hostlib.quantization import (
     NONFINITE_EXPONENT,
     Quantizer,
@@ -37,6 +36,8 @@ class ChunkSource(Protocol):
     """Where the stream stores the number of contributors of each chunk."""
     has_saturated: bool
     """Whether any result carried the OVERFLOW flag."""
+    withheld: NDArray[np.bool_] | None
+    """Chunks that this worker does not contribute to, though it takes their results."""
 
     def fill(self, first: int, lanes: Lanes) -> None:
         """Write the lanes of the chunks from `first` on; rows are at most BLOCK_CHUNKS."""
@@ -48,6 +49,10 @@ class ChunkSource(Protocol):
 
     def drain(self, end: int) -> None:
         """Learn that all chunks below `end` have their results."""
+        ...
+
+    def load(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
+        """Take sums in native order, shape (num_chunks, values), for the results."""
         ...
 
 
@@ -94,6 +99,7 @@ class ExponentSource:
         self.results = np.empty((self.num_chunks, values_per_packet), ">i4")
         self.contributors = np.zeros(self.num_chunks, np.uint16)
         self.has_saturated = False
+        self.withheld: NDArray[np.bool_] | None = None
         self._chunks = chunks
         self._values = values_per_packet
         self._own = np.empty(chunks.num_chunks, np.int32)
@@ -118,32 +124,49 @@ class ExponentSource:
     def drain(self, end: int) -> None:
         """Nothing to do: the exponents are needed all at once."""
 
-    def agreed(self) -> NDArray[np.int32]:
-        """Return the agreed exponent of each data chunk, once all results are there.
+    def load(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
+        """Take maxima in native order, shape (num_chunks, values), for the results."""
+        self.results[...] = lanes
+        self.contributors[...] = contributors
 
-        Raises RoundClosedError when a partial round left out a larger exponent of this worker.
+    def agreed(self) -> NDArray[np.int32]:
+        """Return the agreed exponent of each data chunk, once all results are there."""
+        return self.results.reshape(-1)[: self.num_elements].astype(np.int32)
+
+    def outliers(self, agreed: NDArray[np.int32]) -> NDArray[np.bool_] | None:
+        """Return the data chunks whose values here exceed what was agreed on without this worker.
+
+        None where there are none, as always when all workers are waited for.
         """
-        agreed = self.results.reshape(-1)[: self.num_elements].astype(np.int32)
-        if (self._own > agreed).any():
-            raise RoundClosedError(
-                f"tensor {self.tensor_id}: the job agreed on exponents without this worker, whose"
-                " values do not fit; fetch the model from another worker and join the job again"
-            )
-        return agreed
+        is_outlier = self._own > agreed
+        return is_outlier if is_outlier.any() else None
 
 
 class IntegerSource:
-    """An int32 tensor, sent as it is."""
+    """An int32 tensor, sent as it is.
 
-    def __init__(self, tensor_id: int, flat: NDArray[np.int32], values_per_packet: int) -> None:
+    With `retains`, `retained` holds the sums apart from `output`, which is the user's.
+    """
+
+    def __init__(
+        self,
+        tensor_id: int,
+        flat: NDArray[np.int32],
+        values_per_packet: int,
+        *,
+        retains: bool = False,
+    ) -> None:
         self._chunks = TensorChunks(flat, values_per_packet)
         self.tensor_id = tensor_id
         self.num_elements = len(flat)
         self.num_chunks = self._chunks.num_chunks
         self.output: NDArray[Any] = np.empty((self.num_chunks, values_per_packet), np.int32)
-        self.results = self.output.view(">i4")
+        self.retained = np.empty_like(self.output) if retains else None
+        sums = self.output if self.retained is None else self.retained
+        self.results: Lanes = sums.view(">i4")
         self.contributors = np.zeros(self.num_chunks, np.uint16)
         self.has_saturated = False
+        self.withheld: NDArray[np.bool_] | None = None
         self._drained = 0
 
     def fill(self, first: int, lanes: Lanes) -> None:
@@ -157,13 +180,27 @@ class IntegerSource:
 
     def drain(self, end: int) -> None:
         """Turn finished chunks from wire order to native order, in place."""
-        block = self.results[self._drained : end]
-        self.output[self._drained : end] = block
+        block = slice(self._drained, end)
+        if self.retained is not None:
+            self.retained[block] = self.results[block]
+            self.output[block] = self.retained[block]
+        else:
+            self.output[block] = self.results[block]
         self._drained = end
+
+    def load(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
+        """Take sums in native order, shape (num_chunks, values), for the results."""
+        self.output[...] = lanes
+        if self.retained is not None:
+            self.retained[...] = lanes
+        self.contributors[...] = contributors
 
 
 class FloatSource:
-    """A float tensor with agreed exponents."""
+    """A float tensor with agreed exponents.
+
+    With `retains`, `retained` holds the integer sums apart from `output`, which is the user's.
+    """
 
     def __init__(
         self,
@@ -175,22 +212,30 @@ class FloatSource:
         *,
         num_workers: int,
         is_mean: bool,
+        withheld: NDArray[np.bool_] | None = None,
+        retains: bool = False,
     ) -> None:
         values_per_packet = quantizer.values_per_packet
         self.tensor_id = tensor_id
         self.num_elements = len(flat)
         self.num_chunks = chunks.num_chunks
         self.output: NDArray[Any] = np.empty((self.num_chunks, values_per_packet), flat.dtype)
-        if flat.dtype.itemsize == 4:
-            self.results: Lanes = self.output.view(">i4")
+        self.retained = np.empty(self.output.shape, np.int32) if retains else None
+        if self.retained is not None:
+            self.results: Lanes = self.retained.view(">i4")
+        elif flat.dtype.itemsize == 4:
+            self.results = self.output.view(">i4")
         else:
             self.results = np.empty(self.output.shape, ">i4")
         self.contributors = np.zeros(self.num_chunks, np.uint16)
         self.has_saturated = False
+        self.withheld = withheld
         self._chunks = chunks
         self._quantizer = quantizer
         self._is_mean = is_mean
         self._forward, self._backward = scales(exponents, num_workers, flat.dtype)
+        if withheld is not None:
+            self._forward[withheld] = 0  # these values would not fit; zeros are not sent either
         self._biased = np.clip(exponents + EXPONENT_BIAS, 0, 255).astype(np.int32)
         self._drained = 0
 
@@ -218,13 +263,27 @@ class FloatSource:
         """Dequantise finished chunks, block by block."""
         while self._drained < end:
             start, stop = self._drained, min(self._drained + BLOCK_CHUNKS, end)
-            divisors = None
-            if self._is_mean:
-                divisors = self.contributors[start:stop, None].astype(self._backward.dtype)
-            self._quantizer.dequantize(
-                self.results[start:stop],
-                self._backward[start:stop],
-                divisors,
-                self.output[start:stop],
-            )
+            lanes = self.results[start:stop]
+            if self.retained is not None:
+                # From wire order to native order, in place.
+                self.retained[start:stop] = lanes
+                lanes = self.retained[start:stop]
+            self._dequantize(start, stop, lanes)
             self._drained = stop
+
+    def load(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
+        """Take sums in native order, shape (num_chunks, values), for the results."""
+        self.contributors[...] = contributors
+        if self.retained is not None:
+            self.retained[...] = lanes
+        for start in range(0, self.num_chunks, BLOCK_CHUNKS):
+            stop = min(start + BLOCK_CHUNKS, self.num_chunks)
+            self._dequantize(start, stop, lanes[start:stop])
+
+    def _dequantize(self, start: int, stop: int, lanes: Lanes) -> None:
+        divisors = None
+        if self._is_mean:
+            divisors = self.contributors[start:stop, None].astype(self._backward.dtype)
+        self._quantizer.dequantize(
+            lanes, self._backward[start:stop], divisors, self.output[start:stop]
+        )

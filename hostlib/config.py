@@ -5,7 +5,7 @@
 SWITCHFOLD_CONTROLLER      controller, "host:port"
 SWITCHFOLD_JOB             name of the job
 SWITCHFOLD_WORKER_ID       0 .. number of workers - 1
-SWITCHFOLD_NUM_WORKERS     1 .. 32
+SWITCHFOLD_NUM_WORKERS     1 .. 65535
 SWITCHFOLD_INGRESS_PORT    switch port that the worker hangs on: P4 number or interface name
 SWITCHFOLD_TRANSPORT       udp (default), raw or tunnel
 SWITCHFOLD_ADDRESS         worker's IPv4 address (udp, tunnel)
@@ -14,6 +14,7 @@ SWITCHFOLD_INTERFACE       network interface (raw)
 SWITCHFOLD_UDP_PORT        worker's UDP port; 0 or unset: any (tunnel: 21319)
 SWITCHFOLD_TUNNEL_LOCAL    "host:port" of this end of the cable (tunnel)
 SWITCHFOLD_TUNNEL_SWITCH   "host:port" of the switch's end (tunnel)
+SWITCHFOLD_PEER_ADDRESS    where other workers reach this one by TCP; unset: SWITCHFOLD_ADDRESS
 SWITCHFOLD_TOKEN           secret of the controller, where it wants one
 """
 
@@ -26,6 +27,7 @@ from hostlib.errors import ConfigurationError
 from hostlib.job_view import Endpoint
 from hostlib.options import SessionOptions
 from hostlib.session import Session
+from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from hostlib.transports.base import Transport
 from hostlib.transports.raw import RawTransport
 from hostlib.transports.tunnel import TunnelTransport
@@ -94,6 +96,7 @@ def join_from_environment(
     options: SessionOptions | None = None,
     *,
     slots_wanted: int = 0,
+    straggler: StragglerPolicy = WAIT_FOR_ALL,
     variables: Mapping[str, str] | None = None,
 ) -> Session:
     """Join the job that the environment names; raises what `Session.join` raises."""
@@ -112,5 +115,7 @@ def join_from_environment(
         options=options,
         ingress_port=int(ingress) if ingress.isdecimal() else ingress,
         slots_wanted=slots_wanted,
+        straggler=straggler,
+        peer_address=environment.text("SWITCHFOLD_PEER_ADDRESS", "") or None,
         token=environment.text("SWITCHFOLD_TOKEN", ""),
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The I/O thread of a session: moves tensors through the slot streams and keeps the deadlines."""
+"""The I/O thread of a session: moves tensors along the job's layouts and keeps the deadlines."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ import logging
 import threading
 import time
 from collections import Counter, deque
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.allreduce_task import AllreduceTask
-from hostlib.congestion import CongestionWindow
+from hostlib.allreduce_task import AllreduceTask, Quantizers
 from hostlib.errors import (
+    AllreduceTimeoutError,
     HostlibError,
-    RoundClosedError,
+    PeerMismatchError,
     SessionBrokenError,
     SessionClosedError,
-    TensorError,
 )
 from hostlib.future import AllreduceFuture
 from hostlib.job_view import JobView
+from hostlib.layout_path import LayoutPath
+from hostlib.layout_runner import LayoutRunner
 from hostlib.options import NonfinitePolicy, ReduceOperation, SessionOptions
-from hostlib.quantization import Quantizer
-from hostlib.reception import Notice, sort_out
-from hostlib.round_trip import RoundTripTimer
-from hostlib.slot_map import SlotMap
-from hostlib.slot_probe import SlotProbe
-from hostlib.slot_stream import WORD_SLOT, WORD_TREE, SlotStream, Words
+from hostlib.peers import PeerServer
+from hostlib.slot_stream import Words
 from hostlib.transports.base import Transport
-from hostlib.wire import Operation, datagram_bytes
+from hostlib.view_change import Commit, ViewChange
+from hostlib.wire import datagram_bytes
 
 IDLE_S = 1.0
 """Longest wait without any event."""
@@ -43,61 +42,65 @@ COALESCE_CHUNKS = 32
 COALESCE_SHARE = 4
 """The pause is at most this part of a round trip."""
 MIN_PAUSE_S = 0.0001
+LEAD_S = 1.0
+"""Probing starts this long before the deadline, or at three quarters of a short timeout."""
+STALL_S = 1.0
+"""A worker without results for so long asks why, and tells the controller, so often."""
+ASK_S = 0.05
+"""Pause between questions to a path."""
 _logger = logging.getLogger(__name__)
 
 
-def split_slots(slot_count: int) -> tuple[int, int]:
-    """Return how many slots carry (exponents, values); a function of the job's slots alone."""
-    exponent_slots = min(16, max(1, slot_count // 8))
-    return exponent_slots, slot_count - exponent_slots
+class EngineListener(Protocol):
+    """Who is told what the engine has done; a controller link is one."""
+
+    def view_entered(self, generation: int) -> None:
+        """Learn that no layout older than `generation` is used here."""
+        ...
+
+    def stalled(self, generation: int, missing_workers: Sequence[int]) -> None:
+        """Learn that nothing comes back in a layout though this worker sends."""
+        ...
 
 
 class Engine:
-    """Runs allreduces over a transport in a thread of its own."""
+    """Runs allreduces in a thread of its own, over the layouts that its job passes through."""
 
-    def __init__(self, view: JobView, transport: Transport, options: SessionOptions) -> None:
-        self.counters: Counter[str] = Counter()
-        """Received datagrams that were no awaited results, by cause."""
-        self._view = view
+    def __init__(
+        self,
+        view: JobView,
+        transport: Transport,
+        options: SessionOptions,
+        *,
+        first_tensor: int = 0,
+        listener: EngineListener | None = None,
+        peers: PeerServer | None = None,
+    ) -> None:
         self._transport = transport
         self._options = options
-        self._slot_map = SlotMap(view.trees)
-        exponent_slots, value_slots = split_slots(view.slot_count)
-        self.exponents = self._stream(Operation.AGGREGATE_MAX, 0, exponent_slots)
-        self.values = self._stream(Operation.AGGREGATE_ADD, exponent_slots, value_slots)
-        self._streams = (self.exponents, self.values)
-        self.probe = SlotProbe(view, transport)
-        size = datagram_bytes(view.values_per_packet)
-        self._received = np.empty((options.batch, size), np.uint8)
-        self._received_words: Words = self._received.view(np.uint32)
-        self._quantizers: dict[np.dtype[Any], Quantizer] = {}
+        self._listener = listener
+        self._runner = LayoutRunner(
+            transport,
+            options,
+            peers,
+            first_tensor=first_tensor,
+            wake=self._wake,
+            post=self._post,
+        )
+        self._change = ViewChange(view.generation)
+        self._quantizers: Quantizers = {}
         self._lock = threading.Lock()
         self._inbox: deque[AllreduceTask] = deque()
-        self._waiting: deque[AllreduceTask] = deque()  # not yet in the value stream
-        self._running: deque[AllreduceTask] = deque()  # in the value stream
-        self._next_tensor_id = 1
+        self._commands: deque[Callable[[], None]] = deque()
+        self._next_number = first_tensor
         self._failure: HostlibError | None = None
         self._is_closing = False
+        self._is_woken = threading.Event()
+        self._progress_s = time.monotonic()
+        self._reported_s = 0.0
+        self._enter(Commit(view=view, boundary=first_tensor, source_worker=view.worker_id))
         self._thread = threading.Thread(target=self._run, name="switchfold-io", daemon=True)
         self._thread.start()
-
-    def _stream(self, operation: Operation, first_slot: int, slot_count: int) -> SlotStream:
-        options = self._options
-        timer = RoundTripTimer(
-            initial_s=options.initial_rto_s,
-            minimum_s=options.min_rto_s,
-            maximum_s=options.max_rto_s,
-        )
-        return SlotStream(
-            self._view,
-            self._transport,
-            timer,
-            operation=operation,
-            first_slot=first_slot,
-            slot_count=slot_count,
-            slot_map=self._slot_map,
-            window=CongestionWindow(min(options.window, slot_count)),
-        )
 
     def submit(
         self,
@@ -110,17 +113,16 @@ class Engine:
         with self._lock:
             self._refuse_if_over()
             task = AllreduceTask(
-                self._next_tensor_id,
+                self._next_number,
                 array,
-                self._view,
                 operation=operation,
                 nonfinite=nonfinite,
                 deadline_s=time.monotonic() + timeout_s,
                 timeout_s=timeout_s,
             )
-            self._next_tensor_id += 1
+            self._next_number += 1
             self._inbox.append(task)
-        self._transport.wake()
+        self._wake()
         return task.future
 
     def _refuse_if_over(self) -> None:
@@ -132,20 +134,78 @@ class Engine:
         if self._is_closing:
             raise SessionClosedError("the session is closed; join the job again")
 
+    @property
+    def view(self) -> JobView:
+        """The newest layout that this worker has entered."""
+        return self._runner.view
+
+    @property
+    def statistics(self) -> Counter[str]:
+        """Packets by stream and cause, over all layouts."""
+        return self._runner.statistics()
+
+    @property
+    def round_trip_s(self) -> float:
+        """Smoothed round trip of the value stream, 0 without a measurement."""
+        path = self._runner.path
+        return path.values.round_trip_s if path is not None else 0.0
+
+    def propose(self, generation: int, is_abort: bool, reply: Callable[[int], None]) -> None:
+        """Get ready for another layout (any thread); `reply` gets this worker's position."""
+
+        def take() -> None:
+            runner = self._runner
+            self._change.propose(
+                generation,
+                is_abort,
+                reply,
+                num_started=runner.num_started,
+                num_completed=runner.num_completed,
+            )
+            if self._change.is_stopped:
+                runner.stop()
+
+        self._post(take)
+
+    def commit(self, view: JobView, boundary: int, source_worker: int) -> None:
+        """Run tensors from number `boundary` on in another layout (any thread)."""
+        commit = Commit(view=view, boundary=boundary, source_worker=source_worker)
+
+        def take() -> None:
+            self._change.agree(commit, num_started=self._runner.num_started)
+            if self._change.is_stopped:
+                self._runner.stop()
+
+        self._post(take)
+
     def fail(self, error: HostlibError) -> None:
         """Break the session from any thread: every allreduce fails with `error`."""
         with self._lock:
             if self._failure is None:
                 self._failure = error
-        self._transport.wake()
+        self._wake()
 
-    def close(self) -> None:
-        """Stop the thread; allreduces under way end with SessionClosedError."""
+    def close(self) -> int | None:
+        """Stop the thread; allreduces under way end with SessionClosedError.
+
+        Returns how many of the job's tensors are complete; None if some were given up.
+        """
         with self._lock:
             self._is_closing = True
-        self._transport.wake()
+        self._wake()
         if threading.current_thread() is not self._thread:
             self._thread.join()
+        if self._failure is not None or self._runner.num_completed != self._next_number:
+            return None
+        return self._runner.num_completed
+
+    def _wake(self) -> None:
+        self._is_woken.set()
+        self._transport.wake()
+
+    def _post(self, command: Callable[[], None]) -> None:
+        self._commands.append(command)
+        self._wake()
 
     def _run(self) -> None:
         try:
@@ -154,34 +214,76 @@ class Engine:
         except HostlibError as error:
             self._end_all(error)
         except Exception as error:
-            _logger.exception("the I/O thread of job %d failed", self._view.job)
+            _logger.exception("the I/O thread of job %d failed", self.view.job)
             broken = SessionBrokenError(f"the I/O thread failed: {error!r}; join the job again")
             broken.__cause__ = error
             self._end_all(broken)
+        finally:
+            self._runner.close()
 
     def _step(self) -> bool:
         """Do one round of work; return False when the session is over."""
         if not self._take_inbox():
             return False
-        self._start_values()
+        while self._commands:
+            self._commands.popleft()()
+        runner, change = self._runner, self._change
+        commit = change.ready(runner.num_completed)
+        if commit is not None:
+            self._enter(commit)
+        was_waiting = runner.path is not None and runner.path.is_waiting
+        runner.start(change.limit, self._quantizers)
+        path = runner.path
+        if path is None:
+            self._wait_stopped()
+            return True
         now_s = time.monotonic()
-        is_idle = self.exponents.pump(now_s)
-        is_idle &= self.values.pump(now_s)
-        wait_s = self._wait_s(now_s) if is_idle else BUSY_S
-        if self.values.outstanding >= COALESCE_CHUNKS:
+        is_idle = path.pump(now_s)
+        if not was_waiting:
+            self._progress_s = now_s
+        wait_s = self._wait_s(path, now_s) if is_idle else BUSY_S
+        if path.outstanding >= COALESCE_CHUNKS:
             # The window is in the network's queues; a small part of it may gather here.
-            pause_s = min(self._options.coalesce_s, self.values.round_trip_s / COALESCE_SHARE)
+            pause_s = min(self._options.coalesce_s, path.values.round_trip_s / COALESCE_SHARE)
             if pause_s > MIN_PAUSE_S:
                 time.sleep(pause_s)
-        count = self._transport.receive(self._received, wait_s)
+        count = self._receive(wait_s)
         now_s = time.monotonic()
-        if count:
-            self._handle(self._received_words[:count], now_s)
-            self._finish_values()
-        for stream in self._streams:
-            stream.retransmit(now_s)
-        self._keep_deadlines(now_s)
+        if count and runner.take(self._received_words[:count], now_s):
+            self._progress_s = now_s
+        if runner.finish():
+            self._progress_s = now_s
+        path.keep_time(now_s)
+        self._keep_deadlines(path, now_s)
         return True
+
+    def _receive(self, wait_s: float) -> int:
+        """Return how many datagrams came; without a switch, only wait to be woken."""
+        if self._runner.is_open:
+            return self._transport.receive(self._received, wait_s)
+        self._is_woken.wait(wait_s)
+        self._is_woken.clear()
+        return 0
+
+    def _wait_stopped(self) -> None:
+        """Wait for the commit; what still arrives is of the layout that was given up."""
+        now_s = time.monotonic()
+        until_s = min((task.deadline_s for task in self._runner.unfinished), default=np.inf)
+        count = self._receive(max(0.0, min(IDLE_S, until_s - now_s)))
+        self._runner.counters["generation"] += count
+        self._check_deadlines(time.monotonic())
+
+    def _enter(self, commit: Commit) -> None:
+        self._quantizers.clear()
+        size = datagram_bytes(commit.view.values_per_packet)
+        self._received = np.empty((self._options.batch, size), np.uint8)
+        self._received_words: Words = self._received.view(np.uint32)
+        is_first = self._runner.path is None and not self._runner.has_entered
+        self._runner.enter(commit)
+        self._progress_s = time.monotonic()
+        _logger.info("entered layout %s from tensor %d on", commit.view, commit.boundary)
+        if self._listener is not None and not is_first:
+            self._listener.view_entered(commit.view.generation)
 
     def _take_inbox(self) -> bool:
         if not self._inbox and self._failure is None and not self._is_closing:
@@ -189,122 +291,71 @@ class Engine:
         with self._lock:
             failure, is_closing = self._failure, self._is_closing
             tasks, self._inbox = self._inbox, deque()
-        for task in tasks:
-            if task.exponents is not None:
-                self.exponents.enqueue(task.exponents)
-            self._waiting.append(task)
+        self._runner.queue(tasks)
         if failure is not None:
             raise failure
         if is_closing:
             raise SessionClosedError("the session was closed before this allreduce ended")
         return True
 
-    def _start_values(self) -> None:
-        """Move tensors to the value stream, in the order in which they were submitted."""
-        while self._waiting:
-            task = self._waiting[0]
-            if task.exponents is not None and task.source is None:
-                if not self.exponents.is_finished(task.exponents):
-                    return
-                try:
-                    task.quantize_with(self._quantizers)
-                except TensorError as error:
-                    # All workers see the same exponents, so all leave this tensor out.
-                    self._waiting.popleft()
-                    task.future.set_exception(error)
-                    continue
-            self._waiting.popleft()
-            assert task.source is not None
-            self.values.enqueue(task.source)
-            self._running.append(task)
-
-    def _finish_values(self) -> None:
-        while self._running:
-            task = self._running[0]
-            assert task.source is not None
-            if not self.values.is_finished(task.source):
-                return
-            self._running.popleft()
-            task.finish()
-
-    def _handle(self, words: Words, now_s: float) -> None:
-        trees = words[:, WORD_TREE].byteswap() >> np.uint32(16)
-        slots = self._slot_map.slots(trees, words[:, WORD_SLOT].byteswap())
-        is_value = self.values.owns(slots)
-        if is_value.all():
-            taken = self._accept(self.values, words, slots, now_s)
-        else:
-            taken = np.zeros(len(words), np.bool_)
-            for stream, is_own in (
-                (self.values, is_value),
-                (self.exponents, self.exponents.owns(slots)),
-            ):
-                if is_own.any():
-                    own = words[is_own]
-                    taken[is_own] = self._accept(stream, own, slots[is_own], now_s)
-        if taken.any():
-            self.probe.note_answer()
-        if not taken.all():
-            rest = ~taken
-            for notice in sort_out(
-                words[rest], slots[rest], self._view, self._streams, self.counters
-            ):
-                self._take_notice(notice)
-
-    def _accept(
-        self, stream: SlotStream, words: Words, slots: NDArray[np.int64], now_s: float
-    ) -> NDArray[np.bool_]:
-        """Give datagrams to a stream; a result that came twice in one batch counts as duplicate."""
-        before = stream.counters.received
-        taken = stream.accept(words, slots, now_s)
-        repeated = int(np.count_nonzero(taken)) - (stream.counters.received - before)
-        if repeated:
-            self.counters["duplicate"] += repeated
-        return taken
-
-    def _take_notice(self, notice: Notice) -> None:
-        stream = self.exponents
-        if notice.slot >= self.values.first_slot:
-            stream = self.values
-        own_round = stream.outstanding_round(notice.slot)
-        self.probe.note_answer()
-        if own_round is None or (notice.round ^ own_round) & 1:
-            return  # about another copy than the one this worker waits for
-        ahead = (notice.round - own_round) & 0xFFFFFFFF
-        if 0 < ahead < 1 << 31:
-            raise RoundClosedError(
-                f"slot {notice.slot}: the job is at round {notice.round}, this worker at"
-                f" {own_round}; fetch the model from another worker and join the job again"
-            )
-        self.probe.note_notice(notice, is_same_round=ahead == 0)
-
-    def _head_stream(self) -> SlotStream:
-        """Return the stream that the oldest allreduce waits in."""
-        if self._running:
-            return self.values
-        return self.exponents
-
-    def _wait_s(self, now_s: float) -> float:
-        until_s = min(self.exponents.next_expiry_s, self.values.next_expiry_s, now_s + IDLE_S)
-        for task in (*self._running, *self._waiting):
-            until_s = min(until_s, task.deadline_s, self.probe.next_s(task, now_s))
+    def _wait_s(self, path: LayoutPath, now_s: float) -> float:
+        until_s = min(path.next_s, now_s + IDLE_S)
+        for task in self._runner.unfinished:
+            lead_s = task.deadline_s - _lead_s(task)
+            until_s = min(until_s, task.deadline_s, lead_s if now_s < lead_s else now_s + ASK_S)
+        if self._listener is not None and path.is_waiting:
+            stall_s = self._progress_s + STALL_S
+            until_s = min(until_s, stall_s if now_s < stall_s else now_s + ASK_S)
         return max(0.0, until_s - now_s)
 
-    def _keep_deadlines(self, now_s: float) -> None:
-        for task in (*self._running, *self._waiting):
+    def _keep_deadlines(self, path: LayoutPath, now_s: float) -> None:
+        """Ask what nothing comes back for, tell the controller, and end what took too long."""
+        failure = path.failure
+        if failure is not None and (
+            self._listener is None or isinstance(failure, PeerMismatchError)
+        ):
+            raise failure  # no other layout will help
+        self._check_deadlines(now_s)
+        is_near = any(now_s >= task.deadline_s - _lead_s(task) for task in self._runner.unfinished)
+        is_stalled = (
+            self._listener is not None
+            and path.is_waiting
+            and (now_s >= self._progress_s + STALL_S or path.failure is not None)
+        )
+        if is_near or is_stalled:
+            path.ask(now_s)
+        else:
+            path.hush()
+        # The first questions need a moment for their answers.
+        is_known = now_s >= self._progress_s + STALL_S + 2 * ASK_S or path.failure is not None
+        if is_stalled and is_known and now_s >= self._reported_s + STALL_S:
+            self._reported_s = now_s
+            assert self._listener is not None
+            self._listener.stalled(path.view.generation, path.missing)
+
+    def _check_deadlines(self, now_s: float) -> None:
+        for task in self._runner.unfinished:
             if now_s >= task.deadline_s:
-                raise self.probe.verdict(task)
-            if now_s >= self.probe.start_s(task):
-                self.probe.send(self._head_stream(), now_s)
-                return
-        self.probe.reset()
+                path = self._runner.path
+                if path is None or not task.has_begun:
+                    raise AllreduceTimeoutError(
+                        f"tensor {task.tensor_id}: no result after {task.timeout_s} s; the job was"
+                        f" changing to layout {self._change.generation}, which did not end: see"
+                        " whether the controller runs"
+                    )
+                raise path.verdict(task)
 
     def _end_all(self, error: HostlibError) -> None:
         """Fail everything under way with the error and refuse what comes later."""
         with self._lock:
             if self._failure is None and not self._is_closing:
                 self._failure = error
-            tasks = [*self._running, *self._waiting, *self._inbox]
+            tasks = [*self._runner.unfinished, *self._inbox]
             self._inbox = deque()
         for task in tasks:
             task.future.set_exception(error)
+
+
+def _lead_s(task: AllreduceTask) -> float:
+    """Return how long before its deadline questions about a task start."""
+    return min(LEAD_S, task.timeout_s / 4)

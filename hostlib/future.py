@@ -24,13 +24,14 @@ class AllreduceFuture:
 
     def __init__(self, tensor_id: int) -> None:
         self.tensor_id = tensor_id
-        """Position in the sequence of this session's allreduces, from 1."""
+        """Position in the sequence of the job's allreduces, from 1."""
         self._finished = threading.Event()
         self._lock = threading.Lock()
         self._callbacks: list[DoneCallback] = []
         self._array: NDArray[Any] | None = None
         self._error: Exception | None = None
         self._num_contributors = 0
+        self._members: tuple[int, ...] = ()
 
     def done(self) -> bool:
         """Return whether a result or an error is there."""
@@ -62,6 +63,11 @@ class AllreduceFuture:
         """Fewest workers that any chunk of the result holds; 0 until done."""
         return self._num_contributors
 
+    @property
+    def members(self) -> tuple[int, ...]:
+        """Worker ids of the layout that summed the tensor; empty until done."""
+        return self._members
+
     def add_done_callback(self, callback: DoneCallback) -> None:
         """Call `callback(future)` when done: in the session's I/O thread, or now if done already.
 
@@ -73,9 +79,12 @@ class AllreduceFuture:
                 return
         self._run(callback)
 
-    def set_result(self, array: NDArray[Any], num_contributors: int) -> None:
+    def set_result(
+        self, array: NDArray[Any], num_contributors: int, members: tuple[int, ...]
+    ) -> None:
         """End the allreduce with a result; for the engine only."""
         self._array = array
+        self._members = members
         self._num_contributors = num_contributors
         self._finish()
 

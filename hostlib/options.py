@@ -32,6 +32,9 @@ class SessionOptions:
     """Retransmission timeout before the first measured round trip."""
     coalesce_s: float = 0.003
     """Longest pause before a receive while much is under way: larger batches, less work."""
+    retain_bytes: int = 256 << 20
+    """Results kept for workers that missed them, where results may be partial or without a switch;
+    else as many as the job's slots ask for."""
     join_timeout_s: float = 60.0
     """How long joining may take, the other workers' arrival included."""
 
@@ -42,6 +45,10 @@ class SessionOptions:
                 raise ConfigurationError(f"{name} is {getattr(self, name)}; it must be positive")
         if self.window < 1 or self.batch < 1:
             raise ConfigurationError("window and batch must be at least 1")
+        if self.retain_bytes < 0:
+            raise ConfigurationError(
+                f"retain_bytes is {self.retain_bytes}; it must not be negative"
+            )
         if self.coalesce_s < 0:
             raise ConfigurationError(f"coalesce_s is {self.coalesce_s}; it must not be negative")
         if self.nonfinite not in ("raise", "propagate"):

@@ -32,6 +32,11 @@ class RoundTripTimer:
         return self._smoothed_s
 
     @property
+    def steady_s(self) -> float:
+        """Retransmission timeout without backoff."""
+        return min(self._maximum_s, self._base_s)
+
+    @property
     def timeout_s(self) -> float:
         """Present retransmission timeout, backoff included."""
         return min(self._maximum_s, self._base_s * (1 << self._backoff))

@@ -7,20 +7,27 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections import Counter
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, Literal, Self, final
 
 from numpy.typing import NDArray
 
 from hostlib.controller_seam import ControllerLink
 from hostlib.engine import Engine
-from hostlib.errors import ConfigurationError, HostlibError, SessionClosedError, SessionError
+from hostlib.errors import (
+    AddressUnreachableError,
+    ConfigurationError,
+    HostlibError,
+    SessionClosedError,
+    SessionError,
+)
 from hostlib.future import AllreduceFuture
 from hostlib.job_view import JobView, check_worker
 from hostlib.options import NonfinitePolicy, ReduceOperation, SessionOptions
+from hostlib.peers import PeerServer
+from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from hostlib.transports.base import Transport
-from hostlib.wire import datagram_bytes
 
 _logger = logging.getLogger(__name__)
 
@@ -39,24 +46,45 @@ class Session:
         transport: Transport,
         options: SessionOptions,
         link: ControllerLink | None,
+        peers: PeerServer | None = None,
     ) -> None:
-        self.view = view
-        """Job, generation, slots and addresses of this session."""
         self.options = options
         self._transport = transport
         self._link = link
         self._lock = threading.Lock()
         self._is_closed = False
-        transport.open(view.switch, datagram_bytes(view.values_per_packet))
-        self._engine = Engine(view, transport, options)
+        self._peers = peers
+        if peers is not None:
+            peers.enter_job(view.job, view.worker_id)
+        self._engine = Engine(
+            view,
+            transport,
+            options,
+            first_tensor=0 if link is None else link.boundary,
+            listener=link,
+            peers=peers,
+        )
         _logger.info("session of worker %d: %s, %s", view.worker_id, view, options)
 
     @classmethod
     def direct(
-        cls, view: JobView, transport: Transport, options: SessionOptions | None = None
+        cls,
+        view: JobView,
+        transport: Transport,
+        options: SessionOptions | None = None,
+        peers: PeerServer | None = None,
     ) -> Self:
-        """Start on a switch that somebody else has set up; for tests and experiments."""
-        return cls(view, transport, options or SessionOptions(), None)
+        """Start in a layout that somebody else has set up; for tests and experiments.
+
+        The peer server serves results to other members, and carries lanes where the layout has no
+        switch; the session closes it.
+        """
+        return cls(view, transport, options or SessionOptions(), None, peers)
+
+    @property
+    def view(self) -> JobView:
+        """The layout that this worker runs in: members, trees, generation."""
+        return self._engine.view
 
     @classmethod
     def join(
@@ -70,16 +98,25 @@ class Session:
         options: SessionOptions | None = None,
         ingress_port: int | str = 0,
         slots_wanted: int = 0,
-        allow_partial: bool = False,
+        straggler: StragglerPolicy = WAIT_FOR_ALL,
+        weight: float = 1.0,
+        path: Literal["auto", "switch", "host"] = "auto",
+        min_workers: int = 1,
+        is_joining: bool = False,
         token: str = "",
         switch_name: str = "",
         values_per_packet: int = 0,
+        peer_address: str | None = None,
     ) -> Self:
         """Join a job at the controller ("host:port") and wait for all of its workers.
 
         `ingress_port` is the switch port that this worker hangs on, by P4 number or by interface
         name; 0 lets the controller find it. Zero for `slots_wanted` and `values_per_packet` means
-        any.
+        any. `straggler` says what the job does about late workers; `weight` is its share of slots
+        against other jobs; `path` where it runs; it ends when fewer than `min_workers` are left.
+        With `is_joining` this worker may come to a running job, at a tensor boundary.
+        `peer_address` is where other workers reach this one by TCP, for results that they missed
+        and for the host path: the transport's own address unless given; "" for not at all.
         Raises JoinError and its kinds; the transport is closed when joining fails.
         """
         # grpc is needed by those who join, not by those who import.
@@ -88,7 +125,11 @@ class Session:
         options = options or SessionOptions()
         with contextlib.ExitStack() as undo:
             undo.callback(transport.close)
-            check_worker(worker_id, num_workers)
+            if not is_joining:
+                check_worker(worker_id, num_workers)
+            peers = _open_peers(transport, peer_address, token)
+            if peers is not None:
+                undo.callback(peers.close)
             request = JoinRequest(
                 job=job,
                 worker_id=worker_id,
@@ -96,7 +137,14 @@ class Session:
                 local=transport.local,
                 ingress_port=ingress_port,
                 slots_wanted=slots_wanted,
-                allow_partial=allow_partial,
+                straggler=straggler,
+                allow_partial=straggler.allow_partial,
+                weight=weight,
+                path=path,
+                min_workers=min_workers,
+                is_joining=is_joining,
+                peer_address=peers.address if peers is not None else "",
+                peer_port=peers.port if peers is not None else 0,
                 token=token,
                 switch_name=switch_name,
                 values_per_packet=values_per_packet,
@@ -104,9 +152,9 @@ class Session:
             )
             link = GrpcControllerLink(controller, request)
             undo.callback(link.close)
-            session = cls(link.join(options.join_timeout_s), transport, options, link)
+            session = cls(link.join(options.join_timeout_s), transport, options, link, peers)
             undo.pop_all()
-        link.on_job_ended(session.fail)
+        link.listen(session)
         return session
 
     def allreduce(
@@ -141,6 +189,16 @@ class Session:
             raise SessionError(f"barrier {name!r}: this session has no controller; use join")
         self._link.barrier(name, timeout_s)
 
+    def on_view_proposal(
+        self, generation: int, is_abort: bool, reply: Callable[[int], None]
+    ) -> None:
+        """Get ready for another layout; `reply` gets this worker's position."""
+        self._engine.propose(generation, is_abort, reply)
+
+    def on_view_commit(self, view: JobView, boundary: int, source_worker: int) -> None:
+        """Run tensors from number `boundary` on in another layout."""
+        self._engine.commit(view, boundary, source_worker)
+
     def fail(self, error: HostlibError) -> None:
         """Break the session: allreduces under way end with `error`."""
         self._engine.fail(error)
@@ -148,17 +206,10 @@ class Session:
     @property
     def statistics(self) -> dict[str, int | float]:
         """Packet counts since the start, and the smoothed round-trip time in seconds."""
-        engine = self._engine
-        result: dict[str, int | float] = {}
-        for name, stream in (("exponent", engine.exponents), ("value", engine.values)):
-            for key, number in vars(stream.counters).items():
-                result[f"{name}_packets_{key}"] = number
-        result["probe_packets_sent"] = engine.probe.sent
-        result["round_trip_s"] = engine.values.round_trip_s
-        refused = Counter(engine.counters)
-        for key, number in (refused + self._transport.counters).items():
-            result[f"refused_{key}"] = number
-        return result
+        counts = self._engine.statistics
+        for cause, number in list(self._transport.counters.items()):
+            counts[f"refused_{cause}"] += number
+        return {**counts, "round_trip_s": self._engine.round_trip_s}
 
     def close(self) -> None:
         """End the session; allreduces under way end with SessionClosedError. Never hangs."""
@@ -166,10 +217,12 @@ class Session:
             if self._is_closed:
                 return
             self._is_closed = True
-        self._engine.close()
+        position = self._engine.close()
         self._transport.close()
         if self._link is not None:
-            self._link.close()
+            self._link.close(position)
+        if self._peers is not None:
+            self._peers.close()
 
     def __enter__(self) -> Self:
         return self
@@ -181,3 +234,20 @@ class Session:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _open_peers(transport: Transport, address: str | None, token: str) -> PeerServer | None:
+    """Listen for other workers, where they can reach this one.
+
+    Raises AddressUnreachableError if an address that was asked for is not this host's.
+    """
+    if address == "":
+        return None
+    try:
+        return PeerServer(address or transport.local.address, token=token)
+    except AddressUnreachableError:
+        if address is not None:
+            raise
+        # The addresses of a tunnel, or of a simulation, belong to no kernel.
+        _logger.info("no peer server: %s is not this host's address", transport.local.address)
+        return None

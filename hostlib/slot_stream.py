@@ -19,12 +19,15 @@ from numpy.typing import NDArray
 from hostlib.chunks import BLOCK_CHUNKS, ChunkSource
 from hostlib.congestion import CongestionWindow
 from hostlib.job_view import JobView
+from hostlib.patience import Patience
 from hostlib.round_trip import RoundTripTimer
 from hostlib.slot_map import SlotMap
 from hostlib.transports.base import Transport
 from hostlib.wire import HEADER_BYTES, WIRE_VERSION, Flag, Operation, datagram_bytes
 
 HEADER_WORDS = HEADER_BYTES // 4
+OPERATION_BYTE = 1
+FLAGS_BYTES = slice(2, 4)
 CHECKED_WORDS = 9
 """Header words that a result must echo: all up to the range's end."""
 WORD_TREE = 1
@@ -49,6 +52,8 @@ class StreamCounters:
     """Results taken."""
     replayed: int = 0
     """Of these, answers to retransmissions."""
+    flushed: int = 0
+    """Flushes sent for rounds that waited too long."""
     marked: int = 0
     """Of these, with ECN_ECHO: a contribution met congestion."""
 
@@ -67,6 +72,7 @@ class SlotStream:
         slot_count: int,
         slot_map: SlotMap,
         window: CongestionWindow,
+        patience: Patience | None = None,
     ) -> None:
         self.counters = StreamCounters()
         self.first_slot = first_slot
@@ -74,6 +80,8 @@ class SlotStream:
         self._view = view
         self._transport = transport
         self._timer = timer
+        self._patience = patience
+        self._since_s = 0.0  # since when the tensor that is being prepared is under way
         self._window = window
         self._values = view.values_per_packet
         self._ring = np.zeros((slot_count, datagram_bytes(self._values)), np.uint8)
@@ -90,6 +98,7 @@ class SlotStream:
         self._ring_order = self._steps[: 2 * slot_count] % slot_count
         self._is_busy = np.zeros(slot_count, np.bool_)
         self._is_retransmitted = np.zeros(slot_count, np.bool_)
+        self._is_withheld = np.zeros(slot_count, np.bool_)
         self._sent_at_s = np.zeros(slot_count)
         self._deadline_s = np.full(slot_count, np.inf)
         self._next_expiry_s = np.inf
@@ -98,6 +107,8 @@ class SlotStream:
         self._active: deque[tuple[int, ChunkSource]] = deque()
         self._filling: deque[tuple[int, ChunkSource]] = deque()
         self._unfinished: set[int] = set()  # identities of the active sources
+        self._abandoned: set[int] = set()  # of these, whose results came another way
+        self._gaps: deque[tuple[int, int]] = deque()  # chunks of these that are not to be sent
         self._base = 0  # all chunks below have their results
         self._next = 0  # first chunk not sent yet
         self._prepared = 0  # first chunk whose datagram is not in the ring yet
@@ -124,7 +135,9 @@ class SlotStream:
 
     @property
     def next_expiry_s(self) -> float:
-        """When `retransmit` is to be called next (never later than the first deadline)."""
+        """When `retransmit` is to be called next, at the latest."""
+        if self._patience is not None:
+            return min(self._next_expiry_s, self._patience.next_s)
         return self._next_expiry_s
 
     def oldest_datagram(self) -> NDArray[np.uint8] | None:
@@ -140,6 +153,38 @@ class SlotStream:
             return None
         return int(self._ring_headers[row, WORD_ROUND])
 
+    def outstanding_tensor(self, slot: int) -> int:
+        """Return the tensor id of the latest chunk that a slot of the layout carried."""
+        return int(self._ring_headers[slot - self.first_slot, WORD_TENSOR])
+
+    def abandon(self, source: ChunkSource) -> None:
+        """Count all chunks of an enqueued tensor as done: its result came another way."""
+        start = next((start for start, active in self._active if active is source), None)
+        if start is None:
+            return
+        is_own = self._ring_headers[:, WORD_TENSOR] == source.tensor_id & 0xFFFFFFFF
+        self._release(np.flatnonzero(is_own & self._is_busy))
+        self._abandoned.add(id(source))
+        self._filling = deque(entry for entry in self._filling if entry[1] is not source)
+        self._gaps = deque(sorted([*self._gaps, (start, start + source.num_chunks)]))
+        self._jump()
+        self._advance()
+
+    def _jump(self) -> None:
+        """Step over chunks that are not to be sent."""
+        while self._gaps and self._gaps[0][0] <= self._next:
+            self._next = max(self._next, self._gaps.popleft()[1])
+        self._prepared = max(self._prepared, self._next)
+        if not self._outstanding:
+            self._base = self._next
+
+    def _release(self, rows: NDArray[np.int64]) -> None:
+        self._is_busy[rows] = False
+        self._deadline_s[rows] = np.inf
+        if self._patience is not None:
+            self._patience.stop(rows)
+        self._outstanding = int(np.count_nonzero(self._is_busy))
+
     def owns(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which slots of the layout are this stream's."""
         return (slots >= self.first_slot) & (slots < self.first_slot + self.slot_count)
@@ -151,16 +196,32 @@ class SlotStream:
             room = min(self._window.limit - self._outstanding, free)
             if room <= 0:
                 return True
-            while self._prepared - self._next < room and self._prepare():
+            while self._prepared - self._next < room and self._prepare(now_s):
                 pass
             slot = self._next % self.slot_count
             count = min(room, self._prepared - self._next, self.slot_count - slot)
+            if self._gaps:
+                count = min(count, self._gaps[0][0] - self._next)
             if count <= 0:
                 return True
-            sent = self._transport.send(self._ring[slot : slot + count])
+            withheld = self._is_withheld[slot : slot + count]
+            if withheld.any():
+                sent, count = self._send_unless_withheld(slot, withheld)
+            else:
+                sent = self._transport.send(self._ring[slot : slot + count])
             self._note_sent(slot, sent, now_s)
+            if self._gaps:
+                self._jump()
+                self._advance()
             if sent < count:
                 return False
+
+    def _send_unless_withheld(self, slot: int, withheld: NDArray[np.bool_]) -> tuple[int, int]:
+        """Send the rows before the first withheld one, or pass those over; return (done, tried)."""
+        count = int((withheld != withheld[0]).argmax()) or len(withheld)
+        if withheld[0]:
+            return count, count
+        return self._transport.send(self._ring[slot : slot + count]), count
 
     def _note_sent(self, slot: int, count: int, now_s: float) -> None:
         deadline_s = now_s + self._timer.timeout_s
@@ -168,19 +229,25 @@ class SlotStream:
             # After a pause the others may be late: the first expiry sends a few again, not all.
             self._has_progress = False
         self._is_busy[slot : slot + count] = True
-        self._is_retransmitted[slot : slot + count] = False
+        # What was not sent yields no round trip.
+        self._is_retransmitted[slot : slot + count] = self._is_withheld[slot : slot + count]
         self._sent_at_s[slot : slot + count] = now_s
         self._deadline_s[slot : slot + count] = deadline_s
+        rows = slice(slot, slot + count)
+        self._deadline_s[rows][self._is_withheld[rows]] = np.inf
         self._next_expiry_s = min(self._next_expiry_s, deadline_s)
+        if self._patience is not None and count:
+            self._patience.start(rows, now_s, self._timer.steady_s)
         self._next += count
         self._outstanding += count
         self.counters.sent += count
 
-    def _prepare(self) -> bool:
+    def _prepare(self, now_s: float) -> bool:
         """Fill the next block of datagrams into the ring; return whether there was one."""
         if not self._filling:
             return False
         start, source = self._filling[0]
+        self._prepared = max(self._prepared, start)  # over abandoned tensors
         slot = self._prepared % self.slot_count
         first = self._prepared - start
         count = min(
@@ -191,6 +258,14 @@ class SlotStream:
         )
         if count <= 0:
             return False
+        rows = slice(slot, slot + count)
+        if self._patience is not None:
+            if not first:
+                self._since_s = now_s
+            self._patience.prepare(rows, self._since_s)
+        self._is_withheld[rows] = False
+        if source.withheld is not None:
+            self._is_withheld[rows] = source.withheld[first : first + count]
         self._write_headers(source, slot, first, count)
         source.fill(first, self._ring_lanes[slot : slot + count])
         self._prepared += count
@@ -231,32 +306,36 @@ class SlotStream:
             words, rows = words[is_taken], rows[is_taken]
             if not len(rows):
                 return is_taken
-        marked = self._store(words)
-        fresh = rows[~self._is_retransmitted[rows]]
+        marked, is_prompt = self._store(words)
+        fresh = rows[~self._is_retransmitted[rows] & is_prompt]
         if len(fresh):
             # The slowest of a batch stands for it: one sample per batch, on the safe side.
             self._timer.add_sample(now_s - float(self._sent_at_s[fresh].min()))
             self._has_sample = True
         self._has_progress = True
-        self._is_busy[rows] = False
-        self._deadline_s[rows] = np.inf
         before = self._outstanding
-        self._outstanding = int(np.count_nonzero(self._is_busy))
+        self._release(rows)
         count = before - self._outstanding
         self.counters.received += count
         self._window.on_results(count, marked, now_s, self.round_trip_s)
         self._advance()
         return is_taken
 
-    def _store(self, words: Words) -> int:
-        """Copy result lanes to their tensors (the oldest of those that wait); return the marked."""
+    def _store(self, words: Words) -> tuple[int, NDArray[np.bool_]]:
+        """Copy result lanes to their tensors, the oldest of those that wait.
+
+        Returns how many met congestion, and which tell the round trip: not those that waited for
+        somebody's patience to end.
+        """
         flags = int(np.bitwise_or.reduce(words[:, 0]).byteswap())
         marked = 0
-        if flags & (Flag.REPLAY | Flag.ECN_ECHO):
+        is_prompt = np.ones(len(words), np.bool_)
+        if flags & (Flag.REPLAY | Flag.ECN_ECHO | Flag.FLUSHED):
             all_flags = words[:, 0].byteswap()
             self.counters.replayed += int(np.count_nonzero(all_flags & Flag.REPLAY))
             marked = int(np.count_nonzero(all_flags & Flag.ECN_ECHO))
             self.counters.marked += marked
+            is_prompt = (all_flags & Flag.FLUSHED) == 0
         tensors = words[:, WORD_TENSOR]
         left = len(words)
         for _, source in self._active:
@@ -270,7 +349,7 @@ class SlotStream:
             left -= count
             if not left:
                 break
-        return marked
+        return marked, is_prompt
 
     def _store_tensor(self, source: ChunkSource, words: Words) -> None:
         chunks = words[:, WORD_CHUNK].byteswap()
@@ -291,18 +370,33 @@ class SlotStream:
         while self._active:
             start, source = self._active[0]
             done = min(self._base - start, source.num_chunks)
+            is_abandoned = id(source) in self._abandoned
             if done < source.num_chunks:
-                source.drain(done - done % BLOCK_CHUNKS)
+                if not is_abandoned:
+                    source.drain(done - done % BLOCK_CHUNKS)
                 return
-            source.drain(done)
+            if not is_abandoned:
+                source.drain(done)
             self._active.popleft()
             self._unfinished.remove(id(source))
+            self._abandoned.discard(id(source))
 
     def is_finished(self, source: ChunkSource) -> bool:
         """Return whether all results of an enqueued tensor are there."""
         return id(source) not in self._unfinished
 
     def retransmit(self, now_s: float) -> None:
+        """Send expired chunks again, and flush rounds that have waited too long."""
+        self._send_expired(now_s)
+        if self._patience is not None and now_s >= self._patience.next_s:
+            rows = self._patience.due(now_s)
+            if len(rows):
+                flushes = self._ring[rows]
+                flushes[:, OPERATION_BYTE] = Operation.FLUSH
+                flushes[:, FLAGS_BYTES] = 0
+                self.counters.flushed += self._transport.send(flushes)
+
+    def _send_expired(self, now_s: float) -> None:
         """Send expired chunks again: all of them, or the oldest few while nothing arrives."""
         if now_s < self._next_expiry_s:
             return

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.job_view import Endpoint, JobView
-from hostlib.straggler import StragglerPolicy
+from hostlib.job_view import Endpoint, JobView, Member, TreeView
+from hostlib.peers import PeerServer
+from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from hostlib.transports.frames import FrameCodec
 from hostlib.transports.mem import MemTransport
 from hostlib.wire import Flag, Operation, Outcome, datagram_bytes, view_datagrams
@@ -37,6 +38,20 @@ class SlotCopy:
     is_closed: bool = False
     packet: NDArray[np.void] | None = None
     lanes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+
+@dataclass(kw_only=True)
+class FakeTree:
+    """What table entries say of one tree."""
+
+    generation: int
+    slot_count: int
+    members: tuple[int, ...]
+    straggler: StragglerPolicy = WAIT_FOR_ALL
+
+    @property
+    def quorum(self) -> int:
+        return self.straggler.quorum or len(self.members)
 
 
 class FakePort:
@@ -79,21 +94,26 @@ class FakeSwitch:
         duplication: float = 0.0,
         reordering: float = 0.0,
         seed: int = 1,
-        allow_partial: bool = False,
+        straggler: StragglerPolicy = WAIT_FOR_ALL,
     ) -> None:
         self.num_workers = num_workers
         self.values_per_packet = values_per_packet
-        self.slot_count = slot_count
         self.loss, self.duplication, self.reordering = loss, duplication, reordering
-        self.allow_partial = allow_partial
         self.random = random.Random(seed)
         self.lock = threading.RLock()
         self.outcomes: Counter[Outcome] = Counter()
-        self.copies: dict[tuple[int, int], SlotCopy] = {}
+        self.copies: dict[tuple[int, int, int], SlotCopy] = {}
+        """By tree id, slot in the tree, parity of the round."""
         self.held: deque[tuple[int, int | None, NDArray[np.uint8]]] = deque()
         self.ports = [FakePort(self, i) for i in range(num_workers)]
         self.is_deaf = False
         self.job_id, self.generation = 7, 1000
+        self.trees: dict[int, FakeTree] = {}
+        self.peers: dict[int, PeerServer] = {}
+        """Peer servers by worker, to be named in views."""
+        self.address = SWITCH
+        members = tuple(range(num_workers))
+        self.install(self.generation, members, {7: slot_count}, straggler)
         self._use_address(SWITCH)
 
     def _use_address(self, switch: Endpoint) -> None:
@@ -104,20 +124,59 @@ class FakeSwitch:
     def adopt(self, view: JobView) -> None:
         """Become the switch that a controller described to its workers."""
         self.job_id, self.generation = view.trees[0].tree_id, view.generation
-        self.slot_count, self.values_per_packet = view.slot_count, view.values_per_packet
+        self.values_per_packet = view.values_per_packet
+        trees = {tree.tree_id: tree.slot_count for tree in view.trees}
+        self.trees.clear()
+        self.install(view.generation, tuple(view.member_ids), trees, view.straggler)
         self._use_address(view.switch)
 
+    def install(
+        self,
+        generation: int,
+        members: tuple[int, ...],
+        trees: dict[int, int],
+        straggler: StragglerPolicy = WAIT_FOR_ALL,
+    ) -> None:
+        """Install a layout beside those that are there; trees: slots by tree id."""
+        with self.lock:
+            for tree_id, slot_count in trees.items():
+                self.trees[tree_id] = FakeTree(
+                    generation=generation,
+                    slot_count=slot_count,
+                    members=members,
+                    straggler=straggler,
+                )
+            self.generation = generation
+
+    def remove(self, generation: int) -> None:
+        """Remove a layout."""
+        with self.lock:
+            for tree_id, tree in list(self.trees.items()):
+                if tree.generation == generation:
+                    del self.trees[tree_id]
+
     def view(self, worker_id: int) -> JobView:
-        return JobView.on_one_switch(
+        """Return a worker's view of the newest layout; without trees it has no switch."""
+        trees = {i: tree for i, tree in self.trees.items() if tree.generation == self.generation}
+        newest = next(iter(trees.values()))
+        return JobView(
             job=self.job_id,
             generation=self.generation,
             worker_id=worker_id,
-            num_workers=self.num_workers,
-            slot_count=self.slot_count,
+            members=tuple(self.member(i) for i in newest.members),
+            trees=tuple(TreeView(tree_id=i, slot_count=t.slot_count) for i, t in trees.items()),
+            child_id=worker_id,
+            worker_bitmap=1 << worker_id,
             values_per_packet=self.values_per_packet,
-            switch=SWITCH,
-            straggler=StragglerPolicy(deadline_s=1e9 if self.allow_partial else None),
+            switch=self.address,
+            straggler=newest.straggler,
         )
+
+    def member(self, worker_id: int) -> Member:
+        peer = self.peers.get(worker_id)
+        if peer is None:
+            return Member(worker_id=worker_id)
+        return Member(worker_id=worker_id, peer_address=peer.address, peer_port=peer.port)
 
     def transport(self, worker_id: int) -> MemTransport:
         return MemTransport(self.ports[worker_id], worker_endpoint(worker_id))
@@ -127,7 +186,8 @@ class FakeSwitch:
         with self.lock:
             for copy in list(self.copies.values()):
                 if copy.packet is not None and not copy.is_closed and copy.count == count:
-                    self.outcomes[self._flush(copy.packet, copy, 0, copy.round)] += 1
+                    tree = self.trees[int(copy.packet["header"][0]["job_id"])]
+                    self.outcomes[self._flush(copy.packet, copy, tree, 0, copy.round)] += 1
 
     def take(self, worker_id: int, frames: NDArray[np.uint8]) -> None:
         size = datagram_bytes(self.values_per_packet)
@@ -150,12 +210,12 @@ class FakeSwitch:
             if self.random.random() < self.reordering:
                 self.held.append((worker_id, to, row.copy()))
             else:
-                self._pass(worker_id, to, row)
+                self.deliver(worker_id, to, row)
         # Held packets come out after many others: beyond a whole round of a small pool.
         while self.held and (len(self.held) > 60 or self.random.random() < 0.01):
-            self._pass(*self.held.popleft())
+            self.deliver(*self.held.popleft())
 
-    def _pass(self, worker_id: int, to: int | None, row: NDArray[np.uint8]) -> None:
+    def deliver(self, worker_id: int, to: int | None, row: NDArray[np.uint8]) -> None:
         if to is not None:
             port = self.ports[to]
             frame = np.empty((1, self.codecs[to].frame_bytes), np.uint8)
@@ -164,20 +224,24 @@ class FakeSwitch:
             port.arrived.notify_all()
             return
         self.outcomes[
-            self._process(worker_id, view_datagrams(row[None, :].copy(), self.values_per_packet))
+            self.process(worker_id, view_datagrams(row[None, :].copy(), self.values_per_packet))
         ] += 1
 
-    def _process(self, worker_id: int, packet: NDArray[np.void]) -> Outcome:
+    def process(self, worker_id: int, packet: NDArray[np.void]) -> Outcome:
         header = packet["header"][0]
-        if header["job_id"] != self.job_id:
+        tree = self.trees.get(int(header["job_id"]))
+        if tree is None:
             return Outcome.FOREIGN_JOB
-        if header["generation"] != self.generation:
+        if worker_id not in tree.members:
+            return Outcome.FOREIGN_WORKER
+        if header["generation"] != tree.generation:
             return Outcome.BAD_GENERATION
-        if header["slot_index"] >= self.slot_count:
+        if header["slot_index"] >= tree.slot_count:
             return Outcome.BAD_SLOT
         operation, round_ = int(header["operation"]), int(header["round"])
         bit = 1 << int(header["worker_id"])
-        copy = self.copies.setdefault((int(header["slot_index"]), round_ & 1), SlotCopy())
+        place = (int(header["job_id"]), int(header["slot_index"]), round_ & 1)
+        copy = self.copies.setdefault(place, SlotCopy())
         if operation == Operation.PROBE:
             self._answer(packet, copy, Operation.NOTICE, [worker_id])
             return Outcome.NOTIFIED
@@ -185,28 +249,35 @@ class FakeSwitch:
             int(header[n]) for n in ("tensor_id", "chunk_index", "range_start", "range_end")
         )
         if round_ < copy.round:
-            if self.allow_partial:
+            if tree.straggler.allow_partial:
                 self._answer(packet, copy, Operation.NOTICE, [worker_id])
                 return Outcome.NOTIFIED
             return Outcome.STALE
         if round_ == copy.round and key != copy.key:
             return Outcome.MISMATCH
         if operation == Operation.FLUSH:
-            return self._flush(packet, copy, worker_id, round_)
+            return self._flush(packet, copy, tree, worker_id, round_)
         if round_ == copy.round and (copy.is_closed or copy.bitmap & bit):
             if not copy.is_closed:
                 return Outcome.DUPLICATE
             self._answer(packet, copy, Operation.RESULT, [worker_id], Flag.REPLAY)
             return Outcome.REPLAYED
         self._add(packet, copy, operation, key)
-        if copy.count < self.num_workers:
+        if copy.count < tree.quorum:
             return Outcome.ABSORBED
         copy.is_closed = True
-        self._answer(packet, copy, Operation.RESULT, list(range(self.num_workers)))
+        if copy.count < len(tree.members):
+            copy.flags |= Flag.PARTIAL
+        self._answer(packet, copy, Operation.RESULT, list(tree.members))
         return Outcome.COMPLETED
 
     def _flush(
-        self, packet: NDArray[np.void], copy: SlotCopy, worker_id: int, round_: int
+        self,
+        packet: NDArray[np.void],
+        copy: SlotCopy,
+        tree: FakeTree,
+        worker_id: int,
+        round_: int,
     ) -> Outcome:
         if round_ > copy.round:
             return Outcome.FLUSH_IGNORED
@@ -214,8 +285,10 @@ class FakeSwitch:
             self._answer(packet, copy, Operation.RESULT, [worker_id], Flag.REPLAY)
             return Outcome.REPLAYED
         copy.is_closed = True
-        copy.flags |= Flag.PARTIAL | Flag.FLUSHED
-        self._answer(packet, copy, Operation.RESULT, list(range(self.num_workers)))
+        copy.flags |= Flag.FLUSHED
+        if copy.count < len(tree.members):
+            copy.flags |= Flag.PARTIAL
+        self._answer(packet, copy, Operation.RESULT, list(tree.members))
         return Outcome.FLUSHED
 
     def _add(

@@ -77,7 +77,10 @@ class SoftswitchJob:
         ports = range(1, self.num_workers + 1)
         self.switch.set_multicast_group(GROUP, [(port, port) for port in ports])
 
-    def _insert(self, table_name: str, key: list[int], action_name: str, params: list[int]) -> None:
+    def _insert(
+        self, table_name: str, key: list[int], action_name: str, params: list[int]
+    ) -> tuple[int, Match]:
+        """Insert an entry; return the table's position and the match."""
         (table,) = [
             table
             for table in self._program.model.tables
@@ -87,7 +90,9 @@ class SoftswitchJob:
         widths = [field.width for field in table.key]
         key_bytes = pack(key, widths)
         param_bytes = pack(params, [parameter.width for parameter in action.parameters])
-        self.switch.table_insert(table.position, Match(key_bytes), action.position, param_bytes)
+        match = Match(key_bytes)
+        self.switch.table_insert(table.position, match, action.position, param_bytes)
+        return table.position, match
 
     def view(self, worker_id: int) -> JobView:
         return JobView.on_one_switch(

@@ -14,6 +14,7 @@ import numpy as np
 import p4src
 from hostlib.job_view import Endpoint, JobView, Member, TreeView
 from hostlib.options import SessionOptions
+from hostlib.peers import PeerServer
 from hostlib.session import Session
 from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from hostlib.transports.mem import MAX_FRAME_BYTES, MemTransport
@@ -105,6 +106,8 @@ class TreeOfSwitches:
             )
             for index, tree in enumerate(trees)
         ]
+        self.peers = {worker: PeerServer("127.0.0.1") for worker in self.tree.workers}
+        """Where workers fetch results that they missed; the sessions close them."""
         self._program = compile_program(p4src.artefacts(variant).json)
         self._seeds = iter(range(1, 1000))
         self._impairments = impairments
@@ -166,7 +169,10 @@ class TreeOfSwitches:
             job=1,
             generation=GENERATION,
             worker_id=worker,
-            members=tuple(Member(worker_id=one) for one in sorted(self.tree.workers)),
+            members=tuple(
+                Member(worker_id=one, peer_address="127.0.0.1", peer_port=self.peers[one].port)
+                for one in sorted(self.tree.workers)
+            ),
             trees=tuple(
                 TreeView(tree_id=job.job_id, slot_count=job.slot_count) for job in self.jobs
             ),
@@ -186,7 +192,8 @@ class TreeOfSwitches:
                 node, child = self.tree.seat(worker)
                 port = self.switches[node.number].mem_port(child.port)
                 transport = MemTransport(port, _endpoint(worker_address(worker)))
-                session = Session.direct(self.view(worker), transport, options)
+                peers = self.peers[worker]
+                session = Session.direct(self.view(worker), transport, options, peers)
                 opened.append(stack.enter_context(session))
             yield opened
 

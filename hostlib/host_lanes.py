@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A layout without a switch: the same chunks, reduced by its members among themselves.
+
+Quantisation and order are those of the switch path, so the results are the same bytes. All members
+are waited for, whatever the job's policy for stragglers says.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hostlib.allreduce_task import AllreduceTask
+from hostlib.chunks import BLOCK_CHUNKS, ChunkSource
+from hostlib.errors import (
+    AllreduceTimeoutError,
+    HostlibError,
+    MemberError,
+    PeerError,
+    WorkerMissingError,
+)
+from hostlib.host_path import HostPath, Reduction
+from hostlib.job_view import JobView
+from hostlib.layout_path import Arrivals
+from hostlib.peers import PeerServer
+from hostlib.slot_stream import StreamCounters, Words
+from hostlib.wire import Operation
+
+
+class HostStream:
+    """One operation's tensors, each reduced at once."""
+
+    def __init__(self, lanes: HostLanes, operation: Operation) -> None:
+        self.counters = StreamCounters()
+        self._lanes = lanes
+        self._operation = operation
+        self._unfinished: set[int] = set()  # identities of sources
+
+    @property
+    def round_trip_s(self) -> float:
+        """No single chunk is timed."""
+        return 0.0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is under way."""
+        return not self._unfinished
+
+    def enqueue(self, source: ChunkSource) -> None:
+        """Fill all lanes and hand them to the members."""
+        count = source.num_chunks
+        lanes = np.empty((count, source.results.shape[1]), np.int32)
+        for first in range(0, count, BLOCK_CHUNKS):
+            source.fill(first, lanes[first : first + BLOCK_CHUNKS])
+        self._unfinished.add(id(source))
+        self.counters.sent += count
+
+        def finish(has_saturated: bool) -> None:
+            self._finish(source, lanes, has_saturated=has_saturated)
+
+        self._lanes.reduce(self._operation, lanes, finish, tag=source.tensor_id)
+
+    def _finish(
+        self, source: ChunkSource, lanes: NDArray[np.int32], *, has_saturated: bool
+    ) -> None:
+        if id(source) in self._unfinished:
+            self._unfinished.remove(id(source))
+            self.counters.received += source.num_chunks
+            contributors = np.full(source.num_chunks, self._lanes.view.num_workers, np.uint16)
+            source.load(lanes, contributors)
+            source.has_saturated = has_saturated
+
+    def abandon(self, source: ChunkSource) -> None:
+        """Ignore the result that is to come: it came another way."""
+        self._unfinished.discard(id(source))
+
+    def is_finished(self, source: ChunkSource) -> bool:
+        """Return whether the result of an enqueued tensor is there."""
+        return id(source) not in self._unfinished
+
+
+@final
+class HostLanes:
+    """Runs a layout's chunks over the host path of its members."""
+
+    def __init__(
+        self,
+        view: JobView,
+        server: PeerServer,
+        wake: Callable[[], None],
+        *,
+        first_tensor: int = 0,
+    ) -> None:
+        self.view = view
+        self.first_tensor = first_tensor
+        self.exponents = HostStream(self, Operation.AGGREGATE_MAX)
+        self.values = HostStream(self, Operation.AGGREGATE_ADD)
+        self.failure: HostlibError | None = None
+        self._wake = wake
+        self._server = server
+        self._done: deque[Callable[[], None]] = deque()
+        self._host_path = HostPath(
+            server,
+            generation=view.generation,
+            members=view.members,
+            on_failure=self._fail,
+        )
+
+    def _fail(self, error: PeerError) -> None:
+        self.failure = error
+        self._wake()
+
+    def reduce(
+        self,
+        operation: Operation,
+        lanes: NDArray[np.int32],
+        then: Callable[[bool], None],
+        *,
+        tag: int,
+    ) -> None:
+        """Reduce a tensor's lanes in place; `then(has_saturated)` is called in the I/O thread."""
+
+        def on_done(reduction: Reduction) -> None:
+            self._done.append(lambda: then(reduction.has_saturated))
+            self._wake()
+
+        try:
+            self._host_path.reduce(operation, lanes.reshape(-1), on_done, tag=tag)
+        except PeerError as error:
+            self.failure = error
+
+    def pump(self, now_s: float) -> bool:
+        """Take what the other thread has finished."""
+        while self._done:
+            self._done.popleft()()
+        return True
+
+    @property
+    def outstanding(self) -> int:
+        """No chunk waits in a queue of the network that a pause could empty."""
+        return 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether results are due."""
+        return not (self.exponents.is_empty and self.values.is_empty)
+
+    def take(self, words: Words, now_s: float) -> Arrivals:
+        """Refuse datagrams: they are of a layout on switches."""
+        return Arrivals(results=0)
+
+    def keep_time(self, now_s: float) -> None:
+        """Nothing is sent again: the connections are TCP."""
+
+    @property
+    def next_s(self) -> float:
+        """Never."""
+        return np.inf
+
+    def ask(self, now_s: float) -> None:
+        """Members that die are named by the host path itself."""
+
+    def hush(self) -> None:
+        """Nothing was asked."""
+
+    @property
+    def missing(self) -> list[int]:
+        """The member that the host path has lost, if it has."""
+        if isinstance(self.failure, MemberError):
+            return [self.failure.worker_id]
+        return []
+
+    def verdict(self, task: AllreduceTask) -> AllreduceTimeoutError:
+        """Return the error that says what a task waited for in vain."""
+        what = f"tensor {task.tensor_id}: no result after {task.timeout_s} s on the host path"
+        if self.missing:
+            return WorkerMissingError(f"{what}; {self.failure}", self.missing)
+        if self.failure is not None:
+            return AllreduceTimeoutError(f"{what}; {self.failure}")
+        return AllreduceTimeoutError(
+            f"{what}; all members live: see whether each submits the same sequence of tensors, or"
+            " give it more time"
+        )
+
+    def close(self) -> None:
+        """Leave the layout; no callback comes any more."""
+        self._host_path.close()

@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The seam between the engine and the way that a layout's chunks take: switches or hosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from hostlib.allreduce_task import AllreduceTask
+from hostlib.chunks import ChunkSource
+from hostlib.errors import AllreduceTimeoutError, HostlibError
+from hostlib.job_view import JobView
+from hostlib.slot_stream import StreamCounters, Words
+
+
+class ChunkStream(Protocol):
+    """Reduces the chunks of one tensor after the other, with one operation."""
+
+    @property
+    def counters(self) -> StreamCounters:
+        """What was sent and received, in chunks."""
+        ...
+
+    def enqueue(self, source: ChunkSource) -> None:
+        """Append a tensor to the sequence."""
+        ...
+
+    def abandon(self, source: ChunkSource) -> None:
+        """Count all chunks of an enqueued tensor as done: its result came another way."""
+        ...
+
+    def is_finished(self, source: ChunkSource) -> bool:
+        """Return whether all results of an enqueued tensor are there."""
+        ...
+
+    @property
+    def round_trip_s(self) -> float:
+        """Smoothed round-trip time, 0 where there is none."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrivals:
+    """What a batch of datagrams brought."""
+
+    results: int
+    """Results that were waited for."""
+    behind: tuple[int, ...] = ()
+    """Tensor ids whose rounds the others have left behind."""
+
+
+class LayoutPath(Protocol):
+    """One layout at work; used by the I/O thread alone."""
+
+    view: JobView
+    first_tensor: int
+    """Number of the first tensor that runs here."""
+    failure: HostlibError | None
+    """Why nothing will come of this layout any more, if that is known."""
+
+    @property
+    def exponents(self) -> ChunkStream:
+        """The stream that maximises."""
+        ...
+
+    @property
+    def values(self) -> ChunkStream:
+        """The stream that adds."""
+        ...
+
+    def pump(self, now_s: float) -> bool:
+        """Send what may be sent; return False when the transport took less."""
+        ...
+
+    @property
+    def outstanding(self) -> int:
+        """Value chunks that were sent and have no result yet."""
+        ...
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether results are due."""
+        ...
+
+    def take(self, words: Words, now_s: float) -> Arrivals:
+        """Take datagrams; count those that are not for this layout."""
+        ...
+
+    def keep_time(self, now_s: float) -> None:
+        """Do what timers ask for."""
+        ...
+
+    @property
+    def next_s(self) -> float:
+        """When `keep_time` is to be called next."""
+        ...
+
+    def ask(self, now_s: float) -> None:
+        """Find out what the oldest chunk waits for, soon."""
+        ...
+
+    def hush(self) -> None:
+        """Ask no more."""
+        ...
+
+    @property
+    def missing(self) -> list[int]:
+        """Workers that the oldest chunk waits for, as far as asking has shown."""
+        ...
+
+    def verdict(self, task: AllreduceTask) -> AllreduceTimeoutError:
+        """Return the error that says what a task waited for in vain."""
+        ...
+
+    def close(self) -> None:
+        """Give the layout up; nothing is sent any more."""
+        ...

@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""When a worker stops waiting for others and closes the rounds of its slots."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+LATER_SHARE = 4
+"""Chunks of a tensor whose deadline has passed wait for this part of it."""
+
+
+class Patience:
+    """Times at which FLUSH is due for each slot of a stream.
+
+    The clock runs per tensor, from its first chunk: once a tensor has waited `deadline_s`, its
+    later chunks wait only for a share of it, and at least a round trip. Else a lost worker would
+    cost the deadline once per window.
+    """
+
+    def __init__(self, slot_count: int, deadline_s: float, maximum_s: float) -> None:
+        """Repeat flushes with a pause that doubles up to `maximum_s`."""
+        self.next_s = np.inf
+        """When `due` is to be asked next."""
+        self._deadline_s = deadline_s
+        self._maximum_s = maximum_s
+        self._since_s = np.zeros(slot_count)
+        self._due_s = np.full(slot_count, np.inf)
+        self._pause_s = np.zeros(slot_count)
+
+    def prepare(self, rows: slice, since_s: float) -> None:
+        """Learn since when the tensor of these rows has been under way."""
+        self._since_s[rows] = since_s
+
+    def start(self, rows: slice, now_s: float, margin_s: float) -> None:
+        """Start to wait for the results of rows that were contributed now."""
+        margin_s = max(margin_s, self._deadline_s / LATER_SHARE)
+        due_s = np.maximum(self._since_s[rows] + self._deadline_s, now_s + margin_s)
+        self._due_s[rows] = due_s
+        self._pause_s[rows] = margin_s
+        self.next_s = min(self.next_s, float(due_s.min()))
+
+    def stop(self, rows: NDArray[np.int64]) -> None:
+        """Wait no more: the results of these rows are there."""
+        self._due_s[rows] = np.inf
+
+    def due(self, now_s: float) -> NDArray[np.int64]:
+        """Return the rows to flush now; they are due again after a longer pause."""
+        rows = np.flatnonzero(self._due_s <= now_s)
+        self._due_s[rows] = now_s + self._pause_s[rows]
+        self._pause_s[rows] = np.minimum(2 * self._pause_s[rows], self._maximum_s)
+        self.next_s = float(self._due_s.min())
+        return rows

@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers that sum tensor after tensor while their job's layout changes."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hostlib.future import AllreduceFuture
+from hostlib.session import Session
+from layout_driver import LayoutDriver
+from time_bound import wait_until
+
+NUM_TENSORS = 16
+LENGTH = 300
+
+
+def tensor(number: int, worker_id: int) -> NDArray[Any]:
+    """What a worker contributes: integers, so that sums of floats are exact too."""
+    values = np.arange(LENGTH) % 97 + 1000 * worker_id + number
+    return values.astype((np.float32, np.int32, np.float64)[number % 3])
+
+
+def expected(number: int, members: tuple[int, ...]) -> NDArray[Any]:
+    return np.sum([tensor(number, i) for i in members], axis=0)
+
+
+class Trainer:
+    """Runs a worker: a few tensors under way at a time, each result checked."""
+
+    def __init__(self, session: Session, worker_id: int, first: int = 0) -> None:
+        self.members: dict[int, tuple[int, ...]] = {}
+        """By tensor: who is in its sum."""
+        self.failures: list[Exception] = []
+        self.is_done = False
+        self._session, self._worker_id, self._first = session, worker_id, first
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            under_way: dict[int, AllreduceFuture] = {}
+            for number in range(self._first, NUM_TENSORS):
+                under_way[number] = self._session.allreduce(tensor(number, self._worker_id))
+                if len(under_way) > 3:
+                    self._finish(*next(iter(under_way.items())))
+                    del under_way[next(iter(under_way))]
+            for number, future in under_way.items():
+                self._finish(number, future)
+            self.is_done = True
+        except Exception as error:
+            self.failures.append(error)
+
+    def _finish(self, number: int, future: AllreduceFuture) -> None:
+        result = future.result(20)
+        assert future.num_contributors == len(future.members)
+        np.testing.assert_array_equal(result, expected(number, future.members))
+        result[:] = 0  # the array is the user's
+        self.members[number] = future.members
+
+    @property
+    def position(self) -> int:
+        return max(self.members, default=-1)
+
+    def join(self) -> None:
+        self.thread.join(30)
+        assert not self.thread.is_alive()
+        assert not self.failures, self.failures
+        assert self.is_done
+
+
+def wait_for(trainers: dict[int, Trainer], position: int) -> None:
+    """Wait until all have the result of a tensor."""
+
+    def is_there() -> bool:
+        assert not any(trainer.failures for trainer in trainers.values())
+        return min(trainer.position for trainer in trainers.values()) >= position
+
+    wait_until(is_there, f"tensor {position} at all workers")
+
+
+def start(driver: LayoutDriver) -> dict[int, Trainer]:
+    return {i: Trainer(session, i) for i, session in driver.sessions.items()}
+
+
+def finish(trainers: dict[int, Trainer]) -> None:
+    for trainer in trainers.values():
+        trainer.join()
+    for number in range(NUM_TENSORS):
+        seen = {t.members[number] for t in trainers.values() if number in t.members}
+        assert len(seen) == 1, number

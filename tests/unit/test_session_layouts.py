@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions that pass through layouts while they sum: moved, aborted, killed, joined."""
+
+from __future__ import annotations
+
+import random
+import time
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fake_switch import FakeSwitch
+from hostlib import errors
+from layout_driver import LayoutDriver
+from layout_trainers import NUM_TENSORS, Trainer, finish, start, wait_for
+
+IMPAIRED: dict[str, Any] = {"loss": 0.02, "duplication": 0.03, "reordering": 0.03}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_graceful_changes_move_running_tensors(seed: int) -> None:
+    chooser = random.Random(seed)
+    switch = FakeSwitch(4, slot_count=16, seed=seed, **IMPAIRED)
+    with closing(LayoutDriver(switch, range(4))) as driver:
+        trainers = start(driver)
+        for position in (2, 6, 10):
+            wait_for(trainers, position)
+            trees = {chooser.randrange(100, 200): 8, chooser.randrange(200, 300): 12}
+            driver.change(trees)
+            driver.wait_entered()
+        finish(trainers)
+        assert {t.members[5] for t in trainers.values()} == {(0, 1, 2, 3)}
+        assert driver.links[0].entered == [1001, 1002, 1003]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_abort_after_a_kill_redoes_what_was_under_way(seed: int) -> None:
+    chooser = random.Random(seed)
+    switch = FakeSwitch(4, slot_count=8, seed=seed, **IMPAIRED)
+    with closing(LayoutDriver(switch, range(4))) as driver:
+        trainers = start(driver)
+        wait_for(trainers, chooser.randrange(1, 9))
+        victim = chooser.randrange(4)
+        driver.kill(victim)
+        lost = trainers.pop(victim)
+        began_s = time.monotonic()
+        boundary = driver.change({chooser.randrange(100, 200): 16}, is_abort=True)
+        driver.wait_entered()
+        finish(trainers)
+        assert time.monotonic() - began_s < 15
+        survivors = tuple(i for i in range(4) if i != victim)
+        for trainer in trainers.values():
+            for number, members in trainer.members.items():
+                assert members == ((0, 1, 2, 3) if number < boundary else survivors)
+        lost.thread.join(10)
+        assert isinstance(lost.failures[0], errors.SessionError)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_changes_of_all_kinds_one_after_the_other(seed: int) -> None:
+    chooser = random.Random(seed)
+    switch = FakeSwitch(3, slot_count=16, seed=seed, **IMPAIRED)
+    with closing(LayoutDriver(switch, range(3))) as driver:
+        trainers = start(driver)
+        position = 0
+        while position < NUM_TENSORS - 6:
+            wait_for(trainers, position)
+            trees = {} if chooser.random() < 0.4 else {chooser.randrange(100, 60000): 16}
+            if chooser.random() < 0.3:
+                driver.propose(is_abort=False)  # and an abort comes in between
+                driver.change(trees, is_abort=True)
+            else:
+                driver.change(trees, is_abort=chooser.random() < 0.5)
+            if chooser.random() < 0.7:
+                driver.wait_entered()
+            position += chooser.randrange(1, 6)
+        finish(trainers)
+
+
+def test_worker_joins_at_a_boundary_and_another_leaves() -> None:
+    switch = FakeSwitch(4, slot_count=16, seed=11, **IMPAIRED)
+    switch.install(1000, (0, 1, 2), {7: 16})
+    with closing(LayoutDriver(switch, range(3))) as driver:
+        trainers = start(driver)
+        wait_for(trainers, 4)
+        boundary = driver.change({50: 16}, joining=[3])
+        trainers[3] = Trainer(driver.sessions[3], 3, boundary)
+        driver.wait_entered()
+        finish(trainers)
+        assert trainers[3].members[boundary] == (0, 1, 2, 3)
+        assert trainers[0].members[boundary - 1] == (0, 1, 2)
+        assert driver.sessions[3].view.num_workers == 4
+        driver.sessions[1].close()
+        assert driver.links[1].position == NUM_TENSORS
+
+
+@pytest.mark.parametrize("op", ["sum", "mean"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+def test_host_path_gives_the_bytes_of_the_switch(dtype: str, op: str) -> None:
+    if dtype == "int32" and op == "mean":
+        op = "sum"
+    rng = np.random.default_rng(8)
+    arrays = [(rng.standard_normal((37, 41)) * 100).astype(dtype) for _ in range(3)]
+    with closing(LayoutDriver(FakeSwitch(3, **IMPAIRED), range(3))) as driver:
+        seen: list[bytes] = []
+        for trees in ({60: 16}, {}, {61: 4, 62: 9}):
+            driver.change(trees)
+            futures = [s.allreduce(arrays[i], op) for i, s in driver.sessions.items()]  # type: ignore[arg-type]
+            seen += [future.result(20).tobytes() for future in futures]
+            driver.wait_entered()
+        assert len(set(seen)) == 1
+
+
+def test_errors_are_the_same_on_the_host_path() -> None:
+    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+        for trees in ({60: 16}, {}):
+            driver.change(trees)
+            driver.wait_entered()
+            wrong = np.ones(100, np.float32)
+            wrong[40] = np.nan
+            futures = [s.allreduce(wrong) for s in driver.sessions.values()]
+            assert all(isinstance(f.exception(10), errors.NonFiniteError) for f in futures)
+            large = np.full(50, 2**30, np.int32)
+            futures = [s.allreduce(large) for s in driver.sessions.values()]
+            assert all(isinstance(f.exception(10), errors.SaturationError) for f in futures)
+
+
+def test_deadline_runs_on_while_the_layout_changes() -> None:
+    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+        driver.propose(is_abort=True)
+        future = driver.sessions[0].allreduce(np.ones(5, np.int32), timeout_s=0.3)
+        error = future.exception(10)
+        assert type(error) is errors.AllreduceTimeoutError
+        assert "1001" in str(error)
+
+
+def test_old_commits_and_proposals_change_nothing() -> None:
+    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+        driver.change({70: 16}, is_abort=True)
+        driver.wait_entered()
+        session = driver.sessions[0]
+        session.on_view_commit(session.view, 0, 1)
+        session.on_view_proposal(1001, True, lambda _: pytest.fail("an old proposal was answered"))
+        futures = [s.allreduce(np.ones(5, np.int32)) for s in driver.sessions.values()]
+        assert all(f.result(10)[0] == 2 for f in futures)
+        # What comes late from the layout before is counted and nothing else.
+        assert session.view.generation == 1001
+
+
+def test_stalled_worker_reports_who_is_missing() -> None:
+    switch = FakeSwitch(3)
+    with closing(LayoutDriver(switch, range(3))) as driver:
+        futures = [driver.sessions[i].allreduce(np.ones(5, np.int32)) for i in (0, 2)]
+        link = driver.links[0]
+        with link.changed:
+            assert link.changed.wait_for(lambda: bool(link.reports), 10)
+        assert link.reports[0] == (1000, [1])
+        driver.sessions[1].allreduce(np.ones(5, np.int32)).result(10)
+        assert futures[0].result(10)[0] == 3
+        switch.is_deaf = True
+        driver.sessions[1].allreduce(np.ones(5, np.int32))
+        link = driver.links[1]
+        with link.changed:
+            assert link.changed.wait_for(lambda: bool(link.reports), 10)
+        assert link.reports[0] == (1000, [])
