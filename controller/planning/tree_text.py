@@ -24,9 +24,11 @@ def summary_lines(report: pb.TreeReport) -> list[str]:
     if not report.trees:
         return lines
     slowest = max(report.loads, key=lambda load: load.seconds)
+    bound = f"at best {seconds(report.lower_bound_s)} by any trees over the free links"
+    if report.seconds < report.lower_bound_s:
+        bound = "while these trees use what is down"
     lines += [
-        f"  allreduce of {size}: {seconds(report.seconds)} predicted, at best "
-        f"{seconds(report.lower_bound_s)} by any trees over the free links",
+        f"  allreduce of {size}: {seconds(report.seconds)} predicted, {bound}",
         f"  slowest link: {slowest.sender} -> {slowest.receiver}, "
         f"{amount(slowest.predicted_bytes, 'B')} at "
         f"{amount(slowest.residual_bits_per_s, 'bit/s')}",

@@ -144,3 +144,53 @@ def test_trees_and_links_of_a_controller(tmp_path: Path, capsys: pytest.CaptureF
                     await worker.close()
 
     run_scenario(scenario())
+
+
+def test_job_leaves_a_link_that_is_taken_down(tmp_path: Path):
+    async def scenario() -> None:
+        async with (
+            fake_switch() as s1,
+            fake_switch() as s2,
+            fake_switch() as s3,
+            fake_switch() as s4,
+        ):
+            config = make_config(tmp_path, s1, s2, s3, s4)
+            first = config.switches[0]
+            hosts = {"s1": first.hosts[:1], "s2": first.hosts[1:2]}
+            switches = tuple(
+                dataclasses.replace(
+                    switch, service_address=f"10.9.0.{n}", hosts=hosts.get(switch.name, ())
+                )
+                for n, switch in enumerate(config.switches)
+            )
+            links = tuple(
+                LinkConfig(a=leaf, a_port=8 + n, b=spine, b_port=port)
+                for port, leaf in enumerate(("s1", "s2"), 1)
+                for n, spine in enumerate(("s3", "s4"))
+            )
+            config = dataclasses.replace(config, switches=switches, links=links)
+            async with serving(config) as server:
+                workers = await join_all(server.address, 2, can_change_layout=True)
+                for worker in workers:
+                    await worker.welcome()
+                (before,) = server.layouts.placements("s1")
+                root = before.tree.nodes[0].switch
+                assert root in {"s3", "s4"}
+                server.fabric_state.set_link(f"s1-{root}", is_up=False)
+                for worker in workers:
+                    proposal = (await worker.receive()).view_proposal
+                    assert f"link s1-{root} is down" in proposal.reason
+                    assert not proposal.is_abort
+                    await worker.send(view_ready={"generation": proposal.generation, "position": 3})
+                for worker in workers:
+                    commit = (await worker.receive()).view_commit
+                    assert commit.boundary == 3
+                    await worker.send(view_entered={"generation": commit.layout.generation})
+                while len(server.layouts.placements("s1")) != 1:
+                    await asyncio.sleep(0.01)
+                (after,) = server.layouts.placements("s1")
+                assert {root, after.tree.nodes[0].switch} == {"s3", "s4"}
+                for worker in workers:
+                    await worker.close()
+
+    run_scenario(scenario())
