@@ -70,6 +70,11 @@ class Layouts:
         """Have `callback` called when a switch has been out of reach for `switch_gone_s`."""
         self._on_gone = callback
 
+    def on_switch_ready(self, callback: Callable[[str], None]) -> None:
+        """Have `callback` called with a switch that has become ready: jobs may come back to it."""
+        for name, link in self._links.items():
+            link.on_ready = lambda name=name: callback(name)
+
     def plan(
         self,
         job: Job,

@@ -89,6 +89,8 @@ class SwitchLink:
         self.on_lost_state: Callable[[frozenset[TreeId]], None] | None = None
         """Called when the switch came back without the entries of these trees; they are there
         again."""
+        self.on_ready: Callable[[], None] | None = None
+        """Called whenever the switch has become ready."""
         self.on_gone: Callable[[], None] | None = None
         """Called when the switch has been out of reach for `gone_s`."""
         self._placements = placements
@@ -241,6 +243,8 @@ class SwitchLink:
         self._stop_waiting()
         await self._set_state(LinkState.READY, None)
         _LOGGER.info("switch %s is ready", self.config.name)
+        if self.on_ready is not None:
+            self.on_ready()
         if lost and self.on_lost_state is not None:
             _LOGGER.warning("switch %s came back without %d trees", self.config.name, len(lost))
             self.on_lost_state(lost)

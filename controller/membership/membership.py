@@ -59,6 +59,7 @@ class Membership:
         self._is_closing = False
         layouts.on_switch_lost_state(self._switch_lost_state)
         layouts.on_switch_gone(self._switch_gone)
+        layouts.on_switch_ready(lambda _: self._office.rebalance())
 
     def restore(self) -> None:
         """Take up the running jobs of the database; their workers have a grace to come back."""

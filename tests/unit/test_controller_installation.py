@@ -178,6 +178,8 @@ def test_switch_out_of_reach_is_told_after_its_time(tmp_path: Path):
     async def scenario() -> None:
         async with site(tmp_path) as here:
             job = await here.start()
+            ready: list[str] = []
+            here.layouts.on_switch_ready(ready.append)
             await here.fakes["l2"].stop()
             await until(lambda: bool(here.gone))
             ((switch, layouts),) = here.gone
@@ -189,6 +191,7 @@ def test_switch_out_of_reach_is_told_after_its_time(tmp_path: Path):
             await until(lambda: here.links["l2"].state is LinkState.READY)
             assert here.entries()["l1"] == here.entries()["l2"]
             assert not here.lost
+            assert ready == ["l2"]
 
     run(scenario())
 
