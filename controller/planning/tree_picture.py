@@ -40,6 +40,8 @@ def draw_trees(report: pb.TreeReport, path: Path) -> None:
     """Write the picture; ConfigError for a kind of file that is not drawn or cannot be written."""
     if path.suffix not in _KINDS:
         raise ConfigError(f"{path} does not end in {', '.join(_KINDS)}")
+    if not report.trees:
+        raise ConfigError("the job runs between the hosts: there is no tree to draw")
     places = _switch_places(report)
     hosts = _host_places(report, places)
     width = max(len(hosts) * 0.62, len(places) * 0.7, 7.5)

@@ -22,6 +22,11 @@ def summary_lines(report: pb.TreeReport) -> list[str]:
     if report.reason:
         lines.append(f"  because: {report.reason}")
     if not report.trees:
+        if report.seconds:
+            time = seconds(report.seconds)
+            lines.append(f"  allreduce of {amount(report.tensor_bytes, 'B')}: {time} by a ring")
+        for alternative in report.alternatives:
+            lines.append(f"  instead: {alternative.label}, {seconds(alternative.seconds)}")
         return lines
     slowest = max(report.loads, key=lambda load: load.seconds)
     bound = f"at best {seconds(report.lower_bound_s)} by any trees over the free links"

@@ -14,6 +14,10 @@ import pytest
 
 from controller.__main__ import run
 from controller.config import LinkConfig
+from controller.errors import ConfigError
+from controller.operator_api import fabric_pb2 as pb
+from controller.planning.tree_picture import draw_trees
+from controller.planning.tree_text import load_lines, summary_lines
 from controller_fixtures import fake_switch, join_all, make_config, serving
 from controller_fixtures import run as run_scenario
 
@@ -194,3 +198,24 @@ def test_job_leaves_a_link_that_is_taken_down(tmp_path: Path):
                     await worker.close()
 
     run_scenario(scenario())
+
+
+def test_report_of_a_job_between_the_hosts(tmp_path: Path):
+    report = pb.TreeReport(
+        job="train",
+        label="between the hosts",
+        reason="asked for",
+        num_workers=3,
+        tensor_bytes=4_000_000,
+        seconds=1.5,
+        alternatives=[pb.ReportedAlternative(label="1 tree, root s1", seconds=0.5)],
+    )
+    assert summary_lines(report) == [
+        "job train: between the hosts; 3 workers",
+        "  because: asked for",
+        "  allreduce of 4 MB: 1.5 s by a ring",
+        "  instead: 1 tree, root s1, 500 ms",
+    ]
+    assert not load_lines(report, has_hosts=False)
+    with pytest.raises(ConfigError, match="no tree to draw"):
+        draw_trees(report, tmp_path / "trees.png")
