@@ -45,8 +45,7 @@ def list_jobs(include_ended: bool, address: str, is_json: bool) -> None:
         return
     print_table(
         f"Jobs of the controller at {address}",
-        ("job", "state", "path", "switches", "workers", "slots", "weight", "generation", "age",
-         "note"),
+        ("job", "state", "path", "switches", "workers", "slots", "generation", "age", "note"),
         [
             (
                 message.name,
@@ -55,14 +54,13 @@ def list_jobs(include_ended: bool, address: str, is_json: bool) -> None:
                 ", ".join(message.switches),
                 f"{len(message.workers)} of {message.num_workers}",
                 message.slot_count,
-                message.weight,
                 message.generation,
                 _age(message),
                 _note(message),
             )
             for message in jobs
         ],
-    )  # fmt: skip
+    )
 
 
 @job.command("show", epilog=_EXIT_CODES)
@@ -164,16 +162,27 @@ def _print_counts(message: pb.Job) -> None:
 
 def _layout_rows(layout: pb.JobLayout) -> list[tuple[object, ...]]:
     """Return a row per tree; slots are told for every switch, root first."""
-    members = ", ".join(str(worker_id) for worker_id in layout.members)
+    members = _ranges(layout.members)
     about = (layout.generation, layout.state, layout.path, members)
     rows: list[tuple[object, ...]] = []
     for tree in layout.trees:
         slots = "  ".join(
-            f"{node.switch} {node.slot_base}..{node.slot_base + tree.slot_count - 1}"
+            f"{node.switch}:{node.slot_base}..{node.slot_base + tree.slot_count - 1}"
             for node in tree.nodes
         )
         rows.append((*about, tree.tree_id, slots, layout.reason))
     return rows or [(*about, "", "", layout.reason)]
+
+
+def _ranges(worker_ids: Iterable[int]) -> str:
+    """Return sorted ids in short, such as "0..7, 9"."""
+    ranges: list[list[int]] = []
+    for worker_id in worker_ids:
+        if ranges and ranges[-1][1] == worker_id - 1:
+            ranges[-1][1] = worker_id
+        else:
+            ranges.append([worker_id, worker_id])
+    return ", ".join(str(first) if first == last else f"{first}..{last}" for first, last in ranges)
 
 
 def _wanted(message: pb.Job) -> str:

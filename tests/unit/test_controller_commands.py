@@ -123,6 +123,8 @@ def test_command_jobs_and_switches(tmp_path: Path, command: Any):
             assert tree["nodes"][0]["workers"] == [0, 1]
             code, out, _ = await command("job", "show", "train", *at)
             assert code == 0
+            assert "s1:0..15" in out
+            assert "0..1" in out
             assert "10.0.0.2" in out
             assert "absorbed" in out
             code, out, _ = await command("switch", "show", "s1", "--json", *at)
