@@ -33,7 +33,7 @@ class Transport(Protocol):
         ...
 
     def open(self, remote: Endpoint, datagram_bytes: int) -> None:
-        """Prepare for datagrams of one size to and from `remote`.
+        """Prepare for datagrams of one size to and from `remote`; again when a job changes switch.
 
         Raises a TransportError when the remote end cannot be reached from here.
         """

@@ -66,12 +66,16 @@ class RawTransport:
         return +counters
 
     def open(self, remote: Endpoint, datagram_bytes: int) -> None:
-        """Map the ring and prepare frames to and from `remote`, whose MAC address is needed."""
+        """Map the ring and prepare frames to and from `remote`, whose MAC address is needed.
+
+        Another call changes the remote end; the ring stays.
+        """
         sock: socket.socket = self._batch.socket
         self._codec = FrameCodec(self._local, remote, datagram_bytes)
         self._sender = FrameSender(self._batch, self._codec)
         attach_filter(sock, results_filter(remote.udp_port, self._local.udp_port))
-        self._ring = PacketRing(sock, self._interface)
+        if self._ring is None:
+            self._ring = PacketRing(sock, self._interface)
 
     def send(self, datagrams: Datagrams) -> int:
         """Send rows in order as frames; return how many the interface took."""

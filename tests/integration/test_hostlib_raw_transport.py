@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,11 @@ def test_raw_allreduce_over_veth(cable: str, values: int) -> None:
         with Session.direct(view, transport, options) as session:
             np.testing.assert_array_equal(session.allreduce(array).result(20), array)
             assert session.statistics["value_packets_received"] == -(-200_000 // values)
+            # The job moves to a switch with another address.
+            moved = Endpoint(address="10.213.7.253", mac=cable)
+            session.on_view_commit(replace(view, generation=3, switch=moved), 1, 0)
+            np.testing.assert_array_equal(session.allreduce(array).result(20), array)
+            assert session.view.generation == 3
 
 
 @needs_root
