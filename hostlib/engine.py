@@ -231,6 +231,9 @@ class Engine:
         commit = change.ready(runner.num_completed)
         if commit is not None:
             self._enter(commit)
+            if change.deferred is not None:
+                (generation, reply), change.deferred = change.deferred, None
+                self.propose(generation, is_abort=False, reply=reply)
         was_waiting = runner.path is not None and runner.path.is_waiting
         runner.start(change.limit, self._quantizers)
         path = runner.path

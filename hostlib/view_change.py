@@ -51,6 +51,12 @@ class ViewChange:
         self.limit: int | None = None
         """The first tensor that must not start in the present layout, where there is one."""
         self.commit: Commit | None = None
+        self.deferred: tuple[int, Callable[[int], None]] | None = None
+        """A graceful proposal (generation, reply) that came while a layout was being entered.
+
+        To be proposed again then: others may have started tensors in that layout already, and what
+        they started has to run there.
+        """
 
     def propose(
         self,
@@ -66,8 +72,11 @@ class ViewChange:
         is_agreed = self.commit is not None and generation == self.generation
         if is_old or is_agreed or (self.is_stopped and not is_abort):
             return
+        if self.commit is not None and not is_abort:
+            self.deferred = generation, reply
+            return
         self.generation = generation
-        self.commit = None
+        self.commit = self.deferred = None
         if is_abort:
             self.is_stopped, self.is_graceful, self.limit = True, False, num_completed
         else:
