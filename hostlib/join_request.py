@@ -44,7 +44,7 @@ class JoinRequest:
     """The job ends when fewer are left."""
     is_joining: bool = False
     """May join a running job at a tensor boundary; `num_workers` is then not compared."""
-    can_change_layout: bool = False
+    can_change_layout: bool = True
     """Answers proposals of other layouts."""
 
     def hello(self, resume: JobView | None) -> api.WorkerMessage:

@@ -86,6 +86,11 @@ class Session:
         """The layout that this worker runs in: members, trees, generation."""
         return self._engine.view
 
+    @property
+    def first_tensor(self) -> int:
+        """Number of this session's first allreduce, counted from the job's first."""
+        return 0 if self._link is None else self._link.boundary
+
     @classmethod
     def join(
         cls,
