@@ -202,7 +202,8 @@ class GrpcControllerLink:
         while not self._is_closing.is_set():
             with self._lock:
                 self._outbox = queue.SimpleQueue()
-                self._outbox.put(self._request.hello(self._changes.view))
+                hello = self._request.hello(self._changes.view, self._changes.proposed)
+                self._outbox.put(hello)
                 for key in self._waiting:
                     self._outbox.put(_barrier_message(key))
             try:

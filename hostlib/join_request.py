@@ -47,8 +47,11 @@ class JoinRequest:
     can_change_layout: bool = True
     """Answers proposals of other layouts."""
 
-    def hello(self, resume: JobView | None) -> api.WorkerMessage:
-        """Return the stream's first message; `resume`: the layout that this worker is in."""
+    def hello(self, resume: JobView | None, proposed: int = 0) -> api.WorkerMessage:
+        """Return the stream's first message; `resume`: the layout that this worker is in.
+
+        `proposed`: generation of a proposal that this worker has heard and no commit followed.
+        """
         hello = api.Hello(
             job_name=self.job,
             worker_id=self.worker_id,
@@ -81,4 +84,5 @@ class JoinRequest:
         if resume is not None:
             hello.resume.job_number = resume.job
             hello.resume.generation = resume.generation
+            hello.resume.proposed = proposed
         return api.WorkerMessage(hello=hello)

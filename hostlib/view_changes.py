@@ -37,6 +37,13 @@ class ViewChanges:
         """The layout that was committed last."""
         return self._view
 
+    @property
+    def proposed(self) -> int:
+        """Generation of a proposal whose commit has not come, 0 if there is none."""
+        with self._lock:
+            is_open = self._view is not None and self._proposed > self._view.generation
+            return self._proposed if is_open else 0
+
     def start(self, view: JobView) -> None:
         """Begin with the layout of the welcome."""
         with self._lock:

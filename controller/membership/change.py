@@ -20,6 +20,8 @@ class Wish:
     """The layout in use cannot finish its tensors."""
     is_replan: bool = False
     """Another layout is better, though the members are the same."""
+    is_owed: bool = False
+    """Workers have been asked, and hold back tensors until there is a commit."""
     avoid: set[str] = field(default_factory=set[str])
     """Switches that the next layout should not use."""
     since_s: float | None = None
@@ -30,12 +32,14 @@ class Wish:
         *reasons: str,
         is_abort: bool = False,
         is_replan: bool = False,
+        is_owed: bool = False,
         avoid: Iterable[str] = (),
     ) -> None:
         """Take up more reasons."""
         self.reasons.extend(reason for reason in reasons if reason not in self.reasons)
         self.is_abort |= is_abort
         self.is_replan |= is_replan
+        self.is_owed |= is_owed
         self.avoid.update(avoid)
 
     @property

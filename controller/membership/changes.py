@@ -10,93 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterable
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Iterable
 
 from controller.errors import ControllerError, JobError, NoRoomError, NoSwitchError
-from controller.job import Job, Layout, Worker
+from controller.job import Layout
 from controller.membership.change import Change, Wish
 from controller.membership.live_job import LiveJob
-from controller.membership.seat import Seat
+from controller.membership.roles import JobOffice, LayoutPlanner, Limits
 
 _LOGGER = logging.getLogger(__name__)
-
-
-class LayoutPlanner(Protocol):
-    """What makes layouts and puts them on switches."""
-
-    def plan(
-        self,
-        job: Job,
-        members: Iterable[Worker],
-        *,
-        avoid: Collection[str] = (),
-        replacing: Layout | None = None,
-    ) -> Layout:
-        """Lease slots for a new layout; NoRoomError and its kind when there is no way.
-
-        The slots of `replacing` count as free: nobody sends in it when the new one is installed.
-        """
-        ...
-
-    async def install(self, layout: Layout) -> Layout:
-        """Put a layout on its switches; SwitchError when one refuses."""
-        ...
-
-    async def remove(self, layout: Layout) -> Layout:
-        """Take a layout off its switches and free its slots."""
-        ...
-
-
-class JobOffice(Protocol):
-    """What a change may do to its job; the membership does it."""
-
-    def lose(self, live: LiveJob, seat: Seat, why: str) -> None:
-        """Take a worker out that is not there any more."""
-        ...
-
-    def refuse(self, live: LiveJob, seat: Seat, error: ControllerError) -> None:
-        """Send a worker away that waits to join."""
-        ...
-
-    def end(self, live: LiveJob, reason: str, error: ControllerError | None = None) -> None:
-        """End the job."""
-        ...
-
-    def announce(self, live: LiveJob, change: Change) -> None:
-        """Store what was committed and tell the workers."""
-        ...
-
-    def welcome(self, live: LiveJob, seats: list[Seat], boundary: int) -> None:
-        """Let workers in that have waited for a boundary."""
-        ...
-
-    def rebalance(self) -> None:
-        """Look soon whether slots should be shared anew."""
-        ...
-
-    def spawn(self, work: Coroutine[object, object, None]) -> None:
-        """Do something that outlives the change."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """Every wait of a change ends with one of these."""
-
-    coalesce_s: float = 0.05
-    """Wishes that come within this time are one change."""
-    abort_answer_s: float = 1.0
-    """Who has not answered an abort by then is lost."""
-    graceful_answer_s: float = 2.0
-    """When not all have answered a graceful change by then, it becomes an abort."""
-    no_way_s: float = 30.0
-    """A job whose layout is broken waits so long for another way, then it ends."""
-    retry_s: float = 0.3
-    """Time between attempts to plan a layout."""
-    held_up_s: float = 0.2
-    """When a limit is noticed so much too late, workers are not blamed."""
 
 
 class _SupersededError(Exception):
@@ -122,10 +44,11 @@ class JobChanges:
         *,
         is_abort: bool = False,
         is_replan: bool = False,
+        is_owed: bool = False,
         avoid: Iterable[str] = (),
     ) -> None:
         """Ask for another layout."""
-        self._wish.add(reason, is_abort=is_abort, is_replan=is_replan, avoid=avoid)
+        self._wish.add(reason, is_abort=is_abort, is_replan=is_replan, is_owed=is_owed, avoid=avoid)
         self.tell()
 
     def tell(self) -> None:
@@ -141,8 +64,13 @@ class JobChanges:
             try:
                 await self._perform(wish)
             except _SupersededError:
-                # Workers that have stopped for an abort wait for one.
-                self._wish.add(is_abort=wish.is_abort, is_replan=wish.is_replan, avoid=wish.avoid)
+                # Workers that were asked hold back until there is a commit, of the same kind.
+                self._wish.add(
+                    is_abort=wish.is_abort,
+                    is_replan=wish.is_replan,
+                    is_owed=wish.is_owed,
+                    avoid=wish.avoid,
+                )
 
     async def _perform(self, wish: Wish) -> None:
         live = self._live
@@ -152,12 +80,12 @@ class JobChanges:
             self._office.end(live, f"no worker is left ({wish.reason})")
             return
         if len(live.workers) < live.job.min_workers:
-            if wish.is_abort:
+            if wish.is_abort or wish.is_owed:
                 fewest = live.job.min_workers
                 self._office.end(live, f"{wish.reason}; fewer than {fewest} workers are left")
             live.is_draining = True
             return
-        if not (wish.is_abort or wish.is_replan or live.has_new_members):
+        if not (wish.is_abort or wish.is_replan or wish.is_owed or live.has_new_members):
             return
         try:
             layout = self._plan(wish)
@@ -171,7 +99,7 @@ class JobChanges:
             live.name, "abort" if wish.is_abort else "change", change.generation, wish.reason,
         )  # fmt: skip
         try:
-            await self._agree(change)
+            await self._agree(change, wish)
         except ControllerError as exc:
             live.change = None
             await self._no_way(wish, exc)
@@ -194,7 +122,7 @@ class JobChanges:
         self._office.spawn(self._remove(layout))
         raise NoRoomError(layout.reason)
 
-    async def _agree(self, change: Change) -> None:
+    async def _agree(self, change: Change, wish: Wish) -> None:
         """Bring a change from its plan to its commit."""
         installation: asyncio.Task[Layout] | None = None
         try:
@@ -203,7 +131,7 @@ class JobChanges:
                 installation = self._install(change.layout)
                 await self._until(installation.done)
                 change.layout = installation.result()
-            change.is_proposed = True
+            change.is_proposed = wish.is_owed = True
             for worker_id in change.asked:
                 self._live.seats[worker_id].send(change.proposal())
             await self._until_ready(change)
@@ -218,6 +146,7 @@ class JobChanges:
             self._office.spawn(self._discard(change.layout, installation))
             raise
         self._commit(change)
+        wish.is_owed = False
 
     def _settle(self, change: Change) -> None:
         floor = self._live.leave_floor
@@ -288,9 +217,9 @@ class JobChanges:
         live = self._live
         _LOGGER.warning("job %s: no new layout (%s): %s", live.name, wish.reason, error)
         if not wish.is_abort:
-            if live.has_new_members:
+            if wish.is_owed or live.has_new_members:
                 # With all workers stopped, the slots of the layout in use are free.
-                self._wish.add(*wish.reasons, is_abort=True)
+                self._wish.add(*wish.reasons, is_abort=True, is_owed=wish.is_owed)
             return
         for seat in live.joining:
             self._office.refuse(live, seat, error)
@@ -304,7 +233,7 @@ class JobChanges:
         await asyncio.sleep(self._limits.retry_s)
         # What was to be avoided may be the only way by now.
         self._wish.since_s = wish.since_s
-        self._wish.add(*wish.reasons, is_abort=True)
+        self._wish.add(*wish.reasons, is_abort=True, is_owed=wish.is_owed)
 
     async def _discard(self, layout: Layout, installation: asyncio.Task[Layout] | None) -> None:
         if installation is not None:

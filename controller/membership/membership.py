@@ -27,10 +27,10 @@ from controller.membership.arrival import (
     requested_job,
     running_refusal,
 )
-from controller.membership.changes import Limits
 from controller.membership.live_job import LiveJob
 from controller.membership.office import Office, live_on
 from controller.membership.restoration import reason_to_end, restored_job
+from controller.membership.roles import Limits
 from controller.membership.seat import Outbox, Seat
 from controller.switch_link import LinkState, SwitchLink
 from controller.welcome import check_compatible
@@ -247,6 +247,8 @@ class Membership:
                 self._office.send_commit(live, change, seat)
         elif change is not None and change.is_proposed:
             seat.send(change.proposal())
+        if change is None or change.generation < resume.proposed:
+            self._office.redeem(live, seat, resume.proposed)
         self._office.tell(live)
         _LOGGER.info("job %s: worker %d is back", hello.job_name, hello.worker_id)
         return live, seat, outbox

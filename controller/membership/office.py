@@ -12,11 +12,12 @@ from typing import Final
 from controller.config import ControllerConfig
 from controller.database import Database
 from controller.errors import ControllerError, WorkersMissingError
-from controller.job import Layout, WorkerState
+from controller.job import Generation, Layout, WorkerState
 from controller.layouts import Layouts
 from controller.membership.change import Change
-from controller.membership.changes import JobChanges, Limits
+from controller.membership.changes import JobChanges
 from controller.membership.live_job import LiveJob
+from controller.membership.roles import Limits
 from controller.membership.seat import Seat
 from controller.switch_link import SwitchLink
 from controller.welcome import commit, welcome
@@ -72,6 +73,12 @@ class Office:
         if live in self._changes and live.can_change:
             changes, _ = self._changes[live]
             changes.wish(reason, is_abort=is_abort, is_replan=is_replan, avoid=avoid)
+
+    def redeem(self, live: LiveJob, seat: Seat, proposed: Generation) -> None:
+        """Let a worker go on that waits for the commit of a change that nobody knows any more."""
+        if proposed and live in self._changes:
+            reason = f"worker {seat.worker_id} was asked by a controller that is gone"
+            self._changes[live][0].wish(reason, is_abort=True, is_owed=True)
 
     def tell(self, live: LiveJob) -> None:
         """Let the change under way look again."""

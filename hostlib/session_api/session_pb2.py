@@ -24,15 +24,15 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!hostlib/session_api/session.proto\x12\x15switchfold.session.v1\"\x89\x03\n\rWorkerMessage\x12-\n\x05hello\x18\x01 \x01(\x0b\x32\x1c.switchfold.session.v1.HelloH\x00\x12\x35\n\theartbeat\x18\x02 \x01(\x0b\x32 .switchfold.session.v1.HeartbeatH\x00\x12-\n\x05leave\x18\x03 \x01(\x0b\x32\x1c.switchfold.session.v1.LeaveH\x00\x12\x31\n\x07\x62\x61rrier\x18\x04 \x01(\x0b\x32\x1e.switchfold.session.v1.BarrierH\x00\x12\x36\n\nview_ready\x18\x05 \x01(\x0b\x32 .switchfold.session.v1.ViewReadyH\x00\x12:\n\x0cview_entered\x18\x06 \x01(\x0b\x32\".switchfold.session.v1.ViewEnteredH\x00\x12\x31\n\x07stalled\x18\x07 \x01(\x0b\x32\x1e.switchfold.session.v1.StalledH\x00\x42\t\n\x07message\"\xc3\x02\n\x11\x43ontrollerMessage\x12\x31\n\x07welcome\x18\x01 \x01(\x0b\x32\x1e.switchfold.session.v1.WelcomeH\x00\x12\x42\n\x10\x62\x61rrier_released\x18\x02 \x01(\x0b\x32&.switchfold.session.v1.BarrierReleasedH\x00\x12\x34\n\tjob_ended\x18\x03 \x01(\x0b\x32\x1f.switchfold.session.v1.JobEndedH\x00\x12<\n\rview_proposal\x18\x04 \x01(\x0b\x32#.switchfold.session.v1.ViewProposalH\x00\x12\x38\n\x0bview_commit\x18\x05 \x01(\x0b\x32!.switchfold.session.v1.ViewCommitH\x00\x42\t\n\x07message\"\xd7\x04\n\x05Hello\x12\x10\n\x08job_name\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\r\x12\x13\n\x0bnum_workers\x18\x03 \x01(\r\x12\x14\n\x0cwire_version\x18\x04 \x01(\r\x12\x19\n\x11values_per_packet\x18\x05 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x06 \x01(\t\x12\x0b\n\x03mac\x18\x07 \x01(\t\x12\x10\n\x08udp_port\x18\x08 \x01(\r\x12\x16\n\x0cingress_port\x18\t \x01(\rH\x00\x12\x1b\n\x11ingress_port_name\x18\n \x01(\tH\x00\x12\x14\n\x0cslots_wanted\x18\x0b \x01(\r\x12\x15\n\rallow_partial\x18\x0c \x01(\x08\x12\r\n\x05token\x18\r \x01(\t\x12\x13\n\x0bswitch_name\x18\x0e \x01(\t\x12-\n\x06resume\x18\x0f \x01(\x0b\x32\x1d.switchfold.session.v1.Resume\x12\x16\n\x0ejoin_timeout_s\x18\x10 \x01(\x01\x12\x14\n\x0cpeer_address\x18\x11 \x01(\t\x12\x11\n\tpeer_port\x18\x12 \x01(\r\x12\x33\n\tstraggler\x18\x13 \x01(\x0b\x32 .switchfold.session.v1.Straggler\x12\x0e\n\x06weight\x18\x14 \x01(\x01\x12)\n\x04path\x18\x15 \x01(\x0e\x32\x1b.switchfold.session.v1.Path\x12\x13\n\x0bmin_workers\x18\x16 \x01(\r\x12\x12\n\nis_joining\x18\x17 \x01(\x08\x12\x19\n\x11\x63\x61n_change_layout\x18\x18 \x01(\x08\x42\t\n\x07ingress\"/\n\tStraggler\x12\x0e\n\x06quorum\x18\x01 \x01(\r\x12\x12\n\ndeadline_s\x18\x02 \x01(\x01\"0\n\x06Resume\x12\x12\n\njob_number\x18\x01 \x01(\r\x12\x12\n\ngeneration\x18\x02 \x01(\r\"\xaf\x02\n\x06Layout\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\x13\n\x0bnum_workers\x18\x02 \x01(\r\x12.\n\x07members\x18\x03 \x03(\x0b\x32\x1d.switchfold.session.v1.Member\x12*\n\x05trees\x18\x04 \x03(\x0b\x32\x1b.switchfold.session.v1.Tree\x12\x10\n\x08\x63hild_id\x18\x05 \x01(\r\x12\x15\n\rworker_bitmap\x18\x06 \x01(\r\x12\x16\n\x0eswitch_address\x18\x07 \x01(\t\x12\x12\n\nswitch_mac\x18\x08 \x01(\t\x12\x17\n\x0fswitch_udp_port\x18\t \x01(\r\x12\x0e\n\x06quorum\x18\n \x01(\r\x12\x12\n\ndeadline_s\x18\x0b \x01(\x01\x12\x0e\n\x06reason\x18\x0c \x01(\t\"U\n\x06Member\x12\x11\n\tworker_id\x18\x01 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x14\n\x0cpeer_address\x18\x03 \x01(\t\x12\x11\n\tpeer_port\x18\x04 \x01(\r\"+\n\x04Tree\x12\x0f\n\x07tree_id\x18\x01 \x01(\r\x12\x12\n\nslot_count\x18\x02 \x01(\r\"D\n\x0cViewProposal\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\x10\n\x08is_abort\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\"1\n\tViewReady\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\x10\n\x08position\x18\x02 \x01(\x04\"d\n\nViewCommit\x12-\n\x06layout\x18\x01 \x01(\x0b\x32\x1d.switchfold.session.v1.Layout\x12\x10\n\x08\x62oundary\x18\x02 \x01(\x04\x12\x15\n\rsource_worker\x18\x03 \x01(\r\"!\n\x0bViewEntered\x12\x12\n\ngeneration\x18\x01 \x01(\r\"6\n\x07Stalled\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\x17\n\x0fmissing_workers\x18\x02 \x03(\r\"\x1d\n\tHeartbeat\x12\x10\n\x08sequence\x18\x01 \x01(\x04\"+\n\x05Leave\x12\x15\n\x08position\x18\x01 \x01(\x04H\x00\x88\x01\x01\x42\x0b\n\t_position\"$\n\x07\x42\x61rrier\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03use\x18\x02 \x01(\r\"\xe3\x01\n\x07Welcome\x12\x12\n\njob_number\x18\x01 \x01(\r\x12-\n\x06layout\x18\x02 \x01(\x0b\x32\x1d.switchfold.session.v1.Layout\x12\x10\n\x08\x62oundary\x18\x03 \x01(\x04\x12\x19\n\x11values_per_packet\x18\x04 \x01(\r\x12\x14\n\x0cwire_version\x18\x05 \x01(\r\x12\x0f\n\x07lease_s\x18\x06 \x01(\x01\x12\x41\n\x11\x62\x61rriers_released\x18\x07 \x03(\x0b\x32&.switchfold.session.v1.BarrierReleased\",\n\x0f\x42\x61rrierReleased\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03use\x18\x02 \x01(\r\"\x1a\n\x08JobEnded\x12\x0e\n\x06reason\x18\x01 \x01(\t*&\n\x04Path\x12\x08\n\x04\x41UTO\x10\x00\x12\n\n\x06SWITCH\x10\x01\x12\x08\n\x04HOST\x10\x02\x32o\n\x11SwitchfoldSession\x12Z\n\x04Join\x12$.switchfold.session.v1.WorkerMessage\x1a(.switchfold.session.v1.ControllerMessage(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!hostlib/session_api/session.proto\x12\x15switchfold.session.v1\"\x89\x03\n\rWorkerMessage\x12-\n\x05hello\x18\x01 \x01(\x0b\x32\x1c.switchfold.session.v1.HelloH\x00\x12\x35\n\theartbeat\x18\x02 \x01(\x0b\x32 .switchfold.session.v1.HeartbeatH\x00\x12-\n\x05leave\x18\x03 \x01(\x0b\x32\x1c.switchfold.session.v1.LeaveH\x00\x12\x31\n\x07\x62\x61rrier\x18\x04 \x01(\x0b\x32\x1e.switchfold.session.v1.BarrierH\x00\x12\x36\n\nview_ready\x18\x05 \x01(\x0b\x32 .switchfold.session.v1.ViewReadyH\x00\x12:\n\x0cview_entered\x18\x06 \x01(\x0b\x32\".switchfold.session.v1.ViewEnteredH\x00\x12\x31\n\x07stalled\x18\x07 \x01(\x0b\x32\x1e.switchfold.session.v1.StalledH\x00\x42\t\n\x07message\"\xc3\x02\n\x11\x43ontrollerMessage\x12\x31\n\x07welcome\x18\x01 \x01(\x0b\x32\x1e.switchfold.session.v1.WelcomeH\x00\x12\x42\n\x10\x62\x61rrier_released\x18\x02 \x01(\x0b\x32&.switchfold.session.v1.BarrierReleasedH\x00\x12\x34\n\tjob_ended\x18\x03 \x01(\x0b\x32\x1f.switchfold.session.v1.JobEndedH\x00\x12<\n\rview_proposal\x18\x04 \x01(\x0b\x32#.switchfold.session.v1.ViewProposalH\x00\x12\x38\n\x0bview_commit\x18\x05 \x01(\x0b\x32!.switchfold.session.v1.ViewCommitH\x00\x42\t\n\x07message\"\xd7\x04\n\x05Hello\x12\x10\n\x08job_name\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\r\x12\x13\n\x0bnum_workers\x18\x03 \x01(\r\x12\x14\n\x0cwire_version\x18\x04 \x01(\r\x12\x19\n\x11values_per_packet\x18\x05 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x06 \x01(\t\x12\x0b\n\x03mac\x18\x07 \x01(\t\x12\x10\n\x08udp_port\x18\x08 \x01(\r\x12\x16\n\x0cingress_port\x18\t \x01(\rH\x00\x12\x1b\n\x11ingress_port_name\x18\n \x01(\tH\x00\x12\x14\n\x0cslots_wanted\x18\x0b \x01(\r\x12\x15\n\rallow_partial\x18\x0c \x01(\x08\x12\r\n\x05token\x18\r \x01(\t\x12\x13\n\x0bswitch_name\x18\x0e \x01(\t\x12-\n\x06resume\x18\x0f \x01(\x0b\x32\x1d.switchfold.session.v1.Resume\x12\x16\n\x0ejoin_timeout_s\x18\x10 \x01(\x01\x12\x14\n\x0cpeer_address\x18\x11 \x01(\t\x12\x11\n\tpeer_port\x18\x12 \x01(\r\x12\x33\n\tstraggler\x18\x13 \x01(\x0b\x32 .switchfold.session.v1.Straggler\x12\x0e\n\x06weight\x18\x14 \x01(\x01\x12)\n\x04path\x18\x15 \x01(\x0e\x32\x1b.switchfold.session.v1.Path\x12\x13\n\x0bmin_workers\x18\x16 \x01(\r\x12\x12\n\nis_joining\x18\x17 \x01(\x08\x12\x19\n\x11\x63\x61n_change_layout\x18\x18 \x01(\x08\x42\t\n\x07ingress\"/\n\tStraggler\x12\x0e\n\x06quorum\x18\x01 \x01(\r\x12\x12\n\ndeadline_s\x18\x02 \x01(\x01\"B\n\x06Resume\x12\x12\n\njob_number\x18\x01 \x01(\r\x12\x12\n\ngeneration\x18\x02 \x01(\r\x12\x10\n\x08proposed\x18\x03 \x01(\r\"\xaf\x02\n\x06Layout\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\x13\n\x0bnum_workers\x18\x02 \x01(\r\x12.\n\x07members\x18\x03 \x03(\x0b\x32\x1d.switchfold.session.v1.Member\x12*\n\x05trees\x18\x04 \x03(\x0b\x32\x1b.switchfold.session.v1.Tree\x12\x10\n\x08\x63hild_id\x18\x05 \x01(\r\x12\x15\n\rworker_bitmap\x18\x06 \x01(\r\x12\x16\n\x0eswitch_address\x18\x07 \x01(\t\x12\x12\n\nswitch_mac\x18\x08 \x01(\t\x12\x17\n\x0fswitch_udp_port\x18\t \x01(\r\x12\x0e\n\x06quorum\x18\n \x01(\r\x12\x12\n\ndeadline_s\x18\x0b \x01(\x01\x12\x0e\n\x06reason\x18\x0c \x01(\t\"U\n\x06Member\x12\x11\n\tworker_id\x18\x01 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x14\n\x0cpeer_address\x18\x03 \x01(\t\x12\x11\n\tpeer_port\x18\x04 \x01(\r\"+\n\x04Tree\x12\x0f\n\x07tree_id\x18\x01 \x01(\r\x12\x12\n\nslot_count\x18\x02 \x01(\r\"D\n\x0cViewProposal\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\x10\n\x08is_abort\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\"1\n\tViewReady\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\x10\n\x08position\x18\x02 \x01(\x04\"d\n\nViewCommit\x12-\n\x06layout\x18\x01 \x01(\x0b\x32\x1d.switchfold.session.v1.Layout\x12\x10\n\x08\x62oundary\x18\x02 \x01(\x04\x12\x15\n\rsource_worker\x18\x03 \x01(\r\"!\n\x0bViewEntered\x12\x12\n\ngeneration\x18\x01 \x01(\r\"6\n\x07Stalled\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\x17\n\x0fmissing_workers\x18\x02 \x03(\r\"\x1d\n\tHeartbeat\x12\x10\n\x08sequence\x18\x01 \x01(\x04\"+\n\x05Leave\x12\x15\n\x08position\x18\x01 \x01(\x04H\x00\x88\x01\x01\x42\x0b\n\t_position\"$\n\x07\x42\x61rrier\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03use\x18\x02 \x01(\r\"\xe3\x01\n\x07Welcome\x12\x12\n\njob_number\x18\x01 \x01(\r\x12-\n\x06layout\x18\x02 \x01(\x0b\x32\x1d.switchfold.session.v1.Layout\x12\x10\n\x08\x62oundary\x18\x03 \x01(\x04\x12\x19\n\x11values_per_packet\x18\x04 \x01(\r\x12\x14\n\x0cwire_version\x18\x05 \x01(\r\x12\x0f\n\x07lease_s\x18\x06 \x01(\x01\x12\x41\n\x11\x62\x61rriers_released\x18\x07 \x03(\x0b\x32&.switchfold.session.v1.BarrierReleased\",\n\x0f\x42\x61rrierReleased\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03use\x18\x02 \x01(\r\"\x1a\n\x08JobEnded\x12\x0e\n\x06reason\x18\x01 \x01(\t*&\n\x04Path\x12\x08\n\x04\x41UTO\x10\x00\x12\n\n\x06SWITCH\x10\x01\x12\x08\n\x04HOST\x10\x02\x32o\n\x11SwitchfoldSession\x12Z\n\x04Join\x12$.switchfold.session.v1.WorkerMessage\x1a(.switchfold.session.v1.ControllerMessage(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hostlib.session_api.session_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PATH']._serialized_start=2653
-  _globals['_PATH']._serialized_end=2691
+  _globals['_PATH']._serialized_start=2671
+  _globals['_PATH']._serialized_end=2709
   _globals['_WORKERMESSAGE']._serialized_start=61
   _globals['_WORKERMESSAGE']._serialized_end=454
   _globals['_CONTROLLERMESSAGE']._serialized_start=457
@@ -42,35 +42,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STRAGGLER']._serialized_start=1384
   _globals['_STRAGGLER']._serialized_end=1431
   _globals['_RESUME']._serialized_start=1433
-  _globals['_RESUME']._serialized_end=1481
-  _globals['_LAYOUT']._serialized_start=1484
-  _globals['_LAYOUT']._serialized_end=1787
-  _globals['_MEMBER']._serialized_start=1789
-  _globals['_MEMBER']._serialized_end=1874
-  _globals['_TREE']._serialized_start=1876
-  _globals['_TREE']._serialized_end=1919
-  _globals['_VIEWPROPOSAL']._serialized_start=1921
-  _globals['_VIEWPROPOSAL']._serialized_end=1989
-  _globals['_VIEWREADY']._serialized_start=1991
-  _globals['_VIEWREADY']._serialized_end=2040
-  _globals['_VIEWCOMMIT']._serialized_start=2042
-  _globals['_VIEWCOMMIT']._serialized_end=2142
-  _globals['_VIEWENTERED']._serialized_start=2144
-  _globals['_VIEWENTERED']._serialized_end=2177
-  _globals['_STALLED']._serialized_start=2179
-  _globals['_STALLED']._serialized_end=2233
-  _globals['_HEARTBEAT']._serialized_start=2235
-  _globals['_HEARTBEAT']._serialized_end=2264
-  _globals['_LEAVE']._serialized_start=2266
-  _globals['_LEAVE']._serialized_end=2309
-  _globals['_BARRIER']._serialized_start=2311
-  _globals['_BARRIER']._serialized_end=2347
-  _globals['_WELCOME']._serialized_start=2350
-  _globals['_WELCOME']._serialized_end=2577
-  _globals['_BARRIERRELEASED']._serialized_start=2579
-  _globals['_BARRIERRELEASED']._serialized_end=2623
-  _globals['_JOBENDED']._serialized_start=2625
-  _globals['_JOBENDED']._serialized_end=2651
-  _globals['_SWITCHFOLDSESSION']._serialized_start=2693
-  _globals['_SWITCHFOLDSESSION']._serialized_end=2804
+  _globals['_RESUME']._serialized_end=1499
+  _globals['_LAYOUT']._serialized_start=1502
+  _globals['_LAYOUT']._serialized_end=1805
+  _globals['_MEMBER']._serialized_start=1807
+  _globals['_MEMBER']._serialized_end=1892
+  _globals['_TREE']._serialized_start=1894
+  _globals['_TREE']._serialized_end=1937
+  _globals['_VIEWPROPOSAL']._serialized_start=1939
+  _globals['_VIEWPROPOSAL']._serialized_end=2007
+  _globals['_VIEWREADY']._serialized_start=2009
+  _globals['_VIEWREADY']._serialized_end=2058
+  _globals['_VIEWCOMMIT']._serialized_start=2060
+  _globals['_VIEWCOMMIT']._serialized_end=2160
+  _globals['_VIEWENTERED']._serialized_start=2162
+  _globals['_VIEWENTERED']._serialized_end=2195
+  _globals['_STALLED']._serialized_start=2197
+  _globals['_STALLED']._serialized_end=2251
+  _globals['_HEARTBEAT']._serialized_start=2253
+  _globals['_HEARTBEAT']._serialized_end=2282
+  _globals['_LEAVE']._serialized_start=2284
+  _globals['_LEAVE']._serialized_end=2327
+  _globals['_BARRIER']._serialized_start=2329
+  _globals['_BARRIER']._serialized_end=2365
+  _globals['_WELCOME']._serialized_start=2368
+  _globals['_WELCOME']._serialized_end=2595
+  _globals['_BARRIERRELEASED']._serialized_start=2597
+  _globals['_BARRIERRELEASED']._serialized_end=2641
+  _globals['_JOBENDED']._serialized_start=2643
+  _globals['_JOBENDED']._serialized_end=2669
+  _globals['_SWITCHFOLDSESSION']._serialized_start=2711
+  _globals['_SWITCHFOLDSESSION']._serialized_end=2822
 # @@protoc_insertion_point(module_scope)

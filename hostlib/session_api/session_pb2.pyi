@@ -109,12 +109,14 @@ class Straggler(_message.Message):
     def __init__(self, quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ...) -> None: ...
 
 class Resume(_message.Message):
-    __slots__ = ("job_number", "generation")
+    __slots__ = ("job_number", "generation", "proposed")
     JOB_NUMBER_FIELD_NUMBER: _ClassVar[int]
     GENERATION_FIELD_NUMBER: _ClassVar[int]
+    PROPOSED_FIELD_NUMBER: _ClassVar[int]
     job_number: int
     generation: int
-    def __init__(self, job_number: _Optional[int] = ..., generation: _Optional[int] = ...) -> None: ...
+    proposed: int
+    def __init__(self, job_number: _Optional[int] = ..., generation: _Optional[int] = ..., proposed: _Optional[int] = ...) -> None: ...
 
 class Layout(_message.Message):
     __slots__ = ("generation", "num_workers", "members", "trees", "child_id", "worker_bitmap", "switch_address", "switch_mac", "switch_udp_port", "quorum", "deadline_s", "reason")

@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the changes of a job need of others, and how long they may wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Coroutine, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from controller.errors import ControllerError
+from controller.job import Job, Layout, Worker
+from controller.membership.change import Change
+from controller.membership.live_job import LiveJob
+from controller.membership.seat import Seat
+
+
+class LayoutPlanner(Protocol):
+    """What makes layouts and puts them on switches."""
+
+    def plan(
+        self,
+        job: Job,
+        members: Iterable[Worker],
+        *,
+        avoid: Collection[str] = (),
+        replacing: Layout | None = None,
+    ) -> Layout:
+        """Lease slots for a new layout; NoRoomError and its kind when there is no way.
+
+        The slots of `replacing` count as free: nobody sends in it when the new one is installed.
+        """
+        ...
+
+    async def install(self, layout: Layout) -> Layout:
+        """Put a layout on its switches; SwitchError when one refuses."""
+        ...
+
+    async def remove(self, layout: Layout) -> Layout:
+        """Take a layout off its switches and free its slots."""
+        ...
+
+
+class JobOffice(Protocol):
+    """What a change may do to its job; the membership does it."""
+
+    def lose(self, live: LiveJob, seat: Seat, why: str) -> None:
+        """Take a worker out that is not there any more."""
+        ...
+
+    def refuse(self, live: LiveJob, seat: Seat, error: ControllerError) -> None:
+        """Send a worker away that waits to join."""
+        ...
+
+    def end(self, live: LiveJob, reason: str, error: ControllerError | None = None) -> None:
+        """End the job."""
+        ...
+
+    def announce(self, live: LiveJob, change: Change) -> None:
+        """Store what was committed and tell the workers."""
+        ...
+
+    def welcome(self, live: LiveJob, seats: list[Seat], boundary: int) -> None:
+        """Let workers in that have waited for a boundary."""
+        ...
+
+    def rebalance(self) -> None:
+        """Look soon whether slots should be shared anew."""
+        ...
+
+    def spawn(self, work: Coroutine[object, object, None]) -> None:
+        """Do something that outlives the change."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Every wait of a change ends with one of these."""
+
+    coalesce_s: float = 0.05
+    """Wishes that come within this time are one change."""
+    abort_answer_s: float = 1.0
+    """Who has not answered an abort by then is lost."""
+    graceful_answer_s: float = 2.0
+    """When not all have answered a graceful change by then, it becomes an abort."""
+    no_way_s: float = 30.0
+    """A job whose layout is broken waits so long for another way, then it ends."""
+    retry_s: float = 0.3
+    """Time between attempts to plan a layout."""
+    held_up_s: float = 0.2
+    """When a limit is noticed so much too late, workers are not blamed."""
