@@ -48,6 +48,8 @@ class LiveTestbed:
         """Join a job from a host, as a worker process would."""
         variables = self.made.endpoint(worker_id).environment(job)
         variables["SWITCHFOLD_NUM_WORKERS"] = str(num_workers)
+        if not options.pop("has_peers", True):
+            variables["SWITCHFOLD_PEER_ADDRESS"] = ""
         return join_from_environment(SessionOptions(**options), variables=variables)
 
     @contextmanager

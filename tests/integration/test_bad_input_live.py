@@ -132,8 +132,17 @@ def test_refused_array_harms_nobody(
         sums(sessions)
 
 
+def test_switch_killed_during_a_job_moves_it_to_the_hosts(frail: LiveTestbed) -> None:
+    with frail.sessions(2) as sessions:
+        sums(sessions)
+        frail.kill("s1")
+        with within(5 + 2, "the sum between the hosts"):
+            sums(sessions)
+        assert not sessions[0].view.is_on_switch
+
+
 def test_switch_killed_during_a_job(frail: LiveTestbed) -> None:
-    with frail.sessions(2, timeout_s=3) as sessions:
+    with frail.sessions(2, timeout_s=3, has_peers=False) as sessions:
         sums(sessions)
         futures = [session.allreduce(np.ones(40_000_000, np.int32)) for session in sessions]
         frail.kill("s1")
@@ -153,7 +162,7 @@ def test_switch_killed_during_a_job(frail: LiveTestbed) -> None:
         assert failed(verdicts) == {testbed, "switch s1", "switch s1 control", "job train"}
         assert verdicts[testbed][1].startswith("s1 died")
         assert "nobody listens" in verdicts["switch s1"][1]
-        assert "its switch s1 is not ready: unreachable" in verdicts["job train"][1]
+        assert "switch s1 is unreachable" in verdicts["job train"][1]
         with pytest.raises(errors.SessionBrokenError):
             sessions[0].allreduce(ARRAY)
         with within(0.5, "the refusal"), pytest.raises(errors.PortTakenError, match="taken"):
