@@ -26,7 +26,6 @@ class JoinRequest:
     local: Endpoint
     ingress_port: int | str
     slots_wanted: int = 0
-    allow_partial: bool = False
     token: str = ""
     switch_name: str = ""
     values_per_packet: int = 0
@@ -62,7 +61,6 @@ class JoinRequest:
             mac=self.local.mac if self.local.mac != UNKNOWN_MAC else "",
             udp_port=self.local.udp_port,
             slots_wanted=self.slots_wanted,
-            allow_partial=self.allow_partial,
             token=self.token,
             switch_name=self.switch_name,
             join_timeout_s=self.timeout_s,

@@ -143,7 +143,6 @@ class Session:
                 ingress_port=ingress_port,
                 slots_wanted=slots_wanted,
                 straggler=straggler,
-                allow_partial=straggler.allow_partial,
                 weight=weight,
                 path=path,
                 min_workers=min_workers,

@@ -18,9 +18,10 @@ _PATHS = {pb.AUTO: PathChoice.AUTO, pb.SWITCH: PathChoice.SWITCH, pb.HOST: PathC
 
 def requested_job(hello: pb.Hello) -> JobRequest:
     """Return the job that a Hello asks for; InvalidJobError when that makes no sense."""
-    quorum = hello.straggler.quorum or (hello.num_workers if hello.allow_partial else None)
     try:
-        straggler = StragglerPolicy(quorum=quorum, deadline_s=hello.straggler.deadline_s or None)
+        straggler = StragglerPolicy(
+            quorum=hello.straggler.quorum or None, deadline_s=hello.straggler.deadline_s or None
+        )
     except ConfigurationError as exc:
         raise InvalidJobError(f"job {hello.job_name!r}: {exc}") from exc
     path = _PATHS.get(hello.path)
