@@ -144,6 +144,8 @@ class Membership:
         layout = live.layout
         if layout is None or not live.can_change:
             return
+        if live.change is not None and live.change.is_abort and not live.change.is_committed:
+            return  # the repair is under way
         if live.is_draining:
             fewest = live.job.min_workers
             self._office.end(live, f"fewer than {fewest} workers are left")
