@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from controller.job import Job, Layout, TreeNode, Worker, WorkerId, WorkerState
 from controller.operator_api import operator_pb2 as pb
-from controller.outcome import Count, add_counts
+from controller.outcome import Count, OrdinaryOutcome, add_counts
 from hostlib.wire import Outcome
 
 
@@ -50,7 +50,9 @@ def put_counts(message: pb.Job, counts: Mapping[str, Mapping[Outcome, Count]]) -
     message.counts.extend(outcome_counts(total))
 
 
-def outcome_counts(counts: Mapping[Outcome, Count]) -> list[pb.OutcomeCount]:
+def outcome_counts(
+    counts: Mapping[Outcome, Count] | Mapping[OrdinaryOutcome, Count],
+) -> list[pb.OutcomeCount]:
     """Return counters by the names of their outcomes."""
     return [
         pb.OutcomeCount(outcome=outcome.name.lower(), packets=count.packets, bytes=count.num_bytes)

@@ -101,6 +101,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         message.leases.extend(lease_messages(request.name, self._database.live_layouts(), jobs))
         try:
             message.counts.extend(outcome_counts(await link.read_switch_counts()))
+            message.ordinary_counts.extend(outcome_counts(await link.read_ordinary_counts()))
             for port, (received, sent) in (await link.read_port_counts()).items():
                 host = next((h.name for h in link.config.hosts if h.port == port), "")
                 message.ports.add(

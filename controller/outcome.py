@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 
 from finsy import (
     Action,
@@ -26,6 +27,20 @@ TREE_OUTCOMES = tuple(
     outcome for outcome in Outcome if outcome not in (Outcome.NONE, Outcome.FOREIGN_JOB)
 )
 """Outcomes that a packet of a known tree can have."""
+
+
+class OrdinaryOutcome(IntEnum):
+    """What becomes of frames that are no Switchfold packets; numbers of constants.p4."""
+
+    FORWARDED = 0
+    NO_ROUTE = 1
+    TTL_EXPIRED = 2
+    BAD_IPV4 = 3
+    TO_CPU = 4
+    FROM_CPU = 5
+    TRUNCATED = 6
+    SPOOFED = 7
+    """A worker could take it for a result, which only a switch sends."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +93,12 @@ async def read_switch_counts(switch: Switch) -> dict[Outcome, Count]:
     """Return the counters of every Switchfold packet that the switch met, by outcome."""
     counts = await _read_counter(switch, "outcomes")
     return {outcome: counts.get(int(outcome), Count(0, 0)) for outcome in Outcome}
+
+
+async def read_ordinary_counts(switch: Switch) -> dict[OrdinaryOutcome, Count]:
+    """Return the counters of every other frame that the switch met, by what became of it."""
+    counts = await _read_counter(switch, "ordinary_outcomes")
+    return {outcome: counts.get(int(outcome), Count(0, 0)) for outcome in OrdinaryOutcome}
 
 
 async def read_port_counts(switch: Switch, ports: list[int]) -> dict[int, tuple[Count, Count]]:

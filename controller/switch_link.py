@@ -22,7 +22,7 @@ from controller.errors import (
     WrongProgramError,
 )
 from controller.job import Placement, TreeId
-from controller.outcome import Count
+from controller.outcome import Count, OrdinaryOutcome
 from controller.packet_io import answer_arp
 from controller.planning.fabric import Fabric
 from controller.planning.routes import routes_at
@@ -171,6 +171,11 @@ class SwitchLink:
         """Return the counters of all Switchfold packets by outcome."""
         async with self._calls("a read") as (switch, _):
             return await outcome.read_switch_counts(switch)
+
+    async def read_ordinary_counts(self) -> dict[OrdinaryOutcome, Count]:
+        """Return the counters of all other frames by what became of them."""
+        async with self._calls("a read") as (switch, _):
+            return await outcome.read_ordinary_counts(switch)
 
     async def read_port_counts(self) -> dict[int, tuple[Count, Count]]:
         """Return (in, out) frame counters of the ports with hosts, workers and switches."""

@@ -53,6 +53,9 @@ def list_switches(address: str, is_json: bool) -> None:
 def show_switch(name: str, address: str, is_json: bool) -> None:
     """Show state, leased slots, counters per outcome and frames per port of switch NAME.
 
+    Other frames are those that are no Switchfold packets. Those that pretend to be a switch's
+    results are dropped and counted as spoofed.
+
     \b
     Examples:
       switchfold switch show s1
@@ -92,6 +95,11 @@ def show_switch(name: str, address: str, is_json: bool) -> None:
             [(count.outcome, count.packets, count.bytes) for count in message.counts],
         )
         print_table(
+            "Other frames",
+            ("outcome", "packets", "bytes"),
+            [(count.outcome, count.packets, count.bytes) for count in message.ordinary_counts],
+        )
+        print_table(
             "Frames by port",
             ("port", "host", "packets in", "bytes in", "packets out", "bytes out"),
             [
@@ -103,7 +111,8 @@ def show_switch(name: str, address: str, is_json: bool) -> None:
 
 def _switch_dict(message: pb.Switch) -> dict[str, object]:
     result = message_dict(message)
-    result["counts"] = {
-        count.outcome: {"packets": count.packets, "bytes": count.bytes} for count in message.counts
-    }
+    for name, counts in (("counts", message.counts), ("ordinary_counts", message.ordinary_counts)):
+        result[name] = {
+            count.outcome: {"packets": count.packets, "bytes": count.bytes} for count in counts
+        }
     return result

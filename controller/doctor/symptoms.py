@@ -10,6 +10,7 @@ from typing import Final
 
 from controller.doctor.check import Check, Status, ok
 from controller.operator_api import operator_pb2 as pb
+from controller.outcome import OrdinaryOutcome
 from hostlib.wire import Outcome
 
 
@@ -79,6 +80,16 @@ SYMPTOMS: Final = (
         "end left-over worker processes",
     ),
 )
+
+
+def check_spoofed(subject: str, counts: Iterable[pb.OutcomeCount]) -> list[Check]:
+    """Return a remark when a switch had frames that pretend to be results."""
+    spoofed = sum(c.packets for c in counts if c.outcome == OrdinaryOutcome.SPOOFED.name.lower())
+    if not spoofed:
+        return []
+    text = f"{spoofed} frames so far pretended to be results of a switch; all were dropped"
+    remedy = "somebody behind one of its ports attacks workers: find the sender with a capture"
+    return [Check(f"{subject} spoofed", Status.WARN, text, remedy)]
 
 
 def check_counts(subject: str, counts: Iterable[pb.OutcomeCount]) -> list[Check]:

@@ -12,7 +12,7 @@ from finsy.proto import p4r
 
 from controller.config import SwitchConfig
 from controller.doctor.check import Check, fail, ok, warn
-from controller.doctor.symptoms import check_counts
+from controller.doctor.symptoms import check_counts, check_spoofed
 from controller.endpoint import connect
 from controller.errors import ControllerError, ControllerUnreachableError, SwitchError
 from controller.operator_api import operator_pb2 as pb
@@ -104,7 +104,8 @@ def check_switch_state(client: OperatorClient, switch: pb.Switch) -> list[Check]
         return [*checks, fail(f"{name} counters", str(exc), "run doctor again")]
     if not shown.counts:
         return [*checks, warn(f"{name} counters", shown.error, "look at the switch's log")]
-    return [*checks, *check_counts(name, shown.counts)]
+    spoofed = check_spoofed(name, shown.ordinary_counts)
+    return [*checks, *check_counts(name, shown.counts), *spoofed]
 
 
 def check_jobs(

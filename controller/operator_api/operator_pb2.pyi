@@ -171,7 +171,7 @@ class ShowSwitchRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class Switch(_message.Message):
-    __slots__ = ("name", "address", "device_id", "state", "error", "program", "num_slots", "used_slots", "counts", "ports", "service_address", "leases")
+    __slots__ = ("name", "address", "device_id", "state", "error", "program", "num_slots", "used_slots", "counts", "ports", "service_address", "leases", "ordinary_counts")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
@@ -184,6 +184,7 @@ class Switch(_message.Message):
     PORTS_FIELD_NUMBER: _ClassVar[int]
     SERVICE_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     LEASES_FIELD_NUMBER: _ClassVar[int]
+    ORDINARY_COUNTS_FIELD_NUMBER: _ClassVar[int]
     name: str
     address: str
     device_id: int
@@ -196,7 +197,8 @@ class Switch(_message.Message):
     ports: _containers.RepeatedCompositeFieldContainer[PortCount]
     service_address: str
     leases: _containers.RepeatedCompositeFieldContainer[Lease]
-    def __init__(self, name: _Optional[str] = ..., address: _Optional[str] = ..., device_id: _Optional[int] = ..., state: _Optional[str] = ..., error: _Optional[str] = ..., program: _Optional[str] = ..., num_slots: _Optional[int] = ..., used_slots: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ..., ports: _Optional[_Iterable[_Union[PortCount, _Mapping]]] = ..., service_address: _Optional[str] = ..., leases: _Optional[_Iterable[_Union[Lease, _Mapping]]] = ...) -> None: ...
+    ordinary_counts: _containers.RepeatedCompositeFieldContainer[OutcomeCount]
+    def __init__(self, name: _Optional[str] = ..., address: _Optional[str] = ..., device_id: _Optional[int] = ..., state: _Optional[str] = ..., error: _Optional[str] = ..., program: _Optional[str] = ..., num_slots: _Optional[int] = ..., used_slots: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ..., ports: _Optional[_Iterable[_Union[PortCount, _Mapping]]] = ..., service_address: _Optional[str] = ..., leases: _Optional[_Iterable[_Union[Lease, _Mapping]]] = ..., ordinary_counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ...) -> None: ...
 
 class Lease(_message.Message):
     __slots__ = ("job", "generation", "tree_id", "slot_base", "slot_count", "weight", "state", "parent")

@@ -153,11 +153,12 @@ async def start_jobs(address: str) -> tuple[dict[str, Job], list[FakeWorker]]:
     for name, allow_partial in JOBS.items():
         workers = await join_all(address, 2, job_name=name, allow_partial=allow_partial)
         welcomes = [await worker.welcome() for worker in workers]
+        layout = welcomes[0].layout
         jobs[name] = Job(
-            job_id=welcomes[0].job_id,
-            generation=welcomes[0].generation,
+            job_id=layout.trees[0].tree_id,
+            generation=layout.generation,
             values_per_packet=welcomes[0].values_per_packet,
-            slot_count=welcomes[0].slot_count,
+            slot_count=layout.trees[0].slot_count,
             allow_partial=allow_partial,
         )
         all_workers += workers

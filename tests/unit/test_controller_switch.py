@@ -285,7 +285,7 @@ def test_entities_fit_the_compiled_program(variant: str):
     for entity in desired_entities(routes, layout.placements("s1")):
         entity.encode(program.schema)
     assert program.values_per_packet == {"narrow": 32, "wide": 352}[variant]
-    for counter in ("outcomes", "port_in", "port_out"):
+    for counter in ("outcomes", "ordinary_outcomes", "port_in", "port_out"):
         assert program.schema.counters[counter]
     assert program.schema.tables["outcome"].direct_counter is not None
     packet_out = program.schema.controller_packet_metadata["packet_out"]

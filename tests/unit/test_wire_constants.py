@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.outcome import OrdinaryOutcome
 from hostlib import wire
 from p4src.artefacts import P4SRC
 from p4src.generate_lanes import VALUES_PER_PACKET, generated_files
@@ -47,7 +48,12 @@ def test_constant_is_the_wire_formats(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("prefix", "numbers"),
-    [("OPERATION", wire.Operation), ("FLAG", wire.Flag), ("OUTCOME", wire.Outcome)],
+    [
+        ("OPERATION", wire.Operation),
+        ("FLAG", wire.Flag),
+        ("OUTCOME", wire.Outcome),
+        ("ORDINARY", OrdinaryOutcome),
+    ],
 )
 def test_numbering_is_the_wire_formats(prefix: str, numbers: type[enum.IntEnum]) -> None:
     ours = {
