@@ -16,6 +16,7 @@ import pytest
 from bmv2_topos import state
 from controller_fixtures import FakeWorker, join_all, run
 from hostlib import wire
+from hostlib.session_api import session_pb2 as pb
 from hostlib.wire import Operation, Outcome
 from live_testbed import LiveTestbed
 from packet.packet_frames import Job, contribution, to_switch
@@ -151,7 +152,8 @@ async def start_jobs(address: str) -> tuple[dict[str, Job], list[FakeWorker]]:
     jobs: dict[str, Job] = {}
     all_workers: list[FakeWorker] = []
     for name, allow_partial in JOBS.items():
-        workers = await join_all(address, 2, job_name=name, allow_partial=allow_partial)
+        straggler = pb.Straggler(deadline_s=60.0 if allow_partial else 0.0)
+        workers = await join_all(address, 2, job_name=name, straggler=straggler)
         welcomes = [await worker.welcome() for worker in workers]
         layout = welcomes[0].layout
         jobs[name] = Job(

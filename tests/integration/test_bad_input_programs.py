@@ -18,6 +18,7 @@ from controller.config import ControllerConfig, SwitchConfig
 from controller.errors import SwitchUnreachableError, WrongProgramError
 from controller_fixtures import HOSTS, FakeWorker, run, serving
 from hostlib import errors
+from hostlib.session_api import session_pb2 as pb
 from live_testbed import LiveTestbed
 from softswitch import Switch, compile_program
 from softswitch.p4runtime.serve import serve
@@ -150,7 +151,7 @@ def test_controller_without_a_switch(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "status", "texts"),
     [
-        ({"num_workers": 33}, StatusCode.INVALID_ARGUMENT, ("33 workers", "1 to 32")),
+        ({"num_workers": 65536}, StatusCode.INVALID_ARGUMENT, ("65536 workers", "1 to 65535")),
         ({"wire_version": 2}, StatusCode.FAILED_PRECONDITION, ("wire version 2", "same release")),
         (
             {"values_per_packet": 352},
@@ -158,14 +159,14 @@ def test_controller_without_a_switch(tmp_path: Path, kind: str) -> None:
             ("352 values per packet", "takes 32", "--variant"),
         ),
         (
-            {"slots_wanted": 1025},
+            {"slots_wanted": 1025, "path": pb.SWITCH},
             StatusCode.RESOURCE_EXHAUSTED,
-            ("wants 1025 slots", "s1 has 1024 in all"),
+            ("wants 1025 slots", "a switch has 1024 in all"),
         ),
         (
-            {"slots_wanted": 100},
+            {"slots_wanted": 100, "path": pb.SWITCH},
             StatusCode.RESOURCE_EXHAUSTED,
-            ("24 slots would fit", "held by big (1000)", "ask for fewer slots"),
+            ("24 slots would fit", "held by big (1000)", "Ask for fewer slots"),
         ),
         ({"address": "10.9.9.9"}, StatusCode.INVALID_ARGUMENT, ("10.9.9.9", "not a configured")),
     ],
@@ -189,6 +190,6 @@ def test_hello_that_is_refused(
     run(scenario())
 
 
-def test_more_than_32_workers_are_refused_before_anything_is_sent(whole: LiveTestbed) -> None:
-    with within(0.5, "the refusal"), pytest.raises(errors.ConfigurationError, match="32"):
-        whole.join(0, 33)
+def test_more_workers_than_can_be_counted_are_refused(whole: LiveTestbed) -> None:
+    with within(0.5, "the refusal"), pytest.raises(errors.ConfigurationError, match="65535"):
+        whole.join(0, 65536)
