@@ -69,8 +69,10 @@ format: $(VENV)/.dev-installed ## Rewrite the sources in the house style
 p4: $(VENV)/.dev-installed ## Compile p4src with the p4c on the PATH (or: docker compose run --rm p4c)
 	$(BIN)/python -m p4src.compile
 
-bench: $(VENV)/.bench-installed ## Allreduce at 2, 4 and 8 workers against Gloo on the same links (needs root)
+bench: $(VENV)/.bench-installed ## Allreduce and trees against Gloo on the same links, many jobs, planning (needs root)
 	$(BIN)/python benchmarks/allreduce.py
+	$(BIN)/python benchmarks/tree_allreduce.py
+	$(BIN)/python benchmarks/tree_planning.py
 
 model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela models (needs spin)
 	$(BIN)/python tests/model/check.py

@@ -15,28 +15,28 @@ the C of the limits.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
-import os
-import platform
-import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import limits, plot, processor, report  # noqa: E402
+from benchmarks import limits, plot, report  # noqa: E402
+from benchmarks.machine import (  # noqa: E402
+    check_machine,
+    describe_machine,
+    machine_line,
+    parse_rate,
+    probed_rate,
+)
+from benchmarks.worker_runs import outputs, switch_pids  # noqa: E402
 from bmv2_topos import Testbed, WorkerEndpoint, single_switch  # noqa: E402
 from bmv2_topos.errors import TestbedError  # noqa: E402
-from bmv2_topos.processes import read_records  # noqa: E402
-from bmv2_topos.rate_probe import probe_rate  # noqa: E402
 from hostlib import SessionOptions, wire  # noqa: E402
 
 WORKER = Path(__file__).with_name("allreduce_worker.py")
-UNITS = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 
 
 def parse_options() -> argparse.Namespace:
@@ -57,29 +57,6 @@ def parse_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def parse_rate(text: str) -> int:
-    unit = text[-1:] if text[-1:] in UNITS else ""
-    return round(float(text.removesuffix(unit)) * UNITS.get(unit, 1))
-
-
-def check_machine() -> None:
-    """Raise SystemExit with what is missing and what to do."""
-    if os.geteuid() != 0:
-        raise SystemExit("benchmark needs root: it makes network namespaces with shaped links")
-    if importlib.util.find_spec("torch") is None:
-        raise SystemExit(
-            "benchmark needs torch for its peer, Gloo: `make bench` installs it, or "
-            "pip install 'switchfold[bench]'"
-        )
-
-
-def probed_rate(rate_bits_per_s: int) -> tuple[float, float]:
-    """Return what a link set to this rate carries from a host and to it."""
-    topology = single_switch(1, rate_bits_per_s=rate_bits_per_s)
-    with Testbed(topology, has_switch=False) as testbed:
-        return probe_rate(testbed, topology.hosts[0], duration_s=2.0)
-
-
 def run_workers(
     options: argparse.Namespace, num_workers: int, rate_bits_per_s: int
 ) -> list[dict[str, Any]]:
@@ -89,11 +66,7 @@ def run_workers(
         Testbed(topology, target=options.target, variant=options.variant) as testbed,
         Testbed(topology, has_bridge=True) as bridged,
     ):
-        switch_pid = next(
-            record.pid
-            for record in read_records(testbed.run_directory)
-            if record.name == testbed.switch.name
-        )
+        pids = switch_pids(testbed)
 
         def command(endpoint: WorkerEndpoint) -> list[str]:
             return [
@@ -103,23 +76,19 @@ def run_workers(
                 *("--timeout", str(options.timeout)),
                 *("--rendezvous", str(testbed.run_directory / "gloo-rendezvous")),
                 *("--bridge-namespace", str(bridged.namespace_of(endpoint.host))),
-                *("--switch-pid", str(switch_pid)),
+                *("--switch-pids", pids),
             ]
 
-        results = testbed.run_workers(
-            command,
-            job="bench",
-            timeout_s=120 + 3 * (options.repeats + 1) * options.timeout,
-            environment={"OMP_NUM_THREADS": "1", "SWITCHFOLD_TRANSPORT": options.transport},
+        workers = outputs(
+            testbed.run_workers(
+                command,
+                job="bench",
+                timeout_s=120 + 3 * (options.repeats + 1) * options.timeout,
+                environment={"OMP_NUM_THREADS": "1", "SWITCHFOLD_TRANSPORT": options.transport},
+            )
         )
-        for result in results:
-            if result.exit_status != 0:
-                raise TestbedError(
-                    f"worker {result.worker_id} ended with status {result.exit_status}:\n"
-                    f"{result.output[-3000:]}"
-                )
         check_both_used(testbed, bridged, options)
-    return [json.loads(result.output.splitlines()[-1]) for result in results]
+    return workers
 
 
 def check_both_used(testbed: Testbed, bridged: Testbed, options: argparse.Namespace) -> None:
@@ -163,44 +132,15 @@ def measure(
     return {**row, **report.compare(row)}
 
 
-def describe_machine() -> dict[str, Any]:
-    commit = subprocess.run(
-        ["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        platform.machine(),
-    )
-    import torch  # noqa: PLC0415 - seconds; only once all else is in order
-
-    return {
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit or "unknown",
-        "cpu": model,
-        "cores": os.cpu_count(),
-        "kernel": platform.release(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-    }
-
-
 def main() -> None:
     options = parse_options()
     check_machine()
     rate_bits_per_s = parse_rate(options.rate)
     machine = describe_machine()
-    machine["busy_before"] = f"{100 * processor.busy_share(2.0):.0f} %"
     try:
         from_host, to_host = probed_rate(rate_bits_per_s)
         carried = min(from_host, to_host)
-        print(", ".join(f"{key.replace('_', ' ')} {value}" for key, value in machine.items()))
+        print(machine_line(machine))
         print(
             f"{options.bytes / 1e6:g} MB of float32, links of {rate_bits_per_s / 1e6:g} Mbit/s "
             f"that carry {from_host / 1e6:.2f} from a host and {to_host / 1e6:.2f} to it (frames "

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One worker of the allreduce benchmark: the same sums by each contender, turn by turn.
 
-Started by allreduce.py on every host of a testbed, in the environment of its endpoint. Its sockets
-of Gloo over the bridge are opened in the host's twin namespace of the bridged testbed. Every result
-is checked against the sum in float64 before its time counts. The last line of the output is JSON.
+Started on every host of a testbed by allreduce.py and tree_allreduce.py, in the environment of its
+endpoint. Where there is a bridged testbed, the sockets of Gloo over the bridge are opened in the
+host's twin namespace. Every result is checked against the sum in float64 before its time counts.
+Worker 0 also reads what crossed each link, if it is told the testbed. The last line of the output
+is JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
+from benchmarks.link_check import carried_bytes, predicted_bytes
 from benchmarks.processor import read_times
+from bmv2_topos import Testbed
 from bmv2_topos.namespaces import call_in_namespace
 from hostlib import Session, SessionOptions
 from hostlib.config import transport_from_environment
@@ -63,13 +67,16 @@ def timed(
     """Run one allreduce; return its times here and a checksum of the verified result."""
     worker_id, elements = int(os.environ["SWITCHFOLD_WORKER_ID"]), options.bytes // 4
     array = contribution(repeat, worker_id, elements)
+    testbed = Testbed.attach(options.testbed) if options.testbed and worker_id == 0 else None
+    carried_before = carried_bytes(testbed) if testbed else {}
     barrier(f"{label}-{repeat}")
-    processor_before, cpu_before_s = read_times(options.switch_pid), time.process_time()
+    processor_before, cpu_before_s = read_times(options.switch_pids), time.process_time()
     began_s = time.monotonic()
     result = allreduce(array)
     ended_s = time.monotonic()
-    processor_after, cpu_after_s = read_times(options.switch_pid), time.process_time()
+    processor_after, cpu_after_s = read_times(options.switch_pids), time.process_time()
     barrier(f"{label}-{repeat}-done")
+    carried = carried_bytes(testbed) if testbed else {}
     expected = expected_sum(repeat, num_workers_here(), elements)
     np.testing.assert_allclose(result, expected, rtol=TOLERANCE, atol=TOLERANCE, err_msg=label)
     return {
@@ -81,6 +88,7 @@ def timed(
         "processor_before": dataclasses.asdict(processor_before),
         "processor_after": dataclasses.asdict(processor_after),
         "checksum": zlib.crc32(result.tobytes()),
+        "carried_bytes": {link: count - carried_before[link] for link, count in carried.items()},
     }
 
 
@@ -138,8 +146,9 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
         contenders = {
             "switchfold": switchfold,
             "gloo_switch": open_gloo(options.rendezvous, options.timeout),
-            "gloo_bridge": open_bridged_gloo(options.bridge_namespace, options.timeout),
         }
+        if options.bridge_namespace:
+            contenders["gloo_bridge"] = open_bridged_gloo(options.bridge_namespace, options.timeout)
         runs = [
             timed(allreduce, session.barrier, label, repeat, options)
             for repeat in range(options.repeats + 1)  # the first of each is warm-up
@@ -150,6 +159,10 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
             "statistics": dict(session.statistics),
             "slots": session.view.slot_count,
             "window": min(options.window, split_slots(session.view.slot_count)[1]),
+            "trees": len(session.view.trees),
+            "predicted_bytes": predicted_bytes(
+                os.environ["SWITCHFOLD_CONTROLLER"], os.environ["SWITCHFOLD_JOB"], options.bytes
+            ),
         }
 
 
@@ -161,9 +174,11 @@ def main() -> None:
     parser.add_argument("--slots", type=int, required=True)
     parser.add_argument("--timeout", type=float, required=True)
     parser.add_argument("--rendezvous", type=Path, required=True)
-    parser.add_argument("--bridge-namespace", required=True)
-    parser.add_argument("--switch-pid", type=int, required=True)
+    parser.add_argument("--bridge-namespace", default="")
+    parser.add_argument("--switch-pids", required=True, help="with commas between them")
+    parser.add_argument("--testbed", default="", help="whose links worker 0 reads")
     options = parser.parse_args()
+    options.switch_pids = [int(pid) for pid in options.switch_pids.split(",")]
     torch.set_num_threads(1)
     content = run_all(options)
     dist.destroy_process_group()

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,16 @@ def ring_limit_s(payload_bytes: int, rate_bits_per_s: float, num_workers: int) -
     return rounds * 8 * payload_bytes / (rate_bits_per_s * efficiency)
 
 
+def routed_ring_limit_s(
+    payload_bytes: int, num_workers: int, loads: Iterable[tuple[int, float]]
+) -> float:
+    """Return the limit of a ring whose streams, one from each worker to the next, share links.
+
+    `loads` has for each direction of a link how many streams cross it and its rate in bits/s.
+    """
+    return max(ring_limit_s(payload_bytes, rate / count, num_workers) for count, rate in loads)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Series:
     """The verified runs of one contender, warm-up left out."""
@@ -50,7 +61,9 @@ class Series:
     worker_cpu_s: tuple[float, ...]
     """Used by all workers together in each run."""
     switch_cpu_s: tuple[float, ...]
-    """Used by the switch's process in each run."""
+    """Used by the processes of all switches together in each run."""
+    busiest_switch_s: tuple[float, ...]
+    """Used by the one that used most in each run."""
 
     @property
     def median_s(self) -> float:
@@ -66,7 +79,7 @@ class Series:
 
     @property
     def is_cpu_bound(self) -> bool:
-        switch_share = statistics.median(self.switch_cpu_s) / self.median_s
+        switch_share = statistics.median(self.busiest_switch_s) / self.median_s
         return self.busy_share > CPU_BOUND_SHARE or switch_share > SWITCH_BOUND_SHARE
 
     def as_dict(self) -> dict[str, Any]:
@@ -97,6 +110,7 @@ def collect_series(label: str, workers: list[dict[str, Any]], limit_s: float) ->
             raise ValueError(f"workers hold different results after {label} repeat {repeat}")
     counted = by_repeat[1:]
     spans = [_span(each, "total_s") for each in counted]
+    switches = [_switch_spans(each) for each in counted]
     return Series(
         label=label,
         limit_s=limit_s,
@@ -109,7 +123,8 @@ def collect_series(label: str, workers: list[dict[str, Any]], limit_s: float) ->
             for each, span in zip(counted, spans, strict=True)
         ),
         worker_cpu_s=tuple(sum(run["cpu_s"] for run in each) for each in counted),
-        switch_cpu_s=tuple(_span(each, "switch_s") for each in counted),
+        switch_cpu_s=tuple(sum(each) for each in switches),
+        busiest_switch_s=tuple(max(each) for each in switches),
     )
 
 
@@ -119,3 +134,12 @@ def _span(runs: list[dict[str, Any]], counter: str) -> float:
         [run[side][counter] for run in runs] for side in ("processor_before", "processor_after")
     )
     return max(after) - min(before)
+
+
+def _switch_spans(runs: list[dict[str, Any]]) -> list[float]:
+    """Return what each switch used, first start to last end."""
+    before, after = (
+        zip(*(run[side]["switches_s"] for run in runs), strict=True)
+        for side in ("processor_before", "processor_after")
+    )
+    return [max(ends) - min(starts) for starts, ends in zip(before, after, strict=True)]

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How busy the processor is: the kernel's counters of the machine and of one process."""
+"""How busy the processor is: the kernel's counters of the machine and of single processes."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,16 +23,18 @@ class ProcessorTimes:
     """Of all cores together, whoever kept them busy."""
     total_s: float
     """Of all cores together, idle time included."""
-    switch_s: float
-    """Of the process that was named, all its threads."""
+    switches_s: tuple[float, ...]
+    """Of each process that was named, all its threads."""
 
 
-def read_times(switch_pid: int) -> ProcessorTimes:
+def read_times(switch_pids: Iterable[int]) -> ProcessorTimes:
     """Read all counters now."""
     busy, total = parse_machine(Path("/proc/stat").read_text())
-    switch = parse_process(Path(f"/proc/{switch_pid}/stat").read_text())
+    switches = (parse_process(Path(f"/proc/{pid}/stat").read_text()) for pid in switch_pids)
     return ProcessorTimes(
-        busy_s=busy / TICKS_PER_S, total_s=total / TICKS_PER_S, switch_s=switch / TICKS_PER_S
+        busy_s=busy / TICKS_PER_S,
+        total_s=total / TICKS_PER_S,
+        switches_s=tuple(ticks / TICKS_PER_S for ticks in switches),
     )
 
 

@@ -34,28 +34,38 @@ def compare(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def series_line(first: str, name: str, each: dict[str, Any]) -> str:
+    """Return one contender's line under HEADING."""
+    return (
+        f"{first:>7}  {name:<20} {each['median_s']:7.3f} {each['min_s']:7.3f}"
+        f" {each['max_s']:7.3f} {each['limit_s']:7.3f} {100 * each['share_of_limit']:5.1f}% |"
+        f" {each['worker_cpu_s']:14.2f} {each['switch_cpu_s']:6.2f}"
+        f" {100 * each['busy_share']:4.0f}%"
+    )
+
+
+def bound_lines(row: dict[str, Any], names: dict[str, str]) -> list[str]:
+    """Return a line that names the contenders bound by the processor, if there are any."""
+    bound = [name for label, name in names.items() if row[label]["is_cpu_bound"]]
+    if not bound:
+        return []
+    return [
+        f"{'':>9}CPU-bound (over 90 % of all cores busy, or the switch over 75 % of one): "
+        f"{'; '.join(bound)}: may measure this processor, not the links"
+    ]
+
+
 def describe_row(row: dict[str, Any]) -> str:
     """Return the block of one number of workers; `row` holds what `compare` returned too."""
     lines: list[str] = []
     for label, name in NAMES.items():
-        each = row[label]
         number = row["num_workers"] if label == "switchfold" else ""
-        lines.append(
-            f"{number:>7}  {name:<20} {each['median_s']:7.3f} {each['min_s']:7.3f}"
-            f" {each['max_s']:7.3f} {each['limit_s']:7.3f} {100 * each['share_of_limit']:5.1f}% |"
-            f" {each['worker_cpu_s']:14.2f} {each['switch_cpu_s']:6.2f}"
-            f" {100 * each['busy_share']:4.0f}%"
-        )
+        lines.append(series_line(str(number), name, row[label]))
     other = next(peer for peer in PEERS if peer != row["faster_gloo"])
     lines.append(
         f"{'':>9}{row['ratio']:.2f} times the faster Gloo ({NAMES[row['faster_gloo']][6:]}), "
         f"{row['ratios'][other]:.2f} times the other; {row['ratio_of_limits']:.2f} if all were at "
         "their limits"
     )
-    bound = [name for label, name in NAMES.items() if row[label]["is_cpu_bound"]]
-    if bound:
-        lines.append(
-            f"{'':>9}CPU-bound (over 90 % of all cores busy, or the switch over 75 % of one): "
-            f"{'; '.join(bound)}: may measure this processor, not the links"
-        )
+    lines += bound_lines(row, NAMES)
     return "\n".join(lines)

@@ -1,18 +1,25 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchfold bench`: runs the benchmark script of a checkout."""
+"""`switchfold bench`: runs a benchmark script of a checkout."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 
 from controller.errors import ToolError
 
-_SCRIPT = Path(__file__).parents[2] / "benchmarks" / "allreduce.py"
+_FOLDER = Path(__file__).parents[2] / "benchmarks"
+_SCRIPTS: Final = {
+    "allreduce": "allreduce.py",
+    "trees": "tree_allreduce.py",
+    "planning": "tree_planning.py",
+}
+_DEFAULT: Final = "allreduce"
 
 
 @click.command(
@@ -20,11 +27,20 @@ _SCRIPT = Path(__file__).parents[2] / "benchmarks" / "allreduce.py"
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def bench(arguments: tuple[str, ...]) -> int:
-    """Measure allreduce against torch's Gloo ring; options are the script's."""
-    if not _SCRIPT.is_file():
+    """Run a benchmark: allreduce against torch's Gloo ring (default), trees, planning.
+
+    All further options are the script's.
+    """
+    name, options = _DEFAULT, arguments
+    if arguments and not arguments[0].startswith("-"):
+        name, options = arguments[0], arguments[1:]
+    if name not in _SCRIPTS:
+        raise ToolError(f"no benchmark {name!r}; choose of {', '.join(_SCRIPTS)}")
+    script = _FOLDER / _SCRIPTS[name]
+    if not script.is_file():
         raise ToolError(
-            f"benchmark script {_SCRIPT} is missing: benchmarks come with the source tree, not "
+            f"benchmark script {script} is missing: benchmarks come with the source tree, not "
             "with the installed package; clone the repository and run 'make bench'"
         )
-    command = [sys.executable, str(_SCRIPT), *arguments]
-    return subprocess.run(command, check=False, cwd=_SCRIPT.parents[1]).returncode
+    command = [sys.executable, str(script), *options]
+    return subprocess.run(command, check=False, cwd=_FOLDER.parent).returncode

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import limits, processor, report
+from benchmarks import limits, link_check, processor, report, tree_report
 from bmv2_topos import rate_probe
 from hostlib import wire
 
@@ -34,8 +34,51 @@ def test_readme_states_the_largest_ratios() -> None:
         assert f"{most:.2f}" == shown
 
 
-def times(busy_s: float, total_s: float, switch_s: float) -> dict[str, float]:
-    return {"busy_s": busy_s, "total_s": total_s, "switch_s": switch_s}
+def test_stream_of_a_ring_that_crosses_the_slowest_link_limits_it() -> None:
+    # One of the two streams on 60 Mbit/s has 30 of it, the one on 25 Mbit/s has less.
+    found = limits.routed_ring_limit_s(1_000_000, 8, [(1, 100e6), (2, 60e6), (1, 25e6)])
+    assert found == pytest.approx(limits.ring_limit_s(1_000_000, 25e6, 8))
+    found = limits.routed_ring_limit_s(1_000_000, 8, [(1, 100e6), (3, 60e6), (1, 25e6)])
+    assert found == pytest.approx(limits.ring_limit_s(1_000_000, 20e6, 8))
+
+
+def tree_row(measured: int) -> dict[str, Any]:
+    """Return a fabric of one link, on which 1000 bytes are predicted."""
+    return {
+        "fabric": "2-spines",
+        "switchfold": contender(1.0, 0.9),
+        "gloo_switch": contender(4.0, 3.0),
+        "ratio": 4.0,
+        "ratio_of_limits": 3.33,
+        "spread_ring_limit_s": 1.8,
+        "trees": 2,
+        "slots": 128,
+        "window": 112,
+        "links": [{"link": "s1 > s5", "predicted": 1000.0, "measured": measured}],
+        "largest_difference": measured / 1000 - 1,
+        "gloo_bytes": {"s1 > s5": 1750},
+    }
+
+
+@pytest.mark.parametrize(("measured", "verdict"), [(1019, "met"), (981, "met"), (979, "MISSED")])
+def test_tree_report_states_ratio_limits_and_bytes(measured: int, verdict: str) -> None:
+    text = tree_report.describe_row(tree_row(measured))
+    assert "4.00 times Gloo; 3.33 if both were at their limits (2.00 if" in text
+    assert "2 trees, 128 slots, window 112" in text
+    lines = tree_report.describe_links(tree_row(measured)).splitlines()
+    assert [lines[1].split()[i] for i in (-5, -4, -1)] == ["1000", str(measured), "1750"]
+    assert lines[2].endswith(verdict)
+
+
+def test_differences_leave_out_links_without_prediction() -> None:
+    carried = {"h1 > s1": 1010, "s1 > h1": 70}
+    found = link_check.differences(carried, {"h1 > s1": 1000.0})
+    assert found == {"h1 > s1": pytest.approx(0.01)}
+
+
+def times(busy_s: float, total_s: float, switch_s: float) -> dict[str, Any]:
+    """The second switch does half of what the first one does."""
+    return {"busy_s": busy_s, "total_s": total_s, "switches_s": [switch_s, switch_s / 2]}
 
 
 def worker(began_s: float, ended_s: float, checksum: int = 7) -> dict[str, Any]:
@@ -63,7 +106,8 @@ def test_series_lasts_from_first_start_to_last_end_without_warm_up() -> None:
 def test_series_tells_what_kept_the_processor_busy() -> None:
     series = limits.collect_series("x", [worker(10.0, 11.0), worker(10.5, 12.0)], 1.0)
     assert series.worker_cpu_s == (0.5,)
-    assert series.switch_cpu_s == (pytest.approx(0.2),)
+    assert series.switch_cpu_s == (pytest.approx(0.3),)
+    assert series.busiest_switch_s == (pytest.approx(0.2),)
     assert series.busy_share == 1.0
     assert series.is_cpu_bound
 
@@ -134,6 +178,7 @@ def test_switch_that_fills_its_core_binds_while_others_idle(
         times_s=(2.0,),
         busy_shares=(0.6,),
         worker_cpu_s=(0.5,),
-        switch_cpu_s=(switch_s,),
+        switch_cpu_s=(switch_s + 1.0,),
+        busiest_switch_s=(switch_s,),
     )
     assert series.is_cpu_bound == is_bound

@@ -81,10 +81,16 @@ def test_command_without_a_controller(command: Any):
 def test_command_bench_needs_a_checkout(
     command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(bench_module, "_SCRIPT", tmp_path / "allreduce.py")
+    monkeypatch.setattr(bench_module, "_FOLDER", tmp_path)
     code, _, err = run(command("bench", "--workers", "4"))
     assert code == 1
     assert "clone the repository" in err
+
+
+def test_command_bench_names_the_benchmarks(command: Any):
+    code, _, err = run(command("bench", "speed"))
+    assert code == 1
+    assert "no benchmark 'speed'; choose of allreduce, trees, planning" in err
 
 
 def test_command_shell_without_a_switch(command: Any):

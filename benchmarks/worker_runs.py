@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What workers of a benchmark are told and tell: pids of the switches, a last line of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from bmv2_topos import Testbed
+from bmv2_topos.errors import TestbedError
+from bmv2_topos.processes import read_records
+from bmv2_topos.worker_runs import WorkerResult
+
+
+def switch_pids(testbed: Testbed) -> str:
+    """Return the pids of all switches, with commas between them."""
+    names = {switch.name for switch in testbed.topology.switches}
+    records = read_records(testbed.run_directory)
+    return ",".join(str(record.pid) for record in records if record.name in names)
+
+
+def outputs(results: Iterable[WorkerResult]) -> list[dict[str, Any]]:
+    """Return what each worker printed last; TestbedError with the output of one that failed."""
+    found: list[dict[str, Any]] = []
+    for result in results:
+        if result.exit_status != 0:
+            raise TestbedError(
+                f"worker {result.worker_id} ended with status {result.exit_status}:\n"
+                f"{result.output[-3000:]}"
+            )
+        found.append(json.loads(result.output.splitlines()[-1]))
+    return found
