@@ -16,6 +16,8 @@ from hostlib.transports.base import Transport
 from hostlib.wire import Operation
 
 INTERVAL_S = 0.05
+FORGETFULNESS = 10
+"""What was answered counts no more after so many probes without an answer."""
 PROBES_SENT = "probe_packets_sent"
 """Key in the counters."""
 
@@ -33,6 +35,10 @@ class SlotProbe:
     def reset(self) -> None:
         """Forget the last probing."""
         self._is_probing = False
+        self._forget()
+
+    def _forget(self) -> None:
+        self._unanswered = 0
         self._has_answer = False
         self._bitmap: int | None = None
 
@@ -48,11 +54,15 @@ class SlotProbe:
         if datagram is not None:
             datagram[OPERATION_BYTE] = Operation.PROBE
             datagram[FLAGS_BYTES] = 0
+            if self._unanswered == FORGETFULNESS:
+                self._forget()  # it was reachable once, and is no more
+            self._unanswered += 1
             self._counters[PROBES_SENT] += self._transport.send(datagram[None, :])
 
     def note_answer(self) -> None:
         """Note that a result or a notice came: the switch can be reached."""
         self._has_answer = True
+        self._unanswered = 0
 
     def note_notice(self, notice: Notice, *, is_same_round: bool) -> None:
         """Keep who is in the slot's present round."""

@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What probes and their answers say about the cause of a wait."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import cast
+
+import numpy as np
+import pytest
+
+from hostlib.allreduce_task import AllreduceTask
+from hostlib.errors import AllreduceTimeoutError, SwitchUnreachableError, WorkerMissingError
+from hostlib.job_view import Endpoint, JobView, Member, TreeView
+from hostlib.reception import Notice
+from hostlib.slot_probe import FORGETFULNESS, INTERVAL_S, PROBES_SENT, SlotProbe
+from hostlib.slot_stream import SlotStream
+from hostlib.transports.base import Datagrams, Transport
+from hostlib.wire import HEADER_BYTES
+
+VIEW = JobView(
+    job=1,
+    generation=1000,
+    worker_id=0,
+    members=(Member(worker_id=0), Member(worker_id=1)),
+    trees=(TreeView(tree_id=7, slot_count=8),),
+    child_id=0,
+    worker_bitmap=1,
+    values_per_packet=32,
+    switch=Endpoint(address="10.0.0.254", udp_port=21318),
+)
+
+
+class _Stream:
+    def oldest_datagram(self) -> np.ndarray:
+        return np.zeros(HEADER_BYTES, np.uint8)
+
+
+class _Transport:
+    def send(self, datagrams: Datagrams) -> int:
+        return len(datagrams)
+
+
+class _Task:
+    tensor_id = 3
+    timeout_s = 2.0
+
+
+class Probing:
+    """A probe whose time passes by what it sends."""
+
+    def __init__(self) -> None:
+        self.counters: Counter[str] = Counter()
+        self.probe = SlotProbe(VIEW, cast(Transport, _Transport()), self.counters)
+        self._now_s = 0.0
+
+    def send(self, number: int) -> None:
+        for _ in range(number):
+            self.probe.send(cast(SlotStream, _Stream()), self._now_s)
+            self._now_s += INTERVAL_S * 1.01
+
+    def answer(self, bitmap: int) -> None:
+        self.probe.note_answer()
+        notice = Notice(slot=0, round=1, worker_bitmap=bitmap)
+        self.probe.note_notice(notice, is_same_round=True)
+
+    def verdict(self) -> type[AllreduceTimeoutError]:
+        return type(self.probe.verdict(cast(AllreduceTask, _Task())))
+
+
+@pytest.mark.parametrize(
+    ("unanswered", "verdict"),
+    [
+        (0, WorkerMissingError),
+        (FORGETFULNESS, WorkerMissingError),
+        (FORGETFULNESS + 1, SwitchUnreachableError),
+    ],
+)
+def test_switch_that_answers_no_more_is_gone(
+    unanswered: int, verdict: type[AllreduceTimeoutError]
+) -> None:
+    probing = Probing()
+    assert probing.verdict() is SwitchUnreachableError
+    probing.send(3)
+    probing.answer(bitmap=0b01)
+    assert probing.probe.missing == [1]
+    probing.send(unanswered)
+    assert probing.counters[PROBES_SENT] == 3 + unanswered
+    assert probing.verdict() is verdict
+    assert probing.probe.missing == ([1] if verdict is WorkerMissingError else [])
+    probing.answer(bitmap=0b01)
+    assert probing.verdict() is WorkerMissingError
