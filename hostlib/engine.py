@@ -150,6 +150,12 @@ class Engine:
         path = self._runner.path
         return path.values.round_trip_s if path is not None else 0.0
 
+    @property
+    def window(self) -> int:
+        """Congestion window of the value stream in chunks, 0 on the host path."""
+        path = self._runner.path
+        return path.values.window if path is not None else 0
+
     def propose(self, generation: int, is_abort: bool, reply: Callable[[int], None]) -> None:
         """Get ready for another layout (any thread); `reply` gets this worker's position."""
 

@@ -47,6 +47,11 @@ class HostStream:
         return 0.0
 
     @property
+    def window(self) -> int:
+        """TCP has windows of its own."""
+        return 0
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing is under way."""
         return not self._unfinished

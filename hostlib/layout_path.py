@@ -39,6 +39,11 @@ class ChunkStream(Protocol):
         """Smoothed round-trip time, 0 where there is none."""
         ...
 
+    @property
+    def window(self) -> int:
+        """Most chunks that may be without result now, 0 where nothing limits them."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Arrivals:

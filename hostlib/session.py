@@ -209,11 +209,15 @@ class Session:
 
     @property
     def statistics(self) -> dict[str, int | float]:
-        """Packet counts since the start, and the smoothed round-trip time in seconds."""
+        """Packet counts since the start; now: smoothed round trip in seconds, window in chunks.
+
+        `value_packets_marked` counts results that met congestion.
+        """
         counts = self._engine.statistics
         for cause, number in list(self._transport.counters.items()):
             counts[f"refused_{cause}"] += number
-        return {**counts, "round_trip_s": self._engine.round_trip_s}
+        now = {"round_trip_s": self._engine.round_trip_s, "window": self._engine.window}
+        return {**counts, **now}
 
     def close(self) -> None:
         """End the session; allreduces under way end with SessionClosedError. Never hangs."""

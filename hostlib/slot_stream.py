@@ -100,6 +100,7 @@ class SlotStream:
         self._is_retransmitted = np.zeros(slot_count, np.bool_)
         self._is_withheld = np.zeros(slot_count, np.bool_)
         self._sent_at_s = np.zeros(slot_count)
+        self._latest_sent_s = 0.0  # when the latest of all chunks with results was sent
         self._deadline_s = np.full(slot_count, np.inf)
         self._next_expiry_s = np.inf
         self._has_progress = True
@@ -127,6 +128,11 @@ class SlotStream:
     def outstanding(self) -> int:
         """Chunks that were sent and have no result yet."""
         return self._outstanding
+
+    @property
+    def window(self) -> int:
+        """Most chunks that may be without result now."""
+        return self._window.limit
 
     @property
     def round_trip_s(self) -> float:
@@ -306,6 +312,7 @@ class SlotStream:
             words, rows = words[is_taken], rows[is_taken]
             if not len(rows):
                 return is_taken
+        replayed = self.counters.replayed
         marked, is_prompt = self._store(words)
         fresh = rows[~self._is_retransmitted[rows] & is_prompt]
         if len(fresh):
@@ -317,7 +324,11 @@ class SlotStream:
         self._release(rows)
         count = before - self._outstanding
         self.counters.received += count
-        self._window.on_results(count, marked, now_s, self.round_trip_s)
+        self._latest_sent_s = max(self._latest_sent_s, float(self._sent_at_s[rows].max()))
+        if self.counters.replayed - replayed > len(rows) - count:
+            # An answer alone: the result itself was lost. Beside it in a batch, it is only late.
+            self._window.on_loss(before)
+        self._window.on_results(count, marked, before)
         self._advance()
         return is_taken
 
@@ -414,7 +425,9 @@ class SlotStream:
             self._is_retransmitted[again] = True
             self.counters.retransmitted += self._transport.send(self._ring[again])
             self._deadline_s[expired] = now_s + self._timer.timeout_s
-            self._window.on_timeout(now_s)
+            if (self._sent_at_s[expired] < self._latest_sent_s).any():
+                # Chunks sent later have results; if all are waiting, a worker may be late.
+                self._window.on_loss(self._outstanding)
         self._next_expiry_s = float(self._deadline_s.min())
 
 

@@ -18,6 +18,8 @@ from hostlib.wire import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
 ETHERTYPE_IPV4 = 0x0800
 PROTOCOL_UDP = 17
 TTL = 64
+ECN_CAPABLE = 2
+"""ECT(0) of RFC 3168: switches may mark these packets."""
 LAYERS_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES
 """Bytes in front of the datagram."""
 UDP_CHECKSUM = slice(LAYERS_BYTES - 2, LAYERS_BYTES)
@@ -145,6 +147,7 @@ def _layers(source: Endpoint, destination: Endpoint, datagram_bytes: int) -> NDA
     ethernet["source"] = parse_mac(source.mac)
     ethernet["ethertype"] = ETHERTYPE_IPV4
     ipv4["version_ihl"] = 0x45
+    ipv4["tos"] = ECN_CAPABLE
     ipv4["total_length"] = IPV4_BYTES + UDP_BYTES + datagram_bytes
     ipv4["fragment"] = 0x4000  # don't fragment
     ipv4["ttl"] = TTL

@@ -8,6 +8,7 @@ import errno
 import socket
 
 from hostlib.errors import AddressUnreachableError, PortTakenError, TransportError
+from hostlib.transports.frames import ECN_CAPABLE
 
 BUFFER_BYTES = 4 << 20
 """Asked for in both directions; the kernel may grant less (net.core.rmem_max)."""
@@ -25,6 +26,7 @@ def open_udp(address: str, udp_port: int) -> socket.socket:
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
     try:
         sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ECN_CAPABLE)
         for forced, plain in (
             (SO_RCVBUFFORCE, socket.SO_RCVBUF),
             (SO_SNDBUFFORCE, socket.SO_SNDBUF),

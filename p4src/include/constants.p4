@@ -45,7 +45,7 @@ const bit<32> NUM_SLOTS = 1024;
 const bit<32> SLOT_COPIES = 2;
 
 // Packets that wait for a port: from here on, the queue says so to those that it lets through.
-const bit<19> CONGESTION_MARK_DEPTH = 16;
+const bit<19> CONGESTION_MARK_DEPTH = 48;
 
 // Operations.
 const operation_t OPERATION_AGGREGATE_ADD = 1;

@@ -174,9 +174,13 @@ class Bmv2Target:
 
     def exchange_all(self, port: int, frames: Sequence[bytes]) -> list[tuple[int, bytes]]:
         """Send frames one behind the other; return all that leaves, for each port in order."""
+        self.send(port, frames)
+        return self._collect(port)
+
+    def send(self, port: int, frames: Sequence[bytes]) -> None:
+        """Send frames one behind the other."""
         for frame in frames:
             self._links[port].send(frame)
-        return self._collect(port)
 
     def set_queue_rate(self, port: int, rate_pps: int) -> None:
         """Limit the packets that leave a port by way of BMv2's own tool (CLI)."""

@@ -24,12 +24,14 @@ from packet_frames import ETHERTYPE_IPV4, ethernet, internet_checksum, ipv4, udp
 from packet_target import Entry
 from packet_tree import Child, Node, worker
 from packet_tree import switch as switch_station
+from time_bound import wait_until
 
-MARK_DEPTH = 16
+MARK_DEPTH = 48
 """CONGESTION_MARK_DEPTH of constants.p4."""
-FRAMES = 20
-"""BMv2 loses frames when some more come at once."""
-RATE_PPS = 25
+FRAMES = MARK_DEPTH + 12
+RATE_PPS = 50
+GROUP = 15
+"""BMv2 loses frames when some more come at once; FRAMES are few enough for its queue of 64."""
 _generations = itertools.count(30_000)
 IN_PORT, SLOW_PORT = 1, 2
 SLOTS = 64
@@ -37,7 +39,7 @@ NOT_CAPABLE, CAPABLE_1, CAPABLE, EXPERIENCED = 0, 1, 2, 3
 
 
 class Bottleneck(Protocol):
-    """A switch whose SLOW_PORT sends RATE_PPS frames a second."""
+    """A switch whose SLOW_PORT sends once or twice RATE_PPS frames a second."""
 
     def install(self, entries: Sequence[Entry], groups: dict[int, list[tuple[int, int]]]) -> None:
         """Write entries and multicast groups."""
@@ -59,7 +61,7 @@ class SoftswitchBottleneck:
         self._switch = stack.enter_context(Switch())
         for port in (IN_PORT, SLOW_PORT):
             self._switch.add_port(port, "mem")
-        rate = Impairments(rate_bits_per_s=8 * 214 * RATE_PPS)
+        rate = Impairments(rate_bits_per_s=8 * 214 * 2 * RATE_PPS)
         self._switch.set_impairments(SLOW_PORT, rate, direction="out")
         server = stack.enter_context(serve(self._switch, address="127.0.0.1:0"))
         self._control = P4RuntimeControl("narrow", server.address)
@@ -108,8 +110,19 @@ class Bmv2Bottleneck:
 
     def burst(self, frames: Sequence[bytes]) -> list[bytes]:
         """See Bottleneck."""
-        received = self._target.exchange_all(IN_PORT, frames)
+        before = self._target.counters("port_in")[IN_PORT]
+        *groups, last = [frames[at : at + GROUP] for at in range(0, len(frames), GROUP)]
+        for group in groups:
+            self._target.send(IN_PORT, group)
+            before += GROUP
+            self._await_frames(before)
+        received = self._target.exchange_all(IN_PORT, last)
         return [frame for port, frame in received if port == SLOW_PORT]
+
+    def _await_frames(self, count: int) -> None:
+        wait_until(
+            lambda: self._target.counters("port_in")[IN_PORT] >= count, "the group's arrival"
+        )
 
 
 @pytest.fixture(

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections import Counter
 from collections.abc import Generator
@@ -18,7 +19,7 @@ from hostlib.options import SessionOptions
 from hostlib.session import Session
 from hostlib.transports.base import Transport
 from hostlib.transports.batch_socket import BatchSocket
-from hostlib.transports.frames import FrameCodec
+from hostlib.transports.frames import ECN_CAPABLE, FrameCodec
 from hostlib.transports.sockets import open_udp
 from hostlib.transports.tunnel import TunnelTransport
 from hostlib.transports.udp import UdpTransport
@@ -28,6 +29,7 @@ from time_bound import within
 
 VALUES = 352
 SIZE = datagram_bytes(VALUES)
+IP_RECVTOS = 13
 WORKER = Endpoint(address="10.0.0.1", udp_port=4000, mac="02:00:00:00:00:01")
 SWITCH = Endpoint(address="10.0.0.254", mac="02:00:00:00:01:00")
 
@@ -151,6 +153,17 @@ def test_frame_codec_agrees_with_scapy() -> None:
         assert (packet.src, packet.dst) == (WORKER.mac, SWITCH.mac)
         assert (packet[IP].src, packet[IP].dst) == (WORKER.address, SWITCH.address)
         assert packet[IP].flags == "DF"
+        assert packet[IP].tos == ECN_CAPABLE
+
+
+def test_udp_datagrams_are_ecn_capable() -> None:
+    with contextlib.closing(UdpTransport("127.0.0.1")) as transport, peer_socket() as peer:
+        peer.setsockopt(socket.IPPROTO_IP, IP_RECVTOS, 1)
+        transport.open(Endpoint(address="127.0.0.1", udp_port=peer.getsockname()[1]), SIZE)
+        assert transport.send(np.zeros((3, SIZE), np.uint8)) == 3
+        for _ in range(3):
+            _, ancillary, _, _ = peer.recvmsg(SIZE, socket.CMSG_SPACE(1))
+            assert ancillary == [(socket.IPPROTO_IP, socket.IP_TOS, bytes([ECN_CAPABLE]))]
 
 
 def test_frame_codec_refuses_by_cause() -> None:
