@@ -154,6 +154,11 @@ class Tree:
         """Return the tree's node at a switch."""
         return next((node for node in self.nodes if node.switch == switch), None)
 
+    def level(self, node: TreeNode) -> int:
+        """Return how many switches lie below a node, on the longest way down to a worker."""
+        below = [self.node(child.switch) for child in node.children if child.switch]
+        return max((1 + self.level(one) for one in below if one is not None), default=0)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Attachment:

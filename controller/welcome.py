@@ -4,11 +4,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from controller.errors import NoSwitchError, VersionMismatchError
 from controller.job import Layout, Worker, WorkerId
 from controller.switch_link import LinkState, SwitchLink
 from hostlib import wire
 from hostlib.session_api import session_pb2 as pb
+
+QUORUM_DEADLINE_S: Final = 1.0
+"""For jobs with a quorum and no deadline on more than one switch.
+
+A quorum is counted at the root. What waits for a late worker below gets there when it is flushed.
+"""
 
 
 def check_compatible(hello: pb.Hello, link: SwitchLink) -> None:
@@ -50,7 +58,7 @@ def encode_layout(layout: Layout, worker: Worker, link: SwitchLink) -> pb.Layout
         switch_mac=link.config.service_mac,
         switch_udp_port=wire.UDP_PORT,
         quorum=layout.quorum if layout.straggler.quorum is not None else 0,
-        deadline_s=layout.straggler.deadline_s or 0.0,
+        deadline_s=_deadline_s(layout),
         reason=layout.reason,
     )
     if layout.is_on_switch:
@@ -58,6 +66,15 @@ def encode_layout(layout: Layout, worker: Worker, link: SwitchLink) -> pb.Layout
         message.child_id = attachment.child_id
         message.worker_bitmap = attachment.worker_bitmap
     return message
+
+
+def _deadline_s(layout: Layout) -> float:
+    """Return after how many seconds workers end rounds; 0: never."""
+    straggler = layout.straggler
+    has_quorum_alone = straggler.quorum is not None and straggler.deadline_s is None
+    if has_quorum_alone and any(len(tree.nodes) > 1 for tree in layout.trees):
+        return QUORUM_DEADLINE_S
+    return straggler.deadline_s or 0.0
 
 
 def welcome(

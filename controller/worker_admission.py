@@ -51,6 +51,7 @@ def _admission(placement: Placement) -> Action:
         "children_bitmap": node.children_bitmap,
         "multicast_group_id": tree.tree_id,
         "allow_partial": int(layout.straggler.allow_partial),
+        "level": tree.level(node),
     }
     if node.parent is None:
         return Action(

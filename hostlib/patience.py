@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 LATER_SHARE = 4
 """Chunks of a tensor whose deadline has passed wait for this part of it."""
+MAX_LEVEL = 0xFFFF
+"""Levels have 16 bits in a header; no tree is as deep."""
 
 
 class Patience:
@@ -28,6 +30,7 @@ class Patience:
         self._since_s = np.zeros(slot_count)
         self._due_s = np.full(slot_count, np.inf)
         self._pause_s = np.zeros(slot_count)
+        self._levels = np.zeros(slot_count, np.uint32)
 
     def prepare(self, rows: slice, since_s: float) -> None:
         """Learn since when the tensor of these rows has been under way."""
@@ -39,16 +42,23 @@ class Patience:
         due_s = np.maximum(self._since_s[rows] + self._deadline_s, now_s + margin_s)
         self._due_s[rows] = due_s
         self._pause_s[rows] = margin_s
+        self._levels[rows] = 0
         self.next_s = min(self.next_s, float(due_s.min()))
 
     def stop(self, rows: NDArray[np.int64]) -> None:
         """Wait no more: the results of these rows are there."""
         self._due_s[rows] = np.inf
 
-    def due(self, now_s: float) -> NDArray[np.int64]:
-        """Return the rows to flush now; they are due again after a longer pause."""
+    def due(self, now_s: float) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Return the rows to flush now, and up to which level of switches their rounds are to end.
+
+        They are due again after a longer pause, for one level more: a switch shall hear from those
+        below it before its own round ends.
+        """
         rows = np.flatnonzero(self._due_s <= now_s)
         self._due_s[rows] = now_s + self._pause_s[rows]
         self._pause_s[rows] = np.minimum(2 * self._pause_s[rows], self._maximum_s)
         self.next_s = float(self._due_s.min())
-        return rows
+        levels = self._levels[rows]
+        self._levels[rows] = np.minimum(levels + 1, MAX_LEVEL)
+        return rows, levels

@@ -400,11 +400,12 @@ class SlotStream:
         """Send expired chunks again, and flush rounds that have waited too long."""
         self._send_expired(now_s)
         if self._patience is not None and now_s >= self._patience.next_s:
-            rows = self._patience.due(now_s)
+            rows, levels = self._patience.due(now_s)
             if len(rows):
                 flushes = self._ring[rows]
                 flushes[:, OPERATION_BYTE] = Operation.FLUSH
                 flushes[:, FLAGS_BYTES] = 0
+                flushes.view(">u4")[:, WORD_CONTRIBUTORS] = levels << np.uint32(16)
                 self.counters.flushed += self._transport.send(flushes)
 
     def _send_expired(self, now_s: float) -> None:

@@ -18,7 +18,10 @@ class StragglerPolicy:
     """
 
     quorum: int | None = None
-    """A round closes with so many workers in it; None: with all."""
+    """A round closes with so many workers in it; None: with all.
+
+    On a tree of switches the controller adds a deadline where there is none.
+    """
     deadline_s: float | None = None
     """So long after its own contribution a worker closes the round for all; None: never."""
 

@@ -21,6 +21,7 @@ ACTIONS = {
         "num_workers": 16,
         "multicast_group_id": 16,
         "allow_partial": 1,
+        "level": 16,
     },
     "admit_inner": {
         "generation": 32,
@@ -29,6 +30,7 @@ ACTIONS = {
         "children_bitmap": 32,
         "multicast_group_id": 16,
         "allow_partial": 1,
+        "level": 16,
         "parent_port": 9,
         "parent_address": 32,
         "child_id": 8,

@@ -79,6 +79,8 @@ class ReferenceJob:
     quorum: int = 0
     """Of the root: how many workers are enough."""
     allow_partial: bool = False
+    level: int = 0
+    """Switches below, on the longest way down to a worker."""
 
     @property
     def children_bitmap(self) -> int:
@@ -270,9 +272,14 @@ class ReferenceSwitch:
         if same and copy.state is State.CLOSED:
             return Outcome.REPLAYED, Destination.SENDER
         if same and copy.state is State.SENT_UP:
-            is_flush = operation is Operation.FLUSH
-            return (Outcome.RELAYED if is_flush else Outcome.RESENT), Destination.PARENT
+            if operation is not Operation.FLUSH:
+                return Outcome.RESENT, Destination.PARENT
+            if int(header["num_contributors"]) <= job.level:
+                return Outcome.FLUSH_IGNORED, None
+            return Outcome.RELAYED, Destination.PARENT
         if operation is Operation.FLUSH:
+            if int(header["num_contributors"]) < job.level:
+                return Outcome.FLUSH_IGNORED, None
             copy.flags |= int(Flag.FLUSHED)
             return self._end(job, copy, Outcome.FLUSHED)
         return self._contribute(job, copy, datagram, newer, flags & FLAGS_FROM_BELOW)

@@ -71,7 +71,7 @@ class SoftswitchLayouts(SoftswitchJob):
             quorum = straggler.quorum or len(members)
             children = sum(1 << i for i in members)
             job = [generation, self._next_slot, slot_count, children, quorum, len(members), group]
-            job.append(int(straggler.allow_partial))
+            job += [int(straggler.allow_partial), 0]
             self._next_slot += slot_count
             entries.append(self._insert("job", [tree_id], "admit_root", job))
             for i in members:

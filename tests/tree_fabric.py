@@ -104,6 +104,11 @@ class Tree:
             if not isinstance(what, int):
                 self._add(what, number, child, taken)
 
+    def level(self, node: Node) -> int:
+        """Return how many switches lie below, on the longest way down to a worker."""
+        below = [self.node(child.node) for child in node.children if child.node is not None]
+        return max((1 + self.level(one) for one in below), default=0)
+
     def seat(self, worker: int) -> tuple[Node, Child]:
         """Return a worker's switch, and what the worker is there."""
         for node in self.nodes:
@@ -185,6 +190,7 @@ class TreeJob:
             num_workers=len(self.tree.workers),
             quorum=self.quorum,
             allow_partial=self.allow_partial,
+            level=self.tree.level(node),
         )
 
     def replicas(self, node: Node) -> list[tuple[int, int]]:
@@ -237,6 +243,7 @@ class TreeJob:
         params |= {
             "multicast_group_id": self.job_id,
             "allow_partial": int(self.allow_partial),
+            "level": self.tree.level(node),
         }
         if node.parent is None or node.own is None:
             action = "admit_root"

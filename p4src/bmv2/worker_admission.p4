@@ -18,7 +18,8 @@ control WorkerAdmission(inout headers_t hdr,
                       bit<16> quorum,
                       bit<16> num_workers,
                       bit<16> multicast_group_id,
-                      bit<1> allow_partial) {
+                      bit<1> allow_partial,
+                      bit<16> level) {
         md.is_root = 1;
         md.job_generation = generation;
         md.slot_base = slot_base;
@@ -28,6 +29,7 @@ control WorkerAdmission(inout headers_t hdr,
         md.num_workers = num_workers;
         md.multicast_group_id = multicast_group_id;
         md.is_partial_allowed = allow_partial;
+        md.level = level;
     }
 
     action admit_inner(generation_t generation,
@@ -36,6 +38,7 @@ control WorkerAdmission(inout headers_t hdr,
                        worker_bitmap_t children_bitmap,
                        bit<16> multicast_group_id,
                        bit<1> allow_partial,
+                       bit<16> level,
                        port_t parent_port,
                        ipv4_address_t parent_address,
                        worker_id_t child_id,
@@ -46,6 +49,7 @@ control WorkerAdmission(inout headers_t hdr,
         md.children_bitmap = children_bitmap;
         md.multicast_group_id = multicast_group_id;
         md.is_partial_allowed = allow_partial;
+        md.level = level;
         md.parent_port = parent_port;
         md.parent_address = parent_address;
         md.child_id = child_id;

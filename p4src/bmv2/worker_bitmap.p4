@@ -7,15 +7,17 @@
 //
 //   epoch \ packet   contribution              flush           probe           result
 //   NEWER            take over: ABSORBED       FLUSH_IGNORED   NOTIFIED        * RESULT_STORED
-//   SAME, OPEN       bit clear: ABSORBED       FLUSHED         NOTIFIED        * RESULT_STORED
+//   SAME, OPEN       bit clear: ABSORBED       *** FLUSHED     NOTIFIED        * RESULT_STORED
 //                    bit set: DUPLICATE
-//   SAME, SENT_UP    RESENT                    RELAYED         RELAYED         RESULT_STORED
+//   SAME, SENT_UP    RESENT                    *** RELAYED     RELAYED         RESULT_STORED
 //   SAME, CLOSED     REPLAYED                  REPLAYED        NOTIFIED        RESULT_IGNORED
 //   OLDER            ** STALE                  NOTIFIED        NOTIFIED        STALE
 //   SUPERSEDED       STALE                     STALE           NOTIFIED        STALE
 //
 //   *   RESULT_IGNORED where rounds cannot close without everybody
 //   **  NOTIFIED where they can
+//   *** FLUSH_IGNORED where the flush does not reach so high: its num_contributors is the highest
+//       level that it ends. Those below shall end their rounds before those above.
 //
 // ABSORBED becomes COMPLETED (root) or SENT_UP (others) when all children have contributed, or when
 // the root has its quorum. A late contribution to a round that is over is not added. Notices are
@@ -112,11 +114,17 @@ control WorkerBitmap(inout headers_t hdr, inout metadata_t md) {
             } else if (md.copy_state == SLOT_STATE_SENT_UP) {
                 if (md.is_contribution == 1) {
                     repeat(OUTCOME_RESENT);
-                } else {
+                } else if (hdr.switchfold.num_contributors > md.level) {
                     md.outcome = OUTCOME_RELAYED;
+                } else {
+                    md.outcome = OUTCOME_FLUSH_IGNORED;
                 }
             } else if (md.is_contribution == 0) {
-                repeat(OUTCOME_FLUSHED);
+                if (hdr.switchfold.num_contributors >= md.level) {
+                    repeat(OUTCOME_FLUSHED);
+                } else {
+                    md.outcome = OUTCOME_FLUSH_IGNORED;
+                }
             } else if ((md.copy_arrived & md.worker_bit) != 0) {
                 md.outcome = OUTCOME_DUPLICATE;
             } else if (hdr.switchfold.operation == OPERATION_AGGREGATE_ADD) {

@@ -43,6 +43,7 @@ struct metadata_t {
     worker_bitmap_t children_bitmap;
     bit<16>         multicast_group_id;
     bit<1>          is_partial_allowed;
+    bit<16>         level;          // switches below, on the longest way down to a worker
     bit<1>          is_root;
     bit<16>         quorum;         // of a root
     bit<16>         num_workers;    // of a root: in the whole tree

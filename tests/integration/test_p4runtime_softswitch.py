@@ -53,6 +53,7 @@ def _entries() -> list[finsy.P4TableEntry]:
                 num_workers=2,
                 multicast_group_id=9,
                 allow_partial=1,
+                level=0,
             ),
         ),
         finsy.P4TableEntry(

@@ -10,9 +10,10 @@ import pytest
 from hostlib.errors import WorkerMissingError
 from hostlib.straggler import StragglerPolicy
 from softswitch.impairments import Impairments
-from tree_fabric import Shape
+from tree_fabric import Shape, Tree
 from tree_sessions import TreeOfSwitches
 
+DEPTH_1: Shape = (0, 1, 2)
 DEPTH_2: Shape = ((0, 1), (2, 3))
 DEPTH_3: Shape = (((0, 2), 5), (1, 3))
 
@@ -26,7 +27,7 @@ def _bad_network(seed: int) -> Impairments:
 @pytest.mark.parametrize("shape", [DEPTH_2, DEPTH_3], ids=["depth 2", "depth 3"])
 @pytest.mark.parametrize("is_bad", [False, True], ids=["clean", "bad"])
 def test_deadline_passes_through_the_tree(shape: Shape, is_bad: bool) -> None:
-    straggler = StragglerPolicy(deadline_s=0.5)
+    straggler = StragglerPolicy(deadline_s=0.8)
     impairments = _bad_network if is_bad else None
     with (
         TreeOfSwitches(
@@ -39,8 +40,9 @@ def test_deadline_passes_through_the_tree(shape: Shape, is_bad: bool) -> None:
         prompt = [w.allreduce(a) for w, a in zip(workers[:-1], arrays[:-1], strict=True)]
         results = {future.result(30).tobytes() for future in prompt}
         assert len(results) == 1
-        # Who waits below another leaf may close a round before this leaf's sum is there.
-        assert 1 <= prompt[0].num_contributors <= len(prompt)
+        # Where all flushes of a leaf are lost, the root may close before its sum is there.
+        fewest = 1 if is_bad else len(prompt)
+        assert fewest <= prompt[0].num_contributors <= len(prompt)
         sums = {float(number) for number in range(1, 2 ** len(prompt))}
         assert set(np.unique(prompt[0].result())) <= sums
         # Long after: its rounds are gone, but the others retain the result.
@@ -49,6 +51,39 @@ def test_deadline_passes_through_the_tree(shape: Shape, is_bad: bool) -> None:
         assert late.num_contributors == prompt[0].num_contributors
         last = [w.allreduce(a) for w, a in zip(workers, arrays, strict=True)]
         assert len({future.result(30).tobytes() for future in last}) == 1
+
+
+@pytest.mark.parametrize("kind", ["all", "quorum", "deadline"])
+@pytest.mark.parametrize("shape", [DEPTH_1, DEPTH_2, DEPTH_3], ids=["1", "2", "3"])
+def test_policies_hold_at_every_depth(shape: Shape, kind: str) -> None:
+    num_prompt = len(Tree(shape).workers) - 1
+    policy = StragglerPolicy()
+    if kind != "all":
+        policy = StragglerPolicy(deadline_s=0.8, quorum=num_prompt if kind == "quorum" else None)
+    with (
+        TreeOfSwitches(shape, "narrow", slot_counts=(32,), straggler=policy) as made,
+        made.sessions() as workers,
+    ):
+        arrays = [np.full(300, float(2**i), np.float32) for i in range(num_prompt + 1)]
+        # Worker 0 is late: one of a leaf whose other worker is not.
+        futures = [w.allreduce(a, op="mean") for w, a in zip(workers[1:], arrays[1:], strict=True)]
+        if policy.allow_partial:
+            for future in futures:
+                future.result(30)
+        else:
+            assert not any(future.done() for future in futures)
+        futures.append(workers[0].allreduce(arrays[0], op="mean"))
+        results = [future.result(30) for future in futures]
+        assert len({result.tobytes() for result in results}) == 1
+        actual = arrays[1:] if policy.allow_partial else arrays
+        np.testing.assert_allclose(results[0], np.mean(actual, axis=0), rtol=1e-6)
+        assert {future.num_contributors for future in futures} == {len(actual)}
+        # The straggler is one of them again.
+        futures = [w.allreduce(a) for w, a in zip(workers, arrays, strict=True)]
+        results = [future.result(30) for future in futures]
+        assert len({result.tobytes() for result in results}) == 1
+        fewest = num_prompt if kind == "quorum" else num_prompt + 1
+        assert futures[0].num_contributors >= fewest
 
 
 def test_missing_worker_is_named_through_the_tree() -> None:

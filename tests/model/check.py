@@ -164,6 +164,15 @@ VARIANTS = [
         RELAYS=0,
     ),
     _tree_defect(
+        "flushes of one level",
+        "a worker of the root stops, and no flush is meant for the root",
+        ROUNDS=2,
+        PARTIAL=1,
+        LIVENESS=1,
+        DEAD=2,
+        FLUSHES_RISE=0,
+    ),
+    _tree_defect(
         "no notices",
         "a worker whose round is past waits for ever",
         ROUNDS=3,

@@ -31,6 +31,7 @@
  *   RESENDS=0             the inner switch does not send up again
  *   RELAYS=0              the inner switch does not pass flushes on
  *   FLUSHES=0             workers do not flush, though the root has a quorum
+ *   FLUSHES_RISE=0        all flushes name the lowest level, the inner switch's
  *   NOTICES=0             nobody is told that a round is past
  */
 #ifndef ROUNDS
@@ -78,6 +79,9 @@
 #ifndef FLUSHES
 #define FLUSHES 1
 #endif
+#ifndef FLUSHES_RISE
+#define FLUSHES_RISE 1
+#endif
 #ifndef NOTICES
 #define NOTICES 1
 #endif
@@ -94,6 +98,8 @@
 #define EPOCHS (ROUNDS * GENERATIONS)
 #define GENERATION(e) (((e) - 1) / ROUNDS + 1)
 #define COUNT(b) (((b) & 1) + (((b) >> 1) & 1) + (((b) >> 2) & 1))
+#define INNER_LEVEL 0 /* how high a switch stands; flushes name the highest level that they end */
+#define ROOT_LEVEL 1
 #define OPEN 0
 #define SENT_UP 1
 #define CLOSED 2
@@ -193,9 +199,10 @@ inline receive_at_root(e, child, workers) {
 }
 
 /* A flush closes an open round that has somebody in it; it gets the result of one that is over. */
-inline flush_at_root(e) {
+inline flush_at_root(e, level) {
   if
-  :: GENERATION(e) == root_generation && e == copies[ROOT(e)].epoch ->
+  :: GENERATION(e) == root_generation && e == copies[ROOT(e)].epoch &&
+       (level >= ROOT_LEVEL || copies[ROOT(e)].state == CLOSED) ->
     copies[ROOT(e)].state = CLOSED;
     emit_result(e)
   :: else
@@ -302,8 +309,8 @@ inline receive_at_inner(w, e, is_through) {
   fi
 }
 
-/* A flush of epoch e from a child. */
-inline flush_at_inner(e, is_through) {
+/* A flush of epoch e from a child, which no level is too low for. */
+inline flush_at_inner(e, level, is_through) {
   if
   :: GENERATION(e) == inner_generation && e == copies[INNER(e)].epoch ->
     if
@@ -316,8 +323,8 @@ inline flush_at_inner(e, is_through) {
       fi
     :: copies[INNER(e)].state == SENT_UP -> /* RELAYED */
       if
-      :: is_through && RELAYS ->
-        flush_at_root(e);
+      :: is_through && RELAYS && level > INNER_LEVEL ->
+        flush_at_root(e, level);
         if
         :: result[e] != 0 && copies[ROOT(e)].epoch == e -> store(e, result[e], true)
         :: else
@@ -354,10 +361,10 @@ inline contribute(w, e, is_through) {
   fi
 }
 
-inline send_flush(w, e, is_through) {
+inline send_flush(w, e, level, is_through) {
   if
-  :: (w) == 2 -> flush_at_root(e)
-  :: else -> flush_at_inner(e, is_through)
+  :: (w) == 2 -> flush_at_root(e, level)
+  :: else -> flush_at_inner(e, level, is_through)
   fi
 }
 
@@ -379,8 +386,9 @@ active proctype Network() {
        if
        :: at[w] >= e -> contribute(w, e, false)
 #if PARTIAL && FLUSHES
-       :: at[w] >= e -> send_flush(w, e, false)
-       :: at[w] >= e && RELAYS -> flush_at_root(e) /* passed on by the inner switch */
+       /* Of the highest level: others do less. */
+       :: at[w] >= e -> send_flush(w, e, ROOT_LEVEL, false)
+       :: at[w] >= e && RELAYS -> flush_at_root(e, ROOT_LEVEL) /* passed on by the inner switch */
 #endif
        :: up[e] != 0 -> receive_at_root(e, INNER_BIT, up[e])
        :: result[e] != 0 -> store(e, result[e], true)
@@ -405,10 +413,18 @@ proctype Worker(byte w) {
   od
 }
 
-/* A worker's flushes, on a timer of their own. */
+/* A worker's flushes, on a timer of their own: each names a higher level than the one before. */
 proctype Flusher(byte w) {
+  byte level, since;
   do
-  :: atomic { IS_WAITING(w) && !MAY_GO_ON(w) -> send_flush(w, at[w], true) }
+  :: atomic {
+       IS_WAITING(w) && !MAY_GO_ON(w) ->
+       if
+       :: since != at[w] || !FLUSHES_RISE -> level = INNER_LEVEL
+       :: else -> level = ROOT_LEVEL
+       fi;
+       since = at[w];
+       send_flush(w, at[w], level, true) }
   :: !IS_WAITING(w) -> break
   od
 }

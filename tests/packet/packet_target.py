@@ -85,6 +85,7 @@ def job_entries(job: Job) -> list[Entry]:
                 "num_workers": job.num_workers,
                 "multicast_group_id": job.multicast_group_id,
                 "allow_partial": int(job.allow_partial),
+                "level": 0,
             },
         )
     ]

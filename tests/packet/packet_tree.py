@@ -65,6 +65,8 @@ class Node:
     num_workers: int = 0
     """Of the whole tree; 0: of all children."""
     allow_partial: bool = False
+    level: int = 0
+    """Switches below, on the longest way down to a worker."""
 
     def admission(self) -> Entry:
         """Return the entry of table `job`."""
@@ -77,6 +79,7 @@ class Node:
             "children_bitmap": children_bitmap,
             "multicast_group_id": self.job_id,
             "allow_partial": int(self.allow_partial),
+            "level": self.level,
         }
         if self.parent is None:
             params |= {"quorum": self.quorum or num_workers, "num_workers": num_workers}

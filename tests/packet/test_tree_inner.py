@@ -230,6 +230,7 @@ def test_tree_inner_flush_sends_a_partial_sum_up(target: Target, open_node: Open
     send(target, leaf, flush, Outcome.FLUSHED, leaf.to_parent(up))
     # A late contribution is not added; a later flush is the parent's business.
     send(target, leaf, leaf.packet(1, 6), Outcome.RESENT, leaf.to_parent(up))
+    send(target, leaf, change(flush, num_contributors=0), Outcome.FLUSH_IGNORED)
     passed_on = change(flush, worker_id=PARENT.child_id)
     send(target, leaf, flush, Outcome.RELAYED, leaf.to_parent(passed_on))
     result = result_of(up, 50, 0b1101, Flag.PARTIAL)
@@ -247,6 +248,23 @@ def test_tree_inner_flush_of_a_maximum_goes_up_as_a_maximum(
     flush = leaf.packet(1, operation=Operation.FLUSH)
     up = change(sum_up(flush, 5, 1), operation=Operation.AGGREGATE_MAX)
     send(target, leaf, flush, Outcome.FLUSHED, leaf.to_parent(up))
+
+
+def test_tree_inner_flush_for_lower_levels_leaves_the_round_open(
+    target: Target, open_node: OpenNode
+) -> None:
+    middle = open_node(station=LEAF, children=CHILDREN, parent=PARENT, level=2, **PARTIAL)
+    send(target, middle, middle.packet(0, 5), Outcome.ABSORBED)
+    for level in (0, 1):
+        flush = middle.packet(1, operation=Operation.FLUSH, num_contributors=level)
+        send(target, middle, flush, Outcome.FLUSH_IGNORED)
+    flush = change(flush, num_contributors=2)
+    up = middle.to_parent(sum_up(flush, 5, 1))
+    send(target, middle, flush, Outcome.FLUSHED, up)
+    send(target, middle, flush, Outcome.FLUSH_IGNORED)
+    flush = change(flush, num_contributors=3)
+    passed_on = middle.to_parent(change(flush, worker_id=PARENT.child_id))
+    send(target, middle, flush, Outcome.RELAYED, passed_on)
 
 
 def test_tree_inner_flush_of_an_unknown_round(target: Target, partial_leaf: Node) -> None:

@@ -21,6 +21,7 @@ from packet_target import Target
 from packet_tree import Child, Node, Parent, switch, worker
 
 UPLINK = 4
+LEVELS = {"left": 0, "right": 0, "middle": 1, "root": 2}
 MakeTree = Callable[..., "Tree"]
 _serial = itertools.count(20_000)
 
@@ -123,6 +124,7 @@ def build_tree(target: Target, num_levels: int, is_big: bool, allow_partial: boo
             slot_base=128 + 8 * len(nodes),
             num_workers=4,
             allow_partial=allow_partial,
+            level=min(LEVELS[name], num_levels - 1),
         )
 
     def child(child_id: int, name: str, mask: int) -> Child:
@@ -274,9 +276,12 @@ def test_tree_levels_flush_completes_what_is_above(make_tree: MakeTree) -> None:
 def test_tree_levels_second_flush_goes_one_level_further(make_tree: MakeTree) -> None:
     tree = make_tree(3, allow_partial=True)
     contribute(tree, 0)
-    flush = tree.packet(0, operation=Operation.FLUSH)
+    flush = tree.packet(0, operation=Operation.FLUSH, num_contributors=0)
     check(tree.deliver(0, flush), [])
     assert tree.outcomes == [("left", Outcome.FLUSHED), ("middle", Outcome.ABSORBED)]
+    check(tree.deliver(0, flush), [])
+    assert tree.outcomes == [("left", Outcome.FLUSH_IGNORED)]
+    flush = change(flush, num_contributors=1)
     partial = total(change(flush, worker_id=2), 0b0001, values=1, flags=Flag.PARTIAL)
     # The right leaf has heard of nothing yet, and takes the result all the same.
     check(tree.deliver(0, flush), tree.results(change(partial, num_contributors=1)))
@@ -287,6 +292,34 @@ def test_tree_levels_second_flush_goes_one_level_further(make_tree: MakeTree) ->
     ]
     tree.deliver(3, tree.packet(3, 1000))
     assert tree.outcomes == [("right", Outcome.REPLAYED)]
+
+
+def test_tree_levels_flush_waits_for_leaves_that_lack_somebody(make_tree: MakeTree) -> None:
+    tree = make_tree(2, allow_partial=True)
+    contribute(tree, 0, 1, 2)
+    flush = tree.packet(0, operation=Operation.FLUSH, num_contributors=0)
+    check(tree.deliver(0, flush), [])
+    assert tree.outcomes == [("left", Outcome.FLUSH_IGNORED)]
+    flush = tree.packet(2, operation=Operation.FLUSH, num_contributors=0)
+    partial = total(change(flush, worker_id=1), 0b0111, values=111, flags=Flag.PARTIAL)
+    check(tree.deliver(2, flush), tree.results(change(partial, num_contributors=3)))
+    assert tree.outcomes[:2] == [("right", Outcome.FLUSHED), ("root", Outcome.COMPLETED)]
+
+
+@pytest.mark.parametrize("level", [1, 2, 9])
+def test_tree_levels_flush_passes_a_leaf_that_waits_for_nobody(
+    make_tree: MakeTree, level: int
+) -> None:
+    tree = make_tree(3, allow_partial=True)
+    contribute(tree, 0, 1)
+    flush = tree.packet(0, operation=Operation.FLUSH, num_contributors=level)
+    tree.deliver(0, flush)
+    # The middle switch is all that the root waits for.
+    assert tree.outcomes[:3] == [
+        ("left", Outcome.RELAYED),
+        ("middle", Outcome.FLUSHED),
+        ("root", Outcome.COMPLETED),
+    ]
 
 
 def test_tree_levels_probe_is_answered_from_above(make_tree: MakeTree) -> None:

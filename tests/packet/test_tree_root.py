@@ -90,9 +90,12 @@ def test_tree_root_is_partial_as_long_as_anybody_lacks(target: Target, open_node
 
 
 def test_tree_root_flush_says_so(target: Target, open_node: OpenNode) -> None:
-    root = open_node(station=switch(9), children=SWITCHES, allow_partial=True)
+    root = open_node(station=switch(9), children=SWITCHES, allow_partial=True, level=2)
     send(target, root, root.packet(0, 1), Outcome.ABSORBED)
-    flush = root.packet(1, operation=Operation.FLUSH)
+    for level in (0, 1):
+        flush = root.packet(1, operation=Operation.FLUSH, num_contributors=level)
+        send(target, root, flush, Outcome.FLUSH_IGNORED)
+    flush = root.packet(1, operation=Operation.FLUSH, num_contributors=2)
     answer = result(flush, 1, 0b111, flags=Flag.PARTIAL | Flag.FLUSHED)
     send(target, root, flush, Outcome.FLUSHED, root.to_children(answer))
 

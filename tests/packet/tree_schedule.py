@@ -25,6 +25,8 @@ REFUSALS = {
     Outcome.BAD_SLOT,
     Outcome.BAD_CONTRIBUTION,
 }
+MAX_LEVEL = 2
+"""Of the trees in these schedules."""
 HOP_FLAGS = int(Flag.REPLAY | Flag.LAST | Flag.ECN_ECHO)
 """What may differ between two results of one round: how they came, not what they are."""
 
@@ -75,9 +77,14 @@ class TreeSchedule:
         elif draw < 0.91:
             self._send(worker, change(self._contribution(worker), operation=Operation.PROBE))
         elif draw < 0.95 and self.job.allow_partial:
-            self._send(worker, change(self._contribution(worker), operation=Operation.FLUSH))
+            self._flush(worker, int(self.generator.integers(MAX_LEVEL + 1)))
         elif draw >= 0.95:
             self._attack(worker)
+
+    def _flush(self, worker: int, level: int) -> None:
+        """Ask for the end of a worker's round on the switches up to a level."""
+        fields = {"operation": Operation.FLUSH, "num_contributors": level}
+        self._send(worker, change(self._contribution(worker), **fields))
 
     def _pick_worker(self) -> int:
         return int(self.generator.choice(self.job.tree.workers))
@@ -241,6 +248,5 @@ class TreeSchedule:
                 self._send(worker, self._contribution(worker))
             if self.job.allow_partial:
                 for worker in waiting:
-                    datagram = change(self._contribution(worker), operation=Operation.FLUSH)
-                    self._send(worker, datagram)
+                    self._flush(worker, MAX_LEVEL)
         raise AssertionError(f"rounds do not end: workers at {self.at} of {self.num_rounds}")

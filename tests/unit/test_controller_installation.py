@@ -20,6 +20,7 @@ from controller.layouts import Layouts
 from controller.outcome import TREE_OUTCOMES
 from controller.program import load_program
 from controller.switch_link import LinkState, SwitchLink
+from controller.welcome import QUORUM_DEADLINE_S, encode_layout
 from controller_fixtures import fake_switch, run
 from fake_p4runtime import FakeP4Runtime
 from fake_program import write_program
@@ -113,6 +114,11 @@ def test_tree_is_installed_on_all_its_switches_and_removed(tmp_path: Path):
                 name: of_tree(children[name], is_inner=name in inner) for name in children
             }
             assert len(children) == 3
+            tree, link = job.layout.trees[0], next(iter(here.links.values()))
+            assert [tree.level(node) for node in tree.nodes] == [1, 0, 0]
+            # What waits in an inner switch for a late worker must get to the quorum's counter.
+            message = encode_layout(job.layout, MEMBERS[0], link)
+            assert (message.quorum, message.deadline_s) == (3, QUORUM_DEADLINE_S)
             second = await here.layouts.install(here.layouts.plan(job, MEMBERS[:3]))
             assert second.trees[0].nodes[0].slot_base == 64, "both layouts lie side by side"
             assert second.quorum == 3
