@@ -50,9 +50,9 @@ def interfaces() -> Iterator[tuple[str, str]]:
 
 
 def packet_socket(interface: str) -> socket.socket:
-    host = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    host = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     host.setsockopt(263, 23, 1)  # SOL_PACKET, PACKET_IGNORE_OUTGOING
-    host.bind((interface, 0))
+    host.bind((interface, 3))  # ETH_P_ALL only now: until then it would hear all interfaces
     host.settimeout(5)
     return host
 
