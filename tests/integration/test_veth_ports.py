@@ -6,7 +6,6 @@ import os
 import socket
 import struct
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +16,7 @@ from softswitch.errors import InterfaceNotFoundError, PortInUseError
 from softswitch.port_watch import PortWatch
 from softswitch.switch import Switch
 from time_bound import within
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "softswitch_runtime"))
-from first_byte import HandWrittenProgram, compile_first_byte
+from unit.softswitch_runtime.first_byte import HandWrittenProgram, compile_first_byte
 
 pytestmark = [
     pytest.mark.root,
