@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What jobs that share a switch's slots can reach at best: a static split, and best effort.
+
+`link_bits_per_s` is C g throughout: the goodput of a job's own links.
+"""
+
+from __future__ import annotations
+
+from hostlib import wire
+from hostlib.switch_path import split_slots
+
+
+def slots_rate(slots: float, round_trip_s: float, values_per_packet: int) -> float:
+    """Return the bits/s of values that so many slots carry, each one packet in a round trip.
+
+    Slots that carry exponents carry no values: leave them out (`split_slots`).
+    """
+    return 8 * values_per_packet * wire.VALUE_BYTES * slots / round_trip_s
+
+
+def static_split(
+    num_jobs: int,
+    shared_slots: int,
+    *,
+    link_bits_per_s: float,
+    round_trip_s: float,
+    values_per_packet: int,
+) -> float:
+    """Return the goodput of each of `num_jobs` that hold equal parts of the slots, bits/s."""
+    value_slots = split_slots(max(2, shared_slots // num_jobs))[1]
+    return min(link_bits_per_s, slots_rate(value_slots, round_trip_s, values_per_packet))
+
+
+def best_effort(link_bits_per_s: float, fallback: float, num_workers: int) -> float:
+    """Return C g / ((1 - f) + f n): a share f of the packets finds no slot, and each of the n
+    workers' copies crosses the one link of a parameter server.
+    """
+    return link_bits_per_s / ((1 - fallback) + fallback * num_workers)
+
+
+def best_effort_fallback(
+    num_jobs: int,
+    shared_slots: int,
+    *,
+    link_bits_per_s: float,
+    round_trip_s: float,
+    values_per_packet: int,
+) -> float:
+    """Return the share of packets that find no slot when all jobs offer what their links carry."""
+    one_slot = slots_rate(1, round_trip_s, values_per_packet)
+    wanted = num_jobs * link_bits_per_s / one_slot
+    return max(0.0, 1.0 - split_slots(shared_slots)[1] / wanted)
