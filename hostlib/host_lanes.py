@@ -140,10 +140,11 @@ class HostLanes:
             self.failure = error
 
     def pump(self, now_s: float) -> bool:
-        """Take what the other thread has finished."""
+        """Take what the other thread has finished; False then, as its tensors can go on at once."""
+        is_idle = not self._done
         while self._done:
             self._done.popleft()()
-        return True
+        return is_idle
 
     @property
     def outstanding(self) -> int:

@@ -114,6 +114,17 @@ def test_host_path_gives_the_bytes_of_the_switch(dtype: str, op: str) -> None:
         assert len(set(seen)) == 1
 
 
+def test_sums_on_the_host_path_follow_each_other_at_once() -> None:
+    array = np.ones(1000, np.float32)
+    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+        driver.change({})
+        began_s = time.monotonic()
+        for _ in range(10):  # of two steps each: exponents, values
+            for future in [s.allreduce(array) for s in driver.sessions.values()]:
+                np.testing.assert_array_equal(future.result(20), 2 * array)
+        assert time.monotonic() - began_s < 5
+
+
 def test_errors_are_the_same_on_the_host_path() -> None:
     with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
         for trees in ({60: 16}, {}):
