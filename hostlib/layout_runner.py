@@ -64,6 +64,7 @@ class LayoutRunner:
         self._fetching: dict[int, Request] = {}  # by tensor number
         self._arrived: deque[tuple[AllreduceTask, Outcome]] = deque()
         self._source_worker = -1
+        self._is_retention_due = True
         self._remote: Endpoint | None = None
         self._retired: Counter[str] = Counter()
         self._queued: deque[AllreduceTask] = deque()  # not started
@@ -117,7 +118,9 @@ class LayoutRunner:
         self.view = view
         self.has_entered = True
         self._source_worker = commit.source_worker
-        self._limit_retention()
+        # Others may still lack results of the layout before, as many as that one allows, until a
+        # tensor of this one shows that they are here.
+        self._is_retention_due = True
         self.path = self._open_path(commit.boundary)
 
     def _open_path(self, first_tensor: int) -> LayoutPath:
@@ -137,6 +140,7 @@ class LayoutRunner:
 
     def _limit_retention(self) -> None:
         """Keep results as long as a member may lack them."""
+        self._is_retention_due = False
         if self._peers is None:
             return
         view = self.view
@@ -227,6 +231,8 @@ class LayoutRunner:
                 break  # its chunks must have their place in the sequence first
             self._started.popleft()
             self._fetching.pop(task.number, None)
+            if self._is_retention_due and not is_elsewhere:
+                self._limit_retention()
             if self._peers is not None:
                 self._peers.results.put(task.retained_result())
             self.num_completed += 1

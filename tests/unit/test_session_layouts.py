@@ -177,3 +177,22 @@ def test_stalled_worker_reports_who_is_missing() -> None:
         with link.changed:
             assert link.changed.wait_for(lambda: bool(link.reports), 10)
         assert link.reports[0] == (1000, [])
+
+
+def test_results_are_kept_until_all_run_in_a_layout_with_fewer_slots() -> None:
+    with closing(LayoutDriver(FakeSwitch(2, slot_count=32), range(2))) as driver:
+
+        def reduce(number: int) -> None:
+            array = np.full(4 * 32, number, np.int32)
+            for future in [s.allreduce(array) for s in driver.sessions.values()]:
+                np.testing.assert_array_equal(future.result(10), 2 * array)
+
+        for number in range(6):
+            reduce(number)
+        driver.change({100: 2})
+        driver.wait_entered()
+        # A worker that were still in the layout before could lack any of them.
+        assert all(driver.peers[0].results.get(number) for number in range(6))
+        reduce(6)
+        with pytest.raises(errors.ResultForgottenError):
+            driver.peers[0].results.get(5)
