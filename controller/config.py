@@ -162,7 +162,7 @@ class ControllerConfig:
     """Slots of a job whose workers ask for none."""
     lease_s: float = 6.0
     """A worker that is silent for so long is lost."""
-    reconnect_grace_s: float = 1.0
+    reconnect_grace_s: float = 0.5
     """A worker whose connection broke is lost when it has not come back by then."""
     resume_grace_s: float = 30.0
     """After a controller restart, workers of running jobs have so long to come back."""

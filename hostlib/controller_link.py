@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import random
 import threading
 import time
 from collections import Counter
@@ -39,13 +40,13 @@ CONNECT_TIMEOUT_S = 5.0
 """How long the controller may take to accept the connection."""
 FIRST_RESUME_S = 0.05
 """Pause before the first attempt to take up a broken stream; the controller's patience is short."""
-RESUME_INTERVAL_S = 1.0
+RESUME_INTERVAL_S = 0.5
 """Longest pause between attempts to reach a controller that is gone."""
 _CHANNEL_OPTIONS = (
     # Left alone, gRPC waits up to two minutes between attempts; the controller's grace is shorter.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.min_reconnect_backoff_ms", 5000),  # in gRPC this limits one attempt
-    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.max_reconnect_backoff_ms", 500),
     ("grpc.enable_http_proxy", 0),
 )
 _logger = logging.getLogger(__name__)
@@ -75,6 +76,7 @@ class GrpcControllerLink:
         self._waiting: set[tuple[str, int]] = set()  # barriers sent and not released
         self._uses: Counter[str] = Counter()  # how often each barrier's name was used
         self._is_away = False  # said once, not at every attempt
+        self._pause_s = FIRST_RESUME_S  # before the next attempt
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="switchfold-lease", daemon=True)
 
@@ -198,7 +200,6 @@ class GrpcControllerLink:
 
     def _run(self) -> None:
         """Keep a stream open until the job is over or the link is closed."""
-        pause_s = FIRST_RESUME_S
         while not self._is_closing.is_set():
             with self._lock:
                 self._outbox = queue.SimpleQueue()
@@ -227,8 +228,9 @@ class GrpcControllerLink:
                 # The stream ended without a status and without a welcome.
                 self._end(JobRefusedError(f"{self._controller} ended the stream without a welcome"))
                 return
-            pause_s = min(2 * pause_s, RESUME_INTERVAL_S) if self._is_away else FIRST_RESUME_S
-            self._is_closing.wait(pause_s)
+            # Jitter: all workers of a controller lose it at the same time.
+            self._is_closing.wait(self._pause_s * random.uniform(0.5, 1.0))
+            self._pause_s = min(2 * self._pause_s, RESUME_INTERVAL_S)
 
     def _read_stream(self) -> None:
         outbox = self._outbox
@@ -287,6 +289,7 @@ class GrpcControllerLink:
                 )
             )
             return
+        self._pause_s = FIRST_RESUME_S
         if self._is_away:
             self._is_away = False
             _logger.warning("controller at %s is back", self._controller)

@@ -57,6 +57,7 @@ class FakeController(session_pb2_grpc.SwitchfoldSessionServicer):
         self.seen: list[api.WorkerMessage] = []
         self.pushed: queue.SimpleQueue[api.ControllerMessage] = queue.SimpleQueue()
         self.changed = threading.Condition()
+        self._contexts: list[Any] = []
         self.server = grpc.server(futures.ThreadPoolExecutor(8))
         add: Any = cast("Any", session_pb2_grpc).add_SwitchfoldSessionServicer_to_server
         add(self, self.server)
@@ -67,6 +68,7 @@ class FakeController(session_pb2_grpc.SwitchfoldSessionServicer):
     def Join(  # noqa: N802
         self, request_iterator: Iterator[api.WorkerMessage], context: Any
     ) -> Iterator[api.ControllerMessage]:
+        self._contexts.append(context)
         for message in request_iterator:
             with self.changed:
                 self.seen.append(message)
@@ -80,6 +82,11 @@ class FakeController(session_pb2_grpc.SwitchfoldSessionServicer):
     def push(self, message: api.ControllerMessage) -> None:
         """Send a message with the answer to the worker's next one, a heartbeat at the latest."""
         self.pushed.put(message)
+
+    def break_streams(self) -> None:
+        """Cut all streams off without a word."""
+        while self._contexts:
+            self._contexts.pop().cancel()
 
     def wait_for(self, kind: str, count: int = 1) -> api.WorkerMessage:
         """Wait until `count` messages of a kind have come; return the last."""

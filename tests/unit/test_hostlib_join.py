@@ -14,6 +14,7 @@ import pytest
 from fake_controller import Answer, FakeController, welcome
 from fake_switch import FakeSwitch
 from hostlib import errors
+from hostlib.controller_link import RESUME_INTERVAL_S
 from hostlib.options import SessionOptions
 from hostlib.session import Session
 from hostlib.session_api import session_pb2 as api
@@ -198,6 +199,23 @@ def test_controller_restart_resumes_while_aggregation_goes_on(start: Start) -> N
         assert (resume.job_number, resume.generation) == (7, 1000)
         np.testing.assert_array_equal(session.allreduce(array).result(5), array)
     second.wait_for("leave")
+
+
+def test_broken_stream_is_taken_up_at_once_even_after_a_long_absence(start: Start) -> None:
+    first = start(greet)
+    with join(first.address):
+        first.stop()
+        # Long enough for the longest pause between attempts.
+        time.sleep(2 * RESUME_INTERVAL_S)
+        second = start(greet, first.address)
+        second.wait_for("hello")
+        took_s: list[float] = []
+        for attempt in range(2, 5):
+            broken_s = time.monotonic()
+            second.break_streams()
+            second.wait_for("hello", attempt)
+            took_s.append(time.monotonic() - broken_s)
+        assert min(took_s) < RESUME_INTERVAL_S / 2
 
 
 def test_controller_restart_without_the_job_ends_it(start: Start) -> None:
