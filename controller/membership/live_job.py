@@ -42,6 +42,8 @@ class LiveJob:
     is_draining: bool = False
     """Too few workers are left to go on; those who are there may finish what they began."""
     stalls: Stalls = field(default_factory=Stalls)
+    returned: asyncio.Event = field(default_factory=asyncio.Event)
+    """A worker has taken up its broken stream."""
 
     @property
     def name(self) -> str:
@@ -78,6 +80,11 @@ class LiveJob:
     def can_change(self) -> bool:
         """Whether every worker can go over to another layout."""
         return all(seat.can_change for seat in self.seats.values())
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether the stream of any worker is open."""
+        return any(seat.is_attached for seat in self.seats.values())
 
     def is_member(self, worker_id: WorkerId) -> bool:
         """Whether the layout in use has this worker."""

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import logging
 from collections.abc import Collection, Mapping
+from typing import Final
 
 from controller.attachment import attached_switch, attached_worker
 from controller.config import ControllerConfig
@@ -37,6 +39,8 @@ from controller.welcome import check_compatible
 from hostlib.session_api import session_pb2 as pb
 
 _LOGGER = logging.getLogger(__name__)
+RETURN_S: Final = 2.0
+"""After a restart of the controller, living workers are back within this time."""
 
 
 class Membership:
@@ -97,15 +101,23 @@ class Membership:
         worker = attached_worker(hello, switch)
         check_compatible(hello, self._links[switch.name])
         live = self._office.live.get(hello.job_name)
-        if (
-            live is not None
-            and live.has_started
-            and any(s.is_attached for s in live.seats.values())
-        ):
-            return self._join(live, hello, worker)
         if live is not None and live.has_started:
+            if hello.is_joining or not await self._is_deserted(live):
+                return self._join(live, hello, worker)
             self._office.end(live, f"worker {worker.worker_id} was started anew")
         return self._wait(hello, worker)
+
+    async def _is_deserted(self, live: LiveJob) -> bool:
+        """Return whether no worker is in a started job.
+
+        After a restart its workers get a moment: they try to come back twice a second.
+        """
+        left_s = self._restored_s + RETURN_S - asyncio.get_running_loop().time()
+        if left_s > 0 and not live.is_attached:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left_s):
+                    await live.returned.wait()
+        return not live.is_attached
 
     def heard(self, seat: Seat) -> None:
         """Renew the lease of a worker that said something."""
@@ -152,7 +164,7 @@ class Membership:
             return
         now_s = asyncio.get_running_loop().time()
         missing = set(stalled.missing_workers)
-        if now_s - self._restored_s > self._config.reconnect_grace_s:
+        if now_s - self._restored_s > RETURN_S:
             for worker_id in missing & live.seats.keys():
                 if live.seats[worker_id].is_expected:
                     self._office.lose(live, live.seats[worker_id], "not back, and missed")
@@ -240,6 +252,7 @@ class Membership:
                 f"{hello.address}:{hello.udp_port}; join again with is_joining"
             )
         outbox = seat.attach()
+        live.returned.set()
         seat.can_change = hello.can_change_layout
         seat.renew(self._config.lease_s)
         self._office.send_welcome(live, seat, live.boundary)

@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 from controller.errors import NoRoomError
 from controller.membership import Limits
+from controller.membership.membership import RETURN_S
 from controller_fixtures import fake_switch, make_config, run, running_controller, serving
 from fake_member import FakeMember, close_all, start_members
 from hostlib.session_api import session_pb2 as pb
@@ -165,7 +166,7 @@ def test_restart_during_a_change_ends_in_an_abort(tmp_path: Path):
                     lambda: not second.membership.live_job("train").seats[2].is_attached,  # pyright: ignore[reportOptionalMemberAccess]
                     "the newcomer is not back",
                 )
-                await asyncio.sleep(second.config.reconnect_grace_s)  # it could still come back
+                await asyncio.sleep(RETURN_S)  # it could still come back
                 await back[0].send(stalled=stalled)
                 for member in back:
                     await member.until(lambda member=member: member.commits)
@@ -222,5 +223,31 @@ def test_restart_before_the_commit_leaves_the_layout_in_use(tmp_path: Path):
                 # Both hold back tensors for the change that was given up: there is another.
                 await back[0].until(lambda: back[0].commits)
                 await close_all(*back)
+
+    run(scenario())
+
+
+def test_newcomer_right_after_a_restart_does_not_end_the_job(tmp_path: Path):
+    async def scenario() -> None:
+        async with fake_switch() as fake:
+            config = make_config(tmp_path, fake)
+            async with serving(config) as first:
+                members = await start_members(first.address, 2)
+                generation = members[0].layout.generation
+            await close_all(*members)
+            async with serving(config) as second:
+                # Nobody is back yet: one joins, another does not say that it does.
+                newcomer = await FakeMember(second.address, 2, 0, is_joining=True).join()
+                stranger = await FakeMember(second.address, 3, 4).join()
+                await newcomer.until_settled(
+                    lambda: 2 in second.membership.live_job("train").seats,  # pyright: ignore[reportOptionalMemberAccess]
+                    "the newcomer waits",
+                )
+                resume = pb.Resume(job_number=1, generation=generation)
+                back = [await FakeMember(second.address, n, resume=resume).join() for n in (0, 1)]
+                for member in (*back, newcomer):
+                    await member.until_members(0, 1, 2)
+                await stranger.until(lambda: "ALREADY_EXISTS" in stranger.ended)
+                await close_all(*back, newcomer, stranger)
 
     run(scenario())
