@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from attacker import Attack, Attacker, Seat, Station
+from attack_counts import check_counts, expected, read_counts
+from attacker import Attacker, Seat, Station, datagram_of, make_frame
 from bmv2_topos import leaf_spine, state
-from controller.outcome import OrdinaryOutcome
 from hostlib.config import join_from_environment
 from hostlib.options import SessionOptions
 from hostlib.session import Session
 from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
-from hostlib.wire import UDP_PORT, Outcome
+from hostlib.wire import UDP_PORT
 from live_testbed import DEADLINE_S, LiveTestbed
+from packet.packet_frames import change
+from time_bound import wait_until
 from wire_tap import WireTap
 
 LEAVES = "s1", "s2"
@@ -33,27 +35,14 @@ VICTIMS = 0, 1, 3, 4
 """Hosts of the job that is attacked: h1, h2 at s1, h4, h5 at s2."""
 EVIL = 2, 5
 """Hosts of the attackers' own job: h3 at s1, h6 at s2."""
-GUARDS = (
-    Outcome.BAD_LENGTH,
-    Outcome.BAD_CHECKSUM,
-    Outcome.BAD_OPERATION,
-    Outcome.FOREIGN_JOB,
-    Outcome.FOREIGN_WORKER,
-    Outcome.BAD_GENERATION,
-    Outcome.BAD_SLOT,
-    Outcome.BAD_CONTRIBUTION,
-    Outcome.MISMATCH,
-    Outcome.FOREIGN_RESULT,
-)
-"""What no lawful packet counts as."""
+NUM_ATTACKS = 3
+FORWARDED_EACH = 2
+"""Forged results that a switch takes for ordinary traffic: each victim gets so many of an attacker,
+and drops them."""
 SWITCH_PORT = UDP_PORT.to_bytes(2, "big")
-COUNTED_S = 5.0
-"""Within this time all packets of an attack are in the counters that commands show."""
 DTYPES = np.float32, np.int32, np.float64
 Arrays = list[NDArray[Any]]
 Results = list[bytes]
-Counts = Counter[tuple[str, str, str]]
-"""Packets by switch, job ("" for the switch as a whole) and cause."""
 
 
 @pytest.fixture(scope="module")
@@ -131,48 +120,6 @@ def slot_base(live: LiveTestbed, job: str, switch: str) -> int:
     return base
 
 
-def read_counts(live: LiveTestbed, *jobs: str) -> Counts:
-    """Return what the commands show of all causes that no lawful packet has."""
-    guards = {outcome.name.lower() for outcome in GUARDS}
-    found: Counts = Counter()
-    for switch in (*LEAVES, SPINE):
-        shown = live.show("switch", "show", switch)
-        spoofed = OrdinaryOutcome.SPOOFED.name.lower()
-        counts = {name: shown["counts"][name] for name in guards}
-        counts[spoofed] = shown["ordinary_counts"][spoofed]
-        found.update({(switch, "", name): count["packets"] for name, count in counts.items()})
-    for job in jobs:
-        for switch, counts in live.show("job", "show", job)["switch_counts"].items():
-            found.update(
-                {
-                    (switch, job, name): count["packets"]
-                    for name, count in counts.items()
-                    if name in guards
-                }
-            )
-    return +found
-
-
-def check_counts(live: LiveTestbed, wanted: Counts, *jobs: str) -> Counts:
-    """Wait until all that is wanted has been counted, and check that nothing else has."""
-    end_s = time.monotonic() + COUNTED_S
-    while (found := read_counts(live, *jobs)) != wanted and time.monotonic() < end_s:
-        time.sleep(0.02)
-    assert found == wanted, f"too many: {found - wanted}; too few: {wanted - found}"
-    return found
-
-
-def expected(leaf: str, attacks: list[Attack]) -> Counts:
-    found: Counts = Counter()
-    for attack in attacks:
-        if attack.cause is not OrdinaryOutcome.FORWARDED:
-            cause = attack.cause.name.lower()
-            found[leaf, "", cause] += 1
-            if attack.job:
-                found[leaf, attack.job, cause] += 1
-    return found
-
-
 def make_attackers(
     live: LiveTestbed, victims: list[Session], evil: list[Session], job: str
 ) -> dict[int, Attacker]:
@@ -228,11 +175,13 @@ def test_attacks_change_nothing_and_are_counted_by_cause(
 
         found: list[Results] = []
         for number in steps:
-            found.append(step(workers, number, attack if number in (1, 3) else lambda: None))
+            found.append(step(workers, number, attack if number in {1, 3} else lambda: None))
             if number == 2:
                 attack()  # the rounds are over: the switches hold their results
         assert found == calm
         after = check_counts(live, wanted, job, "evil")
+        forwarded = {w.statistics["refused_other_traffic"] for w in workers}
+        assert forwarded == {len(EVIL) * NUM_ATTACKS * FORWARDED_EACH}
         assert not [key for key in (after - before) if key[0] == SPINE]
         code, text, _ = live.command("job", "show", job)
         assert code == 0
@@ -240,3 +189,80 @@ def test_attacks_change_nothing_and_are_counted_by_cause(
         _, verdicts = live.doctor()
         assert verdicts["switch s1 spoofed"][0] == "warn"
         assert verdicts[f"job {job} foreign"][0] == "warn"
+
+
+def test_packets_of_earlier_layouts_are_refused(
+    live: LiveTestbed, taps: dict[int, WireTap]
+) -> None:
+    tap, leaf = taps[VICTIMS[0]], LEAVES[0]
+    with sessions(live, taps, "calm", VICTIMS) as workers:
+        calm = [step(workers, number, lambda: None) for number in range(3)]
+    tap.to_switch.clear()
+    with sessions(live, taps, "moving", VICTIMS) as workers:
+        assert [step(workers, number, lambda: None) for number in range(2)] == calm[:2]
+        old, old_view = tap.to_switch[-20:], workers[0].view
+        with sessions(live, taps, "greedy", EVIL, slots_wanted=860):
+            wait_until(
+                lambda: (
+                    all(w.view.slot_count < old_view.slot_count for w in workers)
+                    and live.show("job", "show", "moving")["layouts"][-2]["state"] == "removed"
+                ),
+                "a smaller layout",
+            )
+            (tree,) = workers[0].view.trees
+            wanted = read_counts(live, "moving", "greedy")
+
+            def of_this_layout() -> list[bytes]:
+                generation = workers[0].view.generation
+                sent = list(tap.to_switch)
+                return [f for f in sent if datagram_of(f)["header"]["generation"] == generation]
+
+            def attack() -> None:
+                """Send what a process left over would: from the victim's own port and address."""
+                wait_until(of_this_layout, "a packet to repeat")
+                sender = Station.of(live.made.topology.hosts[VICTIMS[0]])
+                switch = Station.of(live.made.topology.switches[0])
+                for frame in old:
+                    tap.inject(frame)
+                    renamed = change(datagram_of(frame), job_id=tree.tree_id)
+                    tap.inject(make_frame(sender, switch, renamed))
+                wanted[leaf, "", "foreign_job"] += len(old)
+                for name in ("", "moving"):
+                    wanted[leaf, name, "bad_generation"] += len(old)
+                for frame in of_this_layout()[-20:]:
+                    tap.inject(frame)  # what is there already, or over
+                check_counts(live, wanted, "moving", "greedy")
+
+            assert step(workers, 2, attack) == calm[2]
+            assert step(workers, 0, attack) == calm[0]
+
+
+def test_who_names_another_destination_harms_only_his_own_job(
+    live: LiveTestbed, taps: dict[int, WireTap]
+) -> None:
+    """Switches answer from the address that a packet was sent to; the next one compares it."""
+    with (
+        sessions(live, taps, "evil", EVIL, slots_wanted=16) as evil,
+        sessions(live, taps, "victim", VICTIMS) as workers,
+    ):
+        step(workers, 1, lambda: None)
+        attackers = make_attackers(live, workers, evil, "victim")
+        before, heard = read_counts(live, "victim", "evil"), len(taps[VICTIMS[0]].to_worker)
+        wanted = Counter(before)
+
+        def attack() -> None:
+            for host in EVIL:
+                attacker = attackers[host]
+                packet = attacker.seat.packet(slot_index=attacker.seat.view.slot_count - 1)
+                victims = (Station.of(live.made.topology.hosts[host]) for host in VICTIMS)
+                aims = (attacker.spine, attacker.other_leaf, attacker.host, *victims)
+                for aim in aims:
+                    to = replace(aim, udp_port=UDP_PORT)
+                    taps[host].inject(make_frame(attacker.host, to, packet))
+                for name in ("", "evil"):
+                    wanted[SPINE, name, "foreign_worker"] += len(aims)
+            check_counts(live, wanted, "victim", "evil")
+            assert len(taps[VICTIMS[0]].to_worker) == heard
+
+        step(workers, 4, attack)
+        assert not any(w.statistics.get("refused_other_traffic") for w in workers)
