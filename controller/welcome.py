@@ -64,6 +64,9 @@ def encode_layout(layout: Layout, worker: Worker, link: SwitchLink) -> pb.Layout
     if layout.is_on_switch:
         attachment = layout.attachment(worker.worker_id)
         message.child_id = attachment.child_id
+        message.neighbours.extend(
+            member.worker_id for member in layout.members if member.switch == worker.switch
+        )
         message.worker_bitmap = attachment.worker_bitmap
     return message
 

@@ -275,7 +275,7 @@ class GrpcControllerLink:
                 released = message.barrier_released
                 self._waiting.discard((released.name, released.use))
                 self._lock.notify_all()
-        elif kind in ("view_proposal", "view_commit"):
+        elif kind in ("view_proposal", "view_commit", "missing"):
             self._changes.take(message)
         elif kind == "job_ended":
             self._end(JobEndedError(f"the controller ended the job: {message.job_ended.reason}"))

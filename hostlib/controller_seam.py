@@ -33,6 +33,10 @@ class ViewListener(Protocol):
         """
         ...
 
+    def on_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
+        """Learn whom this worker and all others wait for in a layout."""
+        ...
+
     def fail(self, error: HostlibError) -> None:
         """Break the session: the job is over for this worker."""
         ...

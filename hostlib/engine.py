@@ -184,6 +184,16 @@ class Engine:
 
         self._post(take)
 
+    def note_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
+        """Learn whom all that wait in a layout wait for (any thread)."""
+
+        def take() -> None:
+            path = self._runner.path
+            if path is not None and path.view.generation == generation:
+                path.note_missing(missing_workers)
+
+        self._post(take)
+
     def fail(self, error: HostlibError) -> None:
         """Break the session from any thread: every allreduce fails with `error`."""
         with self._lock:

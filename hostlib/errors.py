@@ -101,7 +101,11 @@ class SwitchUnreachableError(AllreduceTimeoutError):
 
 
 class WorkerMissingError(AllreduceTimeoutError):
-    """The switch waits for workers that have not contributed."""
+    """Switches wait for workers that have not contributed.
+
+    `worker_ids` are those that certainly have not. On a tree it is empty where all that is known is
+    that somebody below another switch lacks; the message says who may be meant.
+    """
 
     def __init__(self, message: str, worker_ids: list[int]) -> None:
         super().__init__(message)

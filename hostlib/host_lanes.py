@@ -9,7 +9,7 @@ are waited for, whatever the job's policy for stragglers says.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import final
 
 import numpy as np
@@ -180,6 +180,9 @@ class HostLanes:
         if isinstance(self.failure, MemberError):
             return [self.failure.worker_id]
         return []
+
+    def note_missing(self, workers: Sequence[int]) -> None:
+        """Members that die are named by the host path itself."""
 
     def verdict(self, task: AllreduceTask) -> AllreduceTimeoutError:
         """Return the error that says what a task waited for in vain."""

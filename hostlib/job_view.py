@@ -81,6 +81,8 @@ class JobView:
     switch: Endpoint
     """Where contributions go and results come from."""
     straggler: StragglerPolicy = WAIT_FOR_ALL
+    neighbours: tuple[int, ...] | None = None
+    """Members at this worker's switch; None: all."""
 
     def __post_init__(self) -> None:
         """Check the ranges that the wire format and the protocol set."""
@@ -172,6 +174,10 @@ class JobView:
     def has_worker_bitmaps(self) -> bool:
         """Whether bit i of a bitmap is worker i; in larger layouts it is a child of some switch."""
         return all(i < MAX_WORKERS for i in self.member_ids)
+
+    def is_neighbour(self, worker_id: int) -> bool:
+        """Whether a member sends to the same switch as this worker."""
+        return self.neighbours is None or worker_id in self.neighbours
 
     def missing_workers(self, bitmap: int) -> list[int]:
         """Return the members whose bit is clear in `bitmap`; none where bits are no workers."""

@@ -40,4 +40,5 @@ def decode_layout(
         straggler=StragglerPolicy(
             quorum=layout.quorum or None, deadline_s=layout.deadline_s or None
         ),
+        neighbours=tuple(layout.neighbours) or None,
     )

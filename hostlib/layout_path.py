@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -112,6 +113,10 @@ class LayoutPath(Protocol):
     @property
     def missing(self) -> list[int]:
         """Workers that the oldest chunk waits for, as far as asking has shown."""
+        ...
+
+    def note_missing(self, workers: Sequence[int]) -> None:
+        """Learn from the controller who does lack, of those that `missing` names."""
         ...
 
     def verdict(self, task: AllreduceTask) -> AllreduceTimeoutError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, final
 
@@ -202,6 +202,10 @@ class Session:
     def on_view_commit(self, view: JobView, boundary: int, source_worker: int) -> None:
         """Run tensors from number `boundary` on in another layout."""
         self._engine.commit(view, boundary, source_worker)
+
+    def on_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
+        """Learn whom this worker and all others wait for in a layout."""
+        self._engine.note_missing(generation, missing_workers)
 
     def fail(self, error: HostlibError) -> None:
         """Break the session: allreduces under way end with `error`."""

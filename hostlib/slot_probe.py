@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 from hostlib.allreduce_task import AllreduceTask
 from hostlib.errors import AllreduceTimeoutError, SwitchUnreachableError, WorkerMissingError
@@ -35,6 +36,7 @@ class SlotProbe:
     def reset(self) -> None:
         """Forget the last probing."""
         self._is_probing = False
+        self._told: frozenset[int] = frozenset()
         self._forget()
 
     def _forget(self) -> None:
@@ -68,12 +70,30 @@ class SlotProbe:
         """Keep who is in the slot's present round."""
         self._bitmap = notice.worker_bitmap if is_same_round else 0
 
+    def note_missing(self, workers: Sequence[int]) -> None:
+        """Keep whom all workers wait for, which the controller has found out."""
+        self._told = frozenset(workers)
+
     @property
     def missing(self) -> list[int]:
-        """Workers that have not contributed to the oldest slot, as far as notices told."""
+        """Workers that have not contributed to the oldest slot, as far as notices told.
+
+        On a tree these are too many: a notice comes from one switch, and does not name who has
+        contributed to others and waits there.
+        """
         if self._bitmap is None or not self._bitmap & self._view.worker_bitmap:
             return []
         return self._view.missing_workers(self._bitmap)
+
+    def _certain(self, candidates: list[int]) -> list[int]:
+        """Return which of the workers that a notice does not name are missing without doubt.
+
+        Those at this worker's own switch, which answers by itself while it lacks one of them; and
+        those that the controller names, which has heard of all others.
+        """
+        if len(candidates) == 1:
+            return candidates
+        return [i for i in candidates if i in self._told or self._view.is_neighbour(i)]
 
     def verdict(self, task: AllreduceTask) -> AllreduceTimeoutError:
         """Return the error that says what a task waited for in vain."""
@@ -85,13 +105,21 @@ class SlotProbe:
                 " neither contributions nor probes: check the link, the address, that the switch"
                 f" runs and that job {view.job} generation {view.generation} is installed on it"
             )
-        missing = self.missing
+        candidates = self.missing
+        missing = self._certain(candidates)
         if missing:
             names = ", ".join(str(i) for i in missing)
             return WorkerMissingError(
                 f"{what}; job {view.job} waits for worker {names}: see whether it runs and"
                 " submits the same sequence of tensors",
                 missing,
+            )
+        if candidates:
+            names = ", ".join(str(i) for i in candidates)
+            return WorkerMissingError(
+                f"{what}; job {view.job} waits for somebody below another switch, among workers"
+                f" {names}: see whether they run and submit the same sequence of tensors",
+                [],
             )
         if self._bitmap and view.has_worker_bitmaps and not self._bitmap & view.worker_bitmap:
             names = ", ".join(str(i) for i in view.present_workers(self._bitmap))

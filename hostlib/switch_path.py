@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
@@ -176,6 +177,10 @@ class SwitchPath:
     def missing(self) -> list[int]:
         """Workers that the oldest chunk waits for, as far as probes have shown."""
         return self.probe.missing
+
+    def note_missing(self, workers: Sequence[int]) -> None:
+        """Learn from the controller who does lack, of those that `missing` names."""
+        self.probe.note_missing(workers)
 
     def verdict(self, task: AllreduceTask) -> AllreduceTimeoutError:
         """Return the error that says what a task waited for in vain."""

@@ -62,7 +62,7 @@ class ViewChanges:
                 self._handle(message, listener)
 
     def take(self, message: api.ControllerMessage) -> None:
-        """Take a proposal or a commit from the stream."""
+        """Take a proposal, a commit or who is missing from the stream."""
         with self._lock:
             listener = self._listener
             if listener is None:
@@ -79,6 +79,9 @@ class ViewChanges:
     def _handle(self, message: api.ControllerMessage, listener: ViewListener) -> None:
         if message.HasField("view_proposal"):
             self._propose(message.view_proposal, listener)
+            return
+        if message.HasField("missing"):
+            listener.on_missing(message.missing.generation, message.missing.missing_workers)
             return
         try:
             self._commit(message.view_commit, listener)

@@ -181,6 +181,7 @@ class TreeOfSwitches:
             values_per_packet=self.values_per_packet,
             switch=_endpoint(switch_address(node.number)),
             straggler=self.straggler,
+            neighbours=tuple(child.workers[0] for child in node.children if child.node is None),
         )
 
     @contextmanager

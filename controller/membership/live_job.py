@@ -8,7 +8,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from controller.errors import ControllerError
-from controller.job import Job, Layout, Worker, WorkerId
+from controller.job import Generation, Job, Layout, Worker, WorkerId
 from controller.membership.barriers import Barriers
 from controller.membership.change import Change
 from controller.membership.seat import Seat
@@ -101,6 +101,16 @@ class LiveJob:
         """Queue a message for every attached worker."""
         for seat in self.seats.values():
             seat.send(message)
+
+    def tell_missing(self, generation: Generation, now_s: float) -> None:
+        """Tell those who wait for whom they do, once their reports say it."""
+        present = self.welcomed
+        missing = self.stalls.missing(present, generation, now_s)
+        if not missing:
+            return
+        answer = pb.Missing(generation=generation, missing_workers=sorted(missing))
+        for worker_id in present - missing:
+            self.seats[worker_id].send(pb.ControllerMessage(missing=answer))
 
     def release_barriers(self) -> list[tuple[str, int]]:
         """Release the barriers that all workers have reached; return them."""

@@ -172,7 +172,8 @@ class Membership:
             self._office.wish(live, f"worker {gone} is gone and missed", is_abort=True)
             return
         away = [n for n in layout.switches if self._links[n].state is not LinkState.READY]
-        live.stalls.report(seat.worker_id, stalled.generation, now_s)
+        live.stalls.report(seat.worker_id, stalled.generation, now_s, missing)
+        live.tell_missing(stalled.generation, now_s)
         if away:
             reason = f"no progress, and switch {', '.join(away)} is out of reach"
             self._office.wish(live, reason, is_abort=True, avoid=away)

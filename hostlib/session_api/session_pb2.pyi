@@ -35,18 +35,20 @@ class WorkerMessage(_message.Message):
     def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., barrier: _Optional[_Union[Barrier, _Mapping]] = ..., view_ready: _Optional[_Union[ViewReady, _Mapping]] = ..., view_entered: _Optional[_Union[ViewEntered, _Mapping]] = ..., stalled: _Optional[_Union[Stalled, _Mapping]] = ...) -> None: ...
 
 class ControllerMessage(_message.Message):
-    __slots__ = ("welcome", "barrier_released", "job_ended", "view_proposal", "view_commit")
+    __slots__ = ("welcome", "barrier_released", "job_ended", "view_proposal", "view_commit", "missing")
     WELCOME_FIELD_NUMBER: _ClassVar[int]
     BARRIER_RELEASED_FIELD_NUMBER: _ClassVar[int]
     JOB_ENDED_FIELD_NUMBER: _ClassVar[int]
     VIEW_PROPOSAL_FIELD_NUMBER: _ClassVar[int]
     VIEW_COMMIT_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
     welcome: Welcome
     barrier_released: BarrierReleased
     job_ended: JobEnded
     view_proposal: ViewProposal
     view_commit: ViewCommit
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., barrier_released: _Optional[_Union[BarrierReleased, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ..., view_proposal: _Optional[_Union[ViewProposal, _Mapping]] = ..., view_commit: _Optional[_Union[ViewCommit, _Mapping]] = ...) -> None: ...
+    missing: Missing
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., barrier_released: _Optional[_Union[BarrierReleased, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ..., view_proposal: _Optional[_Union[ViewProposal, _Mapping]] = ..., view_commit: _Optional[_Union[ViewCommit, _Mapping]] = ..., missing: _Optional[_Union[Missing, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
     __slots__ = ("job_name", "worker_id", "num_workers", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "slots_wanted", "token", "switch_name", "resume", "join_timeout_s", "peer_address", "peer_port", "straggler", "weight", "path", "min_workers", "is_joining", "can_change_layout")
@@ -117,7 +119,7 @@ class Resume(_message.Message):
     def __init__(self, job_number: _Optional[int] = ..., generation: _Optional[int] = ..., proposed: _Optional[int] = ...) -> None: ...
 
 class Layout(_message.Message):
-    __slots__ = ("generation", "num_workers", "members", "trees", "child_id", "worker_bitmap", "switch_address", "switch_mac", "switch_udp_port", "quorum", "deadline_s", "reason")
+    __slots__ = ("generation", "num_workers", "members", "trees", "child_id", "worker_bitmap", "switch_address", "switch_mac", "switch_udp_port", "quorum", "deadline_s", "reason", "neighbours")
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     NUM_WORKERS_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
@@ -130,6 +132,7 @@ class Layout(_message.Message):
     QUORUM_FIELD_NUMBER: _ClassVar[int]
     DEADLINE_S_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    NEIGHBOURS_FIELD_NUMBER: _ClassVar[int]
     generation: int
     num_workers: int
     members: _containers.RepeatedCompositeFieldContainer[Member]
@@ -142,7 +145,8 @@ class Layout(_message.Message):
     quorum: int
     deadline_s: float
     reason: str
-    def __init__(self, generation: _Optional[int] = ..., num_workers: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., trees: _Optional[_Iterable[_Union[Tree, _Mapping]]] = ..., child_id: _Optional[int] = ..., worker_bitmap: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_mac: _Optional[str] = ..., switch_udp_port: _Optional[int] = ..., quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., reason: _Optional[str] = ...) -> None: ...
+    neighbours: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, generation: _Optional[int] = ..., num_workers: _Optional[int] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., trees: _Optional[_Iterable[_Union[Tree, _Mapping]]] = ..., child_id: _Optional[int] = ..., worker_bitmap: _Optional[int] = ..., switch_address: _Optional[str] = ..., switch_mac: _Optional[str] = ..., switch_udp_port: _Optional[int] = ..., quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ..., reason: _Optional[str] = ..., neighbours: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Member(_message.Message):
     __slots__ = ("worker_id", "address", "peer_address", "peer_port")
@@ -199,6 +203,14 @@ class ViewEntered(_message.Message):
     def __init__(self, generation: _Optional[int] = ...) -> None: ...
 
 class Stalled(_message.Message):
+    __slots__ = ("generation", "missing_workers")
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    MISSING_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    generation: int
+    missing_workers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, generation: _Optional[int] = ..., missing_workers: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Missing(_message.Message):
     __slots__ = ("generation", "missing_workers")
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     MISSING_WORKERS_FIELD_NUMBER: _ClassVar[int]

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -44,6 +44,7 @@ class Listener:
         self.replies: list[Callable[[int], None]] = []
         self.commits: list[tuple[JobView, int, int]] = []
         self.errors: list[HostlibError] = []
+        self.missing: list[tuple[int, list[int]]] = []
 
     def on_view_proposal(
         self, generation: int, is_abort: bool, reply: Callable[[int], None]
@@ -55,6 +56,9 @@ class Listener:
 
     def on_view_commit(self, view: JobView, boundary: int, source_worker: int) -> None:
         self.commits.append((view, boundary, source_worker))
+
+    def on_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
+        self.missing.append((generation, list(missing_workers)))
 
     def fail(self, error: HostlibError) -> None:
         self.errors.append(error)
