@@ -72,7 +72,9 @@ p4: $(VENV)/.dev-installed ## Compile p4src with the p4c on the PATH (or: docker
 bench: $(VENV)/.bench-installed ## Allreduce and trees against Gloo on the same links, many jobs, planning (needs root)
 	$(BIN)/python benchmarks/allreduce.py
 	$(BIN)/python benchmarks/tree_allreduce.py
+	$(BIN)/python benchmarks/contention.py
 	$(BIN)/python benchmarks/tree_planning.py
+	$(BIN)/python benchmarks/tree_installation.py
 
 model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela models (needs spin)
 	$(BIN)/python tests/model/check.py

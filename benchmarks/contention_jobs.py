@@ -30,6 +30,7 @@ END_TIMEOUT_S = 60.0
 class _Job:
     name: str
     stop: Path
+    begun: list[Path] = field(default_factory=list[Path])
     processes: list[ManagedProcess] = field(default_factory=list[ManagedProcess])
     results: list[Path] = field(default_factory=list[Path])
     started_s: float = field(default_factory=time.monotonic)
@@ -81,7 +82,7 @@ class RunningJobs:
             job.has_ended = True
 
     def settle(self, timeout_s: float) -> bool:
-        """Wait until all jobs run and leases rest; False when they do not in time.
+        """Wait until all jobs sum and leases rest; False when they do not in time.
 
         TestbedError when a worker fails meanwhile.
         """
@@ -95,8 +96,8 @@ class RunningJobs:
             now = sorted((job.name, job.state, job.path, job.slot_count) for job in jobs)
             if now != before:
                 before, since_s = now, time.monotonic()
-            run = [job.name for job in jobs if job.state == "running"]
-            if len(run) == len(living) and time.monotonic() - since_s >= RESTING_S:
+            has_begun = all(path.exists() for job in self._jobs for path in job.begun)
+            if has_begun and time.monotonic() - since_s >= RESTING_S:
                 return True
             time.sleep(POLL_S)
         return False
@@ -120,7 +121,8 @@ class RunningJobs:
             sums = json.loads(job.results[0].read_text())["sums"]
             ends_s = [job.started_s, *(each["time_s"] for each in sums)]
             done = np.interp([began_s, ended_s], ends_s, range(len(ends_s)))
-            last = next((each for each in sums if each["time_s"] >= ended_s), sums[-1])
+            before = [each for each in sums if each["time_s"] <= ended_s]
+            last = before[-1] if before else sums[0]
             found.append(
                 {
                     "job": job.name,
@@ -147,12 +149,14 @@ class RunningJobs:
             endpoint = self._testbed.endpoint(number)
             result = directory / f"{name}-{self._series}-{worker_id}.json"
             job.results.append(result)
+            job.begun.append(result.with_suffix(".begun"))
             job.processes.append(
                 self._testbed.start(
                     f"{name}-{self._series}-{worker_id}",
                     [
                         *(sys.executable, str(WORKER), "--elements", str(self._elements)),
                         *("--slots", str(slots), "--stop", str(job.stop)),
+                        *("--begun", str(job.begun[-1])),
                         *("--result", str(result), *(["--idle"] if is_idle else [])),
                     ],
                     node=endpoint.host,

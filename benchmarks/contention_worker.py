@@ -37,8 +37,13 @@ def measure_round_trip(session: Session) -> float:
     return float(np.median(times_s))
 
 
-def sum_until_stopped(session: Session, elements: int, stop: Path) -> list[dict[str, Any]]:
-    """Return when each sum was done, and the layout that this worker had then."""
+def sum_until_stopped(
+    session: Session, elements: int, stop: Path, begun: Path
+) -> list[dict[str, Any]]:
+    """Return when each sum was done, and the layout that this worker had then.
+
+    `begun` is made after the first one.
+    """
     worker_id = int(os.environ["SWITCHFOLD_WORKER_ID"])
     num_workers = int(os.environ["SWITCHFOLD_NUM_WORKERS"])
     bases = [
@@ -63,6 +68,7 @@ def sum_until_stopped(session: Session, elements: int, stop: Path) -> list[dict[
             }
         )
         np.testing.assert_allclose(result[:-1], expected, rtol=1e-5, atol=1e-5)
+        begun.touch()
         is_stopping = is_stopping or result[-1] != 0.0
     return done
 
@@ -73,6 +79,7 @@ def main() -> None:
     parser.add_argument("--slots", type=int, required=True, help="0: the controller decides")
     parser.add_argument("--stop", type=Path, required=True)
     parser.add_argument("--idle", action="store_true", help="hold the slots, sum nothing")
+    parser.add_argument("--begun", type=Path, required=True, help="made after the first sum")
     parser.add_argument("--result", type=Path, required=True)
     options = parser.parse_args()
     with Session.join(
@@ -87,11 +94,14 @@ def main() -> None:
     ) as session:
         content: dict[str, Any] = {"sums": []}
         if options.idle:
+            options.begun.touch()
             while not options.stop.exists():
                 time.sleep(0.1)
         else:
             content["round_trip_s"] = measure_round_trip(session)
-            content["sums"] = sum_until_stopped(session, options.elements, options.stop)
+            content["sums"] = sum_until_stopped(
+                session, options.elements, options.stop, options.begun
+            )
         content["statistics"] = dict(session.statistics)
     options.result.write_text(json.dumps(content))
 

@@ -84,15 +84,16 @@ def _host(switch: int, port: int) -> HostConfig:
     )
 
 
-def clos() -> ControllerConfig:
-    """8 pods of 4 leaves and 2 aggregation switches, 16 cores, 8 of them above each of the two."""
+def clos(pods: int = 8) -> ControllerConfig:
+    """Pods of 4 leaves and 2 aggregation switches; above each of the two as many cores as pods."""
+    first, core = 4 * pods, 6 * pods  # aggregation switches, cores
 
     def joined(a: int, b: int) -> bool:
-        if a < 32 <= b < 48:
-            return a // 4 == (b - 32) // 2
-        return 32 <= a < 48 <= b and (a - 32) % 2 == (b - 48) // 8
+        if a < first <= b < core:
+            return a // 4 == (b - first) // 2
+        return first <= a < core <= b and (a - first) % 2 == (b - core) // pods
 
-    return build_fabric([32, 16, 16], joined)
+    return build_fabric([4 * pods, 2 * pods, 2 * pods], joined)
 
 
 def leaf_spine() -> ControllerConfig:

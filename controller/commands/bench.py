@@ -17,7 +17,9 @@ _FOLDER = Path(__file__).parents[2] / "benchmarks"
 _SCRIPTS: Final = {
     "allreduce": "allreduce.py",
     "trees": "tree_allreduce.py",
+    "contention": "contention.py",
     "planning": "tree_planning.py",
+    "installation": "tree_installation.py",
 }
 _DEFAULT: Final = "allreduce"
 
@@ -27,9 +29,9 @@ _DEFAULT: Final = "allreduce"
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def bench(arguments: tuple[str, ...]) -> int:
-    """Run a benchmark: allreduce against torch's Gloo ring (default), trees, planning.
+    """Run a benchmark: allreduce against torch's Gloo ring (default) or another.
 
-    All further options are the script's.
+    Others are trees, contention, planning, installation. All further options are the script's.
     """
     name, options = _DEFAULT, arguments
     if arguments and not arguments[0].startswith("-"):

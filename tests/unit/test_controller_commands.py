@@ -90,7 +90,10 @@ def test_command_bench_needs_a_checkout(
 def test_command_bench_names_the_benchmarks(command: Any):
     code, _, err = run(command("bench", "speed"))
     assert code == 1
-    assert "no benchmark 'speed'; choose of allreduce, trees, planning" in err
+    assert (
+        "no benchmark 'speed'; choose of allreduce, trees, contention, planning, installation"
+        in err
+    )
 
 
 def test_command_shell_without_a_switch(command: Any):
