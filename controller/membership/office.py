@@ -140,10 +140,12 @@ class Office:
             return
         if not live.has_started or not can_change:
             return
-        if position is not None and live.is_member(worker_id):
+        is_member = live.is_member(worker_id)
+        if position is not None and is_member:
             floors = [position, *([] if live.leave_floor is None else [live.leave_floor])]
             live.leave_floor = min(floors)
-        is_early = position is not None and position < live.boundary
+        # Without a position it gave tensors up, which the others cannot end with it.
+        is_early = is_member and (position is None or position < live.boundary)
         self.wish(live, f"worker {worker_id} left", is_abort=is_early)
 
     def refuse(self, live: LiveJob, seat: Seat, error: ControllerError) -> None:

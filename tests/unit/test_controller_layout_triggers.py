@@ -62,7 +62,7 @@ def test_stall_for_a_worker_that_left_is_an_abort(tmp_path: Path):
         async with running_controller(tmp_path) as (server, _):
             members = await start_members(server.address, 2)
             members[0].is_slow = True
-            await members[1].send(leave=pb.Leave())
+            await members[1].send(leave=pb.Leave(position=0))
             await members[0].until(lambda: members[0].commits)
             stalled = pb.Stalled(generation=1, missing_workers=[1])
             await members[0].send(stalled=stalled)

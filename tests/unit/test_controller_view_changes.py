@@ -244,6 +244,19 @@ def test_leave_lets_the_others_finish(tmp_path: Path, begun: int):
     run(scenario())
 
 
+def test_leave_of_a_worker_that_gave_tensors_up_is_an_abort(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            members = await start_members(server.address, 3)
+            await members[2].send(leave=pb.Leave())
+            for member in members[:2]:
+                await member.until_members(0, 1)
+                assert [p.is_abort for p in member.proposals] == [True]
+            await close_all(*members)
+
+    run(scenario())
+
+
 def test_job_ends_below_its_least_number_of_workers(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, reconnect_grace_s=0.1) as (server, _):
