@@ -14,6 +14,7 @@ import errno
 import os
 import select
 import socket
+import threading
 from typing import Any, final
 
 import numpy as np
@@ -127,6 +128,7 @@ class BatchSocket:
         """Times that a send had to give rows back."""
         self._descriptor = sock.fileno()
         self._segments = 1
+        self._lock = threading.Lock()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._out, self._in = _Batch(), _Batch()
         self._in_lengths = self._in.messages["length"]
@@ -235,12 +237,15 @@ class BatchSocket:
 
     def wake(self) -> None:
         """Make a waiting `receive` return."""
-        if self._wake >= 0:
-            os.eventfd_write(self._wake, 1)
+        with self._lock:
+            if self._wake >= 0:
+                os.eventfd_write(self._wake, 1)
 
     def close(self) -> None:
         """Close the socket; closing twice is fine."""
         self.socket.close()
-        if self._wake >= 0:
-            os.close(self._wake)
-            self._wake = -1
+        # The number may be that of another file the moment after.
+        with self._lock:
+            if self._wake >= 0:
+                os.close(self._wake)
+                self._wake = -1
