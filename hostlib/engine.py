@@ -62,6 +62,10 @@ class EngineListener(Protocol):
         """Learn that nothing comes back in a layout though this worker sends."""
         ...
 
+    def close(self, position: int | None = None) -> None:
+        """Leave the job: this worker is broken, and must not hold up the others."""
+        ...
+
 
 class Engine:
     """Runs allreduces in a thread of its own, over the layouts that its job passes through."""
@@ -373,6 +377,8 @@ class Engine:
             self._inbox = deque()
         for task in tasks:
             task.future.set_exception(error)
+        if self._failure is not None and self._listener is not None:
+            self._listener.close()
 
 
 def _lead_s(task: AllreduceTask) -> float:

@@ -158,9 +158,9 @@ class LayoutRunner:
         if path is None:
             return
         while self._queued and (limit is None or self._queued[0].number < limit):
-            task = self._queued.popleft()
+            task = self._queued[0]
             task.begin(self.view, retains=self._peers is not None)
-            self._started.append(task)
+            self._started.append(self._queued.popleft())
             if task.number < path.first_tensor:
                 self._fetch(task)
                 continue
@@ -229,12 +229,12 @@ class LayoutRunner:
                 break
             if not is_elsewhere and not task.is_in_values:
                 break  # its chunks must have their place in the sequence first
-            self._started.popleft()
             self._fetching.pop(task.number, None)
             if self._is_retention_due and not is_elsewhere:
                 self._limit_retention()
             if self._peers is not None:
                 self._peers.results.put(task.retained_result())
+            self._started.popleft()
             self.num_completed += 1
             task.finish()
             has_finished = True

@@ -48,6 +48,7 @@ class DriverLink:
         self.entered: list[int] = []
         self.reports: list[tuple[int, list[int]]] = []
         self.position: int | None = None
+        self.is_closed = False
         self.changed = threading.Condition()
 
     def listen(self, listener: ViewListener) -> None: ...
@@ -66,6 +67,7 @@ class DriverLink:
 
     def close(self, position: int | None = None) -> None:
         self.position = position
+        self.is_closed = True
 
 
 class LayoutDriver:

@@ -16,6 +16,7 @@ from fake_switch import FakeSwitch
 from hostlib import errors
 from layout_driver import LayoutDriver
 from layout_trainers import NUM_TENSORS, Trainer, finish, start, wait_for
+from time_bound import wait_until
 
 IMPAIRED: dict[str, Any] = {"loss": 0.02, "duplication": 0.03, "reordering": 0.03}
 
@@ -146,6 +147,16 @@ def test_deadline_runs_on_while_the_layout_changes() -> None:
         error = future.exception(10)
         assert type(error) is errors.AllreduceTimeoutError
         assert "1001" in str(error)
+
+
+def test_session_that_breaks_leaves_the_job_at_once() -> None:
+    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+        future = driver.sessions[0].allreduce(np.ones(8, np.int32), timeout_s=0.2)
+        assert isinstance(future.exception(5), errors.AllreduceTimeoutError)
+        wait_until(lambda: driver.links[0].is_closed, "the others need not wait for it")
+        assert not driver.links[1].is_closed
+        with pytest.raises(errors.SessionBrokenError):
+            driver.sessions[0].allreduce(np.ones(8, np.int32))
 
 
 def test_old_commits_and_proposals_change_nothing() -> None:
