@@ -39,7 +39,7 @@ NOT_CAPABLE, CAPABLE_1, CAPABLE, EXPERIENCED = 0, 1, 2, 3
 
 
 class Bottleneck(Protocol):
-    """A switch whose SLOW_PORT sends RATE_PPS frames, or some times as many, a second."""
+    """A switch whose SLOW_PORT sends RATE_PPS frames a second, or a few times as many."""
 
     def install(self, entries: Sequence[Entry], groups: dict[int, list[tuple[int, int]]]) -> None:
         """Write entries and multicast groups."""

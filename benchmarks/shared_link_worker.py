@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One process of fairness.py or incast.py: a job's worker, or an end of a TCP flow.
+
+Each says on a line of its own that it is ready. Then a file tells it from which moment of the
+machine's monotonic clock to which to count what arrives. The last line of the output is JSON.
+
+Workers sum integer tensors that all know, two at a time, and check each sum. The last element is a
+vote to go on, so that all stop after the same tensor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hostlib import SessionOptions
+from hostlib.config import join_from_environment
+from hostlib.future import AllreduceFuture
+from hostlib.wire import frame_bytes
+
+DEPTH = 2
+"""Tensors in flight: the links do not wait between two of them."""
+TCP_BLOCK_BYTES = 1 << 16
+PATIENCE_S = 60.0
+"""For all others to be ready, and for a flow that stands still."""
+Report = dict[str, Any]
+
+
+def await_start(options: argparse.Namespace) -> tuple[float, float]:
+    """Say that this process is ready; return from when to when it counts."""
+    print("ready", flush=True)
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not options.times.exists():
+        if time.monotonic() > deadline_s:
+            raise TimeoutError(f"{options.times} does not come")
+        time.sleep(0.02)
+    begin, end = options.times.read_text().split()
+    return float(begin), float(end)
+
+
+def run_job(options: argparse.Namespace) -> Report:
+    """Sum until the end; return the worker's rate of results and its statistics."""
+    worker_id = int(os.environ["SWITCHFOLD_WORKER_ID"])
+    count = int(os.environ["SWITCHFOLD_NUM_WORKERS"])
+    settings = SessionOptions(timeout_s=60.0, window=options.window)
+    ramp = np.arange(options.elements, dtype=np.int32)
+    expected = ramp[:-1] * np.int32(count * (count + 1) // 2)
+    with join_from_environment(settings, slots_wanted=options.slots) as session:
+        session.barrier("begin")
+        begin_s, end_s = await_start(options)
+        waiting: deque[tuple[int, AllreduceFuture]] = deque()
+        number, goes_on = 0, True
+        inside: list[tuple[float, dict[str, int | float]]] = []
+        while goes_on or waiting:
+            if goes_on and len(waiting) < DEPTH:
+                salt = number % 1_000
+                array = ramp * np.int32(worker_id + 1) + np.int32(salt)
+                array[-1] = int(time.monotonic() < end_s)
+                waiting.append((salt, session.allreduce(array)))
+                number += 1
+                continue
+            salt, future = waiting.popleft()
+            result = future.result()
+            now_s = time.monotonic()
+            if begin_s <= now_s < end_s:
+                inside.append((now_s, session.statistics))
+            np.testing.assert_array_equal(result[:-1], expected + np.int32(salt * count))
+            goes_on = goes_on and int(result[-1]) == count
+        (first_s, before), (last_s, after) = inside[0], inside[-1]
+        counts = {key: after[key] - before[key] for key in before if "packets" in key}
+        bits = 8 * counts["value_packets_received"] * frame_bytes(session.view.values_per_packet)
+        return {
+            "bits_per_s": bits / (last_s - first_s) if last_s > first_s else 0.0,
+            "window": float(np.median([each["window"] for _, each in inside])),
+            "round_trip_s": after["round_trip_s"],
+            "statistics": counts,
+            "cpu_s": time.process_time(),
+        }
+
+
+def send_tcp(options: argparse.Namespace) -> Report:
+    """Send as fast as TCP lets until the end."""
+    with socket.create_connection((options.peer, options.port), PATIENCE_S) as flow:
+        flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, options.congestion.encode())
+        block = bytes(TCP_BLOCK_BYTES)
+        _, end_s = await_start(options)
+        while time.monotonic() < end_s:
+            flow.sendall(block)
+        info = flow.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+    return {"round_trip_s": int.from_bytes(info[68:72], "little") / 1e6}
+
+
+def receive_tcp(options: argparse.Namespace) -> Report:
+    """Count what arrives; bits per second as its frames take on a link."""
+    received = 0
+    with socket.create_server(("0.0.0.0", options.port)) as server:  # noqa: S104 - a namespace
+        server.settimeout(PATIENCE_S)
+        print("listening", flush=True)
+        flow, _ = server.accept()
+        with flow:
+            flow.settimeout(PATIENCE_S)
+            begin_s, end_s = await_start(options)
+            while data := flow.recv(TCP_BLOCK_BYTES):
+                if begin_s <= time.monotonic() < end_s:
+                    received += len(data)
+    return {"bits_per_s": 8 * received * (1514 / 1448) / (end_s - begin_s)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("role", choices=["job", "send", "receive"])
+    parser.add_argument("--times", type=Path, required=True, help="file: begin and end, seconds")
+    parser.add_argument("--elements", type=int, default=65_536, help="of each tensor")
+    parser.add_argument("--slots", type=int, default=0)
+    parser.add_argument("--window", type=int, default=SessionOptions().window)
+    parser.add_argument("--peer", default="")
+    parser.add_argument("--port", type=int, default=5201)
+    parser.add_argument("--congestion", default="cubic")
+    options = parser.parse_args()
+    run = {"job": run_job, "send": send_tcp, "receive": receive_tcp}[options.role]
+    print(json.dumps(run(options)))
+
+
+if __name__ == "__main__":
+    main()
