@@ -17,7 +17,7 @@ from hostlib.transports.base import Transport
 from hostlib.wire import Operation
 
 INTERVAL_S = 0.05
-FORGETFULNESS = 10
+FORGETFULNESS = 5
 """What was answered counts no more after so many probes without an answer."""
 PROBES_SENT = "probe_packets_sent"
 """Key in the counters."""

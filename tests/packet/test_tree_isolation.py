@@ -11,7 +11,7 @@ import pytest
 from hostlib.wire import Operation, Outcome
 from packet_frames import change
 from packet_target import Target, check_exchange
-from packet_tree import Child, Node, Parent, make_frame, switch, worker
+from packet_tree import ECN_CAPABLE, Child, Node, Parent, make_frame, switch, worker
 
 OpenNode = Callable[..., Node]
 WORKERS = tuple(
@@ -132,3 +132,27 @@ def test_tree_isolation_worker_is_no_child_of_the_parent(
     own = make_frame(worker(2), root.station, packet)
     check_exchange(target, 1, own, Outcome.FOREIGN_WORKER)
     check_exchange(target, *root.from_child(0, packet, port=3), Outcome.FOREIGN_WORKER)
+
+
+def test_tree_isolation_forged_destination_stays_with_the_sender(
+    target: Target, open_node: OpenNode
+) -> None:
+    """What a switch sends comes from the address that the packet was sent to: no other switch
+    takes it, and it goes nowhere but to the sender's own tree."""
+    somebody = switch(7)
+    leaf = open_node(station=switch(1), children=WORKERS, parent=PARENT)
+    check_exchange(target, *leaf.from_child(0, leaf.packet(0, 5)), Outcome.ABSORBED)
+    second = leaf.packet(1, 6)
+    up = change(second, 11, worker_id=PARENT.child_id, worker_bitmap=3, num_contributors=2)
+    forged = make_frame(somebody, PARENT.station, up, tos=ECN_CAPABLE)
+    frame = make_frame(worker(1), somebody, second)
+    check_exchange(target, 2, frame, Outcome.SENT_UP, [(PARENT.port, forged)])
+
+    root = open_node(station=PARENT.station, children=SWITCHES)
+    child = SWITCHES[0]
+    own = make_frame(somebody, root.station, root.packet(child.child_id, 5))
+    check_exchange(target, child.port, own, Outcome.FOREIGN_WORKER)
+    # Who repeats it properly is answered as ever: the sum goes up again from the leaf's address.
+    check_exchange(
+        target, *leaf.from_child(0, leaf.packet(0, 5)), Outcome.RESENT, leaf.to_parent(up)
+    )
