@@ -79,6 +79,7 @@ class ControllerServer:
             timeout_s = self.config.connect_timeout_s
             await self._wait_ready(timeout_s)
             tasks.append(asyncio.create_task(self.fabric_watch.run()))
+            self.membership.note_listening()
             server = await self._listen()
             _LOGGER.info("sessions and operators are served at %s", self.address)
             yield

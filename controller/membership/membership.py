@@ -67,7 +67,6 @@ class Membership:
 
     def restore(self) -> None:
         """Take up the running jobs of the database; their workers have a grace to come back."""
-        self._restored_s = asyncio.get_running_loop().time()
         for job in self._database.jobs(is_live_only=True):
             reason = reason_to_end(job, self._links)
             if reason is not None:
@@ -82,6 +81,10 @@ class Membership:
             if wish.reasons:
                 self._office.wish(live, wish.reason, is_abort=wish.is_abort)
             _LOGGER.info("job %s goes on (generation %d)", job.name, job.generation)
+
+    def note_listening(self) -> None:
+        """Count from now the time that workers of restored jobs need to come back."""
+        self._restored_s = asyncio.get_running_loop().time()
 
     def live_job(self, name: str) -> LiveJob | None:
         """Return the waiting or running job of this name."""

@@ -57,7 +57,7 @@ class Office:
         """Let a job that has started pass through layouts from now on."""
         changes = JobChanges(live, self.layouts, self, self._limits)
         task = asyncio.create_task(changes.run())
-        task.add_done_callback(self._task_done)
+        task.add_done_callback(lambda task: self._changes_done(live, task))
         self._changes[live] = changes, task
 
     def wish(
@@ -279,6 +279,12 @@ class Office:
             live = self.live.get(job.name)
             if live is not None and live.can_change and not live.is_draining:
                 self.wish(live, "slots are shared anew", is_replan=True)
+
+    def _changes_done(self, live: LiveJob, task: asyncio.Task[None]) -> None:
+        """End a job whose layouts cannot change any more: its workers might wait for a commit."""
+        self._task_done(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.end(live, f"the controller failed at a change of its layout: {error!r}")
 
     def _task_done(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:

@@ -124,6 +124,20 @@ def test_job_without_any_way_ends_in_time(tmp_path: Path):
     run(scenario())
 
 
+def test_failure_of_a_change_ends_the_job(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path, reconnect_grace_s=0.1) as (server, _):
+            members = await start_members(server.address, 2)
+            with patch.object(server.layouts, "plan", side_effect=RuntimeError("a defect")):
+                await members[1].close()
+                await members[0].until(lambda: members[0].ended)
+            assert "a defect" in members[0].ended
+            assert server.membership.live_job("train") is None
+            await close_all(*members)
+
+    run(scenario())
+
+
 def test_newcomer_for_whom_there_is_no_room_is_told(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
