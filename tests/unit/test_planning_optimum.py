@@ -204,6 +204,7 @@ def test_switches_without_room_are_passed_by_or_bound_the_slots():
         plan_trees(fabric, workers, TRAFFIC, free_slots={**free, "s2": 0}, slots_wanted=64)
 
 
+@settings(deadline=None)
 @given(shares=st.lists(st.floats(0.01, 1), min_size=1, max_size=8), spare=st.integers(0, 1000))
 def test_slots_are_split_by_shares(shares: list[float], spare: int):
     config = leaf_spine(2, 1, 1)
