@@ -89,7 +89,7 @@ def join_timeout_s(hello: pb.Hello, config: ControllerConfig) -> float:
     """Return how long to wait for all workers: a little less than the first one waits."""
     if hello.join_timeout_s <= 0:
         return config.join_timeout_s
-    wished_s = hello.join_timeout_s - min(1.0, 0.1 * hello.join_timeout_s)
+    wished_s = hello.join_timeout_s - min(1.0, 0.25 * hello.join_timeout_s)
     return min(config.join_timeout_s, wished_s)
 
 
