@@ -138,7 +138,7 @@ def test_session_names_workers_that_never_arrive(tmp_path: Path, whose: str):
             for worker in workers:
                 code, details = await worker.refusal()
                 assert code is StatusCode.DEADLINE_EXCEEDED
-                assert "worker 2, 3 of 4 never arrived within 0.45 s" in details
+                assert "worker 2, 3 of 4 never arrived within 0.375 s" in details
                 await worker.close()
             assert sum(fake.tables().values()) == 4
 
