@@ -130,7 +130,7 @@ def test_session_refusal(tmp_path: Path, fields: dict[str, Any], status: StatusC
 
 @pytest.mark.parametrize("whose", ["controller", "worker"])
 def test_session_names_workers_that_never_arrive(tmp_path: Path, whose: str):
-    limit_s = {"controller": (0.45, 0.0), "worker": (50.0, 0.5)}[whose]
+    limit_s = {"controller": (0.375, 0.0), "worker": (50.0, 0.5)}[whose]
 
     async def scenario() -> None:
         async with running_controller(tmp_path, join_timeout_s=limit_s[0]) as (server, fake):
