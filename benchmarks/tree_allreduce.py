@@ -117,13 +117,19 @@ def ring_streams(fabric: Fabric, config: ControllerConfig) -> Counter[Direction]
     return streams
 
 
-def compare_links(workers: list[dict[str, Any]], label: str) -> dict[str, float]:
-    """Return the median of what one allreduce of a contender sent over each direction."""
+def mean_bytes(
+    workers: list[dict[str, Any]], label: str, *, is_predicted: bool = False
+) -> dict[str, float]:
+    """Return what one allreduce of a contender sent over each direction, or should have sent.
+
+    Runs during which the trees changed are left out; TestbedError when they did in all of them.
+    """
     runs = [run for run in workers[0]["runs"] if run["label"] == label][1:]
-    return {
-        link: statistics.median(run["carried_bytes"][link] for run in runs)
-        for link in runs[0]["carried_bytes"]
-    }
+    runs = [run for run in runs if run["predicted_bytes"] or label != "switchfold"]
+    if not runs:
+        raise TestbedError("the trees changed during every sum: their bytes have no prediction")
+    key = "predicted_bytes" if is_predicted else "carried_bytes"
+    return {link: statistics.mean(run[key].get(link, 0.0) for run in runs) for link in runs[0][key]}
 
 
 def measure(
@@ -151,8 +157,8 @@ def measure(
             [(count, rates_bits_per_s[fabric.rate(way)]) for way, count in streams.items()],
         ),
     }
-    carried = compare_links(workers, "switchfold")
-    predicted = workers[0]["predicted_bytes"]
+    carried = mean_bytes(workers, "switchfold")
+    predicted = mean_bytes(workers, "switchfold", is_predicted=True)
     differences = link_check.differences(carried, predicted)
     row: dict[str, Any] = {
         "fabric": name,
@@ -170,7 +176,7 @@ def measure(
             for link in predicted
         ],
         "largest_difference": max(differences.values(), key=abs),
-        "gloo_bytes": compare_links(workers, "gloo_switch"),
+        "gloo_bytes": mean_bytes(workers, "gloo_switch"),
         "statistics": [worker["statistics"] for worker in workers],
     }
     ours, gloo = row["switchfold"], row["gloo_switch"]
