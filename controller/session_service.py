@@ -45,9 +45,10 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
             # A stream that ends under a worker's write may lose what the worker has not read.
             await asyncio.wait((reader,), timeout=_LINGER_S)
         finally:
+            # First, and without an await before: gRPC may cancel this handler here once more.
+            self._membership.stream_ended(live, seat, outbox)
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
-            self._membership.stream_ended(live, seat, outbox)
 
     async def _read_hello(self, context: Context) -> pb.Hello:
         try:
