@@ -1,9 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says by ECN (RFC 3168) that many packets wait for the port: in the IPv4 header of everything that
+// Says that many packets wait for the port: by ECN (RFC 3168) in the IPv4 header of everything that
 // can carry the mark, and in the header of a result too, since not every host can read the former.
-control CongestionMark(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
+// Ordinary packets that cannot carry it are dropped instead: else their senders would fill the
+// queue and starve those that heed the marks.
+control CongestionMark(inout headers_t hdr,
+                       inout metadata_t md,
+                       inout standard_metadata_t standard_metadata) {
+    counter(1, CounterType.packets_and_bytes) congestion_drops;
+
     // The ECN bits are the lowest of their 16-bit word: to add n there is to add the complement of
     // n to the checksum, with the carry added at the end (RFC 1141). What the switch sends itself
     // gets its checksums afterwards.
@@ -18,13 +24,21 @@ control CongestionMark(inout headers_t hdr, inout standard_metadata_t standard_m
         hdr.switchfold.flags = hdr.switchfold.flags | FLAG_ECN_ECHO;
     }
 
+    action drop_congested() {
+        congestion_drops.count(0);
+        mark_to_drop(standard_metadata);
+        md.is_undelivered = 1;
+    }
+
     apply {
-        if (standard_metadata.enq_qdepth >= CONGESTION_MARK_DEPTH
-            && hdr.ipv4.isValid()
-            && (hdr.ipv4.ecn == ECN_CAPABLE || hdr.ipv4.ecn == ECN_CAPABLE_1)) {
-            mark_packet();
-            if (hdr.switchfold.isValid() && hdr.switchfold.operation == OPERATION_RESULT) {
-                mark_result();
+        if (standard_metadata.enq_qdepth >= CONGESTION_MARK_DEPTH && hdr.ipv4.isValid()) {
+            if (hdr.ipv4.ecn == ECN_CAPABLE || hdr.ipv4.ecn == ECN_CAPABLE_1) {
+                mark_packet();
+                if (hdr.switchfold.isValid() && hdr.switchfold.operation == OPERATION_RESULT) {
+                    mark_result();
+                }
+            } else if (hdr.ipv4.ecn == ECN_NOT_CAPABLE && !hdr.switchfold.isValid()) {
+                drop_congested();
             }
         }
     }

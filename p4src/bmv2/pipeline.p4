@@ -63,7 +63,9 @@ control SwitchfoldEgress(inout headers_t hdr,
     apply {
         result_delivery.apply(hdr, md, standard_metadata);
         if (md.is_undelivered == 0) {
-            congestion_mark.apply(hdr, standard_metadata);
+            congestion_mark.apply(hdr, md, standard_metadata);
+        }
+        if (md.is_undelivered == 0) {
             port_out.count((bit<32>)standard_metadata.egress_port);
         }
     }

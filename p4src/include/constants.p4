@@ -31,6 +31,7 @@ const bit<3>  IPV4_DONT_FRAGMENT = 2;
 const bit<8>  IPV4_PROTOCOL_UDP = 17;
 const bit<8>  IPV4_RESULT_TTL = 64;
 const bit<2>  ECN_CAPABLE_1 = 1;
+const bit<2>  ECN_NOT_CAPABLE = 0;
 const bit<2>  ECN_CAPABLE = 2;
 const bit<2>  ECN_CONGESTION_EXPERIENCED = 3;
 

@@ -35,6 +35,8 @@ CLI = "simple_switch_CLI"
 SENTINEL_ETHERTYPE = 0x88B5
 """IEEE 802 local experimental: not IPv4, hence a packet-in."""
 SENTINEL_SOURCE = 0xC612_FFFF
+ECN_CAPABLE = 2
+"""Sentinels say so: else a long queue would drop them."""
 SENTINEL_PREFIX = b"switchfold sentinel"
 _targets = itertools.count()
 _marks = itertools.count()
@@ -205,7 +207,7 @@ class Bmv2Target:
         for out_port in PORTS:
             address = SENTINEL_NETWORK + out_port
             segment = udp(SENTINEL_SOURCE, address, 9, 9, mark)
-            packet = ipv4(SENTINEL_SOURCE, address, segment)
+            packet = ipv4(SENTINEL_SOURCE, address, segment, tos=ECN_CAPABLE)
             self._links[port].send(ethernet(SWITCH_MAC, 1, ETHERTYPE_IPV4) + packet)
             self._own("ordinary_outcomes", 0)
             self._own("port_in", port)

@@ -46,7 +46,11 @@ class Bottleneck(Protocol):
         ...
 
     def burst(self, frames: Sequence[bytes]) -> list[bytes]:
-        """Send frames into IN_PORT at once; return what leaves SLOW_PORT, as many, in order."""
+        """Send frames into IN_PORT at once; return what leaves SLOW_PORT in order."""
+        ...
+
+    def drops(self) -> int:
+        """Return how many packets without ECN were dropped in front of the long queue."""
         ...
 
 
@@ -81,14 +85,19 @@ class SoftswitchBottleneck:
         rows = np.zeros((len(frames), max(lengths)), np.uint8)
         for row, frame in zip(rows, frames, strict=True):
             row[: len(frame)] = np.frombuffer(frame, np.uint8)
+        before = self.drops()
         assert self._switch.mem_port(IN_PORT).send(rows, lengths) == len(frames)
         received: list[bytes] = []
         space, sizes = np.zeros((len(frames), 2048), np.uint8), np.zeros(len(frames), np.int32)
-        while len(received) < len(frames):
+        while len(received) + self.drops() - before < len(frames):
             count = self._switch.mem_port(SLOW_PORT).receive(space, sizes, timeout_s=10)
             assert count > 0, f"{len(received)} of {len(frames)} frames arrived"
             received += [bytes(space[i, : sizes[i]]) for i in range(count)]
         return received
+
+    def drops(self) -> int:
+        """See Bottleneck."""
+        return self._control.counters("congestion_drops")[0]
 
 
 class Bmv2Bottleneck:
@@ -118,6 +127,10 @@ class Bmv2Bottleneck:
             self._await_frames(before)
         received = self._target.exchange_all(IN_PORT, last)
         return [frame for port, frame in received if port == SLOW_PORT]
+
+    def drops(self) -> int:
+        """See Bottleneck."""
+        return self._target.counters("congestion_drops")[0]
 
     def _await_frames(self, count: int) -> None:
         wait_until(
@@ -178,10 +191,21 @@ def test_congestion_mark_of_ordinary_traffic(bottleneck: Bottleneck, ecn: int) -
         assert internet_checksum(frame[ETHERNET_BYTES : ETHERNET_BYTES + 20]) == 0
 
 
-@pytest.mark.parametrize("ecn", [NOT_CAPABLE, EXPERIENCED])
-def test_congestion_mark_leaves_others_alone(bottleneck: Bottleneck, ecn: int) -> None:
-    received = bottleneck.burst([ordinary_frame(ecn, number) for number in range(FRAMES)])
-    assert [ecn_of(frame) for frame in received] == [ecn] * FRAMES
+def test_congestion_mark_drops_what_cannot_carry_it(bottleneck: Bottleneck) -> None:
+    before = bottleneck.drops()
+    sent = [ordinary_frame(NOT_CAPABLE, number) for number in range(FRAMES)]
+    received = bottleneck.burst(sent)
+    assert [ecn_of(frame) for frame in received] == [NOT_CAPABLE] * len(received)
+    # The first ones find a shorter queue; of those behind, at least the last is dropped.
+    assert MARK_DEPTH <= len(received) < FRAMES
+    assert bottleneck.drops() - before == FRAMES - len(received)
+    for number, frame in enumerate(received[:MARK_DEPTH]):
+        assert frame[ETHERNET_BYTES + 28 :] == sent[number][ETHERNET_BYTES + 28 :]
+
+
+def test_congestion_mark_leaves_marked_packets_alone(bottleneck: Bottleneck) -> None:
+    received = bottleneck.burst([ordinary_frame(EXPERIENCED, number) for number in range(FRAMES)])
+    assert [ecn_of(frame) for frame in received] == [EXPERIENCED] * FRAMES
     for frame in received:
         assert internet_checksum(frame[ETHERNET_BYTES : ETHERNET_BYTES + 20]) == 0
 
