@@ -1,21 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchfold testbed up|down|status|restart|cut|mend`."""
+"""`switchfold testbed up|run|down|status|restart|cut|mend`."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from bmv2_topos import state
+from bmv2_topos.command_errors import errors_shown
 from bmv2_topos.daemons import Mode, Shaping, Target, Variant
 from bmv2_topos.errors import TestbedError
+from bmv2_topos.run_command import run
 from bmv2_topos.status import TestbedStatus
 from bmv2_topos.testbed import Testbed
 from bmv2_topos.topology_options import described_topology, with_topology
@@ -26,6 +26,9 @@ DEFAULT_NAME = "main"
 @click.group()
 def testbed() -> None:
     """Make, show and remove a testbed: switches, hosts with workers, the controller."""
+
+
+testbed.add_command(run)
 
 
 @testbed.command()
@@ -79,7 +82,7 @@ def up(
     as_json: bool,
     **shape: Any,
 ) -> None:
-    """Make a testbed and leave it up.
+    """Make a testbed and leave it up; then `switchfold testbed run` starts workers on its hosts.
 
     \b
     Examples:
@@ -91,7 +94,7 @@ def up(
     \b
     Exit codes: 0 up, 1 error, 2 wrong use.
     """  # fmt: skip # noqa: E501 - a command line that can be copied
-    with _errors_shown():
+    with errors_shown():
         chosen: Mode = mode or ("veth" if os.geteuid() == 0 else "udp")
         if chosen == "udp" and target == "bmv2":
             raise click.UsageError("--target bmv2 has no UDP ports: use --mode veth")
@@ -125,7 +128,7 @@ def down(name: str, is_all: bool) -> None:
     \b
     Exit codes: 0 gone (also when it was not there), 1 error, 2 wrong use.
     """  # fmt: skip
-    with _errors_shown():
+    with errors_shown():
         for swept in state.sweep():
             click.echo(f"removed what {swept} had left behind")
         for candidate in state.record_names():
@@ -157,7 +160,7 @@ def status(name: str | None, as_json: bool) -> None:
     \b
     Exit codes: 0 shown, 1 a named testbed is missing or not whole, 2 wrong use.
     """  # fmt: skip
-    with _errors_shown():
+    with errors_shown():
         names = [name] if name else state.record_names()
         found = [Testbed.attach(each).status() for each in names]
         if as_json:
@@ -185,7 +188,7 @@ def restart(*, name: str, node: str) -> None:
     \b
     Exit codes: 0 it runs again, 1 error, 2 wrong use.
     """  # fmt: skip
-    with _errors_shown():
+    with errors_shown():
         made = Testbed.attach(name)
         if node == "controller":
             made.restart_controller()
@@ -208,7 +211,7 @@ def cut(*, name: str, one: str, other: str) -> None:
     \b
     Exit codes: 0 cut, 1 error, 2 wrong use.
     """  # fmt: skip
-    with _errors_shown():
+    with errors_shown():
         Testbed.attach(name).cut_link(one, other)
         click.echo(f"the link between {one} and {other} is cut")
 
@@ -227,7 +230,7 @@ def mend(*, name: str, one: str, other: str) -> None:
     \b
     Exit codes: 0 whole again, 1 error, 2 wrong use.
     """  # fmt: skip
-    with _errors_shown():
+    with errors_shown():
         Testbed.attach(name).mend_link(one, other)
         click.echo(f"the link between {one} and {other} is whole")
 
@@ -266,13 +269,3 @@ def _speed(shown: TestbedStatus, rate: int | None, *, is_cut: bool) -> str:
     if is_cut:
         return "CUT"
     return f"{rate / 1e6:g} Mbit/s by {shown.shaper}" if rate else "unshaped"
-
-
-@contextmanager
-def _errors_shown() -> Generator[None]:
-    try:
-        yield
-    except TestbedError as exc:
-        raise click.ClickException(str(exc)) from exc
-    except ValueError as exc:  # a name or number of the caller's
-        raise click.UsageError(str(exc)) from exc

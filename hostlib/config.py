@@ -16,12 +16,20 @@ SWITCHFOLD_TUNNEL_LOCAL    "host:port" of this end of the cable (tunnel)
 SWITCHFOLD_TUNNEL_SWITCH   "host:port" of the switch's end (tunnel)
 SWITCHFOLD_PEER_ADDRESS    where other workers reach this one by TCP; unset: SWITCHFOLD_ADDRESS
 SWITCHFOLD_TOKEN           secret of the controller, where it wants one
+SWITCHFOLD_WEIGHT          the job's share of slots against other jobs; unset: 1
+SWITCHFOLD_PATH            auto (default), switch or host
+SWITCHFOLD_SLOTS           exactly so many slots; unset: the job's share
+SWITCHFOLD_MIN_WORKERS     the job ends when fewer are left; unset: 1
+SWITCHFOLD_JOINING         1: this worker may come to a job that runs; unset or 0: it may not
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 from collections.abc import Mapping
+from typing import Final, Literal
 
 from hostlib.errors import ConfigurationError
 from hostlib.job_view import Endpoint
@@ -33,6 +41,9 @@ from hostlib.transports.raw import RawTransport
 from hostlib.transports.tunnel import TunnelTransport
 from hostlib.transports.udp import UdpTransport
 from hostlib.wire import UDP_PORT
+
+PathChoice = Literal["auto", "switch", "host"]
+_PATHS: Final[tuple[PathChoice, ...]] = ("auto", "switch", "host")
 
 TUNNEL_WORKER_UDP_PORT = UDP_PORT + 1
 """Inside a tunnel no kernel hands out ports; any will do, as each worker has its own address."""
@@ -55,6 +66,23 @@ class _Variables:
         if not value.isdecimal():
             raise ConfigurationError(f"environment variable {name} is {value!r}; write a number")
         return int(value)
+
+    def positive(self, name: str, default: float) -> float:
+        value = self.text(name, str(default))
+        with contextlib.suppress(ValueError):
+            if 0 < float(value) < math.inf:
+                return float(value)
+        raise ConfigurationError(
+            f"environment variable {name} is {value!r}; write a number above 0"
+        )
+
+    def path(self, name: str) -> PathChoice:
+        for choice in _PATHS:
+            if self.text(name, "auto") == choice:
+                return choice
+        raise ConfigurationError(
+            f"environment variable {name} is {self.text(name)!r}; choose {', '.join(_PATHS)}"
+        )
 
     def place(self, name: str) -> tuple[str, int]:
         host, _, port = self.text(name).rpartition(":")
@@ -95,17 +123,25 @@ def transport_from_environment(variables: Mapping[str, str] | None = None) -> Tr
 def join_from_environment(
     options: SessionOptions | None = None,
     *,
-    slots_wanted: int = 0,
+    slots_wanted: int | None = None,
     straggler: StragglerPolicy = WAIT_FOR_ALL,
     variables: Mapping[str, str] | None = None,
 ) -> Session:
-    """Join the job that the environment names; raises what `Session.join` raises."""
+    """Join the job that the environment names; raises what `Session.join` raises.
+
+    A `slots_wanted` of the program goes before that of the environment.
+    """
     environment = _Variables(variables)
     controller = environment.text("SWITCHFOLD_CONTROLLER")
     job = environment.text("SWITCHFOLD_JOB")
     worker_id = environment.number("SWITCHFOLD_WORKER_ID")
     num_workers = environment.number("SWITCHFOLD_NUM_WORKERS")
     ingress = environment.text("SWITCHFOLD_INGRESS_PORT", "0")
+    slots = environment.number("SWITCHFOLD_SLOTS", "0")
+    weight = environment.positive("SWITCHFOLD_WEIGHT", 1.0)
+    path = environment.path("SWITCHFOLD_PATH")
+    min_workers = environment.number("SWITCHFOLD_MIN_WORKERS", "1")
+    is_joining = environment.number("SWITCHFOLD_JOINING", "0") != 0
     return Session.join(
         controller=controller,
         job=job,
@@ -114,7 +150,11 @@ def join_from_environment(
         transport=transport_from_environment(variables),
         options=options,
         ingress_port=int(ingress) if ingress.isdecimal() else ingress,
-        slots_wanted=slots_wanted,
+        slots_wanted=slots if slots_wanted is None else slots_wanted,
+        weight=weight,
+        path=path,
+        min_workers=min_workers,
+        is_joining=is_joining,
         straggler=straggler,
         peer_address=environment.text("SWITCHFOLD_PEER_ADDRESS", "") or None,
         token=environment.text("SWITCHFOLD_TOKEN", ""),

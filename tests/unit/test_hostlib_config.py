@@ -48,6 +48,11 @@ def test_tunnel_transport() -> None:
         ("SWITCHFOLD_NUM_WORKERS", "-1"),
         ("SWITCHFOLD_TRANSPORT", "rdma"),
         ("SWITCHFOLD_ADDRESS", ""),
+        ("SWITCHFOLD_WEIGHT", "0"),
+        ("SWITCHFOLD_WEIGHT", "much"),
+        ("SWITCHFOLD_PATH", "air"),
+        ("SWITCHFOLD_SLOTS", "-1"),
+        ("SWITCHFOLD_JOINING", "yes"),
     ],
 )
 def test_wrong_variable_is_named(name: str, value: str) -> None:

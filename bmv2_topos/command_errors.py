@@ -1,0 +1,23 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a testbed's errors look like on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import click
+
+from bmv2_topos.errors import TestbedError
+
+
+@contextmanager
+def errors_shown() -> Generator[None]:
+    """Turn a testbed's errors into one line and an exit code."""
+    try:
+        yield
+    except TestbedError as exc:
+        raise click.ClickException(str(exc)) from exc
+    except ValueError as exc:  # a name or number of the caller's
+        raise click.UsageError(str(exc)) from exc
