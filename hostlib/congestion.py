@@ -18,7 +18,7 @@ MINIMUM_CHUNKS: Final = 2
 """Least window: the next chunk is on its way while the switch adds this one up."""
 DECREASE: Final = 0.7
 """What congestion leaves of a window: as TCP's CUBIC (RFC 9438), with which it shares links."""
-INCREASE: Final = 0.2
+INCREASE: Final = 0.16
 """Chunks by which the window grows in a window of results: measured so that a job and a TCP flow
 take about equal shares. TCP's own 0.53 would be too much: its bursts find longer queues."""
 
