@@ -41,6 +41,21 @@ def test_allreduce_sums_in_one_process() -> None:
     assert float(found[1]) < 1e-6
 
 
+def test_trees_sum_over_both_spines() -> None:
+    done = run_example("trees.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for worker_id in range(4):
+        assert f"worker {worker_id}: 2 trees, exact: True" in done.stdout
+    (array_bytes,) = map(int, re.findall(r"an array has (\d+) bytes", done.stdout))
+    links = re.findall(r"^(s\d) - (s\d): (\d+) up, (\d+) down$", done.stdout, re.MULTILINE)
+    assert [link[:2] for link in links] == [("s1", "s3"), ("s1", "s4"), ("s2", "s3"), ("s2", "s4")]
+    for first, second in (links[:2], links[2:]):  # of one leaf: half of the slots on each
+        for direction in (2, 3):
+            carried = [int(first[direction]), int(second[direction])]
+            assert min(carried) > 0.4 * array_bytes
+            assert sum(carried) > array_bytes
+
+
 def test_join_job_says_what_it_needs() -> None:
     done = run_example("join_job.py")
     assert done.returncode != 0

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Four workers under two leaves and two spines: trees of switches add up what the workers send.
+
+Needs a C compiler, no privileges: switches, controller and workers are processes, links are
+loopback ports. This file makes the testbed and, with the argument `worker`, is one of its workers.
+"""
+
+import sys
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmv2_topos import Testbed, leaf_spine
+from hostlib.config import join_from_environment
+
+
+def array_of(worker_id: int) -> NDArray[np.int32]:
+    return np.random.default_rng(worker_id).integers(-1000, 1000, 200_000, np.int32)
+
+
+def work() -> None:
+    """Be one worker: sum an array with the others."""
+    with join_from_environment() as session:
+        view = session.view
+        total = session.allreduce(array_of(view.worker_id)).result()
+        exact = sum(array_of(i) for i in range(view.num_workers))
+        print(f"worker {view.worker_id}: {len(view.trees)} trees, exact: {(total == exact).all()}")
+
+
+def main() -> None:
+    # A leaf's uplinks have half the rate of a host's link: one tree over each spine fills both.
+    fabric = leaf_spine(2, 2, 2, uplink_rate_bits_per_s=50_000_000)
+    with Testbed(fabric, mode="udp") as testbed:
+        for done in testbed.run_workers([sys.executable, __file__, "worker"], timeout_s=60):
+            print(done.output, end="")
+        print(f"an array has {array_of(0).nbytes} bytes; between switches there crossed")
+        for link in testbed.switch_link_bytes():
+            print(f"{link.a} - {link.b}: {link.from_a_bytes} up, {link.from_b_bytes} down")
+
+
+if __name__ == "__main__":
+    work() if "worker" in sys.argv else main()
