@@ -13,6 +13,7 @@ from controller.commands.output import (
     controller_option,
     json_option,
     message_dict,
+    print_counts,
     print_json,
     print_table,
 )
@@ -43,9 +44,12 @@ def list_jobs(include_ended: bool, address: str, is_json: bool) -> None:
     if is_json:
         print_json([_job_dict(message) for message in jobs])
         return
+    if not jobs:
+        click.echo("no job yet" if include_ended else "no live job; --all shows ended ones")
+        return
     print_table(
         f"Jobs of the controller at {address}",
-        ("job", "state", "path", "switches", "workers", "slots", "generation", "age", "note"),
+        ("job", "state", "path", "switches", "workers", "slots", "age", "note"),
         [
             (
                 message.name,
@@ -54,8 +58,7 @@ def list_jobs(include_ended: bool, address: str, is_json: bool) -> None:
                 ", ".join(message.switches),
                 f"{len(message.workers)} of {message.num_workers}",
                 message.slot_count,
-                message.generation,
-                _age(message),
+                _short_age(message),
                 _note(message),
             )
             for message in jobs
@@ -145,15 +148,17 @@ def _print_counts(message: pb.Job) -> None:
         of_switch.switch: {count.outcome: count.packets for count in of_switch.counts}
         for of_switch in message.switch_counts
     }
-    print_table(
+    print_counts(
         "Packets by outcome",
-        ("outcome", *(f"at {switch}" for switch in by_switch), "packets", "bytes"),
+        (*(f"at {switch}" for switch in by_switch), "packets", "bytes"),
         [
             (
                 count.outcome,
-                *(packets.get(count.outcome, 0) for packets in by_switch.values()),
-                count.packets,
-                count.bytes,
+                (
+                    *(packets.get(count.outcome, 0) for packets in by_switch.values()),
+                    count.packets,
+                    count.bytes,
+                ),
             )
             for count in message.counts
         ],
@@ -198,8 +203,20 @@ def _straggler(message: pb.Job) -> str:
     return ", or ".join(parts) or "all are waited for"
 
 
+def _seconds(message: pb.Job) -> int:
+    return int((message.ended_s or time.time()) - message.created_s)
+
+
+def _short_age(message: pb.Job) -> str:
+    seconds = _seconds(message)
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length} {unit}"
+    return f"{seconds} s"
+
+
 def _age(message: pb.Job) -> str:
-    seconds = int((message.ended_s or time.time()) - message.created_s)
+    seconds = _seconds(message)
     return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 

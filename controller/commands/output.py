@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -67,12 +67,54 @@ def print_json(value: object) -> None:
 
 
 def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """Print a table; numbers are aligned to the right."""
-    table = Table(title=title, title_justify="left")
+    """Print a table; numbers are aligned to the right.
+
+    Where it is too wide for the terminal, cells are broken between words. Nothing is cut off.
+    """
+    heads = list(columns)
     cells = [list(row) for row in rows]
-    for index, column in enumerate(columns):
+    texts = [[str(cell) for cell in row] for row in cells]
+    console = Console()
+    table = Table(title=title, title_justify="left")
+    for index, (head, width) in enumerate(
+        zip(heads, _widths([heads, *texts], console.width), strict=True)
+    ):
         is_number = all(isinstance(row[index], int | float) for row in cells)
-        table.add_column(column, justify="right" if is_number and cells else "left")
-    for row in cells:
-        table.add_row(*(str(cell) for cell in row))
-    Console().print(table)
+        table.add_column(
+            head, justify="right" if is_number and cells else "left", width=width, overflow="fold"
+        )
+    for row in texts:
+        table.add_row(*row)
+    console.print(table)
+
+
+def print_counts(
+    title: str, columns: Iterable[str], rows: Iterable[tuple[str, Sequence[int]]]
+) -> None:
+    """Print counters by outcome: those that are not zero, and a line about the others."""
+    counted = list(rows)
+    shown = [(outcome, *numbers) for outcome, numbers in counted if any(numbers)]
+    if not shown:
+        click.echo(f"{title}: all zero")
+        return
+    print_table(title, ("outcome", *columns), shown)
+    if len(shown) < len(counted):
+        click.echo(f"  the other {len(counted) - len(shown)} outcomes are zero")
+
+
+def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Return the width of every column: words stay whole while the terminal has room for them."""
+    columns = list(zip(*rows, strict=True))
+    wanted = [max(map(len, cells)) for cells in columns]
+    widths = [
+        max((len(word) for cell in cells for word in cell.split()), default=1) for cells in columns
+    ]
+    spare = width - 3 * len(columns) - 1 - sum(widths)
+    if spare < 0:
+        widest = widths.index(max(widths))
+        widths[widest] = max(widths[widest] + spare, 1)
+    for index, natural in enumerate(wanted):
+        more = max(min(natural - widths[index], spare), 0)
+        widths[index] += more
+        spare -= more
+    return widths

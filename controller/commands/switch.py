@@ -10,6 +10,7 @@ from controller.commands.output import (
     controller_option,
     json_option,
     message_dict,
+    print_counts,
     print_json,
     print_table,
 )
@@ -89,16 +90,15 @@ def show_switch(name: str, address: str, is_json: bool) -> None:
             ],
         )
     if message.counts:
-        print_table(
-            "Switchfold packets by outcome",
-            ("outcome", "packets", "bytes"),
-            [(count.outcome, count.packets, count.bytes) for count in message.counts],
-        )
-        print_table(
-            "Other frames",
-            ("outcome", "packets", "bytes"),
-            [(count.outcome, count.packets, count.bytes) for count in message.ordinary_counts],
-        )
+        for title, counts in (
+            ("Switchfold packets by outcome", message.counts),
+            ("Other frames by outcome", message.ordinary_counts),
+        ):
+            print_counts(
+                title,
+                ("packets", "bytes"),
+                [(count.outcome, (count.packets, count.bytes)) for count in counts],
+            )
         print_table(
             "Frames by port",
             ("port", "host", "packets in", "bytes in", "packets out", "bytes out"),

@@ -136,6 +136,7 @@ def test_command_jobs_and_switches(tmp_path: Path, command: Any):
             assert "0..1" in out
             assert "10.0.0.2" in out
             assert "absorbed" in out
+            assert "stale" not in out
             code, out, _ = await command("switch", "show", "s1", "--json", *at)
             switch = json.loads(out)
             assert (switch["state"], switch["used_slots"]) == ("ready", 16)
@@ -160,6 +161,8 @@ def test_command_jobs_and_switches(tmp_path: Path, command: Any):
             job = json.loads(out)
             assert (job["state"], job["counts"]["absorbed"]["packets"]) == ("ended", 7)
             assert json.loads((await command("job", "list", "--json", *at))[1]) == []
+            code, out, _ = await command("job", "list", *at)
+            assert (code, out) == (0, "no live job; --all shows ended ones\n")
             assert len(json.loads((await command("job", "list", "--all", "--json", *at))[1])) == 1
             for arguments in (["job", "show", "x"], ["job", "stop", "x"], ["switch", "show", "x"]):
                 code, _, err = await command(*arguments, *at)
