@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import grpc
 
+from controller.config import LinkConfig
 from controller.database import Database
 from controller.errors import ControllerError, SwitchError, UnknownJobError
 from controller.job import Job, JobState
@@ -35,11 +36,16 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         membership: Membership,
         links: Mapping[str, SwitchLink],
         layouts: Layouts,
+        cables: Iterable[LinkConfig] = (),
     ) -> None:
         self._database = database
         self._membership = membership
         self._links = links
         self._layouts = layouts
+        self._neighbours: dict[tuple[str, int], str] = {}
+        for cable in cables:
+            one, other = cable.ends
+            self._neighbours[one], self._neighbours[other] = other[0], one[0]
 
     async def ListJobs(  # noqa: N802
         self,
@@ -107,6 +113,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
                 message.ports.add(
                     port=port,
                     host=host,
+                    neighbour=self._neighbours.get((request.name, port), ""),
                     packets_in=received.packets,
                     bytes_in=received.num_bytes,
                     packets_out=sent.packets,

@@ -109,7 +109,10 @@ class ControllerServer:
         add_session(SessionService(self.membership), server)
         add_operator = cast("Any", operator_pb2_grpc).add_OperatorServicer_to_server
         add_operator(
-            OperatorService(self._database, self.membership, self.links, self.layouts), server
+            OperatorService(
+                self._database, self.membership, self.links, self.layouts, self.config.links
+            ),
+            server,
         )
         add_fabric = cast("Any", fabric_pb2_grpc).add_FabricServicer_to_server
         add_fabric(self.fabric_watch.service, server)

@@ -101,9 +101,16 @@ def show_switch(name: str, address: str, is_json: bool) -> None:
             )
         print_table(
             "Frames by port",
-            ("port", "host", "packets in", "bytes in", "packets out", "bytes out"),
+            ("port", "neighbour", "packets in", "bytes in", "packets out", "bytes out"),
             [
-                (p.port, p.host, p.packets_in, p.bytes_in, p.packets_out, p.bytes_out)
+                (
+                    p.port,
+                    p.host or p.neighbour,
+                    p.packets_in,
+                    p.bytes_in,
+                    p.packets_out,
+                    p.bytes_out,
+                )
                 for p in message.ports
             ],
         )

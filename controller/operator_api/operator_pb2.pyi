@@ -221,17 +221,19 @@ class Lease(_message.Message):
     def __init__(self, job: _Optional[str] = ..., generation: _Optional[int] = ..., tree_id: _Optional[int] = ..., slot_base: _Optional[int] = ..., slot_count: _Optional[int] = ..., weight: _Optional[float] = ..., state: _Optional[str] = ..., parent: _Optional[str] = ...) -> None: ...
 
 class PortCount(_message.Message):
-    __slots__ = ("port", "host", "packets_in", "bytes_in", "packets_out", "bytes_out")
+    __slots__ = ("port", "host", "packets_in", "bytes_in", "packets_out", "bytes_out", "neighbour")
     PORT_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     PACKETS_IN_FIELD_NUMBER: _ClassVar[int]
     BYTES_IN_FIELD_NUMBER: _ClassVar[int]
     PACKETS_OUT_FIELD_NUMBER: _ClassVar[int]
     BYTES_OUT_FIELD_NUMBER: _ClassVar[int]
+    NEIGHBOUR_FIELD_NUMBER: _ClassVar[int]
     port: int
     host: str
     packets_in: int
     bytes_in: int
     packets_out: int
     bytes_out: int
-    def __init__(self, port: _Optional[int] = ..., host: _Optional[str] = ..., packets_in: _Optional[int] = ..., bytes_in: _Optional[int] = ..., packets_out: _Optional[int] = ..., bytes_out: _Optional[int] = ...) -> None: ...
+    neighbour: str
+    def __init__(self, port: _Optional[int] = ..., host: _Optional[str] = ..., packets_in: _Optional[int] = ..., bytes_in: _Optional[int] = ..., packets_out: _Optional[int] = ..., bytes_out: _Optional[int] = ..., neighbour: _Optional[str] = ...) -> None: ...

@@ -123,6 +123,13 @@ def test_trees_and_links_of_a_controller(tmp_path: Path, capsys: pytest.CaptureF
                 assert sum(second.tables().values()) == 4
                 code, text = await command("tree", "show", "train", *ask)
                 assert (code, "job 'train' is not running" in text) == (1, True)
+                code, text = await command("switch", "show", "s2", "--json", *ask)
+                assert [(p["port"], p["neighbour"]) for p in json.loads(text)["ports"]] == [
+                    (1, "s1")
+                ]
+                code, text = await command("switch", "show", "s1", *ask)
+                (uplink,) = (line for line in text.splitlines() if line.startswith("│    9 │"))
+                assert uplink.split()[3] == "s2"
                 workers = await join_all(server.address, 2)
                 for worker in workers:
                     await worker.welcome()
