@@ -150,7 +150,10 @@ class Database:
     def end_job(self, job_number: JobNumber, reason: str) -> Job:
         """End the job and free what its layouts lease."""
         for layout in self.job(job_number).live_layouts:
-            self.store_layout(dataclasses.replace(layout, state=LayoutState.REMOVED))
+            if layout.state is LayoutState.PLANNED:
+                self.forget_layout(layout.generation)
+            else:
+                self.store_layout(dataclasses.replace(layout, state=LayoutState.REMOVED))
         with self._transaction() as connection:
             connection.execute(
                 "UPDATE jobs SET state = ?, ended_s = ?, reason = ? WHERE job_number = ?",
@@ -177,6 +180,12 @@ class Database:
             self._live.pop(layout.generation, None)
         else:
             self._live[layout.generation] = layout
+
+    def forget_layout(self, generation: Generation) -> None:
+        """Free what a layout leases that never was on a switch, and keep no record of it."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM layouts WHERE generation = ?", (generation,))
+        self._live.pop(generation, None)
 
     def live_layouts(self) -> list[Layout]:
         """Return every layout that leases slots, oldest first."""

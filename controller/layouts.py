@@ -131,16 +131,18 @@ class Layouts:
     async def remove(self, layout: Layout) -> Layout:
         """Keep the layout's counters, free its slots, take its entries off its switches.
 
-        A switch that is out of reach loses them when it is back.
+        A switch that is out of reach loses them when it is back. A layout that was never installed
+        is forgotten.
         """
         stored = self._database.layout(layout.generation)
         if stored is None or stored.state is LayoutState.REMOVED:
             return stored or layout
-        if stored.state is LayoutState.INSTALLED:
-            await asyncio.gather(*(self._keep_counts(stored, name) for name in stored.switches))
+        if stored.state is LayoutState.PLANNED:
+            self._database.forget_layout(stored.generation)
+            return dataclasses.replace(stored, state=LayoutState.REMOVED)
+        await asyncio.gather(*(self._keep_counts(stored, name) for name in stored.switches))
         removed = self._store(stored, LayoutState.REMOVED)
-        if stored.state is LayoutState.INSTALLED:
-            await asyncio.gather(*(self._clear(name) for name in removed.switches))
+        await asyncio.gather(*(self._clear(name) for name in removed.switches))
         return removed
 
     async def job_counts(self, job: Job) -> dict[str, dict[wire.Outcome, Count]]:
