@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,8 +29,12 @@ _MOST_HOSTS: Final = 40
 """More hosts are drawn as one box per switch."""
 _MOST_LABELS: Final = 24
 """Links between switches carry their bytes in figures up to this number."""
-_LABEL_AT: Final = 0.26
-"""Of the way up a link."""
+_LABEL_AT: Final = (0.26, 0.34, 0.42, 0.5, 0.58, 0.66)
+"""Of the way up a link: the lowest place that is clear of the labels before."""
+_LABEL_INCHES: Final = 0.7
+"""Labels this far apart do not touch."""
+_FREE: Final = 0.99
+"""A link with less than this free carries load of others; measurements are not finer."""
 _TREE_GAP: Final = 0.16
 """Between the lines of two trees over one link, in widths of a host."""
 
@@ -57,8 +62,8 @@ def draw_trees(report: pb.TreeReport, path: Path) -> None:
     _draw_switches(axes, report, places)
     axes.set_title("\n".join(_title(report)), fontsize=10, loc="left")
     axes.margins(0.04, 0.1)
-    if report.trees:
-        _draw_legend(axes, report)
+    _draw_legend(axes, report)
+    _label_links(figure, axes, report, places)
     try:
         figure.savefig(path, dpi=150)
     except OSError as exc:
@@ -87,10 +92,15 @@ def _switch_places(report: pb.TreeReport) -> Places:
             for switch in row
         }
         if level > 1:
-            row.sort(key=lambda switch: sum(below[switch]) / len(below[switch]))
+            row.sort(key=lambda switch: (sum(below[switch]) / len(below[switch]), _natural(switch)))
         for position, switch in enumerate(row):
             places[switch] = ((position + 0.5) * widest / len(row), float(level))
     return places
+
+
+def _natural(name: str) -> tuple[str | int, ...]:
+    """Return a key that sorts s2 before s10: text and numbers take turns, text first."""
+    return tuple(int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name))
 
 
 def _neighbours(report: pb.TreeReport) -> Mapping[str, Sequence[str]]:
@@ -155,15 +165,9 @@ def _busiest(report: pb.TreeReport) -> float:
 
 
 def _draw_links(axes: Any, report: pb.TreeReport, places: Places) -> None:
-    """Draw every link of every tree, beside each other where trees share it; label the sums."""
-    users: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for index, tree in enumerate(report.trees):
-        for node in tree.nodes:
-            if node.parent:
-                low, high = sorted((node.switch, node.parent), key=lambda name: places[name][1])
-                users[low, high].append(index)
+    """Draw every link of every tree, beside each other where trees share it."""
     loads = {(load.sender, load.receiver): load for load in report.loads}
-    for (low, high), trees in users.items():
+    for (low, high), trees in _links(report, places).items():
         (x_low, y_low), (x_high, y_high) = places[low], places[high]
         load = loads.get((low, high)) or loads[high, low]
         width = 1.0 + 4.0 * load.seconds / _busiest(report)
@@ -178,28 +182,57 @@ def _draw_links(axes: Any, report: pb.TreeReport, places: Places) -> None:
                 zorder=1,
                 solid_capstyle="round",
             )
-        if len(users) <= _MOST_LABELS:
-            # Along its link and nearer to the switch below, where links are apart.
-            slope = math.atan2(y_high - y_low, x_high - x_low)
-            axes.text(
-                x_low + _LABEL_AT * (x_high - x_low),
-                y_low + _LABEL_AT * (y_high - y_low),
-                _load_text(load),
-                fontsize=7,
-                ha="center",
-                va="center",
-                zorder=3,
-                rotation=math.degrees(slope if slope <= math.pi / 2 else slope - math.pi),
-                rotation_mode="anchor",
-                transform_rotates_text=True,
-                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.9, "pad": 1},
-            )
+
+
+def _label_links(figure: Any, axes: Any, report: pb.TreeReport, places: Places) -> None:
+    """Write what every link carries along it, where no other label stands."""
+    loads = {(load.sender, load.receiver): load for load in report.loads}
+    users = _links(report, places)
+    if len(users) > _MOST_LABELS:
+        return
+    figure.draw_without_rendering()  # from here on places are known in inches
+    taken: list[tuple[float, float]] = []
+    for low, high in users:
+        (x_low, y_low), (x_high, y_high) = places[low], places[high]
+        spots = [(x_low + at * (x_high - x_low), y_low + at * (y_high - y_low)) for at in _LABEL_AT]
+        inches = {spot: tuple(axes.transData.transform(spot) / figure.dpi) for spot in spots}
+        gaps = {
+            spot: min((math.dist(inches[spot], other) for other in taken), default=math.inf)
+            for spot in spots
+        }
+        clear = [spot for spot in spots if gaps[spot] >= _LABEL_INCHES]
+        spot = clear[0] if clear else max(spots, key=lambda spot: gaps[spot])
+        taken.append(inches[spot])
+        slope = math.atan2(y_high - y_low, x_high - x_low)
+        axes.text(
+            *spot,
+            _load_text(loads.get((low, high)) or loads[high, low]),
+            fontsize=7,
+            ha="center",
+            va="center",
+            zorder=3,
+            rotation=math.degrees(slope if slope <= math.pi / 2 else slope - math.pi),
+            rotation_mode="anchor",
+            transform_rotates_text=True,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.9, "pad": 1},
+        )
+
+
+def _links(report: pb.TreeReport, places: Places) -> Mapping[tuple[str, str], Sequence[int]]:
+    """Return by (lower switch, upper switch) the trees over the link between them."""
+    users: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for index, tree in enumerate(report.trees):
+        for node in tree.nodes:
+            if node.parent:
+                low, high = sorted((node.switch, node.parent), key=lambda name: places[name][1])
+                users[low, high].append(index)
+    return users
 
 
 def _load_text(load: pb.ReportedLoad) -> str:
     text = amount(load.predicted_bytes, "B")
-    if load.residual_bits_per_s < load.rate_bits_per_s:
-        text += f" (free {amount(load.residual_bits_per_s, 'bit/s')})"
+    if load.residual_bits_per_s < _FREE * load.rate_bits_per_s:
+        text += f"\nfree {amount(load.residual_bits_per_s, 'bit/s')}"
     return text
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -226,3 +227,31 @@ def test_report_of_a_job_between_the_hosts(tmp_path: Path):
     assert not load_lines(report, has_hosts=False)
     with pytest.raises(ConfigError, match="no tree to draw"):
         draw_trees(report, tmp_path / "trees.png")
+
+
+def test_picture_orders_spines_and_tells_load(tmp_path: Path):
+    leaves, spines = ("s1", "s2"), ("s10", "s3")  # trees come in any order
+    report = pb.TreeReport(num_workers=2, tensor_bytes=1_000_000, seconds=1.0)
+    for spine in spines:
+        nodes = [pb.ReportedNode(switch=spine)]
+        for worker, leaf in enumerate(leaves):
+            here = [pb.ReportedWorker(worker_id=worker, host=f"h{worker}")]
+            nodes.append(pb.ReportedNode(switch=leaf, parent=spine, workers=here))
+            report.loads.add(
+                sender=leaf,
+                receiver=spine,
+                rate_bits_per_s=25e6,
+                residual_bits_per_s=10e6 if (leaf, spine) == ("s1", "s3") else 24.98e6,
+                predicted_bytes=5e5,
+                seconds=0.5,
+            )
+        report.trees.append(pb.ReportedTree(nodes=nodes, share=0.5))
+    path = tmp_path / "trees.svg"
+    draw_trees(report, path)
+    svg = path.read_text("utf-8")
+    texts = re.findall(r"<!-- (.*?) -->", svg, re.DOTALL)
+    loads = [text.split("\n")[-1].strip() for text in texts]
+    assert [text for text in loads if text.startswith("free")] == ["free 10 Mbit/s"]
+    assert sum(text.startswith("500 kB") for text in texts) == 4
+    places = dict(re.findall(r"<!-- (s\d+) -->\s*<g [^>]*translate\(([\d.]+) ", svg))
+    assert float(places["s3"]) < float(places["s10"])
