@@ -24,7 +24,7 @@ ControllerError
     ├── UnknownJobError           NOT_FOUND
     ├── TokenError                UNAUTHENTICATED
     ├── NoSwitchError             UNAVAILABLE
-    └── NoTreeError               UNAVAILABLE: no aggregation tree joins the workers
+    └── NoTreeError               RESOURCE_EXHAUSTED: no aggregation tree joins the workers
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class NoSwitchError(JobError):
 class NoTreeError(JobError):
     """No tree of aggregating switches joins the workers; the text says who and why."""
 
-    status = grpc.StatusCode.UNAVAILABLE
+    status = grpc.StatusCode.RESOURCE_EXHAUSTED
 
     def __init__(self, text: str, *, workers: tuple[int, ...] = ()) -> None:
         super().__init__(text)

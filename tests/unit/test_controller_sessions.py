@@ -305,3 +305,26 @@ def test_session_job_ends_when_its_workers_do_not_come_back(tmp_path: Path):
             assert sum(fake.tables().values()) == len(HOSTS)
 
     run(scenario())
+
+
+def test_more_workers_than_one_switch_takes(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            workers = [
+                await FakeWorker(
+                    server.address,
+                    number,
+                    33,
+                    path=pb.SWITCH,
+                    ingress_port=number + 1,
+                    mac=f"02:00:00:00:00:{number + 1:02x}",
+                ).join()
+                for number in range(33)
+            ]
+            for worker in workers:
+                status, text = await worker.refusal()
+                assert status is StatusCode.RESOURCE_EXHAUSTED
+                assert "at switch s1, which takes at most 32 of them" in text
+                await worker.close()
+
+    run(scenario())
