@@ -73,15 +73,15 @@ def test_worker_that_never_arrives_is_named_within_its_time(whole: LiveTestbed) 
     caught: list[BaseException] = []
 
     def join() -> None:
-        with within(4 + 2, "naming the worker"), pytest.raises(errors.WorkerArrivalError) as info:
-            whole.join(0, 2, "lonely", join_timeout_s=4)
+        with within(8 + 2, "naming the worker"), pytest.raises(errors.WorkerArrivalError) as info:
+            whole.join(0, 2, "lonely", join_timeout_s=8)
         caught.append(info.value)
 
     joining = threading.Thread(target=join)
     joining.start()
     wait_until(lambda: whole.show("job", "list"), "job on the list")
     code, found = whole.doctor()
-    joining.join(8)
+    joining.join(12)
     assert "worker 1 of 2 never arrived within" in str(caught[0])
     assert (code, failed(found)) == (1, {"job lonely"})
     assert "waits for worker 1 of 2" in found["job lonely"][1]
