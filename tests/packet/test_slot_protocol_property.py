@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +22,8 @@ from slot_reference import (
 )
 from slot_schedule import Schedule
 
-NUM_SCHEDULES = 10_000
+NUM_SCHEDULES = int(os.environ.get("SWITCHFOLD_SCHEDULES", "3000"))
+"""More for a change of the protocol: SWITCHFOLD_SCHEDULES=10000."""
 NUM_SCHEDULES_SLOW_TARGET = 100
 STEPS = 24
 FIRST_ROUNDS = (1, 1, 0xFFFF_FFFE, 0x7FFF_FFFE)
