@@ -138,7 +138,11 @@ def gloo_allreduce(group: dist.ProcessGroup | None, array: Floats) -> Floats:
 
 
 def run_all(options: argparse.Namespace) -> dict[str, Any]:
-    """Take turns, so that a noisy moment of the machine meets all contenders."""
+    """Take turns, so that a noisy moment of the machine meets all contenders.
+
+    On a fabric where the controller plans around traffic that it measures (`--testbed`), they go
+    one after the other instead: trees must not make room for a peer that is silent by then.
+    """
     session = Session.join(
         controller=os.environ["SWITCHFOLD_CONTROLLER"],
         job=os.environ["SWITCHFOLD_JOB"],
@@ -160,10 +164,13 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
         }
         if options.bridge_namespace:
             contenders["gloo_bridge"] = open_bridged_gloo(options.bridge_namespace, options.timeout)
+        repeats = range(options.repeats + 1)  # the first of each is warm-up
+        turns = [(label, repeat) for repeat in repeats for label in contenders]
+        if options.testbed:
+            turns = [(label, repeat) for label in contenders for repeat in repeats]
         runs = [
-            timed(allreduce, session.barrier, label, repeat, options)
-            for repeat in range(options.repeats + 1)  # the first of each is warm-up
-            for label, allreduce in contenders.items()
+            timed(contenders[label], session.barrier, label, repeat, options)
+            for label, repeat in turns
         ]
         return {
             "runs": runs,

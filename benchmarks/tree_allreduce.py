@@ -4,7 +4,7 @@
 
 Eight workers under four leaves and two spines, with a bottleneck of 4:1 between leaf and spine;
 beside it the same with one spine and as much capacity, and one switch. In each fabric the same
-worker processes sum the same tensors in turn by Switchfold, over the trees that the controller
+worker processes sum the same tensors by Switchfold, over the trees that the controller
 plans, and by Gloo, whose TCP the same switches forward as ordinary IPv4 packets. Each result is
 verified before its time counts, and what crossed each link is compared with what the controller
 predicts.
@@ -206,7 +206,8 @@ def main() -> None:
         print(f"{options.bytes / 1e6:g} MB of float32; links of {shown}")
         print(
             f"{NUM_LEAVES * HOSTS_PER_LEAF} workers; softswitch wide; {options.repeats} repeats "
-            f"after 1 warm-up, in turn; every sum verified\n\n{tree_report.HEADING}"
+            "after 1 warm-up, one contender after the other; every sum verified\n\n"
+            f"{tree_report.HEADING}"
         )
         rows: list[dict[str, Any]] = []
         for name in names:

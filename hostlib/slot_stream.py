@@ -93,6 +93,7 @@ class SlotStream:
         self._template = _header_template(view, operation)
         own = slice(first_slot, first_slot + slot_count)
         self._local_slots = slot_map.local[own]
+        self._tree_of_row = np.unique(slot_map.tree_ids[own], return_inverse=True)[1]
         self._tree_words = slot_map.tree_ids[own] << np.uint32(16) | np.uint32(view.child_id << 8)
         self._steps = np.arange(max(2 * slot_count, BLOCK_CHUNKS), dtype=np.int64)
         self._ring_order = self._steps[: 2 * slot_count] % slot_count
@@ -100,7 +101,8 @@ class SlotStream:
         self._is_retransmitted = np.zeros(slot_count, np.bool_)
         self._is_withheld = np.zeros(slot_count, np.bool_)
         self._sent_at_s = np.zeros(slot_count)
-        self._latest_sent_s = 0.0  # when the latest of all chunks with results was sent
+        # When the latest of a tree's chunks with results was sent; trees may differ in speed.
+        self._latest_sent_s = np.zeros(int(self._tree_of_row.max(initial=0)) + 1)
         self._deadline_s = np.full(slot_count, np.inf)
         self._next_expiry_s = np.inf
         self._has_progress = True
@@ -324,7 +326,7 @@ class SlotStream:
         self._release(rows)
         count = before - self._outstanding
         self.counters.received += count
-        self._latest_sent_s = max(self._latest_sent_s, float(self._sent_at_s[rows].max()))
+        np.maximum.at(self._latest_sent_s, self._tree_of_row[rows], self._sent_at_s[rows])
         if self.counters.replayed - replayed > len(rows) - count:
             # An answer alone: the result itself was lost. Beside it in a batch, it is only late.
             self._window.on_loss(before)
@@ -426,8 +428,8 @@ class SlotStream:
             self._is_retransmitted[again] = True
             self.counters.retransmitted += self._transport.send(self._ring[again])
             self._deadline_s[expired] = now_s + self._timer.timeout_s
-            if (self._sent_at_s[expired] < self._latest_sent_s).any():
-                # Chunks sent later have results; if all are waiting, a worker may be late.
+            if (self._sent_at_s[expired] < self._latest_sent_s[self._tree_of_row[expired]]).any():
+                # Later chunks of the tree have results; if all are waiting, a worker may be late.
                 self._window.on_loss(self._outstanding)
         self._next_expiry_s = float(self._deadline_s.min())
 
