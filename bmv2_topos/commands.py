@@ -244,6 +244,8 @@ def _show(shown: TestbedStatus, *, as_json: bool) -> None:
         f"testbed {shown.name}: {state_word}, {shown.target} ({shown.variant}), mode {shown.mode}"
     )
     click.echo(f"  controller {shown.controller_address}")
+    if shown.places:
+        click.echo(f"  for torchrun: export SWITCHFOLD_PLACES={shown.places}")
     for process, pid, is_alive in shown.processes:
         click.echo(f"  {process:<12} pid {pid:<8} {'alive' if is_alive else 'dead'}")
     for host, port, rate, counted in shown.links:

@@ -19,6 +19,7 @@ from bmv2_topos import state
 from bmv2_topos.command_errors import errors_shown
 from bmv2_topos.config import child_environment
 from bmv2_topos.processes import ManagedProcess, start_process
+from bmv2_topos.rendezvous import rank_variables
 from bmv2_topos.testbed import Testbed
 from bmv2_topos.topology import Topology
 from bmv2_topos.worker_runs import WorkerEndpoint
@@ -57,8 +58,9 @@ def run(
 ) -> None:
     """Run COMMAND on hosts of a testbed, one worker each, and wait until all have ended.
 
-    Workers find their place in the environment (hostlib.config.join_from_environment). Their output
-    is shown line by line behind the host's name; `switchfold testbed status` shows their pids.
+    Workers find their place in the environment: SWITCHFOLD_* for hostlib, RANK, WORLD_SIZE,
+    MASTER_ADDR and MASTER_PORT for torch.distributed. Their output is shown line by line behind the
+    host's name; `switchfold testbed status` shows their pids.
 
     \b
     Examples:
@@ -78,10 +80,13 @@ def run(
         extra = {"PATH": os.pathsep.join(paths), **dict(_assignment(text) for text in env)}
         workers: list[tuple[WorkerEndpoint, ManagedProcess]] = []
         try:
-            for endpoint in endpoints:
+            namespaces = [testbed.namespace_of(endpoint.host) for endpoint in endpoints]
+            ranks = rank_variables(endpoints, namespaces)
+            for endpoint, namespace, rank in zip(endpoints, namespaces, ranks, strict=True):
                 variables = {
                     **child_environment(testbed.run_directory),
                     **endpoint.environment(job),
+                    **rank,
                     **extra,
                 }
                 process = start_process(
@@ -89,7 +94,7 @@ def run(
                     command,
                     run_directory=testbed.run_directory,
                     environment=variables,
-                    namespace=testbed.namespace_of(endpoint.host),
+                    namespace=namespace,
                 )
                 workers.append((endpoint, process))
             if not _follow(workers, time.monotonic() + timeout_s):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from bmv2_topos.link_counters import LinkBytes, SwitchLinkBytes
 from bmv2_topos.namespaces import namespace_inode
 from bmv2_topos.processes import read_records
+from bmv2_topos.rendezvous import PLACES_FILE
 from bmv2_topos.state import Record
 
 
@@ -39,6 +40,8 @@ class TestbedStatus:
     """Name of each host's switch."""
     cut_links: tuple[str, ...]
     """Names of the links that are cut."""
+    places: str | None
+    """What SWITCHFOLD_PLACES should be for processes of this machine (mode udp)."""
 
 
 def read_status(
@@ -67,6 +70,7 @@ def read_status(
     return TestbedStatus(
         name=record.name,
         mode=record.mode,
+        places=str(record.directory / PLACES_FILE) if record.mode == "udp" else None,
         target=record.target,
         variant=record.variant,
         is_up=is_network_there and expected <= living,

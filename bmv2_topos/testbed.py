@@ -40,6 +40,7 @@ from bmv2_topos.processes import (
     read_records,
     start_process,
 )
+from bmv2_topos.rendezvous import PLACES_FILE, write_places
 from bmv2_topos.status import TestbedStatus, read_status
 from bmv2_topos.topology import Host, Link, Switch, SwitchLink, Topology
 from bmv2_topos.worker_runs import WorkerEndpoint, WorkerResult, endpoint_of, run_workers
@@ -201,6 +202,8 @@ class Testbed:
                     negotiate_ecn(self._record)
             else:
                 reserve_udp_ports(self._record, self._udp_base_port)
+                endpoints = [self.endpoint(host.worker_id) for host in self.topology.hosts]
+                write_places(self.run_directory / PLACES_FILE, endpoints)
             if self._has_bridge:
                 links.create_bridge(
                     self.topology,

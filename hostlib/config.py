@@ -21,15 +21,20 @@ SWITCHFOLD_PATH            auto (default), switch or host
 SWITCHFOLD_SLOTS           exactly so many slots; unset: the job's share
 SWITCHFOLD_MIN_WORKERS     the job ends when fewer are left; unset: 1
 SWITCHFOLD_JOINING         1: this worker may come to a job that runs; unset or 0: it may not
+SWITCHFOLD_PLACES          JSON file with a list of such variables, one object per process of this
+                           machine: LOCAL_RANK, else RANK, else SWITCHFOLD_WORKER_ID picks one.
+                           Variables that are set go before those of the file
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 from collections.abc import Mapping
-from typing import Final, Literal
+from pathlib import Path
+from typing import Any, Final, Literal, cast
 
 from hostlib.errors import ConfigurationError
 from hostlib.job_view import Endpoint
@@ -49,11 +54,50 @@ TUNNEL_WORKER_UDP_PORT = UDP_PORT + 1
 """Inside a tunnel no kernel hands out ports; any will do, as each worker has its own address."""
 
 
+def place_variables(variables: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the variables, with those of this process's place where SWITCHFOLD_PLACES names some.
+
+    One file serves all processes that torchrun starts on a machine. Raises ConfigurationError.
+    """
+    path = variables.get("SWITCHFOLD_PLACES", "")
+    if not path:
+        return variables
+    problem = f"environment variable SWITCHFOLD_PLACES is {path!r}"
+    try:
+        places: Any = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as exc:
+        raise ConfigurationError(
+            f"{problem}, which cannot be read as JSON ({exc}); `switchfold testbed status` tells"
+            " where a testbed keeps its places"
+        ) from exc
+    number = next(
+        (
+            variables[name]
+            for name in ("LOCAL_RANK", "RANK", "SWITCHFOLD_WORKER_ID")
+            if variables.get(name)
+        ),
+        "",
+    )
+    if not isinstance(places, list) or not number.isdecimal():
+        raise ConfigurationError(
+            f"{problem}: the file must hold a list, and LOCAL_RANK (it is {number!r}) must say"
+            " which of its entries is this process's; start it with torchrun"
+        )
+    entries = cast(list[Any], places)
+    if int(number) >= len(entries) or not isinstance(entries[int(number)], dict):
+        raise ConfigurationError(
+            f"{problem}: it has {len(entries)} places and none for process {number} of this"
+            " machine; start fewer processes, or make a testbed with more workers"
+        )
+    place = cast(dict[str, Any], entries[int(number)])
+    return {**{name: str(value) for name, value in place.items()}, **variables}
+
+
 class _Variables:
     """Environment variables with errors that name them."""
 
     def __init__(self, variables: Mapping[str, str] | None) -> None:
-        self._variables = os.environ if variables is None else variables
+        self._variables = place_variables(os.environ if variables is None else variables)
 
     def text(self, name: str, default: str | None = None) -> str:
         value = self._variables.get(name, default)

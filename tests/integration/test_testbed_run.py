@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from bmv2_topos import Testbed, leaf_spine
 from bmv2_topos.commands import testbed as command
+from hostlib.config import place_variables
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = str(ROOT / "examples" / "join_job.py")
@@ -42,6 +43,32 @@ def test_run_takes_named_hosts_and_variables(fabric: Testbed) -> None:
         "python", "-c", script,
     )  # fmt: skip
     assert done.output == "h2 | 3 host\n"
+
+
+def test_run_tells_torch_where_to_meet(fabric: Testbed) -> None:
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "GLOO_SOCKET_IFNAME", "MASTER_PORT")
+    script = f"import os; print(*(os.environ[name] for name in {names}))"
+    done = run(fabric, "--hosts", "h2,h1", "python", "-c", script)
+    lines = dict(line.split(" | ") for line in done.output.splitlines())
+    port = lines["h1"].split()[-1]
+    assert lines == {
+        "h2": f"0 2 0 127.0.0.1 lo {port}",
+        "h1": f"1 2 0 127.0.0.1 lo {port}",
+    }
+
+
+def test_places_serve_processes_of_this_machine(fabric: Testbed) -> None:
+    places = fabric.status().places
+    assert places is not None
+    for rank in range(2):
+        process = {"SWITCHFOLD_PLACES": places, "LOCAL_RANK": str(rank), "SWITCHFOLD_JOB": "own"}
+        own = fabric.endpoint(rank).environment("own")
+        numbers = {"SWITCHFOLD_WORKER_ID", "SWITCHFOLD_NUM_WORKERS"}
+        found = place_variables(process)
+        assert {key: found.get(key) for key in own if key not in numbers} == {
+            key: own[key] for key in own if key not in numbers
+        }
+        assert not numbers & set(found)
 
 
 def test_run_names_who_failed(fabric: Testbed) -> None:

@@ -2,9 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
-from hostlib.config import join_from_environment, transport_from_environment
+from hostlib.config import (
+    join_from_environment,
+    place_variables,
+    transport_from_environment,
+)
 from hostlib.errors import ConfigurationError, ControllerUnreachableError
 from hostlib.transports.tunnel import TunnelTransport
 from hostlib.transports.udp import UdpTransport
@@ -63,3 +70,36 @@ def test_wrong_variable_is_named(name: str, value: str) -> None:
 def test_join_reaches_for_the_controller() -> None:
     with pytest.raises(ControllerUnreachableError, match=r"127\.0\.0\.1:1"):
         join_from_environment(variables=WORKER)
+
+
+def test_place_lies_under_the_variables(tmp_path: Path) -> None:
+    path = tmp_path / "places.json"
+    path.write_text(json.dumps([{"SWITCHFOLD_ADDRESS": "10.0.0.1"}, {"SWITCHFOLD_ADDRESS": "b"}]))
+    process = {"SWITCHFOLD_PLACES": str(path), "RANK": "0", "LOCAL_RANK": "1", "X": "own"}
+    assert place_variables(process) == {"SWITCHFOLD_ADDRESS": "b", **process}
+    assert place_variables({**process, "LOCAL_RANK": ""})["SWITCHFOLD_ADDRESS"] == "10.0.0.1"
+    own = {**process, "SWITCHFOLD_ADDRESS": "own"}
+    assert place_variables(own)["SWITCHFOLD_ADDRESS"] == "own"
+    assert place_variables({"X": "own"}) == {"X": "own"}
+
+
+@pytest.mark.parametrize(
+    ("text", "rank", "problem"),
+    [
+        (None, "0", "cannot be read"),
+        ("[", "0", "cannot be read"),
+        ("{}", "0", "must hold a list"),
+        ("[{}]", "", "start it with torchrun"),
+        ("[{}]", "1", "has 1 places and none for process 1"),
+        ("[3]", "0", "none for process 0"),
+    ],
+)
+def test_unusable_places_are_named(
+    tmp_path: Path, text: str | None, rank: str, problem: str
+) -> None:
+    path = tmp_path / "places.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ConfigurationError, match=problem) as caught:
+        join_from_environment(variables={"SWITCHFOLD_PLACES": str(path), "LOCAL_RANK": rank})
+    assert str(path) in str(caught.value)
