@@ -45,6 +45,7 @@ from hostlib.errors import (
     VersionMismatchError,
     WorkerArrivalError,
     WorkerMissingError,
+    WorkerTakenError,
 )
 from hostlib.future import AllreduceFuture
 from hostlib.job_view import Endpoint, JobView, Member, TreeView
@@ -110,4 +111,5 @@ __all__ = [
     "VersionMismatchError",
     "WorkerArrivalError",
     "WorkerMissingError",
+    "WorkerTakenError",
 ]

@@ -27,6 +27,7 @@ from hostlib.errors import (
     SessionClosedError,
     VersionMismatchError,
     WorkerArrivalError,
+    WorkerTakenError,
 )
 from hostlib.job_view import JobView
 from hostlib.join_request import JoinRequest
@@ -77,14 +78,17 @@ class GrpcControllerLink:
         self._uses: Counter[str] = Counter()  # how often each barrier's name was used
         self._is_away = False  # said once, not at every attempt
         self._pause_s = FIRST_RESUME_S  # before the next attempt
+        self._taken_deadline_s = 0.0
+        self._is_waiting_for_seat = False  # said once
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="switchfold-lease", daemon=True)
 
-    def join(self, timeout_s: float) -> JobView:
+    def join(self, timeout_s: float, taken_wait_s: float = 0.0) -> JobView:
         """Open the stream, wait for the welcome and return the job's view.
 
-        Raises ConfigurationError, ControllerUnreachableError, JobRefusedError, WorkerArrivalError
-        or VersionMismatchError.
+        While the job still runs with an earlier process in this worker's place, asks again for
+        `taken_wait_s`. Raises ConfigurationError, ControllerUnreachableError, JobRefusedError,
+        WorkerArrivalError or VersionMismatchError.
         """
         try:
             self._request.hello(None)
@@ -93,6 +97,8 @@ class GrpcControllerLink:
                 f"job {self._request.job!r}: an argument of join cannot be sent: {error}"
             ) from error
         deadline_s = time.monotonic() + timeout_s
+        # The refusal is worth more than a time-out: the last attempt ends before that.
+        self._taken_deadline_s = time.monotonic() + min(taken_wait_s, timeout_s - 2.0)
         ready = _grpc.channel_ready_future(self._channel)
         try:
             ready.result(min(CONNECT_TIMEOUT_S, timeout_s))
@@ -212,6 +218,9 @@ class GrpcControllerLink:
             except _grpc.RpcError as error:
                 if self._is_closing.is_set() or self._ended is not None:
                     return
+                if self._changes.view is None and self._is_taken(error):
+                    self._is_closing.wait(RESUME_INTERVAL_S)
+                    continue
                 if self._changes.view is None or not _is_transient(error):
                     self._end(self._refused(error))
                     return
@@ -231,6 +240,19 @@ class GrpcControllerLink:
             # Jitter: all workers of a controller lose it at the same time.
             self._is_closing.wait(self._pause_s * random.uniform(0.5, 1.0))
             self._pause_s = min(2 * self._pause_s, RESUME_INTERVAL_S)
+
+    def _is_taken(self, error: Any) -> bool:
+        """Return whether another process has this worker's place, and it is worth waiting for it.
+
+        One that was killed with its machine is in the job until the controller's lease ends.
+        """
+        if error.code() != _grpc.StatusCode.ALREADY_EXISTS:
+            return False
+        left_s = self._taken_deadline_s - time.monotonic()
+        if left_s > 0 and not self._is_waiting_for_seat:
+            self._is_waiting_for_seat = True
+            _logger.warning("%s; asking again for %.0f s", error.details(), left_s)
+        return left_s > 0
 
     def _read_stream(self) -> None:
         outbox = self._outbox
@@ -355,5 +377,6 @@ def _refusal(error: Any, controller: str, request: JoinRequest) -> HostlibError:
         _grpc.StatusCode.UNAVAILABLE: ControllerUnreachableError,
         _grpc.StatusCode.DEADLINE_EXCEEDED: WorkerArrivalError,
         _grpc.StatusCode.FAILED_PRECONDITION: VersionMismatchError,
+        _grpc.StatusCode.ALREADY_EXISTS: WorkerTakenError,
     }
     return kinds.get(code, JobRefusedError)(text)

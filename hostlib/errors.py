@@ -23,7 +23,8 @@ HostlibError
 |  `- JobEndedError
 |- JoinError
 |  |- ControllerUnreachableError
-|  |- JobRefusedError: no room, disagreeing workers, taken worker id, wrong token
+|  |- JobRefusedError: no room, disagreeing workers, wrong token
+|  |  `- WorkerTakenError: the job runs, with another process in this worker's place
 |  |- WorkerArrivalError (also TimeoutError): a worker never joined
 |  `- VersionMismatchError
 |- PeerError: between two workers
@@ -146,6 +147,10 @@ class ControllerUnreachableError(JoinError):
 
 class JobRefusedError(JoinError):
     """The controller refused this worker or its job."""
+
+
+class WorkerTakenError(JobRefusedError):
+    """The job runs already, and another process is, or was, this worker of it."""
 
 
 class WorkerArrivalError(JoinError, TimeoutError):

@@ -37,6 +37,9 @@ class SessionOptions:
     else as many as the job's slots ask for."""
     join_timeout_s: float = 60.0
     """How long joining may take, the other workers' arrival included."""
+    taken_wait_s: float = 0.0
+    """How long joining asks again while the job still runs with an earlier process in this worker's
+    place: for programs that a launcher starts anew after a failure."""
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -48,6 +51,10 @@ class SessionOptions:
         if self.retain_bytes < 0:
             raise ConfigurationError(
                 f"retain_bytes is {self.retain_bytes}; it must not be negative"
+            )
+        if self.taken_wait_s < 0:
+            raise ConfigurationError(
+                f"taken_wait_s is {self.taken_wait_s}; it must not be negative"
             )
         if self.coalesce_s < 0:
             raise ConfigurationError(f"coalesce_s is {self.coalesce_s}; it must not be negative")

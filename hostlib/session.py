@@ -156,7 +156,8 @@ class Session:
             )
             link = GrpcControllerLink(controller, request)
             undo.callback(link.close)
-            session = cls(link.join(options.join_timeout_s), transport, options, link, peers)
+            view = link.join(options.join_timeout_s, options.taken_wait_s)
+            session = cls(view, transport, options, link, peers)
             undo.pop_all()
         link.listen(session)
         return session

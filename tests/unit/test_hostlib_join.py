@@ -74,7 +74,7 @@ def test_join_allreduce_leave(start: Start) -> None:
     [
         ("RESOURCE_EXHAUSTED", errors.JobRefusedError),
         ("INVALID_ARGUMENT", errors.JobRefusedError),
-        ("ALREADY_EXISTS", errors.JobRefusedError),
+        ("ALREADY_EXISTS", errors.WorkerTakenError),
         ("UNAUTHENTICATED", errors.JobRefusedError),
         ("FAILED_PRECONDITION", errors.VersionMismatchError),
         ("DEADLINE_EXCEEDED", errors.WorkerArrivalError),
@@ -87,6 +87,30 @@ def test_join_refusal_is_typed(start: Start, code: str, error: type[Exception]) 
 
     with pytest.raises(error, match=r"train.*this is why"):
         join(start(refuse).address)
+
+
+def test_join_waits_for_an_earlier_process_to_be_given_up(start: Start) -> None:
+    refusals = 2
+
+    def refuse_at_first(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessage]:
+        nonlocal refusals
+        if not message.HasField("hello"):
+            return []
+        refusals -= 1
+        if refusals >= 0:
+            context.abort(grpc.StatusCode.ALREADY_EXISTS, "worker 0 is in it")
+        return [welcome()]
+
+    controller = start(refuse_at_first)
+    options = SessionOptions(join_timeout_s=10.0, taken_wait_s=8.0)
+    with join(controller.address, options=options):
+        assert sum(message.HasField("hello") for message in controller.seen) == 3
+    refusals = 1000
+    began_s = time.monotonic()
+    options = SessionOptions(join_timeout_s=10.0, taken_wait_s=0.6)
+    with pytest.raises(errors.WorkerTakenError, match="worker 0 is in it"):
+        join(controller.address, options=options)
+    assert 0.6 <= time.monotonic() - began_s < 5
 
 
 def test_join_without_controller() -> None:
