@@ -52,6 +52,7 @@ from hostlib.job_view import Endpoint, JobView, Member, TreeView
 from hostlib.options import SessionOptions
 from hostlib.session import Session
 from hostlib.straggler import StragglerPolicy
+from hostlib.transfer_times import TransferTimes
 from hostlib.transports.base import Transport
 from hostlib.transports.mem import MemTransport
 from hostlib.transports.raw import RawTransport
@@ -100,6 +101,7 @@ __all__ = [
     "SwitchUnreachableError",
     "TensorError",
     "TensorTooLargeError",
+    "TransferTimes",
     "Transport",
     "TransportClosedError",
     "TransportError",

@@ -80,7 +80,7 @@ class AllreduceTask:
         """Position in the sequence of the job's allreduces, from 0."""
         self.tensor_id = number + 1
         """What headers and people call it."""
-        self.future = AllreduceFuture(self.tensor_id)
+        self.future = AllreduceFuture(self.tensor_id, array.nbytes)
         self.deadline_s = deadline_s
         self.timeout_s = timeout_s
         self.exponents: ExponentSource | None = None
@@ -109,9 +109,11 @@ class AllreduceTask:
         self._agreed = np.empty(0, np.int32)
         if self._flat.dtype == np.int32:
             self.source = IntegerSource(self.tensor_id, self._flat, values, retains=retains)
+            self.source.times = self.future.times
         else:
             self._chunks = TensorChunks(self._flat, values)
             self.exponents = ExponentSource(self.tensor_id, self._chunks, values)
+            self.exponents.times = self.future.times
 
     @property
     def is_settled(self) -> bool:
@@ -152,6 +154,7 @@ class AllreduceTask:
             withheld=outliers,
             retains=self._retains,
         )
+        self.source.times = self.future.times
 
     def load(self, result: RetainedResult, quantizers: Quantizers) -> None:
         """Settle on a result that another worker has retained.
@@ -179,6 +182,7 @@ class AllreduceTask:
             source.load(result.lanes.reshape(source.results.shape), result.contributors)
             source.has_saturated = result.has_saturated
         self._fetched = result
+        self.future.times.note_last_result()
 
     def _malformed(self, result: RetainedResult) -> PeerMismatchError:
         return PeerMismatchError(

@@ -15,6 +15,7 @@ from hostlib.quantization import (
     chunk_exponents,
     scales,
 )
+from hostlib.transfer_times import TransferTimes
 from hostlib.wire import EXPONENT_BIAS
 
 BLOCK_CHUNKS = 32
@@ -38,6 +39,8 @@ class ChunkSource(Protocol):
     """Whether any result carried the OVERFLOW flag."""
     withheld: NDArray[np.bool_] | None
     """Chunks that this worker does not contribute to, though it takes their results."""
+    times: TransferTimes
+    """Where streams stamp the first packet and the last result."""
 
     def fill(self, first: int, lanes: Lanes) -> None:
         """Write the lanes of the chunks from `first` on; rows are at most BLOCK_CHUNKS."""
@@ -99,6 +102,7 @@ class ExponentSource:
         self.results = np.empty((self.num_chunks, values_per_packet), ">i4")
         self.contributors = np.zeros(self.num_chunks, np.uint16)
         self.has_saturated = False
+        self.times = TransferTimes()
         self.withheld: NDArray[np.bool_] | None = None
         self._chunks = chunks
         self._values = values_per_packet
@@ -166,6 +170,7 @@ class IntegerSource:
         self.results: Lanes = sums.view(">i4")
         self.contributors = np.zeros(self.num_chunks, np.uint16)
         self.has_saturated = False
+        self.times = TransferTimes()
         self.withheld: NDArray[np.bool_] | None = None
         self._drained = 0
 
@@ -229,6 +234,7 @@ class FloatSource:
             self.results = np.empty(self.output.shape, ">i4")
         self.contributors = np.zeros(self.num_chunks, np.uint16)
         self.has_saturated = False
+        self.times = TransferTimes()
         self.withheld = withheld
         self._chunks = chunks
         self._quantizer = quantizer

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, final
 
 from numpy.typing import NDArray
 
 from hostlib.errors import AllreduceTimeoutError
+from hostlib.transfer_times import TransferTimes
 
 _logger = logging.getLogger(__name__)
 
@@ -22,9 +24,11 @@ DoneCallback = Callable[["AllreduceFuture"], None]
 class AllreduceFuture:
     """Handle of one allreduce; safe to use from any thread."""
 
-    def __init__(self, tensor_id: int) -> None:
+    def __init__(self, tensor_id: int, num_bytes: int = 0) -> None:
         self.tensor_id = tensor_id
         """Position in the sequence of the job's allreduces, from 1."""
+        self.times = TransferTimes(num_bytes=num_bytes, submitted_s=time.monotonic())
+        """When it was submitted, began to leave, had its last result and was done."""
         self._finished = threading.Event()
         self._lock = threading.Lock()
         self._callbacks: list[DoneCallback] = []
@@ -94,6 +98,7 @@ class AllreduceFuture:
         self._finish()
 
     def _finish(self) -> None:
+        self.times.done_s = time.monotonic()
         with self._lock:
             self._finished.set()
             callbacks, self._callbacks = self._callbacks, []

@@ -68,6 +68,7 @@ class HostStream:
         def finish(has_saturated: bool) -> None:
             self._finish(source, lanes, has_saturated=has_saturated)
 
+        source.times.note_first_packet()
         self._lanes.reduce(self._operation, lanes, finish, tag=source.tensor_id)
 
     def _finish(
@@ -76,6 +77,7 @@ class HostStream:
         if id(source) in self._unfinished:
             self._unfinished.remove(id(source))
             self.counters.received += source.num_chunks
+            source.times.note_last_result()
             contributors = np.full(source.num_chunks, self._lanes.view.num_workers, np.uint16)
             source.load(lanes, contributors)
             source.has_saturated = has_saturated

@@ -109,6 +109,7 @@ class SlotStream:
         self._has_sample = True
         self._active: deque[tuple[int, ChunkSource]] = deque()
         self._filling: deque[tuple[int, ChunkSource]] = deque()
+        self._unsent: deque[tuple[int, ChunkSource]] = deque()
         self._unfinished: set[int] = set()  # identities of the active sources
         self._abandoned: set[int] = set()  # of these, whose results came another way
         self._gaps: deque[tuple[int, int]] = deque()  # chunks of these that are not to be sent
@@ -124,6 +125,7 @@ class SlotStream:
         self._active.append(entry)
         self._unfinished.add(id(source))
         self._filling.append(entry)
+        self._unsent.append(entry)
         self._end += source.num_chunks
 
     @property
@@ -174,6 +176,7 @@ class SlotStream:
         self._release(np.flatnonzero(is_own & self._is_busy))
         self._abandoned.add(id(source))
         self._filling = deque(entry for entry in self._filling if entry[1] is not source)
+        self._unsent = deque(entry for entry in self._unsent if entry[1] is not source)
         self._gaps = deque(sorted([*self._gaps, (start, start + source.num_chunks)]))
         self._jump()
         self._advance()
@@ -247,6 +250,8 @@ class SlotStream:
         if self._patience is not None and count:
             self._patience.start(rows, now_s, self._timer.steady_s)
         self._next += count
+        while self._unsent and self._unsent[0][0] < self._next:
+            self._unsent.popleft()[1].times.note_first_packet()
         self._outstanding += count
         self.counters.sent += count
 
@@ -389,6 +394,7 @@ class SlotStream:
                     source.drain(done - done % BLOCK_CHUNKS)
                 return
             if not is_abandoned:
+                source.times.note_last_result()
                 source.drain(done)
             self._active.popleft()
             self._unfinished.remove(id(source))
