@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostlib import wire
+from hostlib.schemes.tcp import TCP_FRAME_BYTES, TCP_PAYLOAD_BYTES
 
-TCP_FRAME_BYTES = 1514
-TCP_PAYLOAD_BYTES = 1448
-"""MTU 1500 less IPv4, TCP and its timestamp option."""
 CPU_BOUND_SHARE = 0.9
 """Above this share of all cores' time, not the links but the processor decides a time."""
 SWITCH_BOUND_SHARE = 0.75

@@ -38,6 +38,8 @@ HostlibError
 |  |  `- MemberLeftError: it gave up the layout, but lives
 |  |- ResultForgottenError: the result was completed too long ago
 |  `- ResultTimeoutError (also TimeoutError): the result did not complete in time
+|- SchemeError (also ValueError): a layer, a cluster or a scheme that do not fit together
+|  `- InformationBookError: a book that is damaged, inconsistent or of another epoch
 `- TransportError
    |- TransportPermissionError (also PermissionError)
    |- InterfaceMissingError
@@ -207,6 +209,14 @@ class ResultForgottenError(PeerError):
 
 class ResultTimeoutError(PeerError, TimeoutError):
     """The result did not complete at the other worker in time."""
+
+
+class SchemeError(HostlibError, ValueError):
+    """A layer, a cluster or a scheme is described wrongly, or they do not fit together."""
+
+
+class InformationBookError(SchemeError):
+    """An information book is damaged, inconsistent or of another epoch."""
 
 
 class TransportError(HostlibError):

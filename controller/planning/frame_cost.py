@@ -8,12 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from hostlib import wire
+from hostlib.schemes.tcp import TCP_ACK_BYTES, TCP_FRAME_BYTES, TCP_PAYLOAD_BYTES
 
-TCP_FRAME_BYTES: Final = 1514
-TCP_PAYLOAD_BYTES: Final = 1448
-"""MTU 1500 less IPv4, TCP and its timestamp option."""
-TCP_ACK_BYTES: Final = 66
-"""One for every second segment, the other way."""
 HOP_LATENCY_S: Final = 30e-6
 """Of a packet through one switch, on top of its time on the wire."""
 

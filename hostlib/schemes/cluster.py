@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Facts about the machines and the network that the choice of a scheme depends on."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any, Final, Self, cast
+
+from hostlib.errors import SchemeError
+from hostlib.wire import NUM_SLOTS, VALUES_PER_PACKET_WIDE
+
+PAIR_BYTES: Final = 2 << 20
+"""Largest part of a parameter that one shard updates and answers at once."""
+MIN_SLOTS: Final = 2
+"""Float tensors need one for values and one for the exponents."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Workers, server shards, links and switch. Links are full duplex and alike."""
+
+    num_workers: int
+    """P1."""
+    num_servers: int = 0
+    """P2, shards of the parameter server; 0: as many as workers."""
+    is_colocated: bool = True
+    """Shards run on the workers' hosts; else on hosts of their own."""
+    batch: int = 1
+    """K, samples per worker and iteration: as many pairs of factors does a layer give."""
+    link_bits_per_s: float = 1e9
+    """Of every host in each direction, as it counts Ethernet frames without preamble."""
+    round_trip_s: float = 200e-6
+    """Of one packet to another host, or to the switch and back."""
+    slots: int = NUM_SLOTS // 2
+    """Free slots of the switch; fewer than MIN_SLOTS: no aggregation."""
+    values_per_packet: int = VALUES_PER_PACKET_WIDE
+    has_switch: bool = True
+    """Whether a switch between the hosts can add."""
+    has_multicast: bool = False
+    """Whether the switch copies factors to the other workers."""
+    flops_per_s: float = math.inf
+    """Of a worker when it rebuilds gradients from factors; infinite: that costs nothing."""
+
+    def __post_init__(self) -> None:
+        if self.num_servers == 0:
+            object.__setattr__(self, "num_servers", self.num_workers)
+        for name in ("num_workers", "num_servers", "batch", "values_per_packet"):
+            if getattr(self, name) < 1:
+                raise SchemeError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.slots < 0:
+            raise SchemeError(f"slots is {self.slots}; 0 means none are free")
+        for name in ("link_bits_per_s", "flops_per_s"):
+            if not getattr(self, name) > 0:  # NaN too
+                raise SchemeError(f"{name} is {getattr(self, name)}; it must be above 0")
+        if not 0 <= self.round_trip_s < math.inf:
+            raise SchemeError(f"round_trip_s is {self.round_trip_s}; write seconds from 0 on")
+
+    @property
+    def can_aggregate(self) -> bool:
+        """Whether a switch has slots to add with."""
+        return self.has_switch and self.slots >= MIN_SLOTS
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with other facts.
+
+        Other workers bring as many servers where both were as many.
+        """
+        if "num_workers" in changes and self.num_servers == self.num_workers:
+            changes.setdefault("num_servers", 0)
+        return dataclasses.replace(self, **changes)
+
+    def as_dict(self) -> dict[str, int | float | bool | None]:
+        """Return the facts for JSON; what is infinite is None."""
+        facts = dataclasses.asdict(self)
+        return {name: None if value == math.inf else value for name, value in facts.items()}
+
+    @classmethod
+    def from_dict(cls, facts: object) -> Self:
+        """Return the cluster that a dict describes; SchemeError names what is wrong with it."""
+        if not isinstance(facts, dict):
+            raise SchemeError(f"a cluster is described by {facts!r}; write names and numbers")
+        entries = dict(cast("dict[str, Any]", facts))
+        kinds = {field.name: str(field.type) for field in dataclasses.fields(cls)}
+        accepted = {"int": (int,), "float": (int, float), "bool": ()}
+        for name, value in entries.items():
+            if name not in kinds:
+                raise SchemeError(
+                    f"unknown fact {name!r} of the cluster; known: {', '.join(sorted(kinds))}"
+                )
+            kind = kinds[name]
+            if value is None and kind == "float":
+                entries[name] = math.inf
+            elif isinstance(value, bool) != (kind == "bool") or not isinstance(
+                value, (*accepted[kind], bool)
+            ):
+                raise SchemeError(f"{name} of the cluster is {value!r}, which is no {kind}")
+        if "num_workers" not in entries:
+            raise SchemeError("the cluster does not say num_workers")
+        return cls(**entries)

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Models whose layers are known: sizes, and the multiplications of a forward pass per sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from hostlib.schemes.layer import Layer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelLayer(Layer):
+    """A layer with its share of the computing."""
+
+    multiplications: int = 0
+    """Multiply-accumulate operations of a forward pass for one sample."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """A model: its layers from input to output."""
+
+    name: str
+    source: str
+    """Where the sizes are from."""
+    layers: tuple[ModelLayer, ...]
+
+    @property
+    def num_values(self) -> int:
+        """Parameters of all layers."""
+        return sum(layer.num_values for layer in self.layers)
+
+
+def conv(
+    name: str, inputs: int, outputs: int, kernel: int, size: int, *, groups: int = 1, bias: int = 0
+) -> ModelLayer:
+    """Describe a convolution with square kernels and an output of `size` x `size`."""
+    weights = outputs * (inputs // groups) * kernel * kernel
+    return ModelLayer(
+        name=name,
+        kind="conv",
+        num_values=weights + bias,
+        multiplications=weights * size * size,
+    )
+
+
+def fully_connected(name: str, inputs: int, outputs: int) -> tuple[ModelLayer, ModelLayer]:
+    """Describe a fully connected layer: its weights, and its bias apart."""
+    weights = ModelLayer(
+        name=name, kind="fc", rows=outputs, columns=inputs, multiplications=inputs * outputs
+    )
+    return weights, ModelLayer(name=f"{name}.bias", kind="other", num_values=outputs)
+
+
+def _vgg19() -> Model:
+    layers: list[ModelLayer] = []
+    inputs = 3
+    for block, (outputs, count, size) in enumerate(
+        ((64, 2, 224), (128, 2, 112), (256, 4, 56), (512, 4, 28), (512, 4, 14)), start=1
+    ):
+        for number in range(1, count + 1):
+            layers.append(conv(f"conv{block}_{number}", inputs, outputs, 3, size, bias=outputs))
+            inputs = outputs
+    for name, width, outputs in (("fc6", 25088, 4096), ("fc7", 4096, 4096), ("fc8", 4096, 1000)):
+        layers += fully_connected(name, width, outputs)
+    return Model(
+        name="vgg19",
+        source="Simonyan and Zisserman, arXiv 1409.1556, configuration E",
+        layers=tuple(layers),
+    )
+
+
+def _alexnet() -> Model:
+    layers: list[ModelLayer] = []
+    for name, inputs, outputs, kernel, size, groups in (
+        ("conv1", 3, 96, 11, 55, 1),
+        ("conv2", 96, 256, 5, 27, 2),
+        ("conv3", 256, 384, 3, 13, 1),
+        ("conv4", 384, 384, 3, 13, 2),
+        ("conv5", 384, 256, 3, 13, 2),
+    ):
+        layers.append(conv(name, inputs, outputs, kernel, size, groups=groups, bias=outputs))
+    for name, width, outputs in (("fc6", 9216, 4096), ("fc7", 4096, 4096), ("fc8", 4096, 1000)):
+        layers += fully_connected(name, width, outputs)
+    return Model(
+        name="alexnet",
+        source="Krizhevsky, Sutskever and Hinton, NeurIPS 2012, with its two groups",
+        layers=tuple(layers),
+    )
+
+
+def _resnet152() -> Model:
+    layers = [conv("conv1", 3, 64, 7, 112, bias=2 * 64)]
+    inputs = 64
+    for stage, (width, blocks, size) in enumerate(
+        ((64, 3, 56), (128, 8, 28), (256, 36, 14), (512, 3, 7)), start=2
+    ):
+        for block in range(1, blocks + 1):
+            name = f"conv{stage}_{block}"
+            # The first block's first convolution still works on the larger image in the original;
+            # torchvision strides in the 3 x 3 one. Sizes of parameters are the same.
+            before = size * 2 if block == 1 and stage > 2 else size
+            layers.append(conv(f"{name}a", inputs, width, 1, before, bias=2 * width))
+            layers.append(conv(f"{name}b", width, width, 3, size, bias=2 * width))
+            layers.append(conv(f"{name}c", width, 4 * width, 1, size, bias=8 * width))
+            if block == 1:
+                layers.append(conv(f"{name}p", inputs, 4 * width, 1, size, bias=8 * width))
+            inputs = 4 * width
+    layers += fully_connected("fc", 2048, 1000)
+    return Model(
+        name="resnet-152",
+        source="He et al., arXiv 1512.03385, table 1; batch normalisation with its two vectors",
+        layers=tuple(layers),
+    )
+
+
+VGG19: Final = _vgg19()
+MODELS: Final = {model.name: model for model in (VGG19, _alexnet(), _resnet152())}
+"""By name."""

@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a TCP stream puts on an Ethernet link of MTU 1500."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+TCP_FRAME_BYTES: Final = 1514
+TCP_PAYLOAD_BYTES: Final = 1448
+"""MTU 1500 less IPv4, TCP and its timestamp option."""
+TCP_ACK_BYTES: Final = TCP_FRAME_BYTES - TCP_PAYLOAD_BYTES
+"""A segment without payload; one for every second segment, the other way."""
+
+
+def stream_bytes(num_bytes: float) -> tuple[float, float]:
+    """Return the frames' bytes of a message in its direction, and of its acknowledgements back."""
+    segments = math.ceil(num_bytes / TCP_PAYLOAD_BYTES)
+    return (num_bytes + segments * TCP_ACK_BYTES, math.ceil(segments / 2) * TCP_ACK_BYTES)

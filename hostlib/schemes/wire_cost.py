@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a scheme puts on the wire, per direction of a network card, and how long that takes; ours.
+
+INA: every chunk is one frame up and one down, whether its lanes are full or not; float tensors
+need one more value per chunk, their exponents. PS, SFB and Adam: messages in TCP streams, cut
+into segments; the other end acknowledges every second segment. Time: bytes of the busiest
+direction over the link's rate, and round trips that nothing hides.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from hostlib import wire
+from hostlib.peers.frames import HEADER_BYTES as MESSAGE_BYTES
+from hostlib.schemes.cluster import PAIR_BYTES, Cluster
+from hostlib.schemes.cost import NodeFloats, Scheme, floats
+from hostlib.schemes.layer import Layer
+from hostlib.schemes.tcp import stream_bytes
+from hostlib.switch_path import split_slots
+
+ROUNDS: Final = {
+    Scheme.PS: 1.0,
+    Scheme.SFB: 0.5,
+    Scheme.INA: 2.0,
+    Scheme.ADAM: 1.0,
+    Scheme.INA_PS: 3.0,
+}
+"""Round trips one after the other: there and back; there; exponents, then values."""
+
+
+@dataclass(frozen=True)
+class NodeBytes:
+    """Bytes of Ethernet frames through the network card of a worker's and of a server's host.
+
+    Where servers are on the workers' hosts, `worker_...` has all of a host that is both.
+    """
+
+    worker_sent: float
+    worker_received: float
+    server_sent: float = 0.0
+    server_received: float = 0.0
+
+    @property
+    def busiest(self) -> float:
+        """The busier direction of the busiest card."""
+        return max(self.worker_sent, self.worker_received, self.server_sent, self.server_received)
+
+
+def ina_frames(num_values: int, values_per_packet: int, *, is_float: bool = True) -> int:
+    """Return the frames each way of an allreduce: one per chunk, and those with exponents."""
+    chunks = -(-num_values // values_per_packet)
+    return chunks + (-(-chunks // values_per_packet) if is_float else 0)
+
+
+def wire_bytes(scheme: Scheme, layer: Layer, cluster: Cluster) -> NodeBytes:
+    """Return what crosses the cards in one iteration; SchemeError as `floats`."""
+    node = floats(scheme, layer, cluster)
+    if cluster.num_workers == 1 and (cluster.is_colocated or scheme in _AMONG_WORKERS):
+        return NodeBytes(0.0, 0.0)
+    if scheme in (Scheme.INA, Scheme.INA_PS):
+        return _switch_bytes(scheme, layer, cluster)
+    if scheme is Scheme.SFB and cluster.has_multicast:
+        frame = wire.frame_bytes(cluster.values_per_packet)
+        frames = ina_frames(int(node.worker_sent), cluster.values_per_packet, is_float=False)
+        return NodeBytes(float(frames * frame), float(frames * frame * (cluster.num_workers - 1)))
+    return _stream_bytes(scheme, layer, cluster, node)
+
+
+_AMONG_WORKERS: Final = (Scheme.SFB, Scheme.INA)
+
+
+def _switch_bytes(scheme: Scheme, layer: Layer, cluster: Cluster) -> NodeBytes:
+    frame = wire.frame_bytes(cluster.values_per_packet)
+    each_way = float(ina_frames(layer.num_values, cluster.values_per_packet) * frame)
+    if scheme is Scheme.INA:
+        return NodeBytes(each_way, each_way)
+    share = each_way / cluster.num_servers
+    if cluster.is_colocated:
+        return NodeBytes(each_way + share, each_way + share)
+    return NodeBytes(each_way, each_way, share, share)
+
+
+def _stream_bytes(scheme: Scheme, layer: Layer, cluster: Cluster, node: NodeFloats) -> NodeBytes:
+    """Split floats over TCP streams, one to each other host, and add acknowledgements."""
+    workers, servers = cluster.num_workers, cluster.num_servers
+    if scheme is Scheme.SFB:
+        one = 4 * node.worker_sent / (workers - 1)
+        there, back = stream_bytes(one + MESSAGE_BYTES)
+        each_way = (workers - 1) * (there + back)
+        return NodeBytes(each_way, each_way)
+    if scheme is Scheme.ADAM:
+        up = stream_bytes(4.0 * cluster.batch * (layer.rows + layer.columns) + MESSAGE_BYTES)
+        down = stream_bytes(float(layer.num_bytes + MESSAGE_BYTES * _pairs(layer.num_bytes)))
+        sent, received = up[0] + down[1], down[0] + up[1]
+        others = workers - 1 if cluster.is_colocated else workers
+        if cluster.is_colocated:
+            return NodeBytes(received * others, sent * others)
+        return NodeBytes(sent, received, received * others, sent * others)
+    share = layer.num_bytes / servers
+    there, back = stream_bytes(share + MESSAGE_BYTES * _pairs(share))
+    # Gradients go up and updates come back in like streams, each acknowledged the other way.
+    both = there + back
+    if cluster.is_colocated:
+        each_way = both * (servers - 1) + both * (workers - 1)
+        return NodeBytes(each_way, each_way)
+    return NodeBytes(both * servers, both * servers, both * workers, both * workers)
+
+
+def _pairs(num_bytes: float) -> int:
+    return max(1, math.ceil(num_bytes / PAIR_BYTES))
+
+
+def seconds(scheme: Scheme, layer: Layer, cluster: Cluster) -> float:
+    """Return the time of a layer's exchange on idle links; SchemeError as `floats`.
+
+    The busiest direction's bytes over the rate, plus round trips. INA goes no faster than a
+    payload per slot and round trip. SFB adds the rebuilding of the others' gradients, where the
+    cluster says how fast that is. A dedicated server answers a pair when the last gradient
+    of it is in: what cannot overlap counts twice.
+    """
+    if cluster.num_workers == 1 and (cluster.is_colocated or scheme in _AMONG_WORKERS):
+        return 0.0
+    node = wire_bytes(scheme, layer, cluster)
+    transfer_s = 8 * node.busiest / cluster.link_bits_per_s
+    latency_s = ROUNDS[scheme] * cluster.round_trip_s
+    if scheme in (Scheme.INA, Scheme.INA_PS):
+        return max(transfer_s, _slot_limit_s(layer, cluster)) + latency_s
+    if scheme is Scheme.SFB:
+        flops = 2 * cluster.batch * layer.num_values * (cluster.num_workers - 1)
+        return transfer_s + latency_s + flops / cluster.flops_per_s
+    if scheme is Scheme.PS and not cluster.is_colocated:
+        share = layer.num_bytes / cluster.num_servers
+        transfer_s += transfer_s / _pairs(share)
+    if scheme is Scheme.ADAM:
+        # All factors are in before the matrix goes out.
+        transfer_s = 8 * (node.server_sent + node.server_received) / cluster.link_bits_per_s
+        if cluster.is_colocated:
+            transfer_s = 8 * (node.worker_sent + node.worker_received) / cluster.link_bits_per_s
+    return transfer_s + latency_s
+
+
+def _slot_limit_s(layer: Layer, cluster: Cluster) -> float:
+    """Return the time if each slot for values takes one chunk per round trip."""
+    _, value_slots = split_slots(max(2, cluster.slots))
+    chunks = ina_frames(layer.num_values, cluster.values_per_packet, is_float=False)
+    return chunks / value_slots * cluster.round_trip_s
