@@ -51,6 +51,8 @@ class Operation(enum.IntEnum):
     """Down the tree: the lanes of a closed round with its bitmap and count."""
     NOTICE = 6
     """Down the tree: round, bitmap and count that the slot copy holds; lanes mean nothing."""
+    MULTICAST = 7
+    """Not for a slot: the switch copies the packet to the other workers, lanes and all."""
 
 
 class Flag(enum.IntFlag):
@@ -68,6 +70,8 @@ class Flag(enum.IntFlag):
     """Last chunk of its tensor."""
     REPLAY = 1 << 5
     """Unicast repeat of a stored result, for a retransmission."""
+    REPORT = 1 << 6
+    """Of a MULTICAST: the lanes say what its sender has received."""
 
 
 class Outcome(enum.IntEnum):
@@ -125,6 +129,10 @@ class Outcome(enum.IntEnum):
     """The parent's result of a round that has it already, or that was not sent up."""
     RELAYED = 26
     """Passed on: a flush or probe to the parent, the parent's notice to the children."""
+    COPIED = 27
+    """A MULTICAST: copied to all children but its sender."""
+    COPY_REFUSED = 28
+    """A MULTICAST in a tree of more than one switch: dropped."""
 
 
 HEADER_DTYPE: Final = np.dtype(

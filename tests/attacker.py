@@ -134,7 +134,7 @@ class Attacker:
         senders = (self.host, *victims, self.leaf, self.spine, self.other_leaf)
         for sender in senders:
             yield Attack("foreign worker", make_frame(sender, to, forged), foreign, job)
-        for operation in (Operation.FLUSH, Operation.PROBE):
+        for operation in (Operation.FLUSH, Operation.PROBE, Operation.MULTICAST):
             asked = change(forged, operation=operation)
             for sender in (self.host, victims[0]):
                 yield Attack(operation.name, make_frame(sender, to, asked), foreign, job)

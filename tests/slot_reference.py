@@ -28,6 +28,8 @@ FLAGS_FROM_BELOW = int(Flag.OVERFLOW | Flag.ECN_ECHO)
 """Of contributions: OR-ed into the round."""
 FLAGS_FROM_ABOVE = int(FLAGS_FROM_BELOW | Flag.PARTIAL | Flag.FLUSHED)
 """Of the parent's result: stored with it."""
+FLAGS_OF_COPIES = int(Flag.LAST | Flag.REPORT)
+"""What a copy keeps of its original's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +153,7 @@ class Destination(enum.Enum):
     SENDER = "back to where the packet came from"
     CHILDREN = "to every child of the job"
     PARENT = "to the job's parent"
+    OTHERS = "to every child of the job but the sender"
 
 
 @dataclass(frozen=True)
@@ -188,6 +191,8 @@ class ReferenceSwitch:
         header = datagram["header"]
         outcome = self._refuse(header, port, source_address)
         reply = None
+        if outcome is Outcome.COPIED:
+            reply = Reply(self._copy_of(datagram, met_congestion), Destination.OTHERS)
         if outcome is None:
             job = self.jobs[int(header["job_id"])]
             index = (job.slot_base + int(header["slot_index"])) * 2 + (int(header["round"]) & 1)
@@ -223,17 +228,36 @@ class ReferenceSwitch:
             return Outcome.FOREIGN_WORKER
         if int(header["generation"]) != job.generation:
             return Outcome.BAD_GENERATION
+        if operation == Operation.MULTICAST and child is not None:
+            if job.parent is not None or job.level:
+                return Outcome.COPY_REFUSED
+            is_own = self._names_own(header, child)
+            return Outcome.COPIED if is_own else Outcome.BAD_CONTRIBUTION
         slot = int(header["slot_index"])
         if slot >= job.slot_count or job.slot_base + slot >= NUM_SLOTS:
             return Outcome.BAD_SLOT
-        if operation in CONTRIBUTIONS and child is not None:
-            named, count = int(header["worker_bitmap"]), int(header["num_contributors"])
-            is_known = named != 0 and named & ~child.contributor_mask == 0
-            if not is_known or not 1 <= count <= child.max_contributors:
-                return Outcome.BAD_CONTRIBUTION
+        if operation in CONTRIBUTIONS and child is not None and not self._names_own(header, child):
+            return Outcome.BAD_CONTRIBUTION
         if operation == Operation.FLUSH and not job.allow_partial:
             return Outcome.BAD_OPERATION
         return None
+
+    @staticmethod
+    def _names_own(header: NDArray[np.void], child: ReferenceChild) -> bool:
+        """Whether a packet names workers behind its child, and not more than there are."""
+        named, count = int(header["worker_bitmap"]), int(header["num_contributors"])
+        is_known = named != 0 and named & ~child.contributor_mask == 0
+        return is_known and 1 <= count <= child.max_contributors
+
+    @staticmethod
+    def _copy_of(datagram: NDArray[np.void], met_congestion: bool) -> NDArray[np.void]:
+        """Return what the other children get; no slot has a part in it."""
+        copy = datagram.copy()
+        flags = int(copy["header"]["flags"]) & FLAGS_OF_COPIES
+        if met_congestion:
+            flags |= int(Flag.ECN_ECHO)
+        copy["header"]["flags"] = flags
+        return copy
 
     def _decide(
         self, job: ReferenceJob, copy: _Copy, datagram: NDArray[np.void], met_congestion: bool

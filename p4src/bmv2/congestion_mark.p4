@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Says that many packets wait for the port: by ECN (RFC 3168) in the IPv4 header of everything that
-// can carry the mark, and in the header of a result too, since not every host can read the former.
-// Ordinary packets that cannot carry it are dropped instead: else their senders would fill the
-// queue and starve those that heed the marks.
+// can carry the mark, and in the header of a result or a copy too, since not every host can read
+// the former. Ordinary packets that cannot carry it are dropped instead: else their senders would
+// fill the queue and starve those that heed the marks.
 control CongestionMark(inout headers_t hdr,
                        inout metadata_t md,
                        inout standard_metadata_t standard_metadata) {
@@ -34,7 +34,9 @@ control CongestionMark(inout headers_t hdr,
         if (standard_metadata.enq_qdepth >= CONGESTION_MARK_DEPTH && hdr.ipv4.isValid()) {
             if (hdr.ipv4.ecn == ECN_CAPABLE || hdr.ipv4.ecn == ECN_CAPABLE_1) {
                 mark_packet();
-                if (hdr.switchfold.isValid() && hdr.switchfold.operation == OPERATION_RESULT) {
+                if (hdr.switchfold.isValid()
+                    && (hdr.switchfold.operation == OPERATION_RESULT
+                        || hdr.switchfold.operation == OPERATION_MULTICAST)) {
                     mark_result();
                 }
             } else if (hdr.ipv4.ecn == ECN_NOT_CAPABLE && !hdr.switchfold.isValid()) {

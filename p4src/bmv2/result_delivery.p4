@@ -3,7 +3,8 @@
 //
 // Addresses what the switch sends. An answer to the sender goes back the way the packet came; each
 // replica of a multicast is addressed to the child whose replica it is, and what goes up to the
-// parent. All come from the address that the packet was sent to.
+// parent. All come from the address that the packet was sent to. Of a packet for the other workers,
+// the replica of its sender ends here.
 control ResultDelivery(inout headers_t hdr,
                        inout metadata_t md,
                        inout standard_metadata_t standard_metadata) {
@@ -68,6 +69,10 @@ control ResultDelivery(inout headers_t hdr,
             originate();
             if (md.reply == REPLY_SENDER) {
                 return_to_sender();
+            } else if (md.outcome == OUTCOME_COPIED
+                       && standard_metadata.egress_rid
+                              == (bit<16>)hdr.switchfold.worker_id + 1) {
+                drop_undelivered();
             } else {
                 worker_address.apply();
                 if (md.is_undelivered == 1) {

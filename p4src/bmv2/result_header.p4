@@ -11,6 +11,7 @@
 //   RELAYED                                         NOTICE to the children; else to the parent
 //   REPLAYED             RESULT with REPLAY to the sender
 //   NOTIFIED             NOTICE to the sender
+//   COPIED               the packet to all children but the sender
 //   all others           nothing is sent
 control ResultHeader(inout headers_t hdr,
                      inout metadata_t md,
@@ -55,6 +56,15 @@ control ResultHeader(inout headers_t hdr,
         hdr.switchfold.round = 0;
         hdr.switchfold.worker_bitmap = 0;
         hdr.switchfold.num_contributors = 0;
+    }
+
+    action keep_copied_flags() {
+        hdr.switchfold.flags = hdr.switchfold.flags & FLAGS_OF_COPIES;
+    }
+
+    // A copy is a packet of its own: what its original met on the way here is told in the header.
+    action note_congestion() {
+        hdr.switchfold.flags = hdr.switchfold.flags | FLAG_ECN_ECHO;
     }
 
     action reply_to_sender() {
@@ -108,6 +118,12 @@ control ResultHeader(inout headers_t hdr,
             } else {
                 send_to_parent();
             }
+        } else if (md.outcome == OUTCOME_COPIED) {
+            keep_copied_flags();
+            if (hdr.ipv4.ecn == ECN_CONGESTION_EXPERIENCED) {
+                note_congestion();
+            }
+            reply_to_children();
         } else {
             mark_to_drop(standard_metadata);
         }

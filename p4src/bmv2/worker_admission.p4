@@ -3,7 +3,8 @@
 //
 // Isolation: a packet reaches a slot only if job, worker, ingress port and source address belong
 // together, its generation is the job's, and the slot lies in the job's range. Results and notices
-// come from the parent of a switch, and from nobody else.
+// come from the parent of a switch, and from nobody else. A packet for the other workers needs no
+// slot; it is copied by the only switch of a job, and named as its sender's.
 control WorkerAdmission(inout headers_t hdr,
                         inout metadata_t md,
                         in standard_metadata_t standard_metadata) {
@@ -103,7 +104,8 @@ control WorkerAdmission(inout headers_t hdr,
             job.apply();
         }
         if (md.outcome == OUTCOME_NONE) {
-            if (hdr.switchfold.operation < OPERATION_RESULT) {
+            if (hdr.switchfold.operation < OPERATION_RESULT
+                || hdr.switchfold.operation == OPERATION_MULTICAST) {
                 worker.apply();
             } else if (md.is_root == 1
                        || standard_metadata.ingress_port != md.parent_port
@@ -113,8 +115,23 @@ control WorkerAdmission(inout headers_t hdr,
         }
         if (md.outcome == OUTCOME_NONE) {
             slot_index_t slot = md.slot_base + hdr.switchfold.slot_index;
+            bit<1> is_misnamed = 0;
+            if (hdr.switchfold.worker_bitmap == 0
+                || (hdr.switchfold.worker_bitmap & ~md.contributor_mask) != 0
+                || hdr.switchfold.num_contributors == 0
+                || hdr.switchfold.num_contributors > md.max_contributors) {
+                is_misnamed = 1;
+            }
             if (hdr.switchfold.generation != md.job_generation) {
                 md.outcome = OUTCOME_BAD_GENERATION;
+            } else if (hdr.switchfold.operation == OPERATION_MULTICAST) {
+                if (md.is_root == 0 || md.level != 0) {
+                    md.outcome = OUTCOME_COPY_REFUSED;
+                } else if (is_misnamed == 1) {
+                    md.outcome = OUTCOME_BAD_CONTRIBUTION;
+                } else {
+                    md.outcome = OUTCOME_COPIED;
+                }
             } else if (hdr.switchfold.slot_index >= md.slot_count || slot >= NUM_SLOTS) {
                 md.outcome = OUTCOME_BAD_SLOT;
             } else {
@@ -122,10 +139,7 @@ control WorkerAdmission(inout headers_t hdr,
                 if (hdr.switchfold.operation == OPERATION_AGGREGATE_ADD
                     || hdr.switchfold.operation == OPERATION_AGGREGATE_MAX) {
                     md.is_contribution = 1;
-                    if (hdr.switchfold.worker_bitmap == 0
-                        || (hdr.switchfold.worker_bitmap & ~md.contributor_mask) != 0
-                        || hdr.switchfold.num_contributors == 0
-                        || hdr.switchfold.num_contributors > md.max_contributors) {
+                    if (is_misnamed == 1) {
                         md.outcome = OUTCOME_BAD_CONTRIBUTION;
                     }
                 } else if (hdr.switchfold.operation == OPERATION_FLUSH

@@ -55,6 +55,7 @@ const operation_t OPERATION_FLUSH = 3;
 const operation_t OPERATION_PROBE = 4;
 const operation_t OPERATION_RESULT = 5;
 const operation_t OPERATION_NOTICE = 6;
+const operation_t OPERATION_MULTICAST = 7;
 
 // Flags.
 const bit<16> FLAG_PARTIAL = 0x0001;
@@ -63,8 +64,10 @@ const bit<16> FLAG_ECN_ECHO = 0x0004;
 const bit<16> FLAG_OVERFLOW = 0x0008;
 const bit<16> FLAG_LAST = 0x0010;
 const bit<16> FLAG_REPLAY = 0x0020;
+const bit<16> FLAG_REPORT = 0x0040;
 const bit<16> FLAGS_FROM_BELOW = FLAG_ECN_ECHO | FLAG_OVERFLOW; // of contributions
 const bit<16> FLAGS_FROM_ABOVE = FLAG_PARTIAL | FLAG_FLUSHED | FLAGS_FROM_BELOW; // of results
+const bit<16> FLAGS_OF_COPIES = FLAG_LAST | FLAG_REPORT; // what a copy keeps
 
 // Outcomes of Switchfold packets: each packet has exactly one.
 const outcome_t OUTCOME_NONE = 0;
@@ -94,6 +97,8 @@ const outcome_t OUTCOME_RESENT = 23;
 const outcome_t OUTCOME_RESULT_STORED = 24;
 const outcome_t OUTCOME_RESULT_IGNORED = 25;
 const outcome_t OUTCOME_RELAYED = 26;
+const outcome_t OUTCOME_COPIED = 27;
+const outcome_t OUTCOME_COPY_REFUSED = 28;
 
 // Outcomes of all other frames: each frame has exactly one, so that ports, Switchfold and ordinary
 // outcomes add up.

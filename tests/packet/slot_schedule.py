@@ -16,7 +16,7 @@ SLOTS = 2
 LAST_ROUND = 4
 _MUTABLE_FIELDS = (
     ("version", 255),
-    ("operation", 7),
+    ("operation", 8),
     ("job_id", 65535),
     ("worker_id", 4),
     ("generation", 2**32 - 1),

@@ -34,6 +34,7 @@ BELOW_A_ROOT = (
     Outcome.RESULT_STORED,
     Outcome.RESULT_IGNORED,
     Outcome.RELAYED,
+    Outcome.COPY_REFUSED,
 )
 """All jobs here are at their root."""
 
@@ -98,6 +99,9 @@ class _Twins:
         expected: list[tuple[int, bytes]] = []
         if reply is not None and reply.to is Destination.CHILDREN:
             expected = to_all_workers(job, reply.datagram)
+        elif reply is not None and reply.to is Destination.OTHERS:
+            expected = to_all_workers(job, reply.datagram)
+            del expected[worker_id]
         elif reply is not None:
             expected = [(port, to_worker(job, worker_id, reply.datagram))]
         received = self.target.exchange(port, to_switch(job, worker_id, datagram))

@@ -154,8 +154,12 @@ class TreeNetwork:
 
     @staticmethod
     def _receivers(node: Node, arrival: Arrival, to: Destination) -> list[tuple[int, Address]]:
-        if to is Destination.CHILDREN:
-            return [(child.port, child.address) for child in node.children]
+        if to in (Destination.CHILDREN, Destination.OTHERS):
+            return [
+                (child.port, child.address)
+                for child in node.children
+                if to is Destination.CHILDREN or child.port != arrival.port
+            ]
         if to is Destination.PARENT:
             assert node.parent is not None
             return [(PARENT_PORT, switch_address(node.parent))]

@@ -24,6 +24,7 @@ REFUSALS = {
     Outcome.BAD_GENERATION,
     Outcome.BAD_SLOT,
     Outcome.BAD_CONTRIBUTION,
+    Outcome.COPY_REFUSED,
 }
 MAX_LEVEL = 2
 """Of the trees in these schedules."""
@@ -219,6 +220,8 @@ class TreeSchedule:
         ]
         if not job.allow_partial:
             lies.append({"operation": Operation.FLUSH})
+        if len(job.tree.nodes) > 1:
+            lies.append({"operation": Operation.MULTICAST})
         lie = change(own, values=77, **lies[self.generator.integers(len(lies))])
         source = None
         if node.parent is not None and self.generator.integers(2):
