@@ -170,10 +170,12 @@ def join_from_environment(
     slots_wanted: int | None = None,
     straggler: StragglerPolicy = WAIT_FOR_ALL,
     variables: Mapping[str, str] | None = None,
+    transport: Transport | None = None,
 ) -> Session:
     """Join the job that the environment names; raises what `Session.join` raises.
 
-    A `slots_wanted` of the program goes before that of the environment.
+    A `slots_wanted` of the program goes before that of the environment, and so does a `transport`,
+    which is closed when joining fails.
     """
     environment = _Variables(variables)
     controller = environment.text("SWITCHFOLD_CONTROLLER")
@@ -191,7 +193,7 @@ def join_from_environment(
         job=job,
         worker_id=worker_id,
         num_workers=num_workers,
-        transport=transport_from_environment(variables),
+        transport=transport or transport_from_environment(variables),
         options=options,
         ingress_port=int(ingress) if ingress.isdecimal() else ingress,
         slots_wanted=slots if slots_wanted is None else slots_wanted,

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from torch_ranks import torch_testbed
+
+__all__ = ["torch_testbed"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(

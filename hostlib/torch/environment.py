@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which job a process group joins, and how: from the process's environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+
+from hostlib.config import join_from_environment, place_variables, transport_from_environment
+from hostlib.errors import ConfigurationError
+from hostlib.options import SessionOptions
+from hostlib.session import Session
+from hostlib.transports.base import Transport
+
+DEFAULT_JOB = "torch"
+ARRIVAL_S = 60.0
+"""Longest wait for the other ranks' join; all have said before that they are about to."""
+
+
+def job_name(group_name: str, *, is_default: bool) -> str:
+    """Return the job of a process group: SWITCHFOLD_JOB, or torchrun's run id, and the group."""
+    variables = os.environ
+    job = variables.get("SWITCHFOLD_JOB") or variables.get("TORCHELASTIC_RUN_ID") or DEFAULT_JOB
+    if is_default:
+        return job
+    return f"{job}/{group_name}"
+
+
+class GroupPlace:
+    """One rank's place in a job. Raises ConfigurationError where SWITCHFOLD_PLACES is wrong."""
+
+    def __init__(self, job: str, rank: int, num_ranks: int) -> None:
+        self._variables: Mapping[str, str] = {
+            # The sum over fewer ranks is not what the caller asked for.
+            "SWITCHFOLD_MIN_WORKERS": str(num_ranks),
+            **place_variables(os.environ),
+            "SWITCHFOLD_JOB": job,
+            "SWITCHFOLD_WORKER_ID": str(rank),
+            "SWITCHFOLD_NUM_WORKERS": str(num_ranks),
+            "SWITCHFOLD_JOINING": "0",
+        }
+
+    def open_transport(self) -> Transport:
+        """Open the transport; raises ConfigurationError or TransportError."""
+        return transport_from_environment(self._variables)
+
+    def join(self, transport: Transport, timeout: timedelta) -> Session:
+        """Join the job with an open transport; waits while an earlier life of the job ends.
+
+        Raises JoinError and its kinds, ConfigurationError, TransportError.
+        """
+        timeout_s = timeout.total_seconds()
+        options = SessionOptions(
+            timeout_s=timeout_s,
+            nonfinite="propagate",
+            join_timeout_s=min(timeout_s, ARRIVAL_S),
+            taken_wait_s=timeout_s,
+        )
+        try:
+            return join_from_environment(options, variables=self._variables, transport=transport)
+        except ConfigurationError:
+            transport.close()
+            raise

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Making of a process group: Gloo inside, a session of its own, or the reason why there is none."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import torch.distributed as dist
+
+from hostlib.errors import HostlibError
+from hostlib.session import Session
+from hostlib.torch.environment import GroupPlace, job_name
+from hostlib.torch.errors import GroupJoinError
+from hostlib.torch.process_group import SwitchfoldProcessGroup
+from hostlib.torch.rendezvous import Rendezvous
+from hostlib.torch.torch_seam import BackendOptions, make_gloo
+
+_logger = logging.getLogger("hostlib.torch")
+
+
+def create_group(options: BackendOptions) -> dist.ProcessGroup:
+    """Make a process group as torch.distributed asks for it; all its ranks must.
+
+    Raises GroupJoinError where the default group finds no place in a job; any other group then
+    runs on Gloo, as does a group of one rank.
+    """
+    rank, num_ranks, timeout = options.group_rank, options.group_size, options.timeout
+    is_default = not options.global_ranks_in_group
+    gloo = make_gloo(options)
+    job = job_name(options.group_id, is_default=is_default)
+    session, reason = None, "it has one rank"
+    if num_ranks > 1:
+        rendezvous = Rendezvous(options.store, rank, num_ranks, timeout)
+        session, reason = _join(rendezvous, job, rank, num_ranks)
+    if session is None:
+        if is_default and num_ranks > 1:
+            raise GroupJoinError(
+                f"rank {rank}: the process group cannot join job {job!r}: {reason}"
+            )
+        _logger.info("group %s (job %r) runs on Gloo alone: %s", options.group_id, job, reason)
+    return SwitchfoldProcessGroup(
+        options.store, rank, num_ranks, name=options.group_id, gloo=gloo, session=session
+    )
+
+
+def _join(
+    rendezvous: Rendezvous, job: str, rank: int, num_ranks: int
+) -> tuple[Session | None, str]:
+    """Return a session, or None and the reason: on all ranks the same of both."""
+    transport = place = None
+    problem = ""
+    try:
+        place = GroupPlace(job, rank, num_ranks)
+        transport = place.open_transport()
+    except HostlibError as error:
+        problem = str(error)
+    session = None
+    try:
+        reason = _problems(rendezvous.exchange("open", problem))
+        if reason:
+            return None, reason
+        assert place is not None
+        assert transport is not None
+        opened, transport = transport, None
+        try:
+            session = place.join(opened, rendezvous.remaining)
+        except HostlibError as error:
+            problem = str(error)
+        reason = _problems(rendezvous.exchange("join", problem))
+        if reason:
+            return None, reason
+        joined, session = session, None
+        return joined, ""
+    finally:
+        if transport is not None:
+            transport.close()
+        if session is not None:
+            session.close()
+
+
+def _problems(said: Sequence[str]) -> str:
+    """Return the ranks' problems in one line, equal ones once; empty when there is none."""
+    ranks_by_text: dict[str, list[int]] = {}
+    for rank, text in enumerate(said):
+        if text:
+            ranks_by_text.setdefault(text, []).append(rank)
+    return "; ".join(f"ranks {ranks}: {text}" for text, ranks in ranks_by_text.items())

@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What this package uses of torch.distributed beyond its public, typed interface."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, cast
+
+import torch.distributed as dist
+from torch._C import _distributed_c10d as c10d  # pyright: ignore[reportPrivateUsage]
+
+AllreduceOptions = c10d.AllreduceOptions
+AllreduceCoalescedOptions = c10d.AllreduceCoalescedOptions
+PrefixStore = c10d.PrefixStore
+ReduceOp = c10d.ReduceOp
+Store = c10d.Store
+Gloo = Any
+"""A ProcessGroupGloo, or what wraps one; its stubs lack the collectives."""
+BackendOptions = Any
+"""What an extended creator gets: store, group_rank, group_size, timeout, group_id, members."""
+
+
+def is_registered(name: str) -> bool:
+    """Return whether a backend of this name was registered from Python."""
+    return name.upper() in cast("Any", dist.Backend)._plugins
+
+
+def register_backend(name: str, create: Any, devices: list[str]) -> None:
+    """Register a backend whose creator takes options."""
+    cast("Any", dist.Backend).register_backend(name, create, extended_api=True, devices=devices)
+
+
+def make_gloo(options: BackendOptions) -> Gloo:
+    """Make a Gloo group as torch.distributed does, over a part of the store of its own."""
+    store = PrefixStore("gloo", options.store)
+    gloo = cast("Any", dist.ProcessGroupGloo)(
+        store, options.group_rank, options.group_size, timeout=options.timeout
+    )
+    gloo.options.global_ranks_in_group = options.global_ranks_in_group
+    gloo.options.group_name = options.group_id
+    gloo._set_sequence_number_for_group()
+    return gloo
+
+
+def default_timeout(gloo: Gloo) -> timedelta:
+    """Return the timeout of collectives that bring none; torch.distributed changes it in Gloo."""
+    return gloo.options._timeout

@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A process group over a real switch: sums, and what Gloo does for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from torch_ranks import TorchTestbed, load_torch, require_torch, run_ranks
+
+require_torch()
+
+
+def sums(rank: int) -> dict[str, Any]:
+    torch, dist = load_torch()
+    dist.init_process_group("switchfold")
+    try:
+        tensor = torch.arange(1000, dtype=torch.float32) + rank
+        dist.all_reduce(tensor)
+        gathered = [torch.zeros(2) for _ in range(dist.get_world_size())]
+        dist.all_gather(gathered, torch.full((2,), float(rank)))
+        group: Any = dist.group.WORLD
+        assert group.session is not None
+        return {
+            "backend": dist.get_backend(),
+            "sum": tensor.tolist(),
+            "gathered": torch.cat(gathered).tolist(),
+        }
+    finally:
+        dist.destroy_process_group()
+
+
+@pytest.mark.timeout(90)
+def test_sums_run_on_the_switch_and_the_rest_by_gloo(torch_testbed: TorchTestbed) -> None:
+    results = run_ranks("test_torch_backend:sums", 4, testbed=torch_testbed)
+    for result in results:
+        assert result["backend"] == "switchfold"
+        assert result["sum"] == pytest.approx([4 * value + 6 for value in range(1000)], abs=1e-3)
+        assert result["gathered"] == [0, 0, 1, 1, 2, 2, 3, 3]
