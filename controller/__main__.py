@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "shell": ("controller.commands.shell:shell", "Open p4runtime-shell on a switch."),
     "switch": ("controller.commands.switch:switch", "Look at switches and their counters."),
     "tree": ("controller.commands.tree:tree", "Look at aggregation trees, and plan them."),
+    "trace": ("controller.commands.trace:trace", "Look at traces of training: draw, sum up."),
     "testbed": ("bmv2_topos.commands:testbed", "Set up and take down a network to try things."),
 }
 _OUR_PACKAGES: Final = frozenset({"bmv2_topos", "controller", "hostlib", "p4src", "softswitch"})

@@ -40,6 +40,7 @@ HostlibError
 |  `- ResultTimeoutError (also TimeoutError): the result did not complete in time
 |- SchemeError (also ValueError): a layer, a cluster or a scheme that do not fit together
 |  `- InformationBookError: a book that is damaged, inconsistent or of another epoch
+|- TraceError: a file of a timeline cannot be written or read
 `- TransportError
    |- TransportPermissionError (also PermissionError)
    |- InterfaceMissingError
@@ -217,6 +218,10 @@ class SchemeError(HostlibError, ValueError):
 
 class InformationBookError(SchemeError):
     """An information book is damaged, inconsistent or of another epoch."""
+
+
+class TraceError(HostlibError):
+    """A file of a timeline cannot be written or read."""
 
 
 class TransportError(HostlibError):
