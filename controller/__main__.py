@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "doctor": ("controller.commands.doctor:doctor", "Find out what is wrong, and what to do."),
     "job": ("controller.commands.job:job", "Look at jobs and end them."),
     "link": ("controller.commands.link:link", "Look at links and take them out of use."),
+    "scheme": ("controller.commands.scheme:scheme", "Choose and predict PS, INA or factors."),
     "shell": ("controller.commands.shell:shell", "Open p4runtime-shell on a switch."),
     "switch": ("controller.commands.switch:switch", "Look at switches and their counters."),
     "tree": ("controller.commands.tree:tree", "Look at aggregation trees, and plan them."),

@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import Final, Literal, Self, cast, get_args
+from typing import Any, Final, Literal, Self, cast, get_args
 
 from hostlib.errors import SchemeError
 
 LayerKind = Literal["fc", "conv", "other"]
 LAYER_KINDS: Final[tuple[LayerKind, ...]] = get_args(LayerKind)
+_TEXTS: Final = ("name", "kind")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,34 +60,32 @@ class Layer:
         """Of the gradient in float32."""
         return 4 * self.num_values
 
-    def as_dict(self) -> dict[str, str | int]:
+    def as_dict(self) -> dict[str, Any]:
         """Return the fields, for JSON."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "rows": self.rows,
-            "columns": self.columns,
-            "num_values": self.num_values,
-        }
+        return dataclasses.asdict(self)
 
     @classmethod
     def from_dict(cls, fields: object) -> Self:
         """Return the layer that a dict describes; SchemeError names what is wrong with it."""
         if not isinstance(fields, dict):
             raise SchemeError(f"a layer is described by {fields!r}; write name, kind and sizes")
-        entries = cast("dict[str, object]", fields)
-        name = str(entries.get("name", ""))
-        unknown = sorted(set(entries) - {"name", "kind", "rows", "columns", "num_values"})
-        if unknown:
-            raise SchemeError(
-                f"layer {name}: unknown field {unknown[0]!r}; known are name, kind, rows, columns"
-                " and num_values"
-            )
-        sizes: dict[str, int] = {}
-        for key in ("rows", "columns", "num_values"):
-            value = entries.get(key, 0)
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise SchemeError(f"layer {name}: {key} is {value!r}; write a whole number")
-            sizes[key] = value
-        kind = cast("LayerKind", entries.get("kind", ""))
-        return cls(name=name, kind=kind, **sizes)
+        entries = cast("dict[str, Any]", fields)
+        name = entries.get("name", "")
+        known = {field.name: field.type for field in dataclasses.fields(cls)}
+        for key, value in entries.items():
+            if key not in known:
+                raise SchemeError(
+                    f"layer {name}: unknown field {key!r}; known are {', '.join(known)}"
+                )
+            if key in _TEXTS:
+                is_right = isinstance(value, str)
+            else:
+                accepted = (int, float) if known[key] == "float" else int
+                is_right = isinstance(value, accepted) and not isinstance(value, bool)
+            if not is_right:
+                wanted = "text" if key in _TEXTS else "number"
+                raise SchemeError(f"layer {name}: {key} is {value!r}, which is no {wanted}")
+        missing = [key for key in _TEXTS if key not in entries]
+        if missing:
+            raise SchemeError(f"layer {name or entries}: it has no {missing[0]}")
+        return cls(**entries)

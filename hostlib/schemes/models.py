@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from hostlib.errors import SchemeError
 from hostlib.schemes.layer import Layer
 
 
@@ -16,6 +17,9 @@ class ModelLayer(Layer):
 
     multiplications: int = 0
     """Multiply-accumulate operations of a forward pass for one sample."""
+    forward_s: float = 0.0
+    backward_s: float = 0.0
+    """Measured with the batch in question; 0: worked out of the multiplications."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +30,14 @@ class Model:
     source: str
     """Where the sizes are from."""
     layers: tuple[ModelLayer, ...]
+
+    def __post_init__(self) -> None:
+        if not self.layers:
+            raise SchemeError(f"model {self.name} has no layers")
+        names = [layer.name for layer in self.layers]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise SchemeError(f"model {self.name}: two layers are called {twice[0]}")
 
     @property
     def num_values(self) -> int:

@@ -114,33 +114,53 @@ def _pairs(num_bytes: float) -> int:
     return max(1, math.ceil(num_bytes / PAIR_BYTES))
 
 
+@dataclass(frozen=True)
+class ExchangeTime:
+    """How long a layer's exchange takes on idle links."""
+
+    transfer_s: float
+    """The busiest direction of a link, or who rebuilds gradients, is occupied; none can overlap."""
+    latency_s: float
+    """What passes besides; exchanges that follow each other share it."""
+
+    @property
+    def seconds(self) -> float:
+        """From start to end."""
+        return self.transfer_s + self.latency_s
+
+
 def seconds(scheme: Scheme, layer: Layer, cluster: Cluster) -> float:
-    """Return the time of a layer's exchange on idle links; SchemeError as `floats`.
+    """Return the time of a layer's exchange on idle links; SchemeError as `floats`."""
+    return exchange_time(scheme, layer, cluster).seconds
+
+
+def exchange_time(scheme: Scheme, layer: Layer, cluster: Cluster) -> ExchangeTime:
+    """Return the time of a layer's exchange; SchemeError as `floats`.
 
     The busiest direction's bytes over the rate, plus round trips. INA goes no faster than a
     payload per slot and round trip. SFB adds the rebuilding of the others' gradients, where the
     cluster says how fast that is. A dedicated server answers a pair when the last gradient
-    of it is in: what cannot overlap counts twice.
+    of it is in: what cannot overlap is latency.
     """
     if cluster.num_workers == 1 and (cluster.is_colocated or scheme in _AMONG_WORKERS):
-        return 0.0
+        return ExchangeTime(0.0, 0.0)
     node = wire_bytes(scheme, layer, cluster)
     transfer_s = 8 * node.busiest / cluster.link_bits_per_s
     latency_s = ROUNDS[scheme] * cluster.round_trip_s
     if scheme in (Scheme.INA, Scheme.INA_PS):
-        return max(transfer_s, _slot_limit_s(layer, cluster)) + latency_s
-    if scheme is Scheme.SFB:
+        transfer_s = max(transfer_s, _slot_limit_s(layer, cluster))
+    elif scheme is Scheme.SFB:
         flops = 2 * cluster.batch * layer.num_values * (cluster.num_workers - 1)
-        return transfer_s + latency_s + flops / cluster.flops_per_s
-    if scheme is Scheme.PS and not cluster.is_colocated:
-        share = layer.num_bytes / cluster.num_servers
-        transfer_s += transfer_s / _pairs(share)
-    if scheme is Scheme.ADAM:
+        transfer_s += flops / cluster.flops_per_s
+    elif scheme is Scheme.PS and not cluster.is_colocated:
+        latency_s += transfer_s / _pairs(layer.num_bytes / cluster.num_servers)
+    elif scheme is Scheme.ADAM:
         # All factors are in before the matrix goes out.
-        transfer_s = 8 * (node.server_sent + node.server_received) / cluster.link_bits_per_s
+        ways = (node.server_sent, node.server_received)
         if cluster.is_colocated:
-            transfer_s = 8 * (node.worker_sent + node.worker_received) / cluster.link_bits_per_s
-    return transfer_s + latency_s
+            ways = (node.worker_sent, node.worker_received)
+        latency_s += 8 * min(ways) / cluster.link_bits_per_s
+    return ExchangeTime(transfer_s, latency_s)
 
 
 def _slot_limit_s(layer: Layer, cluster: Cluster) -> float:

@@ -310,9 +310,10 @@ def test_choice_is_the_least_and_costs_grow(
         ({"name": "a", "kind": "fc", "rows": 3, "columns": 4, "num_values": 16}, "its bias as"),
         ({"name": "a", "kind": "conv"}, "has no values"),
         ({"name": "a", "kind": "fc", "rows": -3, "columns": 4}, "negative"),
-        ({"name": "a", "kind": "fc", "rows": "3"}, "rows is '3'; write a whole number"),
+        ({"name": "a", "kind": "fc", "rows": "3"}, "rows is '3', which is no number"),
         ({"name": "a", "kind": "fc", "size": 3}, "unknown field 'size'"),
-        ({"kind": "fc"}, "no name"),
+        ({"kind": "fc"}, "it has no name"),
+        ({"name": "a", "rows": 3}, "layer a: it has no kind"),
         (7, "described by 7"),
     ],
 )

@@ -1,0 +1,250 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How long an iteration of data-parallel training will take, with and without overlap; ours.
+
+Forward through all layers, then backward from the last to the first. Without overlap the exchange
+of all layers follows. With overlap (wait-free backpropagation) a layer's exchange starts when
+its gradient is there and the link is free; the link serves layers in that order. The next
+iteration starts when all layers are in.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hostlib.errors import SchemeError
+from hostlib.schemes.best_scheme import three_way, two_way
+from hostlib.schemes.cluster import Cluster
+from hostlib.schemes.cost import Scheme
+from hostlib.schemes.layer import Layer
+from hostlib.schemes.models import Model, ModelLayer
+from hostlib.schemes.tcp import stream_bytes
+from hostlib.schemes.wire_cost import ExchangeTime, exchange_time
+
+BACKWARD_SHARE: Final = 2 / 3
+"""Of an iteration's computing, where only the whole is known: gradients of inputs and weights."""
+
+
+class Strategy(enum.Enum):
+    """What carries the gradients of a model."""
+
+    PS = "ps"
+    """All through the parameter server."""
+    RING = "ring"
+    """All by a ring of TCP streams among the workers, as Gloo does."""
+    SFB = "sfb"
+    """Fully connected layers by factors, all else through the parameter server."""
+    TWO_WAY = "two-way"
+    """Each layer by the cheaper of PS and SFB."""
+    INA = "ina"
+    """All through the switch."""
+    BEST = "best"
+    """Each layer by the cheapest of PS, INA and SFB."""
+
+
+@dataclass(frozen=True)
+class LayerTimes:
+    """What one layer, or one bucket of layers, takes."""
+
+    name: str
+    forward_s: float
+    backward_s: float
+    exchange: ExchangeTime
+    scheme: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """One iteration of a model under one strategy."""
+
+    strategy: Strategy
+    num_workers: int
+    link_bits_per_s: float
+    batch: int
+    layers: tuple[LayerTimes, ...]
+    """From input to output."""
+
+    @property
+    def compute_s(self) -> float:
+        """Forward and backward: an iteration of one worker alone."""
+        return sum(layer.forward_s + layer.backward_s for layer in self.layers)
+
+    @property
+    def exchange_s(self) -> float:
+        """All layers' exchanges, one behind the other."""
+        if self.num_workers == 1:
+            return 0.0
+        return sum(layer.exchange.transfer_s for layer in self.layers) + max(
+            layer.exchange.latency_s for layer in self.layers
+        )
+
+    @property
+    def sequential_s(self) -> float:
+        """Iteration without overlap."""
+        return self.compute_s + self.exchange_s
+
+    @property
+    def overlapped_s(self) -> float:
+        """Iteration with wait-free backpropagation."""
+        now_s = sum(layer.forward_s for layer in self.layers)
+        free_s = end_s = now_s
+        for layer in reversed(self.layers):
+            now_s += layer.backward_s
+            if self.num_workers > 1:
+                free_s = max(free_s, now_s) + layer.exchange.transfer_s
+                end_s = max(end_s, free_s + layer.exchange.latency_s)
+        return max(now_s, end_s)
+
+    def throughput(self, *, has_overlap: bool = True) -> float:
+        """Return samples per second of all workers together."""
+        iteration_s = self.overlapped_s if has_overlap else self.sequential_s
+        return self.num_workers * self.batch / iteration_s
+
+    def efficiency(self, *, has_overlap: bool = True) -> float:
+        """Return the throughput over that of as many workers which exchange nothing."""
+        return self.compute_s / (self.overlapped_s if has_overlap else self.sequential_s)
+
+    @property
+    def schemes(self) -> dict[str, str]:
+        """Scheme of each layer by its name."""
+        return {layer.name: layer.scheme for layer in self.layers}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Computing:
+    """How fast a worker computes: one of the two, or neither for layers with times of their own."""
+
+    flops_per_s: float = 0.0
+    """Two operations per multiplication; backward takes twice as long as forward."""
+    iteration_s: float = 0.0
+    """Forward and backward of one worker alone, split by multiplications."""
+
+    def __post_init__(self) -> None:
+        for name in ("flops_per_s", "iteration_s"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise SchemeError(f"{name} is {getattr(self, name)}; write a number above 0")
+        if self.flops_per_s and self.iteration_s:
+            raise SchemeError("give flops_per_s or iteration_s, not both")
+
+    def times(self, model: Model, batch: int) -> list[tuple[float, float]]:
+        """Return (forward, backward) seconds per layer; SchemeError if they cannot be known."""
+        if any(layer.forward_s or layer.backward_s for layer in model.layers):
+            if self.flops_per_s or self.iteration_s:
+                raise SchemeError(
+                    f"model {model.name} has forward_s and backward_s of its own; leave out"
+                    " flops_per_s and iteration_s"
+                )
+            return [(layer.forward_s, layer.backward_s) for layer in model.layers]
+        total = sum(layer.multiplications for layer in model.layers)
+        if not total or not (self.flops_per_s or self.iteration_s):
+            raise SchemeError(
+                f"how long model {model.name} computes is unknown: give flops_per_s or"
+                " iteration_s and multiplications per layer, or forward_s and backward_s per layer"
+            )
+        whole_s = self.iteration_s or 3 * 2 * total * batch / self.flops_per_s
+        return [_split(layer, whole_s / total) for layer in model.layers]
+
+
+def _split(layer: ModelLayer, multiplication_s: float) -> tuple[float, float]:
+    own_s = layer.multiplications * multiplication_s
+    return (1 - BACKWARD_SHARE) * own_s, BACKWARD_SHARE * own_s
+
+
+def ring_time(num_bytes: int, cluster: Cluster) -> ExchangeTime:
+    """Return the time of a ring: 2(P - 1)/P of the bytes to the next worker, over TCP."""
+    workers = cluster.num_workers
+    if workers == 1:
+        return ExchangeTime(0.0, 0.0)
+    there, back = stream_bytes(2 * (workers - 1) / workers * num_bytes)
+    return ExchangeTime(
+        8 * (there + back) / cluster.link_bits_per_s, (workers - 1) * cluster.round_trip_s
+    )
+
+
+def choose(strategy: Strategy, layer: Layer, cluster: Cluster) -> Scheme | None:
+    """Return the scheme of a layer under a strategy, None for the ring."""
+    if strategy is Strategy.RING:
+        return None
+    if strategy is Strategy.TWO_WAY:
+        return two_way(layer, cluster)
+    if strategy is Strategy.BEST:
+        return three_way(layer, cluster)
+    if strategy is Strategy.SFB:
+        return Scheme.SFB if layer.has_factors else Scheme.PS
+    if strategy is Strategy.INA:
+        if not cluster.can_aggregate:
+            raise SchemeError("no switch with free slots: nothing can be added in the network")
+        return Scheme.INA
+    return Scheme.PS
+
+
+def predict(
+    model: Model,
+    cluster: Cluster,
+    strategy: Strategy,
+    computing: Computing,
+    *,
+    bucket_bytes: int = 0,
+    most_bits_per_s: Mapping[Strategy, float] | None = None,
+) -> Prediction:
+    """Predict an iteration of each worker with the cluster's batch.
+
+    With `bucket_bytes`, layers that follow each other and go the same way (by INA, ring or PS) are
+    exchanged together as soon as they are so many bytes, as DistributedDataParallel does.
+    `most_bits_per_s` says what a strategy's software carries at most on this machine, where that
+    is less than the link. Raises SchemeError.
+    """
+    limit = (most_bits_per_s or {}).get(strategy, math.inf)
+    cluster = cluster.replace(link_bits_per_s=min(cluster.link_bits_per_s, limit))
+    times = computing.times(model, cluster.batch)
+    layers: list[LayerTimes] = []
+    for bucket in _buckets(model.layers, strategy, cluster, bucket_bytes):
+        merged = model.layers[bucket[0]]
+        scheme = choose(strategy, merged, cluster)
+        if len(bucket) > 1:
+            size = sum(model.layers[place].num_values for place in bucket)
+            name = f"{merged.name} to {model.layers[bucket[-1]].name}"
+            merged = Layer(name=name, kind="other", num_values=size)
+        layers.append(
+            LayerTimes(
+                name=merged.name,
+                forward_s=sum(times[place][0] for place in bucket),
+                backward_s=sum(times[place][1] for place in bucket),
+                exchange=ring_time(merged.num_bytes, cluster)
+                if scheme is None
+                else exchange_time(scheme, merged, cluster),
+                scheme=strategy.value if scheme is None else scheme.value,
+            )
+        )
+    return Prediction(
+        strategy=strategy,
+        num_workers=cluster.num_workers,
+        link_bits_per_s=cluster.link_bits_per_s,
+        batch=cluster.batch,
+        layers=tuple(layers),
+    )
+
+
+def _buckets(
+    layers: Sequence[Layer], strategy: Strategy, cluster: Cluster, bucket_bytes: int
+) -> list[list[int]]:
+    """Return the places of the layers in each bucket, from input to output.
+
+    Buckets are filled from the last layer on, as gradients come.
+    """
+    buckets: list[list[int]] = []
+    size, last = 0, None
+    for place in range(len(layers) - 1, -1, -1):
+        scheme = choose(strategy, layers[place], cluster)
+        is_open = buckets and scheme is last and scheme is not Scheme.SFB and size < bucket_bytes
+        if not is_open:
+            buckets.append([])
+            size = 0
+        buckets[-1].insert(0, place)
+        size += layers[place].num_bytes
+        last = scheme
+    return buckets[::-1]
