@@ -70,7 +70,7 @@ class UdpTransport:
             return 0
         lengths, flags = received
         count = len(lengths)
-        if (lengths == self._datagram_bytes).all() and not flags.any():
+        if not (np.count_nonzero(lengths != self._datagram_bytes) or np.count_nonzero(flags)):
             return count
         is_good = (lengths == self._datagram_bytes) & (flags & np.uint64(MSG_TRUNC) == 0)
         good = np.flatnonzero(is_good)
