@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hostlib.allreduce_task import AllreduceTask, Quantizers
+from hostlib.datagram_ring import Words
 from hostlib.errors import (
     AllreduceTimeoutError,
     HostlibError,
@@ -28,7 +29,6 @@ from hostlib.layout_path import LayoutPath
 from hostlib.layout_runner import LayoutRunner
 from hostlib.options import NonfinitePolicy, ReduceOperation, SessionOptions
 from hostlib.peers import PeerServer
-from hostlib.slot_stream import Words
 from hostlib.transports.base import Transport
 from hostlib.view_change import Commit, ViewChange
 from hostlib.wire import datagram_bytes

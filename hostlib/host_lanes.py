@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hostlib.allreduce_task import AllreduceTask
 from hostlib.chunks import BLOCK_CHUNKS, ChunkSource
+from hostlib.datagram_ring import Words
 from hostlib.errors import (
     AllreduceTimeoutError,
     HostlibError,
@@ -28,7 +29,7 @@ from hostlib.host_path import HostPath, Reduction
 from hostlib.job_view import JobView
 from hostlib.layout_path import Arrivals
 from hostlib.peers import PeerServer
-from hostlib.slot_stream import StreamCounters, Words
+from hostlib.slot_stream import StreamCounters
 from hostlib.wire import Operation
 
 

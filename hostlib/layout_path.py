@@ -10,9 +10,10 @@ from typing import Protocol
 
 from hostlib.allreduce_task import AllreduceTask
 from hostlib.chunks import ChunkSource
+from hostlib.datagram_ring import Words
 from hostlib.errors import AllreduceTimeoutError, HostlibError
 from hostlib.job_view import JobView
-from hostlib.slot_stream import StreamCounters, Words
+from hostlib.slot_stream import StreamCounters
 
 
 class ChunkStream(Protocol):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 
 from hostlib.allreduce_task import AllreduceTask, Quantizers
+from hostlib.datagram_ring import Words
 from hostlib.errors import HostlibError, RoundClosedError, SessionBrokenError
 from hostlib.host_lanes import HostLanes
 from hostlib.job_view import Endpoint, JobView
@@ -22,7 +23,6 @@ from hostlib.options import SessionOptions
 from hostlib.peers import PeerServer
 from hostlib.result_fetcher import Outcome, Request, ResultFetcher
 from hostlib.slot_probe import PROBES_SENT
-from hostlib.slot_stream import Words
 from hostlib.switch_path import SwitchPath
 from hostlib.transports.base import Transport
 from hostlib.view_change import Commit

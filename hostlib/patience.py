@@ -45,7 +45,7 @@ class Patience:
         self._levels[rows] = 0
         self.next_s = min(self.next_s, float(due_s.min()))
 
-    def stop(self, rows: NDArray[np.int64]) -> None:
+    def stop(self, rows: NDArray[np.int64] | slice) -> None:
         """Wait no more: the results of these rows are there."""
         self._due_s[rows] = np.inf
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hostlib.datagram_ring import Words
 from hostlib.job_view import JobView
-from hostlib.slot_stream import SlotStream, Words
+from hostlib.slot_stream import SlotStream
 from hostlib.wire import HEADER_BYTES, HEADER_DTYPE, WIRE_VERSION, Operation
 
 

@@ -18,27 +18,28 @@ from numpy.typing import NDArray
 
 from hostlib.chunks import BLOCK_CHUNKS, ChunkSource
 from hostlib.congestion import CongestionWindow
+from hostlib.datagram_ring import (
+    HEADER_WORDS,
+    WORD_CHUNK,
+    WORD_CONTRIBUTORS,
+    WORD_ROUND,
+    WORD_TENSOR,
+    DatagramRing,
+    Words,
+)
 from hostlib.job_view import JobView
 from hostlib.patience import Patience
 from hostlib.round_trip import RoundTripTimer
 from hostlib.slot_map import SlotMap
 from hostlib.transports.base import Transport
-from hostlib.wire import HEADER_BYTES, WIRE_VERSION, Flag, Operation, datagram_bytes
+from hostlib.wire import Flag, Operation
 
-HEADER_WORDS = HEADER_BYTES // 4
 OPERATION_BYTE = 1
 FLAGS_BYTES = slice(2, 4)
-CHECKED_WORDS = 9
-"""Header words that a result must echo: all up to the range's end."""
-WORD_TREE = 1
-"""Tree id in the upper half, child id below."""
-WORD_SLOT, WORD_ROUND, WORD_TENSOR, WORD_CHUNK, WORD_START, WORD_END = 3, 4, 5, 6, 7, 8
-WORD_CONTRIBUTORS = 10
 STORM_LIMIT = 8
 """Retransmissions per expiry while nothing at all arrives."""
-
-Words = NDArray[np.uint32]
-"""Datagrams as 32-bit words in wire order (big-endian), shape (count, words)."""
+_TOLD_FLAGS = int(Flag.REPLAY | Flag.ECN_ECHO | Flag.FLUSHED)
+"""Flags of results that need a closer look."""
 
 
 @dataclass(kw_only=True)
@@ -83,26 +84,22 @@ class SlotStream:
         self._patience = patience
         self._since_s = 0.0  # since when the tensor that is being prepared is under way
         self._window = window
-        self._values = view.values_per_packet
-        self._ring = np.zeros((slot_count, datagram_bytes(self._values)), np.uint8)
-        self._ring_words: Words = self._ring.view(np.uint32)
-        self._ring_headers = self._ring.view(">u4")[:, :HEADER_WORDS]
-        self._ring_lanes = self._ring.view(">i4")[:, HEADER_WORDS:]
-        self._mask, self._result_word = _result_pattern()
-        self._expected = np.zeros((slot_count, CHECKED_WORDS), np.uint32)
-        self._template = _header_template(view, operation)
+        self._ring = DatagramRing(
+            view, operation, slot_map, first_slot=first_slot, slot_count=slot_count
+        )
+        self._datagrams = self._ring.datagrams
         own = slice(first_slot, first_slot + slot_count)
-        self._local_slots = slot_map.local[own]
         self._tree_of_row = np.unique(slot_map.tree_ids[own], return_inverse=True)[1]
-        self._tree_words = slot_map.tree_ids[own] << np.uint32(16) | np.uint32(view.child_id << 8)
-        self._steps = np.arange(max(2 * slot_count, BLOCK_CHUNKS), dtype=np.int64)
-        self._ring_order = self._steps[: 2 * slot_count] % slot_count
+        self._ring_order = np.arange(2 * slot_count) % slot_count
         self._is_busy = np.zeros(slot_count, np.bool_)
         self._is_retransmitted = np.zeros(slot_count, np.bool_)
+        self._has_retransmitted = False  # whether any of these may be set
         self._is_withheld = np.zeros(slot_count, np.bool_)
+        self._has_withheld = False  # whether any of these may be set
         self._sent_at_s = np.zeros(slot_count)
         # When the latest of a tree's chunks with results was sent; trees may differ in speed.
         self._latest_sent_s = np.zeros(int(self._tree_of_row.max(initial=0)) + 1)
+        self._is_single = len(self._latest_sent_s) == 1
         self._deadline_s = np.full(slot_count, np.inf)
         self._next_expiry_s = np.inf
         self._has_progress = True
@@ -154,26 +151,27 @@ class SlotStream:
         """Return a copy of the datagram of the oldest chunk without result, or None."""
         if not self._outstanding:
             return None
-        return self._ring[self._base % self.slot_count].copy()
+        return self._datagrams[self._base % self.slot_count].copy()
 
     def outstanding_round(self, slot: int) -> int | None:
         """Return the round that a slot of the layout waits for, or None for nothing."""
         row = slot - self.first_slot
         if not self._is_busy[row]:
             return None
-        return int(self._ring_headers[row, WORD_ROUND])
+        return int(self._ring.headers[row, WORD_ROUND])
 
     def outstanding_tensor(self, slot: int) -> int:
         """Return the tensor id of the latest chunk that a slot of the layout carried."""
-        return int(self._ring_headers[slot - self.first_slot, WORD_TENSOR])
+        return int(self._ring.headers[slot - self.first_slot, WORD_TENSOR])
 
     def abandon(self, source: ChunkSource) -> None:
         """Count all chunks of an enqueued tensor as done: its result came another way."""
         start = next((start for start, active in self._active if active is source), None)
         if start is None:
             return
-        is_own = self._ring_headers[:, WORD_TENSOR] == source.tensor_id & 0xFFFFFFFF
+        is_own = self._ring.headers[:, WORD_TENSOR] == source.tensor_id & 0xFFFFFFFF
         self._release(np.flatnonzero(is_own & self._is_busy))
+        self._ring.forget(source)
         self._abandoned.add(id(source))
         self._filling = deque(entry for entry in self._filling if entry[1] is not source)
         self._unsent = deque(entry for entry in self._unsent if entry[1] is not source)
@@ -215,11 +213,11 @@ class SlotStream:
                 count = min(count, self._gaps[0][0] - self._next)
             if count <= 0:
                 return True
-            withheld = self._is_withheld[slot : slot + count]
-            if withheld.any():
+            if self._has_withheld:
+                withheld = self._is_withheld[slot : slot + count]
                 sent, count = self._send_unless_withheld(slot, withheld)
             else:
-                sent = self._transport.send(self._ring[slot : slot + count])
+                sent = self._transport.send(self._datagrams[slot : slot + count])
             self._note_sent(slot, sent, now_s)
             if self._gaps:
                 self._jump()
@@ -232,20 +230,25 @@ class SlotStream:
         count = int((withheld != withheld[0]).argmax()) or len(withheld)
         if withheld[0]:
             return count, count
-        return self._transport.send(self._ring[slot : slot + count]), count
+        return self._transport.send(self._datagrams[slot : slot + count]), count
 
     def _note_sent(self, slot: int, count: int, now_s: float) -> None:
         deadline_s = now_s + self._timer.timeout_s
         if not self._outstanding:
             # After a pause the others may be late: the first expiry sends a few again, not all.
             self._has_progress = False
-        self._is_busy[slot : slot + count] = True
-        # What was not sent yields no round trip.
-        self._is_retransmitted[slot : slot + count] = self._is_withheld[slot : slot + count]
-        self._sent_at_s[slot : slot + count] = now_s
-        self._deadline_s[slot : slot + count] = deadline_s
         rows = slice(slot, slot + count)
-        self._deadline_s[rows][self._is_withheld[rows]] = np.inf
+        self._is_busy[rows] = True
+        self._sent_at_s[rows] = now_s
+        self._deadline_s[rows] = deadline_s
+        if self._has_retransmitted:
+            self._is_retransmitted[rows] = False
+            self._has_retransmitted = bool(np.count_nonzero(self._is_retransmitted))
+        if self._has_withheld:
+            # What was not sent yields no round trip.
+            self._is_retransmitted[rows] = self._is_withheld[rows]
+            self._has_retransmitted = True
+            self._deadline_s[rows][self._is_withheld[rows]] = np.inf
         self._next_expiry_s = min(self._next_expiry_s, deadline_s)
         if self._patience is not None and count:
             self._patience.start(rows, now_s, self._timer.steady_s)
@@ -276,35 +279,77 @@ class SlotStream:
             if not first:
                 self._since_s = now_s
             self._patience.prepare(rows, self._since_s)
-        self._is_withheld[rows] = False
         if source.withheld is not None:
             self._is_withheld[rows] = source.withheld[first : first + count]
-        self._write_headers(source, slot, first, count)
-        source.fill(first, self._ring_lanes[slot : slot + count])
+            self._has_withheld = True
+        elif self._has_withheld:
+            self._is_withheld[rows] = False
+            self._has_withheld = bool(self._is_withheld.any())
+        self._ring.write(source, self._prepared, first, count)
         self._prepared += count
         if first + count == source.num_chunks:
+            self._ring.forget(source)
             self._filling.popleft()
         return True
 
-    def _write_headers(self, source: ChunkSource, slot: int, first: int, count: int) -> None:
-        headers = self._template[:count]
-        headers[:, 0] &= 0xFFFF0000
-        headers[:, WORD_TREE] = self._tree_words[slot : slot + count]
-        headers[:, WORD_SLOT] = self._local_slots[slot : slot + count]
-        headers[:, WORD_ROUND] = (self._prepared // self.slot_count + 1) & 0xFFFFFFFF
-        headers[:, WORD_TENSOR] = source.tensor_id & 0xFFFFFFFF
-        headers[:, WORD_CHUNK] = self._steps[:count] + first
-        headers[:, WORD_START] = headers[:, WORD_CHUNK] * np.uint32(self._values)
-        headers[:, WORD_END] = headers[:, WORD_START] + np.uint32(self._values)
-        headers[:, WORD_CONTRIBUTORS] = 1 << 16 | source.exponents(first, count) << 8
-        if first + count == source.num_chunks:
-            headers[-1, 0] |= Flag.LAST
-            headers[-1, WORD_END] = source.num_elements
-        place = slice(slot, slot + count)
-        self._ring_headers[place] = headers
-        expected = self._expected[place]
-        np.bitwise_and(self._ring_words[place, :CHECKED_WORDS], self._mask, out=expected)
-        expected[:, 0] = self._result_word
+    def accept_run(self, words: Words, now_s: float) -> int:
+        """Take results from the front of a batch as long as they are those of the oldest chunks.
+
+        That is how results come unless something was lost: this costs a fixed number of calls.
+        Returns how many were taken; the rest is for `accept`.
+        """
+        before, done = self._outstanding, 0
+        # With no chunk missing between base and next, what comes is what has waited longest.
+        while done < len(words) and 0 < self._outstanding == self._next - self._base:
+            row = self._base % self.slot_count
+            count = min(len(words) - done, self._outstanding, self.slot_count - row)
+            run = words[done : done + count]
+            if not self._ring.is_plain_run(run, row):
+                break
+            if not done and not (self._has_retransmitted and self._is_retransmitted[row]):
+                self._timer.add_sample(now_s - float(self._sent_at_s[row]))
+                self._has_sample = True
+            self._store_run(run)
+            self._release_run(slice(row, row + count))
+            done += count
+        if done:
+            self._has_progress = True
+            self.counters.received += done
+            self._window.on_results(done, 0, before)
+            self._drain()
+        return done
+
+    def _store_run(self, words: Words) -> None:
+        """Copy the results of the oldest chunks to their tensors."""
+        place = self._base
+        for start, source in self._active:
+            first = place - start
+            count = min(source.num_chunks - first, len(words))
+            if count <= 0:
+                continue  # complete by a run before, of the same batch
+            source.results.view(np.uint32)[first : first + count] = words[:count, HEADER_WORDS:]
+            contributors = words[:count, WORD_CONTRIBUTORS].byteswap()
+            contributors >>= 16
+            source.contributors[first : first + count] = contributors
+            if count == len(words):
+                return
+            words = words[count:]
+            place += count
+
+    def _release_run(self, rows: slice) -> None:
+        """Let the rows of the oldest chunks wait no more."""
+        count = rows.stop - rows.start
+        if self._is_single:
+            latest_s = self._sent_at_s[rows.stop - 1]  # in order, so it is the latest
+            self._latest_sent_s[0] = max(self._latest_sent_s[0], latest_s)
+        else:
+            np.maximum.at(self._latest_sent_s, self._tree_of_row[rows], self._sent_at_s[rows])
+        self._is_busy[rows] = False
+        self._deadline_s[rows] = np.inf
+        if self._patience is not None:
+            self._patience.stop(rows)
+        self._outstanding -= count
+        self._base += count
 
     def accept(self, words: Words, slots: NDArray[np.int64], now_s: float) -> NDArray[np.bool_]:
         """Take the results among `words` that outstanding chunks wait for.
@@ -313,8 +358,7 @@ class SlotStream:
         slot's outstanding chunk; the caller accounts for the others.
         """
         rows = slots - self.first_slot
-        difference = words[:, :CHECKED_WORDS] & self._mask
-        is_taken = (difference == self._expected[rows]).all(axis=1) & self._is_busy[rows]
+        is_taken = self._ring.are_results(words, rows) & self._is_busy[rows]
         if not is_taken.all():
             words, rows = words[is_taken], rows[is_taken]
             if not len(rows):
@@ -348,7 +392,7 @@ class SlotStream:
         flags = int(np.bitwise_or.reduce(words[:, 0]).byteswap())
         marked = 0
         is_prompt = np.ones(len(words), np.bool_)
-        if flags & (Flag.REPLAY | Flag.ECN_ECHO | Flag.FLUSHED):
+        if flags & _TOLD_FLAGS:
             all_flags = words[:, 0].byteswap()
             self.counters.replayed += int(np.count_nonzero(all_flags & Flag.REPLAY))
             marked = int(np.count_nonzero(all_flags & Flag.ECN_ECHO))
@@ -385,6 +429,10 @@ class SlotStream:
             self._base += int(self._is_busy[self._ring_order[place : place + span]].argmax())
         else:
             self._base = self._next
+        self._drain()
+
+    def _drain(self) -> None:
+        """Let tensors have what is below the base, and let go of those that are complete."""
         while self._active:
             start, source = self._active[0]
             done = min(self._base - start, source.num_chunks)
@@ -410,7 +458,7 @@ class SlotStream:
         if self._patience is not None and now_s >= self._patience.next_s:
             rows, levels = self._patience.due(now_s)
             if len(rows):
-                flushes = self._ring[rows]
+                flushes = self._datagrams[rows]
                 flushes[:, OPERATION_BYTE] = Operation.FLUSH
                 flushes[:, FLAGS_BYTES] = 0
                 flushes.view(">u4")[:, WORD_CONTRIBUTORS] = levels << np.uint32(16)
@@ -431,28 +479,10 @@ class SlotStream:
             if not self._has_progress:
                 again = again[:STORM_LIMIT]
             self._has_progress = self._has_sample = False
-            self._is_retransmitted[again] = True
-            self.counters.retransmitted += self._transport.send(self._ring[again])
+            self._is_retransmitted[again] = self._has_retransmitted = True
+            self.counters.retransmitted += self._transport.send(self._datagrams[again])
             self._deadline_s[expired] = now_s + self._timer.timeout_s
             if (self._sent_at_s[expired] < self._latest_sent_s[self._tree_of_row[expired]]).any():
                 # Later chunks of the tree have results; if all are waiting, a worker may be late.
                 self._window.on_loss(self._outstanding)
         self._next_expiry_s = float(self._deadline_s.min())
-
-
-def _result_pattern() -> tuple[NDArray[np.uint32], np.uint32]:
-    """Return (mask over the checked words, first word of a result), in wire order."""
-    mask = np.full(CHECKED_WORDS, 0xFFFFFFFF, ">u4")
-    mask[0] = 0xFFFF0000  # version and operation; flags are the switch's
-    mask[1] = 0xFFFF0000  # tree; a multicast result names another worker
-    first = np.array([WIRE_VERSION << 24 | Operation.RESULT << 16], ">u4").view(np.uint32)
-    return mask.view(np.uint32), first[0]
-
-
-def _header_template(view: JobView, operation: Operation) -> NDArray[np.uint32]:
-    """Return header words in native order with everything that never changes."""
-    template = np.zeros((BLOCK_CHUNKS, HEADER_WORDS), np.uint32)
-    template[:, 0] = WIRE_VERSION << 24 | operation << 16
-    template[:, 2] = view.generation
-    template[:, 9] = view.worker_bitmap
-    return template

@@ -104,6 +104,17 @@ def test_allreduce_many_in_flight_exact_when_impaired(seed: int) -> None:
                 np.testing.assert_array_equal(result, np.sum(arrays, axis=0))
 
 
+def test_allreduce_batch_of_small_tensors_exact() -> None:
+    # Results of one batch, in order: of many tensors, and over the end of the slots.
+    with sessions(FakeSwitch(1, slot_count=26)) as workers:
+        arrays = [np.arange(1 + 7 * k % 90, dtype=np.int32) - k for k in range(60)]
+        futures = [workers[0].allreduce(array) for array in arrays]
+        for array, future in zip(arrays, futures, strict=True):
+            np.testing.assert_array_equal(future.result(20), array)
+            assert future.num_contributors == 1
+        assert workers[0].statistics["value_packets_retransmitted"] == 0
+
+
 def test_allreduce_one_worker_returns_input() -> None:
     with sessions(FakeSwitch(1)) as workers:
         array = np.linspace(-1, 1, 1000, dtype=np.float32)
