@@ -24,6 +24,7 @@ SWITCHFOLD_JOINING         1: this worker may come to a job that runs; unset or 
 SWITCHFOLD_PLACES          JSON file with a list of such variables, one object per process of this
                            machine: LOCAL_RANK, else RANK, else SWITCHFOLD_WORKER_ID picks one.
                            Variables that are set go before those of the file
+SWITCHFOLD_TRACE           folder, or name ending in .json, for a trace of each rank (hostlib.torch)
 """
 
 from __future__ import annotations
@@ -91,6 +92,11 @@ def place_variables(variables: Mapping[str, str]) -> Mapping[str, str]:
         )
     place = cast(dict[str, Any], entries[int(number)])
     return {**{name: str(value) for name, value in place.items()}, **variables}
+
+
+def trace_setting(variables: Mapping[str, str] | None = None) -> str:
+    """Return what SWITCHFOLD_TRACE says, "" for no traces."""
+    return (os.environ if variables is None else variables).get("SWITCHFOLD_TRACE", "")
 
 
 class _Variables:
