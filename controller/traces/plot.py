@@ -50,6 +50,9 @@ _MOST_DEPTH: Final = 3
 _LABEL_SHARE: Final = 0.035
 """A bar takes its name if it is at least so much of the picture wide for each 4 letters."""
 
+_EDGE_SHARE: Final = 0.004
+"""A bar has a white edge if it is at least so much of the picture wide."""
+
 
 def draw_trace(
     trace: Trace, path: Path, *, begin_s: float = 0.0, end_s: float | None = None
@@ -132,11 +135,13 @@ class _Picture:
 
     def _bar(self, y: float, begin_s: float, end_s: float, kind: str, text: str) -> None:
         self._used.add(kind)
+        # A white edge would hide what is hardly wider than the edge.
+        is_wide = end_s - begin_s > _EDGE_SHARE * (self._end_s - self._begin_s)
         self._axes.broken_barh(
             [(1e3 * begin_s, 1e3 * (end_s - begin_s))],
             (y - _ROW / 2, _ROW),
             facecolors=_COLOURS[kind],
-            edgecolor="white",
+            edgecolor="white" if is_wide else _COLOURS[kind],
             linewidth=0.5,
         )
         if text:

@@ -15,6 +15,7 @@ from hostlib.torch.environment import GroupPlace, job_name
 from hostlib.torch.errors import GroupJoinError
 from hostlib.torch.process_group import SwitchfoldProcessGroup
 from hostlib.torch.rendezvous import Rendezvous
+from hostlib.torch.timeline import group_recording
 from hostlib.torch.torch_seam import BackendOptions, make_gloo
 
 _logger = logging.getLogger("hostlib.torch")
@@ -41,7 +42,13 @@ def create_group(options: BackendOptions) -> dist.ProcessGroup:
             )
         _logger.info("group %s (job %r) runs on Gloo alone: %s", options.group_id, job, reason)
     return SwitchfoldProcessGroup(
-        options.store, rank, num_ranks, name=options.group_id, gloo=gloo, session=session
+        options.store,
+        rank,
+        num_ranks,
+        name=options.group_id,
+        gloo=gloo,
+        session=session,
+        recording=group_recording(rank, job) if session is not None else None,
     )
 
 

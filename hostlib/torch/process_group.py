@@ -17,6 +17,7 @@ from hostlib.options import ReduceOperation
 from hostlib.session import Session
 from hostlib.torch.staging import ARRAY_DTYPES, HostStaging, Staging
 from hostlib.torch.switch_queue import SwitchQueue, Transfer
+from hostlib.torch.timeline import Recording
 from hostlib.torch.torch_seam import (
     AllreduceCoalescedOptions,
     AllreduceOptions,
@@ -49,6 +50,7 @@ class SwitchfoldProcessGroup(dist.ProcessGroup):
         name: str,
         gloo: Gloo,
         session: Session | None,
+        recording: Recording | None = None,
     ) -> None:
         super().__init__(rank, num_ranks)  # pyright: ignore[reportCallIssue]  # stubs name one form
         self._store = store
@@ -56,7 +58,12 @@ class SwitchfoldProcessGroup(dist.ProcessGroup):
         for device in ("cpu", "cuda"):
             self._register_backend(torch.device(device), self.BackendType.GLOO, gloo)
         self._set_default_backend(self.BackendType.GLOO)
-        self._queue = SwitchQueue(session, name) if session is not None else None
+        self._recording = recording
+        timeline = None
+        if recording is not None:
+            timeline = recording.timeline
+            recording.enter_group()
+        self._queue = SwitchQueue(session, name, timeline) if session is not None else None
         self._said: set[tuple[str, str]] = set()
         self._sequence = 0
 
@@ -108,7 +115,8 @@ class SwitchfoldProcessGroup(dist.ProcessGroup):
         """Return why a sum cannot run on the switch; None if it can."""
         if self._queue is None:
             return NO_SESSION
-        if op not in (ReduceOp.SUM, ReduceOp.AVG):
+        # Not `in`: that asks the enum's member, which is never equal to an options' operation.
+        if not any(op == known for known in (ReduceOp.SUM, ReduceOp.AVG)):
             return f"{_op_name(op)} is no sum"
         dtype = tensors[0].dtype
         if dtype not in ARRAY_DTYPES:
@@ -136,7 +144,8 @@ class SwitchfoldProcessGroup(dist.ProcessGroup):
         if not sum(tensor.numel() for tensor in tensors):
             work.finish()
             return work
-        self._queue.put(Transfer(work, staging, operation, self._timeout_s(opts)))
+        name = f"{collective} {self._sequence}"
+        self._queue.put(Transfer(work, staging, operation, self._timeout_s(opts), name))
         return work
 
     def _timeout_s(self, opts: Any) -> float:
@@ -174,6 +183,9 @@ class SwitchfoldProcessGroup(dist.ProcessGroup):
             self._session.close()
         if self._queue is not None:
             self._queue.close()
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.leave_group()
 
 
 def _op_name(op: Any) -> str:

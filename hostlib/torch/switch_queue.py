@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hostlib.errors import SessionClosedError
 from hostlib.future import AllreduceFuture
 from hostlib.options import ReduceOperation
 from hostlib.session import Session
+from hostlib.timeline import Timeline, finished_transfer
 from hostlib.torch.errors import RankExitedError, collective_error
 from hostlib.torch.staging import Staging
 from hostlib.torch.work import SwitchfoldWork
@@ -26,6 +28,9 @@ class Transfer:
     staging: Staging
     operation: ReduceOperation
     timeout_s: float
+    name: str = ""
+    """In a timeline."""
+    ready_s: float = field(default_factory=time.monotonic)
 
 
 class SwitchQueue:
@@ -35,8 +40,9 @@ class SwitchQueue:
     another. Both are started with the first transfer that needs them.
     """
 
-    def __init__(self, session: Session, name: str) -> None:
+    def __init__(self, session: Session, name: str, timeline: Timeline | None = None) -> None:
         self._session = session
+        self._timeline = timeline
         self._name = name
         self._num_ranks = session.view.num_workers
         self._lock = threading.Lock()
@@ -104,9 +110,19 @@ class SwitchQueue:
     def _finish_all(self) -> None:
         while (item := self._to_finish.get()) is not None:
             transfer, future = item
-            transfer.work.finish(self._write_back(transfer, future))
+            error = self._write_back(transfer, future)
+            self._record(transfer, future)
+            transfer.work.finish(error)
             # Nothing may keep the tensors alive while this thread waits.
             del item, transfer, future
+
+    def _record(self, transfer: Transfer, future: AllreduceFuture) -> None:
+        if self._timeline is not None:
+            self._timeline.add_transfer(
+                finished_transfer(
+                    future, transfer.name, ready_s=transfer.ready_s, done_s=time.monotonic()
+                )
+            )
 
     def _write_back(self, transfer: Transfer, future: AllreduceFuture) -> Exception | None:
         place = transfer.work.place

@@ -23,6 +23,7 @@ def sums(rank: int) -> dict[str, Any]:
         dist.all_gather(gathered, torch.full((2,), float(rank)))
         group: Any = dist.group.WORLD
         assert group.session is not None
+        assert group.session.statistics["value_packets_sent"] > 0
         return {
             "backend": dist.get_backend(),
             "sum": tensor.tolist(),

@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""SWITCHFOLD_TRACE around unmodified training: passes, buckets, and a file per rank."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.__main__ import run
+from controller.traces.alignment import Alignment, load_traces
+from hostlib.trace_files import union
+from torch_ranks import TorchTestbed, load_torch, require_torch, run_ranks
+
+require_torch()
+
+NUM_RANKS = 2
+NUM_STEPS = 3
+INPUTS = 400
+
+
+def train(rank: int) -> dict[str, Any]:
+    """Train a model whose first layer, the last in the backward pass, has most of the values."""
+    torch, dist = load_torch()
+    dist.init_process_group("switchfold")
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(INPUTS, 60), torch.nn.ReLU(inplace=True), torch.nn.Linear(60, 300)
+    )
+    model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.02)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    loss = torch.nn.MSELoss()
+    for _ in range(NUM_STEPS):
+        optimizer.zero_grad()
+        loss(model(torch.randn(8, INPUTS)), torch.randn(8, 300)).backward()
+        optimizer.step()
+    flat = torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
+    dist.destroy_process_group()
+    return {"bytes": flat.numel() * 4, "sum": flat.double().sum().item()}
+
+
+@pytest.fixture(scope="module")
+def traces(torch_testbed: TorchTestbed, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("traces")
+    results = run_ranks(
+        "test_torch_timeline:train",
+        NUM_RANKS,
+        testbed=torch_testbed,
+        environment={"SWITCHFOLD_TRACE": str(folder)},
+        timeout_s=60,
+    )
+    assert results[0] == results[1]
+    assert results[0]["bytes"] == 4 * (60 * INPUTS + 60 + 300 * 60 + 300)
+    files = sorted(folder.iterdir())
+    assert [path.name for path in files] == ["trace-0.json", "trace-1.json"]
+    return files
+
+
+def test_buckets_and_passes_of_unmodified_ddp_are_recorded(traces: list[Path]) -> None:
+    trace = load_traces(traces)
+    assert trace.alignment is Alignment.SHARED_CLOCK
+    for events in trace.ranks:
+        spans = events.spans
+        names = {(span.name, span.category) for span in spans}
+        for name in ("0", "1", "2"):
+            assert {(name, "forward"), (name, "backward")} <= names
+        assert ("SGD", "optimizer") in names
+        assert [span.name for span in spans].count("backward") == NUM_STEPS
+        assert [span.name for span in spans].count("DistributedDataParallel") == NUM_STEPS
+        assert all(span.begin_s <= span.end_s for span in spans)
+        assert not any(each.error for each in events.transfers)
+        gradients = [each for each in events.transfers if "all_reduce" in each.name]
+        values = 60 * INPUTS + 60 + 300 * 60 + 300
+        sent = [each.num_bytes for each in gradients]
+        assert sum(sent) >= 4 * values * NUM_STEPS
+        for each in gradients:
+            assert each.ready_s <= each.first_packet_s < each.last_result_s <= each.done_s
+
+
+def test_buckets_leave_while_the_backward_pass_runs(traces: list[Path]) -> None:
+    for events in load_traces(traces).ranks:
+        backward = union(
+            (span.begin_s, span.end_s) for span in events.spans if span.name == "backward"
+        )
+        assert len(backward) == NUM_STEPS
+        # DDP makes its buckets anew after the first step, by the order of the gradients.
+        for begin_s, end_s in backward[1:]:
+            ready = [t.ready_s for t in events.transfers if begin_s <= t.ready_s <= end_s]
+            assert ready, "no bucket was handed over before the backward pass ended"
+
+
+def test_traces_are_summed_up_and_drawn(
+    traces: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(path) for path in traces]
+    assert run(["trace", "summary", "--json", *files]) == 0
+    told = json.loads(capsys.readouterr().out)
+    for each in told["ranks"]:
+        assert 0 < each["compute_s"] < each["duration_s"]
+        assert 0 < each["transfer_s"] < each["duration_s"]
+        assert 0 <= each["overlap_share"] <= 1
+    assert run(["trace", "plot", *files, "--out", str(tmp_path / "trace.png")]) == 0
+    assert (tmp_path / "trace.png").stat().st_size > 10_000
