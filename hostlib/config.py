@@ -143,6 +143,11 @@ class _Variables:
         return host, int(port)
 
 
+def secret_from_environment(variables: Mapping[str, str] | None = None) -> str:
+    """Return SWITCHFOLD_TOKEN, empty where it is not set."""
+    return _Variables(variables).text("SWITCHFOLD_TOKEN", "")
+
+
 def transport_from_environment(variables: Mapping[str, str] | None = None) -> Transport:
     """Open the transport that the environment asks for.
 

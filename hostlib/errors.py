@@ -36,6 +36,9 @@ HostlibError
 |  |- MemberError: names a member of the layout
 |  |  |- MemberLostError: it died or fell silent
 |  |  `- MemberLeftError: it gave up the layout, but lives
+|  |- ExchangeTimeoutError (also TimeoutError): names workers that did not send their part
+|  |- ServerLostError: a parameter server is away for longer than clients wait
+|  |- ServerRestartedError: a parameter server lost updates; go back to its checkpoint
 |  |- ResultForgottenError: the result was completed too long ago
 |  `- ResultTimeoutError (also TimeoutError): the result did not complete in time
 |- SchemeError (also ValueError): a layer, a cluster or a scheme that do not fit together
@@ -202,6 +205,26 @@ class MemberLostError(MemberError):
 
 class MemberLeftError(MemberError):
     """A member gave up the layout, but lives: a change of layout is probably under way."""
+
+
+class ExchangeTimeoutError(PeerError, TimeoutError):
+    """Parameters or factors did not come in time; `worker_ids` are those that did not send."""
+
+    def __init__(self, message: str, worker_ids: list[int]) -> None:
+        super().__init__(message)
+        self.worker_ids = worker_ids
+
+
+class ServerLostError(PeerError):
+    """A parameter server cannot be reached for longer than the client waits; `shard` names it."""
+
+    def __init__(self, message: str, shard: int) -> None:
+        super().__init__(message)
+        self.shard = shard
+
+
+class ServerRestartedError(PeerError):
+    """A parameter server came back without updates that some worker holds the answers to."""
 
 
 class ResultForgottenError(PeerError):

@@ -200,7 +200,9 @@ class HostPath:
         position = self._positions.get(greeting.sender)
         if position is None or position == self.position:
             raise PeerRefusedError(f"worker {greeting.sender} is no member of this layout")
-        channel = self._channels[greeting.purpose]
+        channel = self._channels.get(greeting.purpose)
+        if channel is None:
+            raise PeerRefusedError(f"a host path takes no {greeting.purpose.name} connections")
         if position in channel.inbound:
             raise PeerRefusedError(f"worker {greeting.sender} has such a connection already")
         channel.inbound[position] = InboundLink(channel, position, connection)

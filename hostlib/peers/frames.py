@@ -30,6 +30,11 @@ PIECE_BYTES = 1 << 20
 PROBE_BYTES = 1 << 17
 """Payload of the frame that measures the rate of a link."""
 
+MAX_PAIR_BYTES = 1 << 26
+"""Largest pair of a parameter server."""
+MAX_FACTOR_BYTES = 1 << 30
+"""Largest block of sufficient factors."""
+
 _HEADER = struct.Struct("!HBBIQHHIIII")
 _GREETING = struct.Struct("!IIHHBB32s")
 
@@ -60,6 +65,20 @@ class FrameKind(enum.IntEnum):
     PIECE = 12
     FORGOTTEN = 13
     NOT_COMPLETE = 14
+    DECLARE = 15
+    """Describes a worker's keys to a parameter server, as JSON."""
+    UPDATE = 16
+    """A worker's values of one pair of a key."""
+    INITIAL = 17
+    """Values that a pair has before the first update."""
+    FACTORS = 18
+    """Sufficient factors of a layer: `num_lanes` rows of u, then as many of v."""
+    ANSWER = 19
+    """What a parameter server makes of a pair's updates."""
+    FAILED = 20
+    """Why an exchange will not complete, as JSON."""
+    RESTORE = 21
+    """Asks a parameter server for its checkpoints, or to go back to one."""
 
 
 class Purpose(enum.IntEnum):
@@ -68,6 +87,8 @@ class Purpose(enum.IntEnum):
     REDUCE_ADD = 1
     REDUCE_MAX = 2
     FETCH = 3
+    PARAMETERS = 4
+    FACTORS = 5
 
 
 class LaneFlag(enum.IntFlag):
@@ -94,6 +115,13 @@ MAX_PAYLOAD_BYTES = {
     FrameKind.PIECE: PIECE_BYTES,
     FrameKind.FORGOTTEN: 0,
     FrameKind.NOT_COMPLETE: 0,
+    FrameKind.DECLARE: 1 << 24,
+    FrameKind.UPDATE: MAX_PAIR_BYTES,
+    FrameKind.INITIAL: MAX_PAIR_BYTES,
+    FrameKind.FACTORS: MAX_FACTOR_BYTES,
+    FrameKind.ANSWER: MAX_PAIR_BYTES,
+    FrameKind.FAILED: 1 << 16,
+    FrameKind.RESTORE: 1 << 12,
 }
 
 
@@ -103,7 +131,8 @@ class Frame(NamedTuple):
     kind: FrameKind
     payload_bytes: int = 0
     sequence: int = 0
-    """LANES: position of the reduction among those of its operation in this layout, from 0."""
+    """LANES: position of the reduction among those of its operation in this layout, from 0.
+    UPDATE, FACTORS, ANSWER: the iteration."""
     step: int = 0
     flags: int = 0
     first_lane: int = 0

@@ -1,0 +1,327 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's side of the parameter server."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hostlib.errors import (
+    ConfigurationError,
+    EmptyTensorError,
+    ExchangeTimeoutError,
+    PeerClosedError,
+    PeerError,
+    UnsupportedDtypeError,
+)
+from hostlib.parameter_server.layout import PAIR_BYTES, Pair, PairLayout
+from hostlib.parameter_server.rounds import Failure
+from hostlib.parameter_server.rules import Values
+from hostlib.parameter_server.server import ParameterServer
+from hostlib.parameter_server.shard_link import LocalShard, RemoteShard, ShardLink
+from hostlib.parameter_server.transfer import PullFuture, Transfer, TransferKind, error_of
+from hostlib.peers.event_loop import EventLoop
+
+MAX_BEHIND = 0xFFFF
+"""Largest difference of two iterations of a key that are under way."""
+_CHECK_S = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientOptions:
+    """How a client reaches its servers."""
+
+    worker_id: int
+    """From 0 to below the servers' number of workers."""
+    job: int = 1
+    token: str = ""
+    """Secret that servers and workers share."""
+    source: str = "0.0.0.0"  # noqa: S104 - any of this host's
+    """Address that connections come from."""
+    pair_bytes: int = PAIR_BYTES
+    """Size of a pair; the same for all workers."""
+    timeout_s: float = 40.0
+    """For a key to come back; longer than the servers' timeout, whose errors name workers."""
+    reconnect_s: float = 20.0
+    """Time for a server to come (back)."""
+
+
+@final
+class ParameterClient:
+    """Pushes keys and pulls what the servers make of them; safe from any thread.
+
+    `servers`: (address, port) by shard, the same on all workers. `local_server`: the shard of this
+    process, whose own entry in `servers` is not used: its part never touches the wire.
+
+    Keys must be first used in the same order on all workers, or declared. Arrays must not change
+    until their future is done; after an error the result's memory may still be written to until
+    the client is closed. `counters`: sent_floats and received_floats are payload on the wire.
+    """
+
+    def __init__(
+        self,
+        servers: Sequence[tuple[str, int]],
+        options: ClientOptions,
+        *,
+        local_server: ParameterServer | None = None,
+    ) -> None:
+        if not 0 <= options.worker_id < 1 << 15:
+            raise ConfigurationError(f"worker {options.worker_id}; give its id from 0")
+        if not (options.timeout_s > 0 and options.reconnect_s > 0):
+            raise ConfigurationError(
+                f"timeout {options.timeout_s} s, reconnect {options.reconnect_s} s; give positive"
+                " times"
+            )
+        local_shard = None if local_server is None else local_server.options.shard
+        if local_shard is not None and local_shard >= len(servers):
+            raise ConfigurationError(f"local shard {local_shard} of {len(servers)} servers")
+        self.options = options
+        self.worker_id = options.worker_id
+        self.layout = PairLayout(len(servers), pair_bytes=options.pair_bytes)
+        """Where the keys are; `declare` adds some."""
+        self.counters: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._last: dict[int, int] = {}
+        self._is_closed = False
+        self._open: dict[tuple[bool, int, int], Transfer] = {}
+        self._owns_loop = local_server is None
+        self._loop = (
+            EventLoop("switchfold-parameters") if local_server is None else local_server.loop
+        )
+        self._shards: list[ShardLink] = []
+        self._loop.run(lambda: self._start(servers, local_server))
+
+    def declare(self, sizes: Mapping[str, int]) -> None:
+        """Add keys of so many values, in this order. Raises ConfigurationError if one differs."""
+        with self._lock:
+            self.layout.add_all(sizes)
+
+    def push_pull(
+        self,
+        key: str,
+        array: NDArray[np.float32],
+        iteration: int,
+        out: NDArray[np.float32] | None = None,
+    ) -> PullFuture:
+        """Send an update of a key; the future brings what the servers answer, in `out`.
+
+        `array`: contiguous float32 of any shape, the result's too; `out` may be `array` itself.
+        `iteration` counts from 0, rising by key. Returns at once. The future's errors:
+        ExchangeTimeoutError and MemberLostError (workers are missing), PeerMismatchError (workers
+        disagree), ServerLostError, ServerRestartedError. Raises ConfigurationError and TensorError.
+        """
+        return self._submit(TransferKind.UPDATE, key, array, iteration, out)
+
+    def push_factors(
+        self,
+        key: str,
+        u: NDArray[np.float32],
+        v: NDArray[np.float32],
+        iteration: int,
+        out: NDArray[np.float32] | None = None,
+    ) -> PullFuture:
+        """Send factors u [K, M] and v [K, N] of the update u^T v; like `push_pull` of [M, N].
+
+        The key's matrix is on one server, which multiplies for all workers: less goes up, and all
+        that comes down leaves one machine (the strategy of Adam, as a baseline).
+        """
+        if u.ndim != 2 or v.ndim != 2 or len(u) != len(v) or not u.size or not v.size:
+            raise ConfigurationError(
+                f"factors of shapes {u.shape} and {v.shape}; give [K, M], [K, N]"
+            )
+        _check(u)
+        _check(v)
+        joined = np.concatenate([u.reshape(-1), v.reshape(-1)])
+        matrix = (len(u), u.shape[1], v.shape[1])
+        return self._submit(TransferKind.FACTORS, key, joined, iteration, out, matrix=matrix)
+
+    def initialise(
+        self, key: str, array: NDArray[np.float32], out: NDArray[np.float32] | None = None
+    ) -> PullFuture:
+        """Set a key's parameters, unless the servers have some; the future brings what they are.
+
+        For servers that keep parameters. Its `applied` says up to which iteration they are.
+        """
+        return self._submit(TransferKind.INITIAL, key, array, -1, out)
+
+    def close(self) -> None:
+        """Close all connections; what is under way fails with PeerClosedError."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        if self._owns_loop:
+            self._loop.stop(self._end)
+            return
+        try:
+            self._loop.run(self._end)
+        except PeerClosedError:  # the local server is closed, and its thread with it
+            self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _submit(
+        self,
+        kind: TransferKind,
+        key: str,
+        source: NDArray[np.float32],
+        iteration: int,
+        out: NDArray[np.float32] | None,
+        *,
+        matrix: tuple[int, int, int] = (0, 0, 0),
+    ) -> PullFuture:
+        shape = source.shape if kind is not TransferKind.FACTORS else matrix[1:]
+        _check(source)
+        if out is None:
+            out = np.empty(shape, np.float32)
+        else:
+            _check(out)
+            if out.shape != shape or not out.flags.writeable:
+                raise ConfigurationError(f"result of shape {out.shape} for {shape}, or read-only")
+        with self._lock:
+            if self._is_closed:
+                raise PeerClosedError("the parameter client is closed")
+            number = self.layout.add(key, out.size, is_whole=kind is TransferKind.FACTORS)
+            if kind is not TransferKind.INITIAL:
+                last = self._last.get(number, -1)
+                if not last < iteration <= max(last, 0) + MAX_BEHIND:
+                    raise ConfigurationError(
+                        f"iteration {iteration} of key {key!r} after {last}; iterations rise, by"
+                        f" at most {MAX_BEHIND}"
+                    )
+                self._last[number] = iteration
+            transfer = Transfer(
+                kind=kind,
+                number=number,
+                key=self.layout.keys[number],
+                iteration=iteration,
+                source=source,
+                out=out,
+                matrix=matrix,
+            )
+            transfer.deadline_s = time.monotonic() + self.options.timeout_s
+            self._loop.post(lambda: self._begin(transfer))
+        return transfer.future
+
+    # What follows runs in the loop's thread.
+
+    def _start(
+        self, servers: Sequence[tuple[str, int]], local_server: ParameterServer | None
+    ) -> None:
+        options = self.options
+        for shard, address in enumerate(servers):
+            if local_server is not None and shard == local_server.options.shard:
+                self._shards.append(LocalShard(self, local_server))
+                continue
+            self._shards.append(
+                RemoteShard(
+                    self,
+                    self._loop,
+                    shard,
+                    address,
+                    token=options.token,
+                    job=options.job,
+                    source=options.source,
+                    patience_s=options.reconnect_s,
+                )
+            )
+        self._check_deadlines()
+
+    def _begin(self, transfer: Transfer) -> None:
+        if transfer.name in self._open:
+            transfer.future.set_exception(
+                ConfigurationError(f"key {transfer.key.name!r} is being initialised already")
+            )
+            return
+        self._open[transfer.name] = transfer
+        for shard in sorted({pair.shard for pair in transfer.key.pairs}):
+            self._shards[shard].submit(transfer)
+
+    def _end(self) -> None:
+        for shard in self._shards:
+            shard.close()
+        for transfer in list(self._open.values()):
+            self._fail(transfer, PeerClosedError("the parameter client is closed"))
+
+    def _check_deadlines(self) -> None:
+        if self._is_closed:
+            return
+        now_s = time.monotonic()
+        for transfer in list(self._open.values()):
+            if now_s > transfer.deadline_s:
+                shards = sorted({transfer.key.pairs[number].shard for number in transfer.remaining})
+                text = (
+                    f"key {transfer.key.name!r}, iteration {transfer.iteration}: no answer of"
+                    f" server {', '.join(map(str, shards))} in {self.options.timeout_s:g} s"
+                )
+                self._fail(transfer, ExchangeTimeoutError(text, []))
+        self._loop.call_later(_CHECK_S, self._check_deadlines)
+
+    def _fail(self, transfer: Transfer, error: Exception) -> None:
+        if self._open.pop(transfer.name, None) is not None:
+            transfer.future.set_exception(error)
+
+    def find(self, name: tuple[bool, int, int]) -> Transfer | None:
+        """Return a transfer that is under way."""
+        return self._open.get(name)
+
+    def transfers_at(self, shard: int) -> list[Transfer]:
+        """Return the transfers with pairs at a shard, oldest first."""
+        return [transfer for transfer in self._open.values() if transfer.pairs_of(shard)]
+
+    def open_from(self, transfer: Transfer) -> int:
+        """Return the lowest iteration of the transfer's key that is under way."""
+        for is_initial, number, iteration in self._open:
+            if number == transfer.number and not is_initial:
+                return max(iteration, transfer.iteration - MAX_BEHIND)
+        return transfer.iteration
+
+    def on_values(
+        self, transfer: Transfer, pair: Pair, values: Values, contributors: int, applied: int
+    ) -> None:
+        """Take an answer."""
+        future = transfer.future
+        if transfer.kind is TransferKind.INITIAL:
+            is_first = len(transfer.remaining) == len(transfer.key.pairs)
+            future.applied = applied if is_first else min(applied, future.applied)
+        if transfer.remaining == {pair.number}:
+            del self._open[transfer.name]
+        transfer.take(pair, values, contributors)
+
+    def on_failure(self, name: tuple[bool, int, int] | None, failure: Failure) -> None:
+        """Fail a transfer; None: all."""
+        for transfer in list(self._open.values()):
+            if name is None or name == transfer.name:
+                self._fail(transfer, error_of(failure))
+
+    def on_shard_lost(self, shard: int, error: PeerError) -> None:
+        """Fail what this shard had to answer."""
+        for transfer in self.transfers_at(shard):
+            self._fail(transfer, error)
+
+
+def _check(array: NDArray[np.float32]) -> None:
+    if array.dtype != np.float32:
+        raise UnsupportedDtypeError(f"{array.dtype} values; parameter servers sum float32")
+    if not array.size:
+        raise EmptyTensorError("an array without values; leave it out on all workers")
+    if not array.flags.c_contiguous:
+        raise ConfigurationError("the array is not contiguous; pass numpy.ascontiguousarray of it")

@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command that runs a dedicated parameter server until it is interrupted."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+
+from hostlib.config import secret_from_environment
+from hostlib.errors import HostlibError
+from hostlib.parameter_server.rules import RuleKind, UpdateRule
+from hostlib.parameter_server.server import ParameterServer, ServerOptions, StragglerDrop
+
+_SIGNALS = frozenset((signal.SIGINT, signal.SIGTERM))
+_DESCRIPTION = """\
+Run one shard of a parameter server. Prints "listening on ADDRESS:PORT" once workers may come, and
+runs until SIGINT or SIGTERM. The secret is read from the variable SWITCHFOLD_TOKEN.
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m hostlib.parameter_server", description=_DESCRIPTION
+    )
+    parser.add_argument("--address", required=True, help="IPv4 address of this host to listen on")
+    parser.add_argument("--port", type=int, default=0, help="TCP port; 0, the default: any")
+    parser.add_argument("--num-workers", type=int, required=True, help="updates that make a sum")
+    parser.add_argument("--shard", type=int, default=0, help="position among the servers (0)")
+    parser.add_argument("--job", type=int, default=1, help="number that workers give too (1)")
+    parser.add_argument(
+        "--rule",
+        choices=[kind.value for kind in RuleKind],
+        default=RuleKind.SUM.value,
+        help="what becomes of the summed updates (sum)",
+    )
+    parser.add_argument("--learning-rate", type=float, default=0.0, help="of sgd")
+    parser.add_argument("--momentum", type=float, default=0.0, help="of sgd (0)")
+    parser.add_argument(
+        "--timeout", type=float, default=30.0, metavar="S", help="to wait for a worker's part (30)"
+    )
+    parser.add_argument(
+        "--drop-after", type=float, metavar="S", help="close sums without workers later than this"
+    )
+    parser.add_argument("--quorum", type=int, help="fewest workers of such a sum")
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command; return its exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if (options.drop_after is None) != (options.quorum is None):
+        parser.error("--drop-after and --quorum go together")
+    drop = None
+    if options.drop_after is not None:
+        drop = StragglerDrop(deadline_s=options.drop_after, quorum=options.quorum)
+    # Blocked before there are threads, which would take them otherwise.
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        return _serve(options, drop)
+    except HostlibError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+def _serve(options: argparse.Namespace, drop: StragglerDrop | None) -> int:
+    server_options = ServerOptions(
+        num_workers=options.num_workers,
+        shard=options.shard,
+        rule=UpdateRule(
+            kind=RuleKind(options.rule),
+            learning_rate=options.learning_rate,
+            momentum=options.momentum,
+        ),
+        timeout_s=options.timeout,
+        stragglers=drop,
+    )
+    server = ParameterServer(
+        server_options,
+        address=options.address,
+        port=options.port,
+        token=secret_from_environment(),
+        job=options.job,
+    )
+    with server:
+        print(f"listening on {server.address}:{server.port}", flush=True)
+        signal.sigwait(_SIGNALS)
+        print(" ".join(f"{name}={n}" for name, n in sorted(server.counters.items())), flush=True)
+    return 0

@@ -1,0 +1,202 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The updates of one pair, by iteration: who contributed, the sum, and answers still wanted.
+
+Updates are added in the order of worker ids, in float32, whatever order they arrive in: one sum is
+made, and all workers get its bytes.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import NamedTuple, final
+
+import numpy as np
+
+from hostlib.parameter_server.rules import PairParameters, Values
+
+
+class FailureKind(enum.StrEnum):
+    """What went wrong, as it travels."""
+
+    MISMATCH = enum.auto()
+    """Workers disagree, or a frame makes no sense."""
+    MISSING = enum.auto()
+    """Workers did not contribute in time."""
+    LOST = enum.auto()
+    """A worker's connection is gone for good."""
+    RESTARTED = enum.auto()
+    """The server was killed and lacks updates."""
+    LATE = enum.auto()
+    """This worker lags too far behind."""
+    UNREADY = enum.auto()
+    """There are no parameters to update."""
+
+
+KEPT_ANSWERS = 8
+"""Answers kept for a worker that does not say that it has them; who lags more gets an error."""
+_FREE_BUFFERS = 64
+
+
+@final
+class BufferPool:
+    """Memory of pairs, used again and again: fresh memory costs a page fault per 4 KiB."""
+
+    def __init__(self, num_values: int) -> None:
+        self._num_values = num_values
+        self._free: list[Values] = []
+
+    def take(self, num_values: int) -> Values:
+        """Return room for so many values, contents undefined."""
+        if 2 * num_values < self._num_values:
+            return np.empty(num_values, np.float32)
+        whole = self._free.pop() if self._free else np.empty(self._num_values, np.float32)
+        return whole[:num_values]
+
+    def give(self, values: Values) -> None:
+        """Take back what `take` returned and nobody uses any more."""
+        whole = values.base
+        if (
+            isinstance(whole, np.ndarray)
+            and whole.shape == (self._num_values,)
+            and len(self._free) < _FREE_BUFFERS
+        ):
+            self._free.append(whole)
+
+
+class Origin(NamedTuple):
+    """Whose update it is, and of when."""
+
+    worker_id: int
+    iteration: int
+    open_from: int
+    """The lowest iteration of the key whose answer the worker does not have yet."""
+
+
+class Answer(NamedTuple):
+    """What all workers get of one pair and iteration."""
+
+    values: Values
+    contributors: frozenset[int]
+
+
+class Failure(NamedTuple):
+    """Why a pair of an iteration has no answer."""
+
+    kind: FailureKind
+    text: str
+    worker_ids: tuple[int, ...] = ()
+
+
+@final
+class Round:
+    """Contributions of one iteration to one pair."""
+
+    def __init__(self, pool: BufferPool, started_s: float) -> None:
+        self.started_s = started_s
+        self.contributors: set[int] = set()
+        self._pool = pool
+        self._waiting: dict[int, tuple[Values, bool]] = {}
+        self._next = 0  # worker whose update is added next
+        self._total: Values | None = None
+        self._is_lent = False
+
+    def add(self, worker_id: int, values: Values, *, is_lent: bool) -> None:
+        """Take a worker's values; lent ones are only read, others belong to the round now."""
+        self.contributors.add(worker_id)
+        self._waiting[worker_id] = (values, is_lent)
+        while self._next in self._waiting:
+            self._accumulate(*self._waiting.pop(self._next))
+            self._next += 1
+
+    def total(self) -> Values:
+        """Return the sum of all that came, in memory of the pool."""
+        for worker_id in sorted(self._waiting):
+            self._accumulate(*self._waiting.pop(worker_id))
+        assert self._total is not None
+        if self._is_lent:
+            own = self._pool.take(self._total.size)
+            np.copyto(own, self._total)
+            self._total, self._is_lent = own, False
+        return self._total
+
+    def drop(self) -> None:
+        """Forget all values."""
+        for values, is_lent in self._waiting.values():
+            if not is_lent:
+                self._pool.give(values)
+        self._waiting.clear()
+        self._total = None
+
+    def _accumulate(self, values: Values, is_lent: bool) -> None:
+        total = self._total
+        if total is None:
+            self._total, self._is_lent = values, is_lent
+        elif not self._is_lent:
+            np.add(total, values, out=total)
+            if not is_lent:
+                self._pool.give(values)
+        else:
+            target = self._pool.take(total.size) if is_lent else values
+            np.add(total, values, out=target)
+            self._total, self._is_lent = target, False
+
+
+@final
+class PairRounds:
+    """All that a server knows of one pair."""
+
+    def __init__(self, pool: BufferPool, num_workers: int, num_values: int) -> None:
+        self.num_values = num_values
+        self.rounds: dict[int, Round] = {}
+        self.answers: dict[int, Answer] = {}  # in rising order of iterations
+        self.failures: dict[int, Failure] = {}
+        self.kept: PairParameters | None = None
+        self.is_restored = False
+        """Whether `kept` comes from a checkpoint, and no update was applied since."""
+        self.last_closed = -1
+        self._pool = pool
+        self._open_from = [-1] * num_workers
+
+    def acknowledge(self, worker_id: int, open_from: int) -> None:
+        """Learn that a worker has all answers below `open_from`; forget what nobody wants."""
+        self._open_from[worker_id] = max(open_from, self._open_from[worker_id])
+        wanted = min(self._open_from)
+        for iteration in list(self.answers):
+            if iteration >= wanted:
+                break
+            self._pool.give(self.answers.pop(iteration).values)
+        for iteration in [i for i in self.failures if i < wanted]:
+            del self.failures[iteration]
+
+    def has_answered(self, worker_id: int, iteration: int) -> bool:
+        """Return whether the worker said that it has this answer."""
+        return iteration < self._open_from[worker_id]
+
+    def close(self, iteration: int, answer: Answer) -> None:
+        """Keep an answer until all workers have it."""
+        del self.rounds[iteration]
+        self.last_closed = max(self.last_closed, iteration)
+        self.answers[iteration] = answer
+        if len(self.answers) > KEPT_ANSWERS:
+            # Perhaps still on its way to a worker that is stopped: not to be used again.
+            del self.answers[next(iter(self.answers))]
+
+    def fail(self, iteration: int, failure: Failure) -> set[int]:
+        """Give an iteration up; return who contributed to it."""
+        self.failures[iteration] = failure
+        self.last_closed = max(self.last_closed, iteration)
+        dropped = self.rounds.pop(iteration, None)
+        if dropped is None:
+            return set()
+        dropped.drop()
+        return dropped.contributors
+
+    def unfillable(self, worker_id: int, iteration: int) -> list[int]:
+        """Return older open iterations that lack this worker's update and will never get it."""
+        open_from = self._open_from[worker_id]
+        return [
+            older
+            for older, waiting in self.rounds.items()
+            if older < min(iteration, open_from) and worker_id not in waiting.contributors
+        ]

@@ -1,0 +1,431 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One shard of a bulk-synchronous parameter server."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self, final
+
+import numpy as np
+
+from hostlib.errors import (
+    ConfigurationError,
+    PeerClosedError,
+    PeerError,
+    PeerProtocolError,
+    PeerRefusedError,
+)
+from hostlib.parameter_server.layout import Pair, PairLayout
+from hostlib.parameter_server.rounds import (
+    Answer,
+    BufferPool,
+    Failure,
+    FailureKind,
+    Origin,
+    PairRounds,
+    Round,
+)
+from hostlib.parameter_server.rules import PairParameters, UpdateRule, Values
+from hostlib.parameter_server.worker_end import WorkerEnd
+from hostlib.peers import PeerServer
+from hostlib.peers.connection import Connection
+from hostlib.peers.frames import Greeting, Purpose
+from hostlib.peers.server import HEARTBEAT_S
+
+GENERATION = 1
+"""Of the greetings of parameter servers; they have no layouts."""
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StragglerDrop:
+    """Rounds close without the slowest workers; their late updates are thrown away."""
+
+    deadline_s: float
+    """From a pair's first update of an iteration; then it closes with those who are in."""
+    quorum: int
+    """Fewest contributors; with fewer the pair waits on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions:
+    """How a shard works; the same on all shards but for `shard`."""
+
+    num_workers: int
+    """How many updates complete a pair."""
+    shard: int = 0
+    """This server's position in the clients' list of servers."""
+    rule: UpdateRule = UpdateRule()  # noqa: RUF009 - frozen
+    timeout_s: float = 30.0
+    """From a pair's first update; then its workers get an error that names who is missing."""
+    grace_s: float = 5.0
+    """Time for a worker to come back after its connection broke, while others wait for it."""
+    stragglers: StragglerDrop | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.num_workers <= 1 << 15:
+            raise ConfigurationError(f"{self.num_workers} workers; give 1 to {1 << 15}")
+        if not 0 <= self.shard < 1 << 16:
+            raise ConfigurationError(f"shard {self.shard}; give its position from 0")
+        if not (self.timeout_s > 0 and self.grace_s >= 0):
+            raise ConfigurationError(
+                f"timeout {self.timeout_s} s, grace {self.grace_s} s; give positive times"
+            )
+        drop = self.stragglers
+        if drop is not None and not (
+            0 < drop.deadline_s < self.timeout_s and 1 <= drop.quorum <= self.num_workers
+        ):
+            raise ConfigurationError(
+                f"straggler deadline {drop.deadline_s} s and quorum {drop.quorum}; give a deadline"
+                f" below the timeout of {self.timeout_s} s and a quorum of 1 to"
+                f" {self.num_workers}"
+            )
+
+
+class Answered(Protocol):
+    """Who gets answers: a worker's connection, or the client in this process."""
+
+    def send_answer(self, key: int, pair: int, iteration: int, answer: Answer) -> None:
+        """Bring an answer; its values stay as they are until the worker says that it has them."""
+        ...
+
+    def send_initial(self, key: int, pair: int, iteration: int, values: Values) -> None:
+        """Bring parameters as they are after `iteration`, -1 before the first."""
+        ...
+
+    def send_failure(self, key: int, pair: int, iteration: int, failure: Failure) -> None:
+        """Say that there will be no answer."""
+        ...
+
+
+@final
+class ParameterServer:
+    """Listens at once; `port` is then known. One thread does all: use one server per core.
+
+    `counters`: updates, replayed_updates and late_updates (both ignored), broadcasts (pairs
+    answered), received_floats and sent_floats (payload on the wire), failed_pairs.
+    """
+
+    def __init__(
+        self,
+        options: ServerOptions,
+        *,
+        address: str = "127.0.0.1",
+        port: int = 0,
+        token: str = "",
+        job: int = 1,
+    ) -> None:
+        if not (0 <= port < 1 << 16 and 0 <= job < 1 << 32):
+            raise ConfigurationError(f"port {port}, job {job}; give a TCP port and a 32-bit job")
+        self.options = options
+        self.incarnation = secrets.randbits(62) + 1
+        """Differs after every start."""
+        self.counters: Counter[str] = Counter()
+        self.layout: PairLayout | None = None
+        """Known from the first worker's declaration on."""
+        self._pool = BufferPool(1)
+        self._pairs: dict[tuple[int, int], PairRounds] = {}
+        self._ends: dict[int, Answered] = {}
+        self._gone_s: dict[int, float] = {}
+        self._peers = PeerServer(address, port, token=token)
+        self.address, self.port, self.loop = address, self._peers.port, self._peers.loop
+        self.loop.run(self._start)
+        self._peers.enter_job(job, options.shard)
+
+    def close(self) -> None:
+        """End all connections and the thread; a second call does nothing."""
+        self._peers.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._peers.close()
+
+    # What follows runs in the loop's thread; PeerServer calls some of it `close` and `adopt`.
+
+    def _start(self) -> None:
+        self._peers.add_layout(GENERATION, _Door(self))
+        self._beat()
+
+    def adopt(self, connection: Connection, greeting: Greeting) -> None:
+        """Take over a worker's connection; a newer one replaces an older."""
+        worker_id = greeting.sender
+        if greeting.purpose is not Purpose.PARAMETERS:
+            raise PeerRefusedError("this is a parameter server")
+        if worker_id >= self.options.num_workers:
+            raise PeerRefusedError(
+                f"worker {worker_id}: this server has workers 0 to {self.options.num_workers - 1}"
+            )
+        old = self._ends.get(worker_id)
+        if isinstance(old, WorkerEnd):
+            old.connection.close()
+        elif old is not None:
+            raise PeerRefusedError(f"worker {worker_id} is on the server's own host")
+        self.attach(worker_id, WorkerEnd(self, worker_id, connection))
+
+    def attach(self, worker_id: int, end: Answered) -> None:
+        """Answer a worker by `end` from now on."""
+        self._ends[worker_id] = end
+        self._gone_s.pop(worker_id, None)
+
+    def detach(self, worker_id: int, end: Answered) -> None:
+        """Learn that a worker's connection is gone."""
+        if self._ends.get(worker_id) is end:
+            del self._ends[worker_id]
+            self._gone_s[worker_id] = time.monotonic()
+
+    def close_connections(self) -> None:
+        """Close the connections of all workers; they come again."""
+        for end in list(self._ends.values()):
+            if isinstance(end, WorkerEnd):
+                end.connection.close(PeerClosedError("closed by the server"))
+
+    def declare(self, worker_id: int, description: bytes) -> None:
+        """Learn of keys. Raises PeerMismatchError, PeerProtocolError."""
+        if self.layout is None:
+            self.layout = PairLayout.of_description(description)
+            self._pool = BufferPool(self.layout.pair_bytes // 4)
+            if self.options.shard >= self.layout.num_servers:
+                number = self.layout.num_servers
+                self.layout = None
+                raise PeerProtocolError(
+                    f"this is server {self.options.shard}, worker {worker_id} has {number} servers"
+                )
+        self.layout.merge(description, worker_id)
+
+    def pair(self, key: int, pair: int) -> Pair:
+        """Return a pair of this shard; raise PeerProtocolError for others."""
+        keys = self.layout.keys if self.layout is not None else []
+        if key < len(keys) and pair < len(keys[key].pairs):
+            found = keys[key].pairs[pair]
+            if found.shard == self.options.shard:
+                return found
+        raise PeerProtocolError(f"pair {pair} of key {key} is not on server {self.options.shard}")
+
+    def multiply(self, origin: Origin, key: int, u: Values, v: Values) -> None:
+        """Take a worker's factors, u of [K, M] and v of [K, N]: its update is u^T v."""
+        values = np.matmul(u.T, v).reshape(-1)
+        assert self.layout is not None
+        for pair in self.layout.keys[key].pairs:
+            part = values[pair.first : pair.first + pair.num_values]
+            self.update(origin, key, pair.number, part)
+
+    def check_factors(self, key: int, rows: int, columns: int) -> None:
+        """Raise PeerProtocolError unless such a matrix is the key's, and the key is here."""
+        self.pair(key, 0)
+        assert self.layout is not None
+        found = self.layout.keys[key]
+        if not found.is_whole or found.num_values != rows * columns:
+            raise PeerProtocolError(
+                f"factors of a {rows}x{columns} matrix for {self._name(key)}, which has"
+                f" {found.num_values} values{' on several servers' * (not found.is_whole)}"
+            )
+
+    def room(self, num_values: int) -> Values:
+        """Return memory for an update."""
+        return self._pool.take(num_values)
+
+    def _rounds(self, key: int, pair: int) -> PairRounds:
+        rounds = self._pairs.get((key, pair))
+        if rounds is None:
+            num_values = self.pair(key, pair).num_values
+            rounds = PairRounds(self._pool, self.options.num_workers, num_values)
+            self._pairs[key, pair] = rounds
+        return rounds
+
+    def initialise(self, worker_id: int, key: int, pair: int, values: Values) -> None:
+        """Set a pair's parameters if they are not; answer what they are."""
+        rounds = self._rounds(key, pair)
+        if not self.options.rule.keeps_parameters:
+            text = f"a server with the {self.options.rule.kind.value} rule keeps no parameters"
+            self._tell(worker_id, key, pair, -1, Failure(FailureKind.UNREADY, text))
+            return
+        if rounds.kept is None:
+            rounds.kept = PairParameters(values.copy())
+        self._ends[worker_id].send_initial(
+            key, pair, rounds.kept.applied, rounds.kept.values.copy()
+        )
+
+    def update(
+        self, origin: Origin, key: int, pair: int, values: Values, *, is_lent: bool = False
+    ) -> None:
+        """Take an update; lent values are only read, others belong to the server now."""
+        worker_id, iteration, open_from = origin
+        rounds = self._rounds(key, pair)
+        rounds.acknowledge(worker_id, open_from)
+        waiting = rounds.rounds.get(iteration)
+        if self._is_over(rounds, worker_id, key, pair, iteration) or (
+            waiting is not None and worker_id in waiting.contributors
+        ):
+            if waiting is not None:
+                self.counters["replayed_updates"] += 1
+            if not is_lent:
+                self._pool.give(values)
+            return
+        for older in rounds.unfillable(worker_id, iteration):
+            text = (
+                f"{self._name(key)}: worker {worker_id} is at iteration {iteration} and will not"
+                f" contribute to iteration {older}: it has the answer of a server that was killed"
+            )
+            self._fail(key, pair, older, Failure(FailureKind.RESTARTED, text, (worker_id,)))
+        self.counters["updates"] += 1
+        if waiting is None:
+            waiting = rounds.rounds[iteration] = Round(self._pool, time.monotonic())
+            self._plan_drop(key, pair, iteration)
+        waiting.add(worker_id, values, is_lent=is_lent)
+        self._close_if_complete(key, pair, iteration)
+
+    def _is_over(
+        self, rounds: PairRounds, worker_id: int, key: int, pair: int, iteration: int
+    ) -> bool:
+        """Deal with the update of an iteration that takes no more; return whether it is one."""
+        failure = rounds.failures.get(iteration)
+        answer = rounds.answers.get(iteration)
+        if answer is not None:
+            kind = "replayed" if worker_id in answer.contributors else "late"
+            self.counters[f"{kind}_updates"] += 1
+            self._answer(worker_id, key, pair, iteration, answer)
+            return True
+        if failure is None and rounds.has_answered(worker_id, iteration):
+            self.counters["replayed_updates"] += 1
+            return True
+        if failure is None and iteration <= rounds.last_closed:
+            self.counters["late_updates"] += 1
+            failure = Failure(
+                FailureKind.LATE,
+                f"{self._name(key)}: iteration {iteration} is long over, the newest is"
+                f" {rounds.last_closed}; worker {worker_id} lags too far behind",
+                (worker_id,),
+            )
+        if failure is None:
+            failure = self._unready(rounds, key, iteration)
+        if failure is not None:
+            self._tell(worker_id, key, pair, iteration, failure)
+        return failure is not None
+
+    def _unready(self, rounds: PairRounds, key: int, iteration: int) -> Failure | None:
+        kept = rounds.kept
+        if not self.options.rule.keeps_parameters:
+            return None
+        if kept is None:
+            return Failure(
+                FailureKind.UNREADY, f"{self._name(key)}: no parameters yet; initialise it first"
+            )
+        if rounds.is_restored and not {iteration, *rounds.rounds} & {kept.applied + 1}:
+            return Failure(
+                FailureKind.RESTARTED,
+                f"{self._name(key)}: the server came back with a checkpoint of iteration"
+                f" {kept.applied}, and this is an update of {iteration}; restore all workers",
+            )
+        return None
+
+    def _close_if_complete(self, key: int, pair: int, iteration: int) -> None:
+        rounds = self._pairs[key, pair]
+        waiting = rounds.rounds.get(iteration)
+        if waiting is None:
+            return
+        count = len(waiting.contributors)
+        drop = self.options.stragglers
+        if count < self.options.num_workers:
+            if drop is None or count < drop.quorum:
+                return
+            if time.monotonic() < waiting.started_s + drop.deadline_s:
+                return
+            self.counters["partial_pairs"] += 1
+        total = waiting.total()
+        self.options.rule.apply(total, count, rounds.kept)
+        if rounds.kept is not None:
+            rounds.kept.applied = iteration
+            rounds.is_restored = False
+        answer = Answer(total, frozenset(waiting.contributors))
+        rounds.close(iteration, answer)
+        self.counters["broadcasts"] += 1
+        for worker_id in sorted(waiting.contributors):
+            self._answer(worker_id, key, pair, iteration, answer)
+
+    def _plan_drop(self, key: int, pair: int, iteration: int) -> None:
+        if self.options.stragglers is not None:
+            self.loop.call_later(
+                self.options.stragglers.deadline_s,
+                lambda: self._close_if_complete(key, pair, iteration),
+            )
+
+    def _answer(self, worker_id: int, key: int, pair: int, iteration: int, answer: Answer) -> None:
+        end = self._ends.get(worker_id)
+        if end is not None:  # else it asks again when it is back
+            end.send_answer(key, pair, iteration, answer)
+
+    def _tell(self, worker_id: int, key: int, pair: int, iteration: int, failure: Failure) -> None:
+        end = self._ends.get(worker_id)
+        if end is not None:
+            end.send_failure(key, pair, iteration, failure)
+
+    def _fail(self, key: int, pair: int, iteration: int, failure: Failure) -> None:
+        self.counters["failed_pairs"] += 1
+        _logger.warning("server %d: %s", self.options.shard, failure.text)
+        for worker_id in self._pairs[key, pair].fail(iteration, failure):
+            self._tell(worker_id, key, pair, iteration, failure)
+
+    def _name(self, key: int) -> str:
+        assert self.layout is not None
+        return f"key {self.layout.keys[key].name!r}"
+
+    def _beat(self) -> None:
+        now_s = time.monotonic()
+        for (key, pair), rounds in self._pairs.items():
+            for iteration, waiting in list(rounds.rounds.items()):
+                failure = self._overdue(key, iteration, waiting, now_s)
+                if failure is not None:
+                    self._fail(key, pair, iteration, failure)
+        for end in list(self._ends.values()):
+            if isinstance(end, WorkerEnd):
+                end.beat(now_s)
+        self.loop.call_later(HEARTBEAT_S, self._beat)
+
+    def _overdue(self, key: int, iteration: int, waiting: Round, now_s: float) -> Failure | None:
+        missing = [w for w in range(self.options.num_workers) if w not in waiting.contributors]
+        gone = [w for w in missing if now_s - self._gone_s.get(w, now_s) > self.options.grace_s]
+        what = f"{self._name(key)}, iteration {iteration}"
+        if gone and self.options.stragglers is None:
+            text = f"{what}: worker {_list(gone)} is gone; restart it, or all"
+            return Failure(FailureKind.LOST, text, tuple(gone))
+        if now_s - waiting.started_s > self.options.timeout_s:
+            text = f"{what}: no update of worker {_list(missing)} in {self.options.timeout_s:g} s"
+            return Failure(FailureKind.MISSING, text, tuple(missing))
+        return None
+
+    def refuse(self, worker_id: int, end: WorkerEnd, error: PeerError) -> None:
+        """Tell a worker that its keys, or its frames, do not fit."""
+        _logger.warning("server %d: worker %d: %s", self.options.shard, worker_id, error)
+        end.send_failure(-1, 0, 0, Failure(FailureKind.MISMATCH, str(error), (worker_id,)))
+
+
+def _list(worker_ids: Sequence[int]) -> str:
+    return ", ".join(map(str, worker_ids))
+
+
+@final
+class _Door:
+    """What the peer server sees: a layout that takes workers' connections."""
+
+    def __init__(self, server: ParameterServer) -> None:
+        self._server = server
+
+    def adopt(self, connection: Connection, greeting: Greeting) -> None:
+        self._server.adopt(connection, greeting)
+
+    def close(self) -> None:
+        self._server.close_connections()

@@ -1,0 +1,301 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How a client reaches a shard: over TCP, or in its own process without bytes on the wire."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Protocol, final
+
+from hostlib.errors import PeerError, PeerProtocolError, PeerRefusedError, ServerLostError
+from hostlib.parameter_server.layout import VALUE_BYTES, Pair, PairLayout
+from hostlib.parameter_server.rounds import Answer, Failure, FailureKind, Origin
+from hostlib.parameter_server.rules import Values
+from hostlib.parameter_server.server import GENERATION, ParameterServer
+from hostlib.parameter_server.transfer import Transfer, TransferKind
+from hostlib.parameter_server.worker_end import EVERYTHING, IS_INITIAL
+from hostlib.peers.dialled import DialledLink
+from hostlib.peers.event_loop import EventLoop
+from hostlib.peers.frames import Frame, FrameKind, Greeting, Purpose
+
+
+class LinkClient(Protocol):
+    """The client, as its links see it."""
+
+    worker_id: int
+    layout: PairLayout
+    counters: Counter[str]
+
+    def find(self, name: tuple[bool, int, int]) -> Transfer | None:
+        """Return a transfer that is under way."""
+        ...
+
+    def transfers_at(self, shard: int) -> list[Transfer]:
+        """Return the transfers with pairs at a shard, oldest first."""
+        ...
+
+    def open_from(self, transfer: Transfer) -> int:
+        """Return the lowest iteration of the transfer's key that is under way."""
+        ...
+
+    def on_values(
+        self, transfer: Transfer, pair: Pair, values: Values, contributors: int, applied: int
+    ) -> None:
+        """Take an answer."""
+        ...
+
+    def on_failure(self, name: tuple[bool, int, int] | None, failure: Failure) -> None:
+        """Take a failure; None: of everything."""
+        ...
+
+    def on_shard_lost(self, shard: int, error: PeerError) -> None:
+        """Fail what this shard had to answer."""
+        ...
+
+
+class ShardLink(Protocol):
+    """A shard, as the client sees it; called in the client's thread."""
+
+    def submit(self, transfer: Transfer) -> None:
+        """Bring a transfer's part."""
+        ...
+
+    def close(self) -> None:
+        """Close for good."""
+        ...
+
+
+@final
+class RemoteShard:
+    """A shard over TCP: dialled when first needed, and again when it breaks."""
+
+    def __init__(
+        self,
+        client: LinkClient,
+        loop: EventLoop,
+        shard: int,
+        address: tuple[str, int],
+        *,
+        token: str,
+        job: int,
+        source: str,
+        patience_s: float,
+    ) -> None:
+        self.shard = shard
+        self._client = client
+        self._loop = loop
+        self._address = address
+        self._token = token
+        self._greeting = Greeting(job, GENERATION, client.worker_id, shard, Purpose.PARAMETERS)
+        self._source = source
+        self._patience_s = patience_s
+        self._link: DialledLink | None = None
+        self._declared = 0
+        self._place: Values | None = None
+
+    def submit(self, transfer: Transfer) -> None:
+        """Send now, or when the connection stands."""
+        if self._link is None:
+            self._link = DialledLink(
+                self._loop,
+                self._address,
+                self._greeting,
+                self,
+                token=self._token,
+                source=self._source,
+                patience_s=self._patience_s,
+            )
+        elif self._link.is_up:
+            self._declare()
+            self._send(transfer)
+
+    def close(self) -> None:
+        """Close for good."""
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+    def _declare(self) -> None:
+        known = len(self._client.layout.keys)
+        if known > self._declared:
+            text = self._client.layout.description(self._declared, known)
+            self._send_frame(Frame(FrameKind.DECLARE, payload_bytes=len(text)), memoryview(text))
+            self._declared = known
+
+    def _send(self, transfer: Transfer) -> None:
+        pairs = transfer.pairs_of(self.shard)
+        if not pairs:
+            return
+        behind = transfer.iteration - self._client.open_from(transfer)
+        if transfer.kind is TransferKind.FACTORS:
+            count, rows, columns = transfer.matrix
+            frame = Frame(
+                FrameKind.FACTORS,
+                payload_bytes=transfer.source.nbytes,
+                sequence=transfer.iteration,
+                step=behind,
+                first_lane=rows,
+                num_lanes=count,
+                total=columns,
+                tag=transfer.number,
+            )
+            self._send_values(frame, transfer.source)
+            return
+        is_initial = transfer.kind is TransferKind.INITIAL
+        for pair in pairs:
+            frame = Frame(
+                FrameKind.INITIAL if is_initial else FrameKind.UPDATE,
+                payload_bytes=VALUE_BYTES * pair.num_values,
+                sequence=0 if is_initial else transfer.iteration,
+                step=0 if is_initial else behind,
+                first_lane=pair.number,
+                num_lanes=pair.num_values,
+                tag=transfer.number,
+            )
+            self._send_values(frame, transfer.part(pair))
+
+    def _send_values(self, frame: Frame, values: Values) -> None:
+        self._client.counters["sent_floats"] += values.size
+        self._send_frame(frame, values.data.cast("B"))
+
+    def _send_frame(self, frame: Frame, payload: memoryview) -> None:
+        assert self._link is not None
+        self._link.send(frame, payload)
+
+    # What follows is called by the dialled link.
+
+    def on_up(self, link: DialledLink, welcome: Frame) -> None:
+        """Say which keys there are; send all that is not answered, once more if need be."""
+        self._link = link  # it may stand before the constructor has returned
+        self._declared = 0
+        self._declare()
+        for transfer in self._client.transfers_at(self.shard):
+            self._send(transfer)
+
+    def on_down(self, link: DialledLink, error: PeerError) -> bool:
+        """Dial again while something is not answered; else when there is something."""
+        if self._client.transfers_at(self.shard):
+            self._client.counters["reconnections"] += 1
+            return True
+        self._link = None
+        return False
+
+    def on_lost(self, link: DialledLink, error: PeerError) -> None:
+        """Fail what this shard had to answer."""
+        self._link = None
+        if not isinstance(error, PeerRefusedError):
+            lost = ServerLostError(f"parameter server {self.shard}: {error}", self.shard)
+            lost.__cause__ = error
+            error = lost
+        self._client.on_shard_lost(self.shard, error)
+
+    def target(self, frame: Frame) -> memoryview:
+        """Return the place of an answer, among the results if it is still wanted."""
+        self._place = None
+        if frame.kind is FrameKind.ANSWER:
+            found = self._wanted(frame)
+            if found is not None:
+                transfer, pair = found
+                if frame.payload_bytes != VALUE_BYTES * pair.num_values:
+                    raise PeerProtocolError(
+                        f"{frame.payload_bytes} bytes answer {pair.num_values} values"
+                    )
+                self._place = transfer.place(pair)
+                return self._place.data.cast("B")
+        elif frame.kind is not FrameKind.FAILED:
+            raise PeerProtocolError(f"{frame.kind.name} frame from a parameter server")
+        return memoryview(bytearray(frame.payload_bytes))
+
+    def on_frame(self, frame: Frame, payload: memoryview) -> None:
+        """Take answers and failures."""
+        if frame.kind is FrameKind.FAILED:
+            fields = json.loads(bytes(payload))
+            failure = Failure(
+                FailureKind(fields["kind"]), str(fields["text"]), tuple(fields["worker_ids"])
+            )
+            self._client.on_failure(None if frame.tag == EVERYTHING else _name_of(frame), failure)
+            return
+        self._client.counters["received_floats"] += frame.payload_bytes // VALUE_BYTES
+        place, self._place = self._place, None
+        found = self._wanted(frame)
+        if found is None or place is None:
+            self._client.counters["unwanted_answers"] += 1
+            return
+        applied = frame.sequence - 1 if frame.flags & IS_INITIAL else -1
+        self._client.on_values(*found, place, frame.total, applied)
+
+    def _wanted(self, frame: Frame) -> tuple[Transfer, Pair] | None:
+        transfer = self._client.find(_name_of(frame))
+        if transfer is None or frame.first_lane not in transfer.remaining:
+            return None
+        return transfer, transfer.key.pairs[frame.first_lane]
+
+
+def _name_of(frame: Frame) -> tuple[bool, int, int]:
+    if frame.flags & IS_INITIAL:
+        return True, frame.tag, -1
+    return False, frame.tag, frame.sequence
+
+
+@final
+class LocalShard:
+    """The shard on the worker's own host: its server runs in the client's thread."""
+
+    def __init__(self, client: LinkClient, server: ParameterServer) -> None:
+        self._client = client
+        self._server = server
+        self._shard = server.options.shard
+        self._declared = 0
+        server.attach(client.worker_id, self)
+
+    def submit(self, transfer: Transfer) -> None:
+        """Lend the values to the server."""
+        client, server = self._client, self._server
+        known = len(client.layout.keys)
+        if known > self._declared:
+            try:
+                server.declare(client.worker_id, client.layout.description(self._declared, known))
+            except PeerError as error:
+                client.on_shard_lost(self._shard, error)
+                return
+            self._declared = known
+        origin = Origin(client.worker_id, transfer.iteration, client.open_from(transfer))
+        if transfer.kind is TransferKind.FACTORS:
+            count, rows, columns = transfer.matrix
+            u = transfer.source[: count * rows].reshape(count, rows)
+            v = transfer.source[count * rows :].reshape(count, columns)
+            server.multiply(origin, transfer.number, u, v)
+            return
+        for pair in transfer.pairs_of(self._shard):
+            part = transfer.part(pair)
+            if transfer.kind is TransferKind.INITIAL:
+                server.initialise(client.worker_id, transfer.number, pair.number, part)
+            else:
+                server.update(origin, transfer.number, pair.number, part, is_lent=True)
+
+    def close(self) -> None:
+        """Leave the server."""
+        self._server.detach(self._client.worker_id, self)
+
+    # What follows is called by the server.
+
+    def send_answer(self, key: int, pair: int, iteration: int, answer: Answer) -> None:
+        """Copy an answer."""
+        self._take((False, key, iteration), pair, answer.values, len(answer.contributors), -1)
+
+    def send_initial(self, key: int, pair: int, iteration: int, values: Values) -> None:
+        """Copy parameters."""
+        self._take((True, key, -1), pair, values, 0, iteration)
+
+    def _take(
+        self, name: tuple[bool, int, int], pair: int, values: Values, count: int, applied: int
+    ) -> None:
+        transfer = self._client.find(name)
+        if transfer is not None and pair in transfer.remaining:
+            self._client.on_values(transfer, transfer.key.pairs[pair], values, count, applied)
+
+    def send_failure(self, key: int, pair: int, iteration: int, failure: Failure) -> None:
+        """Pass a failure on."""
+        name = (True, key, -1) if iteration < 0 else (False, key, iteration)
+        self._client.on_failure(None if key < 0 else name, failure)

@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One key's values on their way to the shards and back."""
+
+from __future__ import annotations
+
+import enum
+from concurrent.futures import Future
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hostlib.errors import (
+    ExchangeTimeoutError,
+    MemberLostError,
+    PeerError,
+    PeerMismatchError,
+    PeerProtocolError,
+    ServerRestartedError,
+)
+from hostlib.parameter_server.layout import Key, Pair
+from hostlib.parameter_server.rounds import Failure, FailureKind
+from hostlib.parameter_server.rules import Values
+
+
+@final
+class PullFuture(Future[NDArray[np.float32]]):
+    """What comes back of a key; callbacks run in the client's thread and must be short."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.num_contributors = 0
+        """Fewest workers that any pair of the result holds; 0 until done."""
+        self.applied = -1
+        """Of `initialise`: last iteration in the oldest of the parameters, -1 for none."""
+        self.set_running_or_notify_cancel()  # what is on the wire cannot be called back
+
+
+class TransferKind(enum.Enum):
+    """What goes up."""
+
+    UPDATE = enum.auto()
+    INITIAL = enum.auto()
+    FACTORS = enum.auto()
+
+
+@final
+class Transfer:
+    """State of one call; used in the client's thread alone."""
+
+    def __init__(
+        self,
+        *,
+        kind: TransferKind,
+        number: int,
+        key: Key,
+        iteration: int,
+        source: NDArray[np.float32],
+        out: NDArray[np.float32],
+        matrix: tuple[int, int, int] = (0, 0, 0),
+    ) -> None:
+        self.kind = kind
+        self.number = number
+        """Of the key, in the layout."""
+        self.key = key
+        self.iteration = iteration
+        self.source: Values = source.reshape(-1)
+        self.matrix = matrix
+        """Of factors: rows of u and v, columns of u, columns of v."""
+        self.future = PullFuture()
+        self.deadline_s = 0.0
+        self.remaining: set[int] = {pair.number for pair in key.pairs}
+        """Pairs that are not back."""
+        self._out = out
+        self._flat: Values = out.reshape(-1)
+        self._is_shared = np.may_share_memory(source, out)
+
+    @property
+    def name(self) -> tuple[bool, int, int]:
+        """What answers call it."""
+        return self.kind is TransferKind.INITIAL, self.number, self.iteration
+
+    def pairs_of(self, shard: int) -> list[Pair]:
+        """Return the pairs of a shard that are not back."""
+        return [p for p in self.key.pairs if p.shard == shard and p.number in self.remaining]
+
+    def part(self, pair: Pair) -> Values:
+        """Return a pair's values, to send."""
+        return self.source[pair.first : pair.first + pair.num_values]
+
+    def place(self, pair: Pair) -> Values:
+        """Return where an answer may be received.
+
+        Not in the source's memory: if the server dies meanwhile, that is sent once more.
+        """
+        if self._is_shared:
+            return np.empty(pair.num_values, np.float32)
+        return self._flat[pair.first : pair.first + pair.num_values]
+
+    def take(self, pair: Pair, values: Values, num_contributors: int) -> None:
+        """Take a pair's answer."""
+        place = self._flat[pair.first : pair.first + pair.num_values]
+        if not np.may_share_memory(place, values):
+            np.copyto(place, values)
+        self.remaining.discard(pair.number)
+        future = self.future
+        fewest = future.num_contributors or num_contributors
+        future.num_contributors = min(fewest, num_contributors)
+        if not self.remaining:
+            future.set_result(self._out)
+
+
+def error_of(failure: Failure) -> PeerError:
+    """Return the error that a server's failure means."""
+    if failure.kind is FailureKind.LOST:
+        return MemberLostError(failure.text, failure.worker_ids[0])
+    if failure.kind in (FailureKind.MISSING, FailureKind.LATE):
+        return ExchangeTimeoutError(failure.text, list(failure.worker_ids))
+    if failure.kind is FailureKind.RESTARTED:
+        return ServerRestartedError(failure.text)
+    if failure.kind is FailureKind.UNREADY:
+        return PeerProtocolError(failure.text)
+    return PeerMismatchError(failure.text)

@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's connection, at the server: updates in, answers out."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from hostlib.errors import PeerClosedError, PeerError, PeerMismatchError, PeerProtocolError
+from hostlib.parameter_server.layout import VALUE_BYTES
+from hostlib.parameter_server.rounds import Answer, Failure, Origin
+from hostlib.parameter_server.rules import Values
+from hostlib.peers.connection import Connection
+from hostlib.peers.dialled import SILENCE_S
+from hostlib.peers.frames import Frame, FrameKind
+from hostlib.peers.inbound import REFUSED_S
+
+if TYPE_CHECKING:
+    from hostlib.parameter_server.server import ParameterServer
+
+IS_INITIAL = 1
+"""Flag of ANSWER and FAILED frames: of parameters that were asked for, not of an update."""
+EVERYTHING = 0xFFFFFFFF
+"""Key of FAILED frames that concern all keys."""
+
+
+@final
+class WorkerEnd:
+    """Checks and counts what comes; runs in the loop's thread."""
+
+    def __init__(self, server: ParameterServer, worker_id: int, connection: Connection) -> None:
+        self.connection = connection
+        self._server = server
+        self._worker_id = worker_id
+        self._room: Values | None = None
+        self._is_refused = False
+        connection.receiver = self
+        connection.send(Frame(FrameKind.WELCOME, sequence=server.incarnation))
+
+    def beat(self, now_s: float) -> None:
+        """Say that the server lives; give up a worker that says nothing."""
+        if self.connection.is_drained:
+            self.connection.send(Frame(FrameKind.HEARTBEAT))
+        if now_s - self.connection.heard_s > SILENCE_S:
+            self.connection.close(PeerClosedError(f"silent for {SILENCE_S:g} s"))
+
+    # What follows is called by the server.
+
+    def send_answer(self, key: int, pair: int, iteration: int, answer: Answer) -> None:
+        """Send an answer's values."""
+        frame = Frame(
+            FrameKind.ANSWER,
+            payload_bytes=answer.values.nbytes,
+            sequence=iteration,
+            first_lane=pair,
+            num_lanes=answer.values.size,
+            total=len(answer.contributors),
+            tag=key,
+        )
+        self._send_values(frame, answer.values)
+
+    def send_initial(self, key: int, pair: int, iteration: int, values: Values) -> None:
+        """Send parameters."""
+        frame = Frame(
+            FrameKind.ANSWER,
+            payload_bytes=values.nbytes,
+            sequence=iteration + 1,
+            flags=IS_INITIAL,
+            first_lane=pair,
+            num_lanes=values.size,
+            tag=key,
+        )
+        self._send_values(frame, values)
+
+    def _send_values(self, frame: Frame, values: Values) -> None:
+        self._server.counters["sent_floats"] += values.size
+        self.connection.send(frame, values.data.cast("B"))
+
+    def send_failure(self, key: int, pair: int, iteration: int, failure: Failure) -> None:
+        """Send the reason; key -1: of everything."""
+        text = json.dumps(failure._asdict()).encode()
+        frame = Frame(
+            FrameKind.FAILED,
+            payload_bytes=len(text),
+            sequence=max(0, iteration),
+            flags=IS_INITIAL if iteration < 0 else 0,
+            first_lane=pair,
+            tag=key & EVERYTHING,
+        )
+        self.connection.send(frame, memoryview(text))
+
+    # What follows is called by the connection.
+
+    def target(self, connection: Connection, frame: Frame) -> memoryview | None:
+        """Return room for updates of this shard's pairs, and for declarations."""
+        self._room = None
+        if self._is_refused:
+            return memoryview(bytearray(frame.payload_bytes))
+        try:
+            if frame.kind in (FrameKind.UPDATE, FrameKind.INITIAL):
+                pair = self._server.pair(frame.tag, frame.first_lane)
+                size = (frame.num_lanes, frame.payload_bytes)
+                if size != (pair.num_values, VALUE_BYTES * pair.num_values):
+                    raise PeerProtocolError(f"{size[0]} values in {size[1]} bytes")
+                self._room = self._server.room(pair.num_values)
+            elif frame.kind is FrameKind.FACTORS:
+                count, rows, columns = frame.num_lanes, frame.first_lane, frame.total
+                self._server.check_factors(frame.tag, rows, columns)
+                values = count * (rows + columns)
+                if not values or frame.payload_bytes != VALUE_BYTES * values:
+                    raise PeerProtocolError(f"{values} values in {frame.payload_bytes} bytes")
+                self._room = np.empty(values, np.float32)
+            elif frame.kind not in (FrameKind.DECLARE, FrameKind.HEARTBEAT):
+                raise PeerProtocolError(f"{frame.kind.name} frame at a parameter server")
+        except PeerProtocolError as error:
+            self._refuse(error)
+        if self._room is not None:
+            return self._room.data.cast("B")
+        return memoryview(bytearray(frame.payload_bytes))
+
+    def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
+        """Take updates and declarations."""
+        room, self._room = self._room, None
+        if frame.kind is FrameKind.DECLARE:
+            try:
+                self._server.declare(self._worker_id, bytes(payload))
+            except (PeerMismatchError, PeerProtocolError) as error:
+                self._refuse(error)
+        if room is None or self._is_refused:
+            return
+        self._server.counters["received_floats"] += room.size
+        origin = Origin(self._worker_id, frame.sequence, frame.sequence - frame.step)
+        if frame.kind is FrameKind.INITIAL:
+            self._server.initialise(self._worker_id, frame.tag, frame.first_lane, room)
+        elif frame.kind is FrameKind.UPDATE:
+            self._server.update(origin, frame.tag, frame.first_lane, room)
+        else:
+            count, rows = frame.num_lanes, frame.first_lane
+            u = room[: count * rows].reshape(count, rows)
+            v = room[count * rows :].reshape(count, frame.total)
+            self._server.multiply(origin, frame.tag, u, v)
+
+    def on_drained(self, connection: Connection) -> None:
+        """Nothing waits for this."""
+
+    def on_closed(self, connection: Connection, error: PeerError) -> None:
+        """Tell the server that the worker is gone, perhaps only for a moment."""
+        self._server.detach(self._worker_id, self)
+
+    def _refuse(self, error: PeerError) -> None:
+        self._server.refuse(self._worker_id, self, error)
+        self._is_refused = True
+        # Closing with bytes unread would reset the connection, and the reason might get lost.
+        self._server.loop.call_later(REFUSED_S, lambda: self.connection.close(error))

@@ -1,0 +1,199 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A connection to somebody's peer server that is dialled until it stands, within a bound."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol, final
+
+from hostlib.errors import (
+    PeerClosedError,
+    PeerError,
+    PeerProtocolError,
+    PeerRefusedError,
+    PeerUnreachableError,
+)
+from hostlib.peers.connection import Connection
+from hostlib.peers.event_loop import EventLoop, Timer
+from hostlib.peers.frames import Frame, FrameKind, Greeting
+
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 0.5
+"""Between two attempts."""
+WELCOME_S = 3.0
+"""Time from an attempt to the welcome."""
+SILENCE_S = 10.0
+"""A server that says nothing for so long is dialled again."""
+BEAT_S = 0.5
+_PLACELESS = frozenset((FrameKind.CHALLENGE, FrameKind.WELCOME, FrameKind.REFUSED))
+
+
+class DialledOwner(Protocol):
+    """Who uses a dialled link; called in the loop's thread."""
+
+    def on_up(self, link: DialledLink, welcome: Frame) -> None:
+        """Learn that frames may be sent; after every new connection."""
+        ...
+
+    def target(self, frame: Frame) -> memoryview:
+        """Return where the payload goes. A PeerError ends the connection."""
+        ...
+
+    def on_frame(self, frame: Frame, payload: memoryview) -> None:
+        """Take a whole frame. A PeerError ends the connection."""
+        ...
+
+    def on_down(self, link: DialledLink, error: PeerError) -> bool:
+        """Learn that the connection is gone; return whether to dial again."""
+        ...
+
+    def on_lost(self, link: DialledLink, error: PeerError) -> None:
+        """Learn that the link is given up: refused, or not reached for `patience_s`."""
+        ...
+
+
+@final
+class DialledLink:
+    """Runs in the loop's thread. `patience_s` bounds every time without a connection."""
+
+    def __init__(
+        self,
+        loop: EventLoop,
+        address: tuple[str, int],
+        greeting: Greeting,
+        owner: DialledOwner,
+        *,
+        token: str,
+        source: str,
+        patience_s: float,
+    ) -> None:
+        self.address = address
+        self._loop = loop
+        self._greeting = greeting
+        self._owner = owner
+        self._token = token
+        self._source = source
+        self._patience_s = patience_s
+        self._connection: Connection | None = None
+        self._is_up = False
+        self._is_closed = False
+        self._away_s = time.monotonic()
+        self._dialled_s = 0.0
+        self._pause_s = FIRST_PAUSE_S
+        self._cause: PeerError | None = None
+        self._timer: Timer | None = None
+        self._redial: Timer | None = None
+        self._dial()
+        self._beat()
+
+    @property
+    def is_up(self) -> bool:
+        """Whether frames may be sent."""
+        return self._is_up
+
+    def send(self, frame: Frame, payload: memoryview | None = None) -> None:
+        """Send a frame; the payload must not change until it has left."""
+        assert self._connection is not None
+        self._connection.send(frame, payload)
+
+    def close(self, *, is_gentle: bool = False) -> None:
+        """Close for good; gently: what was sent still arrives."""
+        self._is_closed = True
+        self._is_up = False
+        for timer in (self._timer, self._redial):
+            if timer is not None:
+                timer.cancel()
+        if self._connection is not None:
+            if is_gentle:
+                self._connection.close_gently()
+            else:
+                self._connection.close()
+
+    def _dial(self) -> None:
+        if self._is_closed:
+            return
+        self._dialled_s = time.monotonic()
+        try:
+            self._connection = Connection.open(self._loop, self.address, self._source, self)
+        except PeerError as error:
+            self._retry(error)
+
+    def _retry(self, error: PeerError) -> None:
+        self._connection = None
+        # The first cause says more than that of a later attempt, which may just be cut short.
+        self._cause = self._cause or error
+        away_s = time.monotonic() - self._away_s
+        if isinstance(error, PeerRefusedError) or away_s > self._patience_s:
+            self._give_up(error)
+            return
+        self._redial = self._loop.call_later(self._pause_s, self._dial)
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+
+    def _give_up(self, error: PeerError) -> None:
+        self.close()
+        if isinstance(error, PeerRefusedError):
+            self._owner.on_lost(self, error)
+            return
+        host, port = self.address
+        self._owner.on_lost(
+            self,
+            PeerUnreachableError(
+                f"nobody to talk to at {host}:{port} for {self._patience_s:g} s: {self._cause}"
+            ),
+        )
+
+    def _beat(self) -> None:
+        now_s = time.monotonic()
+        connection = self._connection
+        if connection is not None and not connection.is_closed:
+            if self._is_up:
+                if connection.is_drained:
+                    connection.send(Frame(FrameKind.HEARTBEAT))
+                if now_s - connection.heard_s > SILENCE_S:
+                    connection.close(PeerClosedError(f"silent for {SILENCE_S:g} s"))
+            elif now_s - self._dialled_s > WELCOME_S or now_s - self._away_s > self._patience_s:
+                connection.close(PeerUnreachableError("no welcome in time"))
+        if not self._is_closed:
+            self._timer = self._loop.call_later(BEAT_S, self._beat)
+
+    # What follows is called by the connection.
+
+    def target(self, connection: Connection, frame: Frame) -> memoryview | None:
+        """Return room for what the other end says."""
+        if frame.kind in _PLACELESS or frame.kind is FrameKind.HEARTBEAT:
+            return memoryview(bytearray(frame.payload_bytes))
+        if not self._is_up:
+            raise PeerProtocolError(f"{frame.kind.name} frame before the welcome")
+        return self._owner.target(frame)
+
+    def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
+        """Greet, go up, pass frames on."""
+        if frame.kind is FrameKind.CHALLENGE:
+            proof = self._greeting.pack(self._token, bytes(payload))
+            greeting = Frame(FrameKind.GREETING, payload_bytes=len(proof))
+            connection.send(greeting, memoryview(proof))
+        elif frame.kind is FrameKind.WELCOME:
+            self._is_up = True
+            self._cause = None
+            self._pause_s = FIRST_PAUSE_S
+            self._owner.on_up(self, frame)
+        elif frame.kind is FrameKind.REFUSED:
+            raise PeerRefusedError(bytes(payload).decode(errors="replace"))
+        elif frame.kind is not FrameKind.HEARTBEAT:
+            self._owner.on_frame(frame, payload)
+
+    def on_drained(self, connection: Connection) -> None:
+        """Nothing waits for this."""
+
+    def on_closed(self, connection: Connection, error: PeerError) -> None:
+        """Dial again, unless the owner has enough."""
+        if self._is_closed:
+            return
+        was_up, self._is_up = self._is_up, False
+        if was_up:
+            self._away_s = time.monotonic()
+            if not self._owner.on_down(self, error):
+                self.close()
+                return
+        self._retry(error)
