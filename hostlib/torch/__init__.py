@@ -3,7 +3,7 @@
 """torch.distributed over the switch: the backend "switchfold" for unmodified PyTorch.
 
 PyTorch finds the backend by itself when this package is installed; `register` is for scripts that
-turned that off with TORCH_DEVICE_BACKEND_AUTOLOAD=0. Importing it loads neither grpc nor a session.
+turned that off with TORCH_DEVICE_BACKEND_AUTOLOAD=0. Importing it loads neither torch nor grpc.
 """
 
 from hostlib.torch.backend import register

@@ -4,41 +4,55 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
-import logging
+import weakref
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final, cast
 
 import torch
-import torch.distributed as dist
 
 from hostlib.errors import HostlibError
 from hostlib.options import ReduceOperation
 from hostlib.session import Session
-from hostlib.torch.staging import ARRAY_DTYPES, HostStaging, Staging
+from hostlib.torch.device_staging import CudaStream, DeviceStaging
+from hostlib.torch.gloo_collectives import GlooCollectives
+from hostlib.torch.placement import (
+    check_alike,
+    dtype_name,
+    is_one_of,
+    move_reason,
+    sum_reason,
+    tree_reason,
+)
+from hostlib.torch.staging import BitStaging, Staging, SumStaging
 from hostlib.torch.switch_queue import SwitchQueue, Transfer
 from hostlib.torch.timeline import Recording
 from hostlib.torch.torch_seam import (
     AllreduceCoalescedOptions,
     AllreduceOptions,
+    BroadcastOptions,
     Gloo,
     ReduceOp,
+    ReduceOptions,
     Store,
     default_timeout,
 )
 from hostlib.torch.work import NO_TIMEOUT, SwitchfoldWork
 
-_logger = logging.getLogger("hostlib.torch")
-
 LEAVE_S: Final = 5.0
-"""How long a group that is destroyed waits for ranks that still need its results."""
-NO_SESSION = ""
+"""How long a group that is destroyed waits for ranks that may still need its results."""
+ON_SWITCH: Final = "on the switch"
+
+Tensors = Sequence[torch.Tensor]
 
 
-class SwitchfoldProcessGroup(dist.ProcessGroup):
+class SwitchfoldProcessGroup(GlooCollectives):
     """A torch.distributed process group whose sums are made in the network.
 
-    What it does not override runs as in a Gloo group, through the one registered here.
+    Without a session it is a Gloo group. Collectives on the switch return at once, whatever the
+    session is busy with, and end in the order in which they were called.
     """
 
     def __init__(
@@ -52,133 +66,165 @@ class SwitchfoldProcessGroup(dist.ProcessGroup):
         session: Session | None,
         recording: Recording | None = None,
     ) -> None:
-        super().__init__(rank, num_ranks)  # pyright: ignore[reportCallIssue]  # stubs name one form
+        super().__init__(rank, num_ranks, name=name, gloo=gloo)
         self._store = store
-        self._rank, self._name, self._gloo, self._session = rank, name, gloo, session
-        for device in ("cpu", "cuda"):
-            self._register_backend(torch.device(device), self.BackendType.GLOO, gloo)
-        self._set_default_backend(self.BackendType.GLOO)
+        self._session = session
         self._recording = recording
         timeline = None
         if recording is not None:
             timeline = recording.timeline
             recording.enter_group()
         self._queue = SwitchQueue(session, name, timeline) if session is not None else None
-        self._said: set[tuple[str, str]] = set()
-        self._sequence = 0
+        self._streams: dict[torch.device, CudaStream] = {}
+        self._num_calls = 0
+        if session is not None:
+            _open_groups.add(self)
 
     @property
     def session(self) -> Session | None:
-        """The group's membership in its job; None where all runs on Gloo."""
+        """The group's membership in its job; None where all runs by Gloo."""
         return self._session
+
+    def getBackendName(self) -> str:  # noqa: N802
+        """Return "switchfold"; the method's name is PyTorch's."""
+        return "switchfold"
 
     def get_group_store(self) -> Store:
         """Return the store that the group was made with."""
         return self._store
 
-    def getBackendName(self) -> str:  # noqa: N802
-        """Return "switchfold"; the name is PyTorch's."""
-        return "switchfold"
+    def _get_sequence_number_for_group(self) -> int:
+        """Return how many collectives the group has run, on the switch and by Gloo."""
+        return self._num_calls + cast("Any", super())._get_sequence_number_for_group()
 
-    def allreduce(  # pyright: ignore[reportIncompatibleMethodOverride]  # bound by position
-        self,
-        tensors: list[torch.Tensor] | torch.Tensor,
-        opts: Any = None,
-        timeout: timedelta | None = None,
-    ) -> dist.Work:
-        """Sum or average over all ranks: on the switch where the dtype allows, else by Gloo."""
-        tensors = [tensors] if isinstance(tensors, torch.Tensor) else tensors
+    # PyTorch calls the next methods by position, from Python and from C++.
+
+    def allreduce(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, tensors: Any, opts: Any = None, timeout: timedelta | None = None
+    ) -> Any:
+        """Sum or average over all ranks, on the switch where operation and dtype allow it."""
+        tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
         if not isinstance(opts, AllreduceOptions):
             options = AllreduceOptions()
-            options.reduceOp = cast("ReduceOp", opts if opts is not None else ReduceOp.SUM)
-            if timeout is not None:
-                options.timeout = timeout
-            opts = options
-        reason = self._reason(tensors, opts.reduceOp)
-        if len(tensors) != 1:
-            reason = "several tensors at once"
+            options.reduceOp = cast("Any", ReduceOp.SUM if opts is None else opts)
+            opts = _with_timeout(options, timeout)
+        check_alike(self._place("all_reduce"), tensors)
+        reason = self._unless(sum_reason(tensors, opts.reduceOp))
+        if reason is None and len(tensors) > 1:
+            reason = "by Gloo: several tensors of one rank are added up, too"
         if reason is not None:
             self._say("all_reduce", reason)
             return self._gloo.allreduce(tensors, opts)
-        return self._start("all_reduce", HostStaging(tensors), tensors, opts)
+        return self._sum("all_reduce", tensors, opts)
 
-    def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any = None) -> dist.Work:
-        """Sum or average several tensors of one dtype as one."""
+    def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
+        """Sum or average several tensors as one."""
+        tensors = list(tensors)
         opts = AllreduceCoalescedOptions() if opts is None else opts
-        reason = self._reason(tensors, opts.reduceOp)
+        check_alike(self._place("all_reduce_coalesced"), tensors)
+        reason = self._unless(sum_reason(tensors, opts.reduceOp))
         if reason is not None:
             self._say("all_reduce_coalesced", reason)
             return self._gloo.allreduce_coalesced(tensors, opts)
-        return self._start("all_reduce_coalesced", HostStaging(tensors), tensors, opts)
+        return self._sum("all_reduce_coalesced", tensors, opts)
 
-    def _reason(self, tensors: list[torch.Tensor], op: Any) -> str | None:
-        """Return why a sum cannot run on the switch; None if it can."""
-        if self._queue is None:
-            return NO_SESSION
-        # Not `in`: that asks the enum's member, which is never equal to an options' operation.
-        if not any(op == known for known in (ReduceOp.SUM, ReduceOp.AVG)):
-            return f"{_op_name(op)} is no sum"
-        dtype = tensors[0].dtype
-        if dtype not in ARRAY_DTYPES:
-            return f"{dtype} cannot be summed on the switch"
-        if op == ReduceOp.AVG and dtype == torch.int32:
-            return "the mean of integers is no integer"
-        if tensors[0].layout != torch.strided:
-            return "the tensor is sparse"
-        return None
+    def reduce(self, tensors: Any, opts: Any = None, *arguments: Any, **named: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Sum or average into one rank's tensor; the others keep theirs where the switch sums."""
+        if not isinstance(opts, ReduceOptions):
+            self._say("reduce", "by Gloo: called without options")
+            return super().reduce(tensors, opts, *arguments, **named)
+        check_alike(self._place("reduce"), tensors)
+        reason = self._unless(sum_reason(tensors, opts.reduceOp))
+        reason = reason or tree_reason(tensors[0], self.size())
+        if reason is not None or len(tensors) > 1:
+            self._say("reduce", reason or "by Gloo: several tensors of one rank")
+            return self._gloo.reduce(tensors, opts)
+        return self._sum("reduce", tensors, opts, is_kept=opts.rootRank == self.rank())
+
+    def broadcast(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, tensors: Any, opts: Any = None, timeout: timedelta | None = None
+    ) -> Any:
+        """Give all ranks the root's bits, on the switch where that pays."""
+        tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        if not isinstance(opts, BroadcastOptions):
+            options = BroadcastOptions()
+            options.rootRank = cast("int", opts or 0)
+            opts = _with_timeout(options, timeout)
+        check_alike(self._place("broadcast"), tensors)
+        reason = self._unless(move_reason(tensors[0], self.size()))
+        if reason is not None or len(tensors) > 1:
+            self._say("broadcast", reason or "by Gloo: several tensors of one rank")
+            return self._gloo.broadcast(tensors, opts)
+        staging = BitStaging(tensors[0], is_root=opts.rootRank == self.rank())
+        what = f"from rank {opts.rootRank}, {_described(tensors)}"
+        return self._start("broadcast", staging, tensors, opts, what=what)
+
+    def _unless(self, reason: str | None) -> str | None:
+        """Return the reason why a sum runs by Gloo, of the group or of the call."""
+        return "by Gloo: the group has no session" if self._queue is None else reason
+
+    def _sum(self, collective: str, tensors: Tensors, opts: Any, *, is_kept: bool = True) -> Any:
+        staging: Staging
+        if tensors[0].device.type == "cpu":
+            staging = SumStaging(tensors, is_kept=is_kept)
+        else:
+            stream = self._stream(tensors[0].device)
+            staging = DeviceStaging(tensors, stream, is_kept=is_kept)
+        operation: ReduceOperation = "mean" if is_one_of(opts.reduceOp, ReduceOp.AVG) else "sum"
+        what = f"{operation} of {_described(tensors)}"
+        return self._start(collective, staging, tensors, opts, what=what, operation=operation)
 
     def _start(
-        self, collective: str, staging: Staging, tensors: list[torch.Tensor], opts: Any
-    ) -> dist.Work:
+        self,
+        collective: str,
+        staging: Staging,
+        tensors: Tensors,
+        opts: Any,
+        *,
+        what: str,
+        operation: ReduceOperation = "sum",
+    ) -> SwitchfoldWork:
         assert self._queue is not None
-        self._sequence += 1
-        self._say(collective, "on the switch")
-        tensor = tensors[0]
-        operation: ReduceOperation = "mean" if opts.reduceOp == ReduceOp.AVG else "sum"
-        shapes = ", ".join(str(tuple(t.shape)) for t in tensors)
-        place = (
-            f"rank {self._rank}, {collective} {self._sequence} of group {self._name!r}"
-            f" ({operation} of {str(tensor.dtype).removeprefix('torch.')} {shapes})"
-        )
-        work = SwitchfoldWork(place, tensors)
-        if not sum(tensor.numel() for tensor in tensors):
+        self._say(collective, ON_SWITCH)
+        self._num_calls += 1
+        name = f"{collective} {self._num_calls}"
+        work = SwitchfoldWork(f"{self._place(name)}, {what}", tensors, staging)
+        if any(tensor.numel() for tensor in tensors):
+            timeout = opts.timeout if opts.timeout > NO_TIMEOUT else default_timeout(self._gloo)
+            self._queue.put(Transfer(work, staging, operation, timeout.total_seconds(), name))
+        else:
             work.finish()
-            return work
-        name = f"{collective} {self._sequence}"
-        self._queue.put(Transfer(work, staging, operation, self._timeout_s(opts), name))
         return work
 
-    def _timeout_s(self, opts: Any) -> float:
-        timeout = opts.timeout
-        if timeout <= NO_TIMEOUT:
-            timeout = default_timeout(self._gloo)
-        return timeout.total_seconds()
+    def _place(self, collective: str) -> str:
+        return f"rank {self.rank()}, {collective} of group {self.label!r}"
 
-    def _say(self, collective: str, how: str) -> None:
-        """Log, the first time, where a collective runs and why."""
-        if how and (collective, how) not in self._said:
-            self._said.add((collective, how))
-            _logger.info("group %s: %s: %s", self._name, collective, how)
+    def _stream(self, device: torch.device) -> CudaStream:
+        if device not in self._streams:
+            self._streams[device] = CudaStream(device)
+        return self._streams[device]
 
     def shutdown(self) -> None:
-        """Leave the job; collectives under way end with GroupDestroyedError."""
-        self._leave()
-        self._gloo.shutdown()
+        """Leave the job; collectives that are under way end with GroupDestroyedError."""
+        self.leave()
+        super().shutdown()
 
     def abort(self) -> None:
-        """End as `shutdown` does, without a word to the other ranks."""
+        """Leave the job without waiting for anybody."""
         self._close()
-        self._gloo.abort()
+        super().abort()
 
-    def _leave(self) -> None:
-        session = self._session
-        if session is not None and self._queue is not None:
-            # A rank that leaves must not take away what others still wait for.
+    def leave(self) -> None:
+        """Leave the job once the other ranks need nothing more from it, or after a while."""
+        if self._session is not None and self in _open_groups:
+            # A rank that goes must not take away results that others still wait for. One that
+            # does not come to leave is busy elsewhere, or broken.
             with contextlib.suppress(HostlibError):
-                session.barrier("leave", LEAVE_S)
+                self._session.barrier("leave", LEAVE_S)
         self._close()
 
     def _close(self) -> None:
+        _open_groups.discard(self)
         if self._session is not None:
             self._session.close()
         if self._queue is not None:
@@ -188,5 +234,23 @@ class SwitchfoldProcessGroup(dist.ProcessGroup):
             recording.leave_group()
 
 
-def _op_name(op: Any) -> str:
-    return str(getattr(op, "op", op)).rsplit(".", 1)[-1]
+_open_groups: weakref.WeakSet[SwitchfoldProcessGroup] = weakref.WeakSet()
+"""Groups with a session; a program may end without destroying them."""
+
+
+@atexit.register
+def _leave_all() -> None:
+    for group in list(_open_groups):
+        group.leave()
+
+
+def _with_timeout(options: Any, timeout: timedelta | None) -> Any:
+    if timeout is not None:
+        options.timeout = timeout
+    return options
+
+
+def _described(tensors: Tensors) -> str:
+    shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors[:4])
+    more = f" and {len(tensors) - 4} more" if len(tensors) > 4 else ""
+    return f"{dtype_name(tensors[0].dtype)} {shapes}{more}"

@@ -8,7 +8,8 @@ tensor is lent to it without a copy, and everything else goes through a copy of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -25,9 +26,9 @@ ARRAY_DTYPES: dict[torch.dtype, torch.dtype] = {
     torch.int32: torch.int32,
 }
 """Dtypes that are summed on the switch, and the dtype in which the session gets them."""
+LANE_BYTES = 4
 
-
-_from_numpy: Callable[[Array], torch.Tensor] = cast("Any", torch).from_numpy
+from_numpy: Callable[[Array], torch.Tensor] = cast("Any", torch).from_numpy
 
 
 class Staging(Protocol):
@@ -43,8 +44,27 @@ class Staging(Protocol):
         ...
 
     def scatter(self, result: Array) -> None:
-        """Write the result into the tensors."""
+        """Write the flat result into the tensors, or begin to where a device does the rest."""
         ...
+
+    def after_scatter(self) -> contextlib.AbstractContextManager[Any]:
+        """Return a context in which what is recorded on a device comes after `scatter`."""
+        ...
+
+    def make_visible(self) -> None:
+        """Let what the caller does next on a device see what `scatter` wrote."""
+        ...
+
+
+class HostMemory:
+    """What stagings without a device have in common: results are there once written."""
+
+    def after_scatter(self) -> contextlib.AbstractContextManager[Any]:
+        """Do nothing."""
+        return contextlib.nullcontext()
+
+    def make_visible(self) -> None:
+        """Do nothing."""
 
 
 def writable(tensor: torch.Tensor) -> Array:
@@ -58,29 +78,77 @@ def writable(tensor: torch.Tensor) -> Array:
     return plain.numpy()
 
 
-class HostStaging:
-    """CPU tensors of one dtype that is summed on the switch, one after the other."""
+def write_parts(tensors: Sequence[torch.Tensor], result: Array) -> None:
+    """Write consecutive parts of a flat result into CPU tensors, rounded to their dtype."""
+    start = 0
+    for tensor in tensors:
+        part = result[start : start + tensor.numel()].reshape(tuple(tensor.shape))
+        start += tensor.numel()
+        if tensor.dtype == torch.bfloat16:
+            part = writable(from_numpy(part).to(torch.bfloat16))
+        np.copyto(writable(tensor), part)
 
-    def __init__(self, tensors: list[torch.Tensor], *, is_written: bool = True) -> None:
+
+class SumStaging(HostMemory):
+    """CPU tensors of one dtype that is summed on the switch, one after the other.
+
+    `is_kept`: this rank keeps the result; with a reduce all but one do not.
+    """
+
+    def __init__(self, tensors: Sequence[torch.Tensor], *, is_kept: bool = True) -> None:
         self._tensors = tensors
-        self._is_written = is_written
+        self._is_kept = is_kept
         self._dtype = ARRAY_DTYPES[tensors[0].dtype]
+        first = tensors[0]
         self.is_immediate = (
-            len(tensors) == 1 and tensors[0].is_contiguous() and self._dtype == tensors[0].dtype
+            len(tensors) == 1 and first.is_contiguous() and self._dtype == first.dtype
         )
 
     def gather(self) -> Array:
-        """Return one flat array; the tensor's own memory where that is possible."""
+        """Return one flat array: the tensor's own memory where that is possible."""
         flat = [tensor.detach().reshape(-1).to(self._dtype) for tensor in self._tensors]
         return (flat[0] if len(flat) == 1 else torch.cat(flat)).numpy()
 
     def scatter(self, result: Array) -> None:
         """Write the sums into the tensors, rounded to their dtype."""
-        if not self._is_written:
+        if self._is_kept:
+            write_parts(self._tensors, result)
+
+
+class BitStaging(HostMemory):
+    """A CPU tensor of any dtype whose bits all ranks get from one of them.
+
+    The root sends them as int32 and the others send zeros, so that the sum is exact.
+    """
+
+    is_immediate = False
+
+    def __init__(self, tensor: torch.Tensor, *, is_root: bool) -> None:
+        self._tensor = tensor
+        self._is_root = is_root
+        self._num_bytes = tensor.numel() * tensor.element_size()
+
+    def gather(self) -> Array:
+        """Return the root's bits, padded to whole lanes, or as many zeros."""
+        lanes = -(-self._num_bytes // LANE_BYTES)
+        if not self._is_root:
+            return np.zeros(lanes, np.int32)
+        octets = self._octets(self._tensor)
+        if len(octets) % LANE_BYTES:
+            octets = np.concatenate([octets, np.zeros(-len(octets) % LANE_BYTES, np.uint8)])
+        return octets.view(np.int32)
+
+    def scatter(self, result: Array) -> None:
+        """Write the root's bits into the tensor of another rank."""
+        if self._is_root:
             return
-        start = 0
-        for tensor in self._tensors:
-            part = _from_numpy(result[start : start + tensor.numel()])
-            values = writable(part.to(tensor.dtype).reshape(tensor.shape))
-            np.copyto(writable(tensor), values)
-            start += tensor.numel()
+        octets = result.view(np.uint8)[: self._num_bytes]
+        if self._tensor.is_contiguous():
+            np.copyto(self._octets(self._tensor), octets)
+            return
+        values = from_numpy(octets.copy()).view(self._tensor.dtype)
+        self._tensor.detach().copy_(values.reshape(self._tensor.shape))
+
+    @staticmethod
+    def _octets(tensor: torch.Tensor) -> NDArray[np.uint8]:
+        return tensor.detach().reshape(-1).view(torch.uint8).numpy()

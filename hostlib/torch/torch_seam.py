@@ -12,23 +12,15 @@ from torch._C import _distributed_c10d as c10d  # pyright: ignore[reportPrivateU
 
 AllreduceOptions = c10d.AllreduceOptions
 AllreduceCoalescedOptions = c10d.AllreduceCoalescedOptions
+BroadcastOptions = c10d.BroadcastOptions
 PrefixStore = c10d.PrefixStore
 ReduceOp = c10d.ReduceOp
+ReduceOptions = c10d.ReduceOptions
 Store = c10d.Store
 Gloo = Any
 """A ProcessGroupGloo, or what wraps one; its stubs lack the collectives."""
 BackendOptions = Any
 """What an extended creator gets: store, group_rank, group_size, timeout, group_id, members."""
-
-
-def is_registered(name: str) -> bool:
-    """Return whether a backend of this name was registered from Python."""
-    return name.upper() in cast("Any", dist.Backend)._plugins
-
-
-def register_backend(name: str, create: Any, devices: list[str]) -> None:
-    """Register a backend whose creator takes options."""
-    cast("Any", dist.Backend).register_backend(name, create, extended_api=True, devices=devices)
 
 
 def make_gloo(options: BackendOptions) -> Gloo:

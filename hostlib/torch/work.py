@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch.distributed as dist
 from torch.futures import Future
 
 from hostlib.torch.errors import CollectiveTimeoutError
+from hostlib.torch.staging import Staging
 
 NO_TIMEOUT = timedelta(0)
 """What PyTorch passes where the caller gave no timeout."""
@@ -25,11 +27,12 @@ class SwitchfoldWork(dist.Work):
     DistributedDataParallel waits.
     """
 
-    def __init__(self, place: str, tensors: list[torch.Tensor]) -> None:
+    def __init__(self, place: str, tensors: Sequence[torch.Tensor], staging: Staging) -> None:
         super().__init__()
         self.place = place
         """Rank, collective and group, for error messages."""
-        self._tensors = tensors
+        self._tensors = list(tensors)
+        self._staging = staging
         self._is_done = threading.Event()
         self._lock = threading.Lock()
         self._error: Exception | None = None
@@ -61,6 +64,7 @@ class SwitchfoldWork(dist.Work):
             )
         if self._error is not None:
             raise self._error
+        self._staging.make_visible()
         return True
 
     def synchronize(self) -> None:
@@ -75,7 +79,8 @@ class SwitchfoldWork(dist.Work):
         """Return a future of the list of tensors; it fails with the error's text."""
         with self._lock:
             if self._future is None:
-                self._source = Future()
+                devices = {tensor.device for tensor in self._tensors if tensor.device.type != "cpu"}
+                self._source = Future(devices=list(devices))
                 # An error set from Python stays a value in C++; one raised by a callback does not.
                 self._future = self._source.then(self._outcome)
             if not self._is_done.is_set():
@@ -94,7 +99,8 @@ class SwitchfoldWork(dist.Work):
         with self._lock:
             source, self._source = self._source, None
         if source is not None:
-            source.set_result(None)
+            with self._staging.after_scatter():
+                source.set_result(self._tensors)
 
     def _outcome(self, _: Future[Any]) -> list[torch.Tensor]:
         if self._error is not None:

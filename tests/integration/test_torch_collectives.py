@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every documented collective gives the same on "switchfold" as on "gloo"."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hostlib.quantization import error_bound
+from torch_ranks import TorchTestbed, free_port, load_torch, require_torch, run_ranks
+
+require_torch()
+
+import torch_move_cases  # noqa: E402
+import torch_sum_cases  # noqa: E402
+from torch_scene import CASES, SPAN, differences, run_battery  # noqa: E402
+
+CASE_MODULES = {torch_move_cases.__name__, torch_sum_cases.__name__}
+NUM_RANKS = 4
+SOME_REASONS = (
+    "all_reduce: by Gloo: MAX is not a sum",
+    "all_reduce: by Gloo: int64 is not added up on the switch",
+    "broadcast: by Gloo: less than 256 KiB",
+    "all_gather: by Gloo: it moves values and adds nothing up",
+    "barrier: by Gloo: there is nothing to add up",
+)
+
+
+def heard_lines() -> list[str]:
+    """Return a list that grows with what the backend logs."""
+    lines: list[str] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(record.getMessage())
+
+    logger = logging.getLogger("hostlib.torch")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(Listener())
+    return lines
+
+
+def compare(rank: int, ports: list[int]) -> dict[str, Any]:
+    torch, dist = load_torch()
+    seen: dict[str, dict[str, Any]] = {}
+    said = heard_lines()
+    for backend, port in zip(("gloo", "switchfold"), ports, strict=True):
+        dist.init_process_group(
+            backend,
+            init_method=f"tcp://127.0.0.1:{port}",
+            rank=rank,
+            world_size=NUM_RANKS,
+            timeout=timedelta(seconds=20),
+        )
+        seen[backend] = run_battery(torch, dist, rank, NUM_RANKS, backend)
+        dist.destroy_process_group()
+    found: list[str] = []
+    for name, (_, sums) in CASES.items():
+        tolerance = 0.0
+        if sums:
+            # The switch's own error, and both backends' rounding to the narrowest dtype.
+            dtype = next((d for d in ("bfloat16", "float16", "float64") if d in name), "float32")
+            exponent = int(SPAN).bit_length() - 1
+            rounding = torch.finfo(getattr(torch, dtype)).eps * 2 * NUM_RANKS * SPAN
+            if "PRODUCT" in name:
+                rounding *= SPAN**NUM_RANKS
+            tolerance = error_bound(exponent, NUM_RANKS, "float32") + rounding
+        expected, got = seen["gloo"][name], seen["switchfold"][name]
+        found += differences(torch, expected, got, tolerance, name)
+    texts = {name: value for name, value in seen["gloo"].items() if isinstance(value, str)}
+    return {"differences": found, "failed on gloo": texts, "said": said}
+
+
+@pytest.mark.timeout(120)
+def test_collectives_give_what_gloo_gives(torch_testbed: TorchTestbed) -> None:
+    assert {f.__module__ for f, _ in CASES.values()} == CASE_MODULES
+    assert len(CASES) >= 80
+    ports = [free_port(), free_port()]
+    results = run_ranks(
+        "test_torch_collectives:compare",
+        NUM_RANKS,
+        testbed=torch_testbed,
+        arguments={"ports": ports},
+        timeout_s=100,
+    )
+    for rank, result in enumerate(results):
+        assert not result["differences"], f"rank {rank}: {result['differences']}"
+        assert not result["failed on gloo"]
+        said = [line for line in result["said"] if line.startswith("group 0: ")]
+        assert len(said) == len(set(said))
+        for collective in ("all_reduce", "all_reduce_coalesced", "broadcast", "reduce"):
+            assert f"group 0: {collective}: on the switch" in said
+        for line in SOME_REASONS:
+            assert f"group 0: {line}" in said

@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of collectives, each run in the same way on any backend, and what they gave compared.
+
+A case takes a Scene and returns what its rank saw: tensors, numbers, texts, lists of them. Where
+sums of floats are among it, the case says so, as the switch's may differ within its bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+Seen = Any
+Case = Callable[["Scene"], Seen]
+SPAN = 8.0
+"""Random floats lie within it, on either side of zero."""
+
+
+@dataclass
+class Scene:
+    """One rank's part in a case."""
+
+    torch: Any
+    dist: Any
+    rank: int
+    size: int
+    backend: str
+    seed: int = 0
+    groups: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def random(self, *shape: int, dtype: str = "float32", rank: int | None = None) -> Any:
+        """Return the same values for the same case and rank, whatever the backend."""
+        torch = self.torch
+        source = torch.Generator().manual_seed(
+            self.seed * 64 + (self.rank if rank is None else rank)
+        )
+        kind = getattr(torch, dtype)
+        if kind.is_complex:
+            parts = [torch.rand(shape, generator=source) for _ in range(2)]
+            return torch.complex(*parts)
+        if kind.is_floating_point:
+            values = torch.rand(shape, generator=source, dtype=torch.float64) * 2 * SPAN - SPAN
+            return values.to(kind)
+        if kind == torch.bool:
+            return torch.randint(0, 2, shape, generator=source).bool()
+        return torch.randint(0, 5, shape, generator=source).to(kind)
+
+    def error(self, call: Callable[[], Any]) -> str:
+        """Return the name of the exception that a call raises."""
+        try:
+            call()
+        except Exception as error:
+            return next(k.__name__ for k in type(error).__mro__ if k.__module__ == "builtins")
+        return "none"
+
+
+CASES: dict[str, tuple[Case, bool]] = {}
+"""Each case by name, and whether it holds sums of floats."""
+
+
+def case(*, sums: bool = False, name: str = "") -> Callable[[Case], Case]:
+    def add(function: Case) -> Case:
+        CASES[name or function.__name__] = (function, sums)
+        return function
+
+    return add
+
+
+def run_battery(torch: Any, dist: Any, rank: int, size: int, backend: str) -> dict[str, Seen]:
+    """Run all cases on the default group; exceptions become results, by type and text."""
+    seen: dict[str, Seen] = {}
+    for number, (name, (function, _)) in enumerate(CASES.items()):
+        scene = Scene(torch, dist, rank, size, backend, seed=number + 1)
+        try:
+            seen[name] = function(scene)
+        except Exception as error:
+            seen[name] = f"{type(error).__name__}: {error}"
+    return seen
+
+
+def differences(torch: Any, expected: Seen, found: Seen, tolerance: float, path: str) -> list[str]:
+    """Return where two results differ by more than the tolerance; 0: in any bit of a tensor."""
+    if type(expected) in (list, tuple) and type(found) in (list, tuple):
+        if len(expected) != len(found):
+            return [f"{path}: {len(found)} items, not {len(expected)}"]
+        pairs = enumerate(zip(expected, found, strict=True))
+        items = (differences(torch, a, b, tolerance, f"{path}[{i}]") for i, (a, b) in pairs)
+        return [difference for item in items for difference in item]
+    if not (isinstance(expected, torch.Tensor) and isinstance(found, torch.Tensor)):
+        return [] if expected == found else [f"{path}: {found!r}, not {expected!r}"]
+    if (expected.dtype, expected.shape) != (found.dtype, found.shape):
+        return [f"{path}: {found.dtype} {found.shape}, not {expected.dtype} {expected.shape}"]
+    if not tolerance:
+        is_same = _bits(torch, expected) == _bits(torch, found)
+        return [] if is_same else [f"{path}: {found}, not {expected}"]
+    wide = torch.complex128 if expected.is_complex() else torch.float64
+    errors = (expected.to(wide) - found.to(wide)).abs()
+    error = float(errors.max()) if errors.numel() else 0.0
+    return [] if error <= tolerance else [f"{path}: off by {error}, {tolerance} allowed"]
+
+
+def _bits(torch: Any, tensor: Any) -> bytes:
+    return bytes(tensor.reshape(-1).view(torch.uint8).numpy())
