@@ -197,13 +197,12 @@ class AllreduceTask:
         return int(min(counts))
 
     def retained_result(self) -> RetainedResult:
-        """Return what other workers need to end with the same bytes."""
+        """Return what other workers need to end with the same bytes, if the task retains it."""
         if self._fetched is not None:
             return self._fetched
         lanes, contributors = np.empty(0, np.int32), np.empty(0, np.uint16)
         if self.source is not None:
-            assert self.source.retained is not None
-            lanes, contributors = self.source.retained.reshape(-1), self.source.contributors
+            lanes, contributors = self.source.results.reshape(-1), self.source.contributors
         return RetainedResult(
             tensor=self.number,
             generation=self._view.generation,

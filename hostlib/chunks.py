@@ -18,8 +18,12 @@ from hostlib.quantization import (
 from hostlib.transfer_times import TransferTimes
 from hostlib.wire import EXPONENT_BIAS
 
-BLOCK_CHUNKS = 32
-"""Chunks filled or drained at once: enough to amortise numpy calls, few enough for cache."""
+BLOCK_CHUNKS = 64
+"""Most chunks filled or drained at once: enough to amortise numpy calls, few enough for cache."""
+DRAIN_CHUNKS = 32
+"""Least chunks drained at once, but for the last ones."""
+EXPONENT_CHUNKS = 256
+"""Chunks whose exponents are computed at once: there is no scratch memory to keep in cache."""
 
 Lanes = NDArray[np.int32]
 """Big-endian int32, shape (count, values_per_packet)."""
@@ -114,8 +118,8 @@ class ExponentSource:
         for row in range(len(lanes)):
             start = (first + row) * self._values
             end = min(start + self._values, self.num_elements)
-            for block in range(start, end, BLOCK_CHUNKS):
-                block_end = min(block + BLOCK_CHUNKS, end)
+            for block in range(start, end, EXPONENT_CHUNKS):
+                block_end = min(block + EXPONENT_CHUNKS, end)
                 for offset, chunks in self._chunks.block(block, block_end):
                     place = block + offset
                     self._own[place : place + len(chunks)] = chunk_exponents(chunks)
@@ -149,7 +153,7 @@ class ExponentSource:
 class IntegerSource:
     """An int32 tensor, sent as it is.
 
-    With `retains`, `retained` holds the sums apart from `output`, which is the user's.
+    With `retains`, `results` is apart from `output`, which is the user's.
     """
 
     def __init__(
@@ -165,9 +169,10 @@ class IntegerSource:
         self.num_elements = len(flat)
         self.num_chunks = self._chunks.num_chunks
         self.output: NDArray[Any] = np.empty((self.num_chunks, values_per_packet), np.int32)
-        self.retained = np.empty_like(self.output) if retains else None
-        sums = self.output if self.retained is None else self.retained
-        self.results: Lanes = sums.view(">i4")
+        self.results: Lanes = self.output.view(">i4")
+        if retains:
+            self.results = np.empty(self.output.shape, ">i4")
+        self._retains = retains
         self.contributors = np.zeros(self.num_chunks, np.uint16)
         self.has_saturated = False
         self.times = TransferTimes()
@@ -184,27 +189,25 @@ class IntegerSource:
         return np.zeros(count, np.int32)
 
     def drain(self, end: int) -> None:
-        """Turn finished chunks from wire order to native order, in place."""
+        """Turn finished chunks from wire order to native order."""
+        if end - self._drained < DRAIN_CHUNKS and end < self.num_chunks:
+            return
         block = slice(self._drained, end)
-        if self.retained is not None:
-            self.retained[block] = self.results[block]
-            self.output[block] = self.retained[block]
-        else:
-            self.output[block] = self.results[block]
+        self.output[block] = self.results[block]
         self._drained = end
 
     def load(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
         """Take sums in native order, shape (num_chunks, values), for the results."""
         self.output[...] = lanes
-        if self.retained is not None:
-            self.retained[...] = lanes
+        if self._retains:
+            self.results[...] = lanes
         self.contributors[...] = contributors
 
 
 class FloatSource:
     """A float tensor with agreed exponents.
 
-    With `retains`, `retained` holds the integer sums apart from `output`, which is the user's.
+    With `retains`, `results` is apart from `output`, which is the user's.
     """
 
     def __init__(
@@ -225,13 +228,11 @@ class FloatSource:
         self.num_elements = len(flat)
         self.num_chunks = chunks.num_chunks
         self.output: NDArray[Any] = np.empty((self.num_chunks, values_per_packet), flat.dtype)
-        self.retained = np.empty(self.output.shape, np.int32) if retains else None
-        if self.retained is not None:
-            self.results: Lanes = self.retained.view(">i4")
-        elif flat.dtype.itemsize == 4:
-            self.results = self.output.view(">i4")
+        if retains or flat.dtype.itemsize != 4:
+            self.results: Lanes = np.empty(self.output.shape, ">i4")
         else:
-            self.results = np.empty(self.output.shape, ">i4")
+            self.results = self.output.view(">i4")
+        self._retains = retains
         self.contributors = np.zeros(self.num_chunks, np.uint16)
         self.has_saturated = False
         self.times = TransferTimes()
@@ -267,21 +268,18 @@ class FloatSource:
 
     def drain(self, end: int) -> None:
         """Dequantise finished chunks, block by block."""
+        if end - self._drained < DRAIN_CHUNKS and end < self.num_chunks:
+            return
         while self._drained < end:
             start, stop = self._drained, min(self._drained + BLOCK_CHUNKS, end)
-            lanes = self.results[start:stop]
-            if self.retained is not None:
-                # From wire order to native order, in place.
-                self.retained[start:stop] = lanes
-                lanes = self.retained[start:stop]
-            self._dequantize(start, stop, lanes)
+            self._dequantize(start, stop, self.results[start:stop])
             self._drained = stop
 
     def load(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
         """Take sums in native order, shape (num_chunks, values), for the results."""
         self.contributors[...] = contributors
-        if self.retained is not None:
-            self.retained[...] = lanes
+        if self._retains:
+            self.results[...] = lanes
         for start in range(0, self.num_chunks, BLOCK_CHUNKS):
             stop = min(start + BLOCK_CHUNKS, self.num_chunks)
             self._dequantize(start, stop, lanes[start:stop])
@@ -290,6 +288,7 @@ class FloatSource:
         divisors = None
         if self._is_mean:
             divisors = self.contributors[start:stop, None].astype(self._backward.dtype)
-        self._quantizer.dequantize(
+        # The I/O thread ignores overflow: it is to give infinity.
+        self._quantizer.dequantize_block(
             lanes, self._backward[start:stop], divisors, self.output[start:stop]
         )

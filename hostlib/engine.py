@@ -229,8 +229,10 @@ class Engine:
 
     def _run(self) -> None:
         try:
-            while self._step():
-                pass
+            # Sums beyond a dtype's range are infinite, as documented: no warnings from here.
+            with np.errstate(over="ignore", under="ignore"):
+                while self._step():
+                    pass
         except HostlibError as error:
             self._end_all(error)
         except Exception as error:

@@ -109,7 +109,6 @@ class Quantizer:
     def __init__(self, rows: int, values_per_packet: int, dtype: DTypeLike) -> None:
         self.values_per_packet = values_per_packet
         self._floats: Floats = np.empty((rows, values_per_packet), compute_dtype(dtype))
-        self._integers = np.empty((rows, values_per_packet), np.int32)
 
     def quantize(self, chunks: Floats, scale: Floats, lanes: NDArray[np.int32]) -> None:
         """Write rint(chunks * scale) to `lanes`; rows with scale 0 become zeros.
@@ -117,16 +116,15 @@ class Quantizer:
         Shapes: chunks and lanes (count, values), scale (count, 1).
         """
         count = len(chunks)
-        floats, integers = self._floats[:count], self._integers[:count]
-        if scale.all():
+        floats = self._floats[:count]
+        if np.count_nonzero(scale) == count:
             np.multiply(chunks, scale, out=floats)
         else:
             with np.errstate(invalid="ignore"):
                 np.multiply(chunks, scale, out=floats)
             floats[scale[:, 0] == 0] = 0
         np.rint(floats, out=floats)
-        np.copyto(integers, floats, casting="unsafe")
-        np.copyto(lanes, integers)
+        np.copyto(lanes, floats, casting="unsafe")
 
     def dequantize(
         self, lanes: NDArray[np.int32], scale: Floats, divisors: Floats | None, out: Floats
@@ -135,15 +133,19 @@ class Quantizer:
 
         `out` may share its memory with `lanes`. Overflow gives infinity.
         """
-        count = len(lanes)
-        floats, integers = self._floats[:count], self._integers[:count]
-        np.copyto(integers, lanes)
-        np.copyto(floats, integers, casting="unsafe")
+        with np.errstate(over="ignore", under="ignore"):
+            self.dequantize_block(lanes, scale, divisors, out)
+
+    def dequantize_block(
+        self, lanes: NDArray[np.int32], scale: Floats, divisors: Floats | None, out: Floats
+    ) -> None:
+        """Do what `dequantize` does, under an np.errstate that the caller sets for many blocks."""
+        floats = self._floats[: len(lanes)]
+        np.copyto(floats, lanes, casting="unsafe")
         if divisors is not None:
             np.divide(floats, divisors, out=floats)
-        with np.errstate(over="ignore", under="ignore"):
-            if out.dtype == floats.dtype:
-                np.multiply(floats, scale, out=out)
-            else:
-                np.multiply(floats, scale, out=floats)
-                np.copyto(out, floats, casting="same_kind")
+        if out.dtype == floats.dtype:
+            np.multiply(floats, scale, out=out)
+        else:
+            np.multiply(floats, scale, out=floats)
+            np.copyto(out, floats, casting="same_kind")

@@ -439,7 +439,7 @@ class SlotStream:
             is_abandoned = id(source) in self._abandoned
             if done < source.num_chunks:
                 if not is_abandoned:
-                    source.drain(done - done % BLOCK_CHUNKS)
+                    source.drain(done)
                 return
             if not is_abandoned:
                 source.times.note_last_result()

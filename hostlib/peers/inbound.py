@@ -146,13 +146,14 @@ class InboundPeer:
 
     def _send_result(self, result: RetainedResult) -> None:
         description = result.description()
-        for array in result.arrays():
+        arrays = result.arrays()
+        for array in arrays:
             assert array.flags.c_contiguous
         self._reply(
             Frame(FrameKind.RESULT, payload_bytes=len(description), sequence=result.tensor),
             memoryview(description),
         )
-        for array in result.arrays():
+        for array in arrays:
             if not array.size:
                 continue
             content = array.data.cast("B")

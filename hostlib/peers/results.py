@@ -35,7 +35,7 @@ class RetainedResult:
     operation: str
     """As the user said: "sum" or "mean"."""
     lanes: NDArray[np.int32]
-    """Sums, native int32, one dimension; empty where an error took their place."""
+    """Sums, int32 of either byte order, one dimension; empty where an error took their place."""
     exponents: NDArray[np.int32]
     """Agreed exponent of each chunk, native int32; empty for int32 tensors."""
     contributors: NDArray[np.uint16]
@@ -73,8 +73,8 @@ class RetainedResult:
         ).encode()
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """Return the arrays in the order in which they travel."""
-        return self.lanes, self.exponents, self.contributors
+        """Return the arrays in the order in which they travel, in native byte order."""
+        return self.lanes.astype(np.int32, copy=False), self.exponents, self.contributors
 
 
 def describe_result(description: bytes, limit_bytes: int) -> RetainedResult:
