@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gathers the facts of cluster and model, and writes the information book."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, final
+
+from hostlib.errors import SchemeError
+from hostlib.parameter_server.layout import PairLayout
+from hostlib.schemes.best_scheme import Cost, three_way, two_way
+from hostlib.schemes.book import STORED, InformationBook, LayerEntry, Place
+from hostlib.schemes.cluster import PAIR_BYTES, Cluster
+from hostlib.schemes.cost import Scheme, check_scheme
+from hostlib.schemes.layer import Layer
+from hostlib.schemes.wire_cost import seconds
+
+FIRST_PORT: Final = 21400
+"""Of shards, then workers, where they have none of their own."""
+Automatic = Literal["auto", "two-way"]
+Wanted = Automatic | Scheme
+Choice = Wanted | str | Mapping[str, Wanted | str]
+"""For all layers, or by layer; what is not named is chosen automatically."""
+
+
+@final
+class Coordinator:
+    """Decides for all hosts; one of them has it, and gives the book to the others.
+
+    `workers` and `servers`: (address, port) of each, port 0 to be given one from `first_port` on;
+    none: addresses stay empty. Co-located shards are at the workers' addresses.
+    `scheme`: "auto" (PS, INA or SFB), "two-way" (PS or SFB), one for all layers (by factors
+    go those that have any, the others through PS), or a mapping. Raises SchemeError.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[Layer],
+        cluster: Cluster,
+        *,
+        workers: Sequence[tuple[str, int]] = (),
+        servers: Sequence[tuple[str, int]] = (),
+        job: str = "",
+        scheme: Choice = "auto",
+        pair_bytes: int = PAIR_BYTES,
+        first_port: int = FIRST_PORT,
+        cost: Cost = seconds,
+    ) -> None:
+        self._layers = tuple(layers)
+        self._cost = cost
+        self._job = job
+        self._first_port = first_port
+        self._pair_bytes = pair_bytes
+        self._wanted = _wanted(scheme, self._layers)
+        self._workers, self._servers = tuple(workers), tuple(servers)
+        self._book = self._write(1, cluster)
+
+    @property
+    def book(self) -> InformationBook:
+        """The newest book."""
+        return self._book
+
+    def query(self, name: str) -> LayerEntry:
+        """Return what is decided about a layer; SchemeError if it is unknown."""
+        return self._book.query(name)
+
+    def best_scheme(self, name: str) -> Scheme:
+        """Return the scheme of a layer; SchemeError if it is unknown."""
+        return self._book.best_scheme(name)
+
+    def change(
+        self,
+        *,
+        workers: Sequence[tuple[str, int]] | None = None,
+        servers: Sequence[tuple[str, int]] | None = None,
+        **facts: Any,
+    ) -> InformationBook:
+        """Decide anew for a cluster with other facts; the epoch rises if anything is different.
+
+        `facts` are fields of `Cluster`: num_workers, num_servers, batch, slots and others; the
+        numbers are those of the places, where these are given.
+        """
+        old = self._book, self._workers, self._servers
+        if workers is not None:
+            self._workers = tuple(workers)
+            facts.setdefault("num_workers", len(workers))
+        if servers is not None:
+            self._servers = tuple(servers)
+            facts.setdefault("num_servers", len(servers))
+        try:
+            book = self._write(self._book.epoch, self._book.cluster.replace(**facts))
+            if book != self._book:
+                self._book = self._write(self._book.epoch + 1, book.cluster)
+        except SchemeError:
+            self._book, self._workers, self._servers = old
+            raise
+        return self._book
+
+    def _write(self, epoch: int, cluster: Cluster) -> InformationBook:
+        layout = PairLayout(cluster.num_servers, pair_bytes=self._pair_bytes)
+        entries: list[LayerEntry] = []
+        for layer in self._layers:
+            scheme = self._decide(layer, cluster)
+            pairs = ()
+            if scheme in STORED:
+                number = layout.add(layer.name, layer.num_values, is_whole=scheme is Scheme.ADAM)
+                pairs = layout.keys[number].pairs
+            entries.append(LayerEntry(layer=layer, scheme=scheme, pairs=pairs))
+        servers = self._servers
+        if not servers and self._workers and cluster.is_colocated:
+            hosts = len(self._workers)
+            servers = [(self._workers[i % hosts][0], 0) for i in range(cluster.num_servers)]
+        places = self._places(
+            [*(servers or [("", 0)] * cluster.num_servers)],
+            [*(self._workers or [("", 0)] * cluster.num_workers)],
+        )
+        count = len(servers) or cluster.num_servers
+        return InformationBook(
+            epoch=epoch,
+            job=self._job,
+            cluster=cluster,
+            pair_bytes=self._pair_bytes,
+            servers=places[:count],
+            workers=places[count:],
+            entries=tuple(entries),
+        )
+
+    def _decide(self, layer: Layer, cluster: Cluster) -> Scheme:
+        wanted = self._wanted[layer.name]
+        if wanted == "auto":
+            return three_way(layer, cluster, self._cost)
+        if wanted == "two-way":
+            return two_way(layer, cluster)
+        if wanted is Scheme.INA and not cluster.can_aggregate:
+            raise SchemeError(
+                f"layer {layer.name} is to be added by the switch, which has no free slots"
+                f" ({cluster.slots}) or is not there; choose 'auto', 'ps' or 'sfb'"
+            )
+        return wanted
+
+    def _places(
+        self, servers: list[tuple[str, int]], workers: list[tuple[str, int]]
+    ) -> tuple[Place, ...]:
+        """Give a port to everybody who has none; no two get the same, wherever they are."""
+        taken = {port for _, port in (*servers, *workers)}
+        free = (port for port in range(self._first_port, 1 << 16) if port not in taken)
+        places: list[Place] = []
+        for address, port in (*servers, *workers):
+            given = port or next(free, 0)
+            if not given:
+                raise SchemeError(f"no free port from {self._first_port} on; choose a lower one")
+            places.append(Place(address, given))
+        return tuple(places)
+
+
+def _wanted(choice: Choice, layers: Sequence[Layer]) -> dict[str, Wanted]:
+    """Return what is wanted for each layer."""
+    if isinstance(choice, Mapping):
+        unknown = sorted(set(choice) - {layer.name for layer in layers})
+        if unknown:
+            raise SchemeError(
+                f"a scheme is given for {unknown[0]!r}, but no layer is called that; layers are"
+                f" {', '.join(layer.name for layer in layers[:8])}"
+            )
+        found: dict[str, Wanted] = {}
+        for layer in layers:
+            wanted = _parse(choice.get(layer.name, "auto"))
+            if isinstance(wanted, Scheme):
+                check_scheme(wanted, layer)
+            found[layer.name] = wanted
+        return found
+    wanted = _parse(choice)
+    by_factors = wanted in (Scheme.SFB, Scheme.ADAM)
+    return {
+        layer.name: Scheme.PS if by_factors and not layer.has_factors else wanted
+        for layer in layers
+    }
+
+
+def _parse(wanted: Wanted | str) -> Wanted:
+    if wanted == "auto" or wanted == "two-way":  # noqa: PLR1714 - types are narrowed by this
+        return wanted
+    runnable = [each for each in Scheme if each is not Scheme.INA_PS]
+    for each in runnable:
+        if wanted in (each, each.value):
+            return each
+    names = ", ".join(each.value for each in runnable)
+    raise SchemeError(f"no scheme {wanted!r}; choose auto, two-way, {names}")
