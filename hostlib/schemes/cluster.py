@@ -12,8 +12,6 @@ from typing import Any, Final, Self, cast
 from hostlib.errors import SchemeError
 from hostlib.wire import NUM_SLOTS, VALUES_PER_PACKET_WIDE
 
-PAIR_BYTES: Final = 2 << 20
-"""Largest part of a parameter that one shard updates and answers at once."""
 MIN_SLOTS: Final = 2
 """Float tensors need one for values and one for the exponents."""
 

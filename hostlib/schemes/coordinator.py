@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, final
 
 from hostlib.errors import SchemeError
-from hostlib.parameter_server.layout import PairLayout
+from hostlib.parameter_server.layout import PAIR_BYTES, PairLayout
 from hostlib.schemes.best_scheme import Cost, three_way, two_way
 from hostlib.schemes.book import STORED, InformationBook, LayerEntry, Place
-from hostlib.schemes.cluster import PAIR_BYTES, Cluster
+from hostlib.schemes.cluster import Cluster
 from hostlib.schemes.cost import Scheme, check_scheme
 from hostlib.schemes.layer import Layer
 from hostlib.schemes.wire_cost import seconds
@@ -53,7 +53,8 @@ class Coordinator:
         self._first_port = first_port
         self._pair_bytes = pair_bytes
         self._wanted = _wanted(scheme, self._layers)
-        self._workers, self._servers = tuple(workers), tuple(servers)
+        self._workers: tuple[tuple[str, int], ...] = tuple(workers)
+        self._servers: tuple[tuple[str, int], ...] = tuple(servers)
         self._book = self._write(1, cluster)
 
     @property
@@ -110,7 +111,9 @@ class Coordinator:
         servers = self._servers
         if not servers and self._workers and cluster.is_colocated:
             hosts = len(self._workers)
-            servers = [(self._workers[i % hosts][0], 0) for i in range(cluster.num_servers)]
+            servers = tuple(
+                (self._workers[shard % hosts][0], 0) for shard in range(cluster.num_servers)
+            )
         places = self._places(
             [*(servers or [("", 0)] * cluster.num_servers)],
             [*(self._workers or [("", 0)] * cluster.num_workers)],

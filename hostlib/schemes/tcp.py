@@ -15,6 +15,9 @@ TCP_ACK_BYTES: Final = TCP_FRAME_BYTES - TCP_PAYLOAD_BYTES
 
 
 def stream_bytes(num_bytes: float) -> tuple[float, float]:
-    """Return the frames' bytes of a message in its direction, and of its acknowledgements back."""
+    """Return the frames' bytes of a message in its direction, and of its acknowledgements back.
+
+    A last segment without a partner waits up to 40 ms, and is acknowledged by what comes back.
+    """
     segments = math.ceil(num_bytes / TCP_PAYLOAD_BYTES)
-    return (num_bytes + segments * TCP_ACK_BYTES, math.ceil(segments / 2) * TCP_ACK_BYTES)
+    return (num_bytes + segments * TCP_ACK_BYTES, segments // 2 * TCP_ACK_BYTES)

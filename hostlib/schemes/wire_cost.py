@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from hostlib import wire
+from hostlib.parameter_server.layout import PAIR_BYTES
 from hostlib.peers.frames import HEADER_BYTES as MESSAGE_BYTES
-from hostlib.schemes.cluster import PAIR_BYTES, Cluster
+from hostlib.schemes.cluster import Cluster
 from hostlib.schemes.cost import NodeFloats, Scheme, floats
 from hostlib.schemes.layer import Layer
 from hostlib.schemes.tcp import stream_bytes

@@ -8,8 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -134,53 +133,73 @@ def test_book_survives_a_round_trip() -> None:
         read.check_same(book.hash, "worker 1")
     with pytest.raises(InformationBookError, match="worker 1 has an information book with hash"):
         book.check_same("0" * 16, "worker 1")
-    assert Coordinator(VGG19.layers, Cluster(num_workers=2)).book.hash == (
-        InformationBook.from_json(
-            Coordinator(VGG19.layers, Cluster(num_workers=2)).book.to_json()
-        ).hash
-    )
+    of_model = Coordinator(VGG19.layers, Cluster(num_workers=2)).book
+    assert InformationBook.from_json(of_model.to_json()).hash == of_model.hash
 
 
-def damage(change: Callable[[dict[str, Any]], object]) -> str:
-    content = json.loads(coordinator(scheme="ps", pair_bytes=4_000_000).book.to_json())
-    change(content)
+CONV = ("layers", 0)
+
+
+def damage(path: tuple[str | int, ...], change: Any) -> str:
+    """A book with another value at a place: REMOVE takes it away, a list of one is appended."""
+    content: Any = json.loads(coordinator(scheme="ps", pair_bytes=4_000_000).book.to_json())
+    holder = content
+    for step in path[:-1]:
+        holder = holder[step]
+    if change is REMOVE:
+        del holder[path[-1]]
+    elif isinstance(change, Append):
+        holder[path[-1]].append(change.value or holder[path[-1]][0])
+    else:
+        holder[path[-1]] = change
     return json.dumps(content)
 
 
-def conv(book: dict[str, Any]) -> dict[str, Any]:
-    return book["layers"][0]
+REMOVE = object()
+
+
+class Append(NamedTuple):
+    value: object = None
+    """None: the first one again."""
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("path", "change", "message"),
     [
-        (lambda book: book.update(epoch=7), "changed on its way"),
-        (lambda book: book.update(hash="x"), "changed on its way"),
-        (lambda book: book.update(version=2), "of version 2"),
-        (lambda book: book.update(epoch=0), "epoch 0"),
-        (lambda book: book.pop("job"), "malformed information book: KeyError"),
-        (lambda book: book.update(layers=[3]), "malformed"),
-        (lambda book: book.update(pair_bytes="2"), "'2' is no whole number"),
-        (lambda book: book["cluster"].update(num_workers=0), "num_workers is 0"),
-        (lambda book: book["servers"].pop(), "places of 3 shards for a cluster of 4"),
-        (lambda book: book["workers"].append(["h", 1]), "places of 5 workers"),
-        (lambda book: book["workers"].__setitem__(0, ["h", 70000]), "port 70000"),
-        (lambda book: book["workers"].__setitem__(0, book["workers"][1]), "is given to 2"),
-        (lambda book: book["layers"].append(conv(book)), "layer conv is in the book 2 times"),
-        (lambda book: conv(book)["pairs"].pop(), "conv: 2000000 of 3000000 values"),
-        (lambda book: conv(book)["pairs"].pop(0), "pair 0 from 0 on is due"),
-        (lambda book: conv(book)["pairs"][0].__setitem__(1, 9), "on shard 9; there are 4"),
-        (lambda book: conv(book)["pairs"][1].__setitem__(1, 0), "differ by more than a pair"),
-        (lambda book: conv(book).update(scheme="sfb"), "no factors for sfb"),
-        (lambda book: conv(book).update(scheme="ina"), "is on shards"),
-        (lambda book: conv(book).update(scheme="fast"), "malformed"),
-        (lambda book: book["layers"][1].update(scheme="adam"), "adam, but is on several"),
-        (lambda book: book["cluster"].update(slots=0) or conv(book).update(scheme="ina"), "slots"),
+        (("epoch",), 7, "changed on its way"),
+        (("hash",), "x", "changed on its way"),
+        (("version",), 2, "of version 2"),
+        (("epoch",), 0, "epoch 0"),
+        (("job",), REMOVE, "malformed information book: KeyError"),
+        (("layers",), [3], "malformed"),
+        (("pair_bytes",), "2", "'2' is no whole number"),
+        (("cluster", "num_workers"), 0, "num_workers is 0"),
+        (("servers", 3), REMOVE, "places of 3 shards for a cluster of 4"),
+        (("workers",), Append(["h", 1]), "places of 5 workers"),
+        (("workers", 0), ["h", 70000], "port 70000"),
+        (("workers", 0), ["10.0.0.2", 21405], "is given to 2"),
+        (("layers",), Append(), "layer conv is in the book 2 times"),
+        ((*CONV, "pairs", 2), REMOVE, "conv: 2000000 of 3000000 values"),
+        ((*CONV, "pairs", 0), REMOVE, "pair 0 from 0 on is due"),
+        ((*CONV, "pairs", 0, 1), 9, "on shard 9; there are 4"),
+        ((*CONV, "pairs", 1, 1), 0, "differ by more than a pair"),
+        ((*CONV, "scheme"), "sfb", "no factors for sfb"),
+        ((*CONV, "scheme"), "ina", "is on shards"),
+        ((*CONV, "scheme"), "fast", "malformed"),
+        (("layers", 1, "scheme"), "adam", "adam, but is on several"),
+        (("cluster", "slots"), -1, "0 means none are free"),
     ],
 )
-def test_bad_books_are_refused(change: Callable[[dict[str, Any]], object], message: str) -> None:
+def test_bad_books_are_refused(path: tuple[str | int, ...], change: Any, message: str) -> None:
     with pytest.raises(InformationBookError, match=message):
-        InformationBook.from_json(damage(change))
+        InformationBook.from_json(damage(path, change))
+
+
+def test_book_of_a_switch_that_has_no_slots_is_refused() -> None:
+    content = json.loads(coordinator(scheme="ina").book.to_json())
+    content["cluster"]["slots"] = 1
+    with pytest.raises(InformationBookError, match="a switch that has no free slots"):
+        InformationBook.from_json(json.dumps(content))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "7", '{"version": 1}', "[" * 100_000])
