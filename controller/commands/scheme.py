@@ -12,8 +12,9 @@ from typing import Any, Final, TypeVar
 import click
 
 from controller.commands.output import json_option, print_json, print_table
-from hostlib.schemes.best_scheme import candidates, three_way, two_way
+from hostlib.schemes.best_scheme import candidates, two_way
 from hostlib.schemes.cluster import MIN_SLOTS, Cluster
+from hostlib.schemes.coordinator import Coordinator
 from hostlib.schemes.cost import busiest_floats
 from hostlib.schemes.model_file import find_model
 from hostlib.schemes.models import MODELS
@@ -141,10 +142,10 @@ def best(model_name: str, workers: int, rate: float, is_json: bool, **options: A
       switchfold scheme best --model model.toml --workers 4 --rate 100M --slots 64 --json
     """
     model, cluster = find_model(model_name), _cluster(options, workers, rate)
+    book = Coordinator(model.layers, cluster).book
     rows: list[dict[str, Any]] = []
     for layer in model.layers:
         costs = {each: seconds(each, layer, cluster) for each in candidates(layer, cluster)}
-        chosen = three_way(layer, cluster)
         rows.append(
             {
                 "layer": layer.name,
@@ -153,11 +154,18 @@ def best(model_name: str, workers: int, rate: float, is_json: bool, **options: A
                 "seconds": {each.value: cost for each, cost in costs.items()},
                 "floats": {each.value: busiest_floats(each, layer, cluster) for each in costs},
                 "two_way": two_way(layer, cluster).value,
-                "best": chosen.value,
+                "best": book.best_scheme(layer.name).value,
             }
         )
     if is_json:
-        print_json({"model": model.name, "cluster": cluster.as_dict(), "layers": rows})
+        print_json(
+            {
+                "model": model.name,
+                "cluster": cluster.as_dict(),
+                "book": {"epoch": book.epoch, "hash": book.hash},
+                "layers": rows,
+            }
+        )
         return
 
     def cell(row: dict[str, Any], name: str) -> str:
@@ -175,6 +183,7 @@ def best(model_name: str, workers: int, rate: float, is_json: bool, **options: A
             for row in rows
         ],
     )
+    click.echo(f"information book: epoch {book.epoch}, hash {book.hash}")
 
 
 @scheme.command("predict", epilog=_EXIT_CODES)

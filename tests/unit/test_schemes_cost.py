@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -27,6 +28,7 @@ from hostlib.schemes.cost import break_even_workers, multicast_floats
 from hostlib.schemes.models import VGG19
 from hostlib.schemes.wire_cost import seconds, wire_bytes
 
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 PS, SFB, INA, ADAM = Scheme.PS, Scheme.SFB, Scheme.INA, Scheme.ADAM
 
 
@@ -140,6 +142,20 @@ def test_vectors(vector: tuple[int, int, int, int, int, int, int, Scheme, Scheme
     assert busiest_floats(INA, layer, cluster) == ina
     assert two_way(layer, cluster) is two
     assert three_way(layer, cluster, busiest_floats) is three
+
+
+def test_documented_vectors_are_those_computed() -> None:
+    text = (DOCS / "hybrid.md").read_text("utf-8")
+    lines = text[text.index("<!-- vectors -->") :].splitlines()[4:]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert rows[: len(VECTORS)] == [
+        [
+            f"{rows}x{columns}",
+            *(str(number) for number in (batch, workers, ps, sfb, ina)),
+            *(two.value.upper(), three.value.upper()),
+        ]
+        for rows, columns, batch, workers, ps, sfb, ina, two, three in VECTORS
+    ]
 
 
 def test_convolutions_are_never_broadcast_and_need_slots_for_the_switch() -> None:
