@@ -20,6 +20,7 @@ _SCRIPTS: Final = {
     "contention": "contention.py",
     "planning": "tree_planning.py",
     "installation": "tree_installation.py",
+    "overlap": "overlap.py",
 }
 _DEFAULT: Final = "allreduce"
 
@@ -31,7 +32,8 @@ _DEFAULT: Final = "allreduce"
 def bench(arguments: tuple[str, ...]) -> int:
     """Run a benchmark: allreduce against torch's Gloo ring (default) or another.
 
-    Others are trees, contention, planning, installation. All further options are the script's.
+    Others are trees, contention, planning, installation, overlap. All further options are the
+    script's.
     """
     name, options = _DEFAULT, arguments
     if arguments and not arguments[0].startswith("-"):

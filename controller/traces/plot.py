@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -99,7 +100,9 @@ class _Picture:
         """Add the rows of one rank."""
         spans = [span for span in events.spans if self._is_shown(span.begin_s, span.end_s)]
         transfers = [each for each in events.transfers if self._is_shown(each.ready_s, each.done_s)]
-        summary = summarize(events)
+        if not spans and not transfers:
+            return
+        summary = summarize(replace(events, spans=tuple(spans), transfers=tuple(transfers)))
         if self._ticks:
             self._axes.axhline(self._y - (1 + _RANK_GAP) / 2, color="#999999", linewidth=0.8)
         depths = _depths(spans)
