@@ -129,17 +129,17 @@ class ParameterClient:
         iteration: int,
         out: NDArray[np.float32] | None = None,
     ) -> PullFuture:
-        """Send factors u [K, M] and v [K, N] of the update u^T v; like `push_pull` of [M, N].
+        """Send factors u [K, M] and v [K, N] of the update u^T v, as by `push_pull` of [M, N].
 
-        The key's matrix is on one server, which multiplies for all workers: less goes up, and all
-        that comes down leaves one machine (the strategy of Adam, as a baseline).
+        K may be 0. The key's matrix is on one server, which multiplies for all workers: less goes
+        up, and all that comes down leaves one machine (the strategy of Adam, as a baseline).
         """
-        if u.ndim != 2 or v.ndim != 2 or len(u) != len(v) or not u.size or not v.size:
+        if u.ndim != 2 or v.ndim != 2 or len(u) != len(v) or not (u.shape[1] and v.shape[1]):
             raise ConfigurationError(
                 f"factors of shapes {u.shape} and {v.shape}; give [K, M], [K, N]"
             )
-        _check(u)
-        _check(v)
+        _check_dtype(u)
+        _check_dtype(v)
         joined = np.concatenate([u.reshape(-1), v.reshape(-1)])
         matrix = (len(u), u.shape[1], v.shape[1])
         return self._submit(TransferKind.FACTORS, key, joined, iteration, out, matrix=matrix)
@@ -189,7 +189,8 @@ class ParameterClient:
         matrix: tuple[int, int, int] = (0, 0, 0),
     ) -> PullFuture:
         shape = source.shape if kind is not TransferKind.FACTORS else matrix[1:]
-        _check(source)
+        if kind is not TransferKind.FACTORS:
+            _check(source)
         if out is None:
             out = np.empty(shape, np.float32)
         else:
@@ -318,9 +319,13 @@ class ParameterClient:
             self._fail(transfer, error)
 
 
-def _check(array: NDArray[np.float32]) -> None:
+def _check_dtype(array: NDArray[np.float32]) -> None:
     if array.dtype != np.float32:
         raise UnsupportedDtypeError(f"{array.dtype} values; parameter servers sum float32")
+
+
+def _check(array: NDArray[np.float32]) -> None:
+    _check_dtype(array)
     if not array.size:
         raise EmptyTensorError("an array without values; leave it out on all workers")
     if not array.flags.c_contiguous:

@@ -157,7 +157,8 @@ class RemoteShard:
 
     def _send_values(self, frame: Frame, values: Values) -> None:
         self._client.counters["sent_floats"] += values.size
-        self._send_frame(frame, values.data.cast("B"))
+        # An empty view cannot be cast.
+        self._send_frame(frame, values.data.cast("B") if values.size else memoryview(b""))
 
     def _send_frame(self, frame: Frame, payload: memoryview) -> None:
         assert self._link is not None

@@ -110,14 +110,14 @@ class WorkerEnd:
                 count, rows, columns = frame.num_lanes, frame.first_lane, frame.total
                 self._server.check_factors(frame.tag, rows, columns)
                 values = count * (rows + columns)
-                if not values or frame.payload_bytes != VALUE_BYTES * values:
+                if frame.payload_bytes != VALUE_BYTES * values:
                     raise PeerProtocolError(f"{values} values in {frame.payload_bytes} bytes")
                 self._room = np.empty(values, np.float32)
             elif frame.kind not in (FrameKind.DECLARE, FrameKind.HEARTBEAT):
                 raise PeerProtocolError(f"{frame.kind.name} frame at a parameter server")
         except PeerProtocolError as error:
             self._refuse(error)
-        if self._room is not None:
+        if self._room is not None and self._room.size:
             return self._room.data.cast("B")
         return memoryview(bytearray(frame.payload_bytes))
 

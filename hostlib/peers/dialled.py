@@ -92,6 +92,11 @@ class DialledLink:
         """Whether frames may be sent."""
         return self._is_up
 
+    @property
+    def is_drained(self) -> bool:
+        """Whether all that was sent has left for the kernel."""
+        return self._connection is None or self._connection.is_drained
+
     def send(self, frame: Frame, payload: memoryview | None = None) -> None:
         """Send a frame; the payload must not change until it has left."""
         assert self._connection is not None

@@ -1,0 +1,258 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One connection between every two workers: worker i dials all below i."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Protocol, final
+
+from hostlib.errors import (
+    ConfigurationError,
+    MemberLostError,
+    PeerClosedError,
+    PeerError,
+    PeerProtocolError,
+    PeerRefusedError,
+)
+from hostlib.peers import PeerServer
+from hostlib.peers.connection import LINGER_S, Connection
+from hostlib.peers.dialled import SILENCE_S, DialledLink
+from hostlib.peers.frames import Frame, FrameKind, Greeting, Purpose
+from hostlib.peers.server import HEARTBEAT_S
+
+GENERATION = 1
+_DRAIN_CHECK_S = 0.005
+
+
+class MeshOwner(Protocol):
+    """Who sends over a mesh; called in the loop's thread."""
+
+    def target(self, worker_id: int, frame: Frame) -> memoryview:
+        """Return where a worker's payload goes. A PeerError ends the connection."""
+        ...
+
+    def on_frame(self, worker_id: int, frame: Frame) -> None:
+        """Take a frame whose payload is in its target. A PeerError ends the connection."""
+        ...
+
+    def on_lost(self, error: MemberLostError) -> None:
+        """Learn that a worker is gone, or never came."""
+        ...
+
+
+@final
+class Mesh:
+    """Connections by worker id; what is sent before one stands waits."""
+
+    def __init__(
+        self,
+        server: PeerServer,
+        worker_id: int,
+        peers: Sequence[tuple[str, int]],
+        owner: MeshOwner,
+        *,
+        connect_s: float,
+        job: int,
+    ) -> None:
+        if server.seat is not None:
+            raise ConfigurationError("this peer server serves another job")
+        self.lost: dict[int, MemberLostError] = {}
+        self._server = server
+        self._owner = owner
+        self._worker_id = worker_id
+        self._num_workers = len(peers)
+        self._connect_s = connect_s
+        self._started_s = time.monotonic()
+        self._is_closed = False
+        self._waiting: dict[int, deque[tuple[Frame, memoryview]]] = {
+            peer: deque() for peer in range(len(peers)) if peer != worker_id
+        }
+        self._inbound: dict[int, Connection] = {}
+        self._dialled: dict[int, DialledLink] = {}
+        self._drained = threading.Event()
+        server.loop.run(lambda: self._start(peers, job))
+        server.enter_job(job, worker_id)
+
+    def close(self) -> None:
+        """Close the connections and the server, after all that was sent has left, or LINGER_S."""
+        if self._is_closed:
+            return
+        if not self._server.loop.is_own_thread:
+            try:
+                self._server.loop.post(self._check_drained)
+                self._drained.wait(LINGER_S)
+                self._server.loop.run(self._end)
+            except PeerClosedError:
+                self._is_closed = True  # the server is closed, and its thread with it
+        self._server.close()
+
+    # What follows runs in the loop's thread.
+
+    def _start(self, peers: Sequence[tuple[str, int]], job: int) -> None:
+        self._server.add_layout(GENERATION, _Door(self))
+        for peer in range(self._worker_id):
+            self._dialled[peer] = DialledLink(
+                self._server.loop,
+                peers[peer],
+                Greeting(job, GENERATION, self._worker_id, peer, Purpose.FACTORS),
+                _DialledEnd(self, peer),
+                token=self._server.token,
+                source=self._server.address,
+                patience_s=self._connect_s,
+            )
+        self._beat()
+
+    def send(self, worker_id: int, frame: Frame, payload: memoryview) -> None:
+        """Send a frame; the payload must not change any more."""
+        inbound, dialled = self._inbound.get(worker_id), self._dialled.get(worker_id)
+        if worker_id in self.lost:
+            return
+        if inbound is not None:
+            inbound.send(frame, payload)
+        elif dialled is not None and dialled.is_up:
+            dialled.send(frame, payload)
+        else:
+            self._waiting[worker_id].append((frame, payload))
+
+    def adopt(self, connection: Connection, greeting: Greeting) -> None:
+        """Take over the connection of a worker with a higher id."""
+        peer = greeting.sender
+        if greeting.purpose is not Purpose.FACTORS:
+            raise PeerRefusedError("this is an exchange of factors")
+        if not self._worker_id < peer < self._num_workers or peer in self._inbound:
+            raise PeerRefusedError(
+                f"worker {peer}: unknown to worker {self._worker_id} of {self._num_workers}, or"
+                " here already"
+            )
+        self._inbound[peer] = connection
+        connection.receiver = _InboundEnd(self, peer)
+        connection.send(Frame(FrameKind.WELCOME))
+        self.flush(peer)
+
+    def flush(self, peer: int) -> None:
+        """Send what has waited for this worker."""
+        waiting = self._waiting[peer]
+        while waiting:
+            self.send(peer, *waiting.popleft())
+
+    def target(self, worker_id: int, frame: Frame) -> memoryview:
+        """Return where a payload goes."""
+        if frame.kind is FrameKind.HEARTBEAT:
+            return memoryview(bytearray(frame.payload_bytes))
+        return self._owner.target(worker_id, frame)
+
+    def on_frame(self, worker_id: int, frame: Frame) -> None:
+        """Pass a frame on."""
+        if frame.kind is not FrameKind.HEARTBEAT:
+            self._owner.on_frame(worker_id, frame)
+
+    def lose(self, worker_id: int, cause: PeerError) -> None:
+        """Give a worker up."""
+        if worker_id in self.lost or self._is_closed:
+            return
+        error = MemberLostError(f"worker {worker_id} is lost: {cause}", worker_id)
+        error.__cause__ = cause
+        self.lost[worker_id] = error
+        self._waiting[worker_id].clear()
+        self._owner.on_lost(error)
+
+    def _beat(self) -> None:
+        now_s = time.monotonic()
+        for connection in self._inbound.values():
+            if connection.is_closed:
+                continue
+            if connection.is_drained:
+                connection.send(Frame(FrameKind.HEARTBEAT))
+            if now_s - connection.heard_s > SILENCE_S:
+                connection.close(PeerClosedError(f"silent for {SILENCE_S:g} s"))
+        if now_s - self._started_s > self._connect_s:
+            for peer in range(self._worker_id + 1, self._num_workers):
+                if peer not in self._inbound:
+                    text = f"it did not connect in {self._connect_s:g} s"
+                    self.lose(peer, PeerClosedError(text))
+        if not self._is_closed:
+            self._server.loop.call_later(HEARTBEAT_S, self._beat)
+
+    def _check_drained(self) -> None:
+        ends = [c for c in self._inbound.values() if not c.is_closed]
+        links = [link for link in self._dialled.values() if link.is_up]
+        if all(end.is_drained for end in (*ends, *links)):
+            self._drained.set()
+        elif not self._is_closed:
+            self._server.loop.call_later(_DRAIN_CHECK_S, self._check_drained)
+
+    def _end(self) -> None:
+        self._is_closed = True
+        for connection in self._inbound.values():
+            connection.close_gently()
+        for link in self._dialled.values():
+            link.close(is_gentle=True)
+
+
+@final
+class _Door:
+    """What the peer server sees: a layout that takes workers' connections."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self._mesh = mesh
+
+    def adopt(self, connection: Connection, greeting: Greeting) -> None:
+        self._mesh.adopt(connection, greeting)
+
+    def close(self) -> None:
+        """The mesh has closed its connections; the server closes itself."""
+
+
+@final
+class _InboundEnd:
+    """A connection that a worker with a higher id has opened."""
+
+    def __init__(self, mesh: Mesh, worker_id: int) -> None:
+        self._mesh = mesh
+        self._worker_id = worker_id
+
+    def target(self, connection: Connection, frame: Frame) -> memoryview | None:
+        return self._mesh.target(self._worker_id, frame)
+
+    def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
+        self._mesh.on_frame(self._worker_id, frame)
+
+    def on_drained(self, connection: Connection) -> None:
+        pass
+
+    def on_closed(self, connection: Connection, error: PeerError) -> None:
+        self._mesh.lose(self._worker_id, error)
+
+
+@final
+class _DialledEnd:
+    """A connection to a worker with a lower id; not opened again once it stood."""
+
+    def __init__(self, mesh: Mesh, worker_id: int) -> None:
+        self._mesh = mesh
+        self._worker_id = worker_id
+
+    def on_up(self, link: DialledLink, welcome: Frame) -> None:
+        self._mesh.flush(self._worker_id)
+
+    def target(self, frame: Frame) -> memoryview:
+        return self._mesh.target(self._worker_id, frame)
+
+    def on_frame(self, frame: Frame, payload: memoryview) -> None:
+        self._mesh.on_frame(self._worker_id, frame)
+
+    def on_down(self, link: DialledLink, error: PeerError) -> bool:
+        self._mesh.lose(self._worker_id, error)
+        return False
+
+    def on_lost(self, link: DialledLink, error: PeerError) -> None:
+        self._mesh.lose(self._worker_id, error)
+
+
+def out_of_place(worker_id: int, frame: Frame) -> PeerProtocolError:
+    """Return the error for a frame that means nothing here."""
+    return PeerProtocolError(f"{frame.kind.name} frame from worker {worker_id}")

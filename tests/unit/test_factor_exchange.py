@@ -1,0 +1,205 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hostlib.errors import (
+    ConfigurationError,
+    ExchangeTimeoutError,
+    MemberLostError,
+    PeerMismatchError,
+    PeerProtocolError,
+)
+from hostlib.factors import ExchangeOptions, FactorExchange, FactorPair, rebuild
+from hostlib.peers import PeerServer
+
+WAIT_S = 20.0
+
+
+@contextmanager
+def mesh(num_workers: int, **options: Any) -> Generator[list[FactorExchange]]:
+    token = options.get("token", "")
+    servers = [PeerServer("127.0.0.1", token=token) for _ in range(num_workers)]
+    peers = [(server.address, server.port) for server in servers]
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(
+                FactorExchange(worker_id, peers, ExchangeOptions(**options), server=server)
+            )
+            for worker_id, server in enumerate(servers)
+        ]
+
+
+def batch_factors(rows: list[int], shape: tuple[int, int], seed: int = 0) -> list[FactorPair]:
+    rng = np.random.default_rng(seed)
+    return [
+        FactorPair(*(rng.standard_normal((k, size), np.float32) for size in shape)) for k in rows
+    ]
+
+
+def exchange_all(
+    workers: list[FactorExchange], key: str, factors: list[FactorPair], iteration: int = 0
+) -> list[list[FactorPair]]:
+    futures = [
+        worker.exchange(key, *own, iteration) for worker, own in zip(workers, factors, strict=True)
+    ]
+    return [future.result(WAIT_S) for future in futures]
+
+
+@pytest.mark.parametrize(("batch", "floats"), [(4, 2688), (16, 10_752)])
+def test_all_workers_rebuild_the_same_gradient(batch: int, floats: int) -> None:
+    factors = batch_factors([batch] * 4, (64, 48))
+    direct = sum(u.T @ v for u, v in factors)
+    with mesh(4, token="secret") as workers:
+        gradients = [rebuild(pairs) for pairs in exchange_all(workers, "fc", factors)]
+        for worker in workers:
+            assert worker.counters["sent_floats"] + worker.counters["received_floats"] == floats
+    for gradient in gradients:
+        assert gradient.tobytes() == gradients[0].tobytes()
+        assert np.abs(gradient - direct).max() < 1e-5 * np.sqrt(batch)
+
+
+def test_batches_may_differ_and_be_empty() -> None:
+    factors = batch_factors([3, 0, 1], (5, 7))
+    with mesh(3) as workers:
+        for pairs in exchange_all(workers, "head", factors):
+            assert [len(u) for u, _ in pairs] == [3, 0, 1]
+            np.testing.assert_allclose(rebuild(pairs), sum(u.T @ v for u, v in factors), atol=1e-5)
+        empty = exchange_all(workers, "head", batch_factors([0, 0, 0], (5, 7)), 1)
+        assert (rebuild(empty[0]) == np.zeros((5, 7))).all()
+
+
+def test_iterations_and_keys_in_any_order() -> None:
+    names = [(key, iteration) for key in ("a", "b") for iteration in range(3)]
+    factors = {name: batch_factors([2, 2], (3, 4), seed) for seed, name in enumerate(names)}
+    with mesh(2) as (one, other):
+        futures = {name: one.exchange(name[0], *factors[name][0], name[1]) for name in names}
+        for name in reversed(names):
+            pairs = other.exchange(name[0], *factors[name][1], name[1]).result(WAIT_S)
+            for got in (pairs, futures[name].result(WAIT_S)):
+                for have, want in zip(got, factors[name], strict=True):
+                    assert (have.u == want.u).all()
+                    assert (have.v == want.v).all()
+
+
+def test_unlike_shapes_name_worker_and_key() -> None:
+    with mesh(3) as workers:
+        factors = [*batch_factors([2, 2], (64, 48)), *batch_factors([2], (64, 40))]
+        futures = [w.exchange("fc7", *own, 0) for w, own in zip(workers, factors, strict=True)]
+        for future in futures[:2]:
+            with pytest.raises(PeerMismatchError, match=r"'fc7': factors of worker 2 .*40"):
+                future.result(WAIT_S)
+        with pytest.raises(PeerMismatchError, match=r"of worker [01] .*48"):
+            futures[2].result(WAIT_S)
+
+
+def test_missing_and_dead_workers_are_named_in_time() -> None:
+    with mesh(3, timeout_s=0.5) as workers:
+        factors = batch_factors([2] * 3, (4, 4))
+        late = workers[1].exchange("fc", *factors[1], 0)
+        with pytest.raises(
+            ExchangeTimeoutError, match=r"'fc', iteration 0: .* worker 0, 2"
+        ) as caught:
+            late.result(5)
+        assert caught.value.worker_ids == [0, 2]
+        exchange_all(workers, "fc", factors, 1)
+        started_s = time.monotonic()
+        waiting = workers[0].exchange("fc", *factors[0], 2)
+        workers[2].close()
+        for future in (waiting, workers[0].exchange("fc", *factors[0], 3)):
+            error = future.exception(5)
+            assert isinstance(error, MemberLostError | ExchangeTimeoutError)
+        assert isinstance(error, MemberLostError)
+        assert error.worker_id == 2
+        assert time.monotonic() - started_s < 3
+
+
+def test_worker_that_never_comes_or_has_another_secret_is_named() -> None:
+    servers = [PeerServer("127.0.0.1", token=token) for token in ("right", "wrong")]
+    peers = [(server.address, server.port) for server in servers]
+    options = ExchangeOptions(connect_s=0.3)
+    with contextlib.ExitStack() as stack:
+        workers = [
+            stack.enter_context(FactorExchange(i, peers, options, server=server))
+            for i, server in enumerate(servers)
+        ]
+        (own,) = batch_factors([1], (2, 2))
+        with pytest.raises(MemberLostError, match="worker 0 is lost: wrong secret"):
+            workers[1].exchange("fc", *own, 0).result(5)
+        with pytest.raises(MemberLostError, match="worker 1 is lost: it did not connect"):
+            workers[0].exchange("fc", *own, 0).result(5)
+
+
+def test_bad_arguments_and_repeated_exchanges_are_refused() -> None:
+    with mesh(1) as (worker,):
+        u, v = batch_factors([2], (3, 4))[0]
+        with pytest.raises(ConfigurationError, match="shapes"):
+            worker.exchange("fc", u, v[:1], 0)
+        assert len(worker.exchange("fc", u, v, 0).result(WAIT_S)) == 1
+        with pytest.raises(ConfigurationError, match="exchanged before"):
+            worker.exchange("fc", u, v, 0).result(WAIT_S)
+
+
+class Copier:
+    """A switch that copies: what all have sent, in the order of their calls."""
+
+    def __init__(self, num_workers: int) -> None:
+        self._lock = threading.Lock()
+        self._rounds: list[dict[int, tuple[NDArray[Any], Future[Any]]]] = []
+        self._calls = [0] * num_workers
+
+    def end(self, worker_id: int) -> CopierEnd:
+        return CopierEnd(lambda array: self._gather(worker_id, array))
+
+    def _gather(self, worker_id: int, array: NDArray[Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+        with self._lock:
+            number = self._calls[worker_id]
+            self._calls[worker_id] += 1
+            if number == len(self._rounds):
+                self._rounds.append({})
+            here = self._rounds[number]
+            here[worker_id] = (array, future)
+        if len(here) == len(self._calls):
+            for _, waiting in here.values():
+                waiting.set_result([here[w][0].copy() for w in range(len(self._calls))])
+        return future
+
+
+class CopierEnd:
+    def __init__(self, gather: Callable[[NDArray[Any]], Future[Any]]) -> None:
+        self._gather = gather
+
+    def allgather(self, array: NDArray[Any], /) -> Future[Any]:
+        return self._gather(array)
+
+
+def test_a_switch_may_copy_the_factors() -> None:
+    copier = Copier(4)
+    workers = [FactorExchange(w, multicast=copier.end(w)) for w in range(4)]
+    factors = batch_factors([4] * 4, (64, 48))
+    for pairs in exchange_all(workers, "fc", factors):
+        for have, want in zip(pairs, factors, strict=True):
+            assert have.u.tobytes() == want.u.tobytes()
+            assert have.v.tobytes() == want.v.tobytes()
+    for worker in workers:
+        assert worker.counters["sent_floats"] + worker.counters["received_floats"] == 1792
+    # Workers that exchange in different orders find out.
+    futures = [
+        worker.exchange(f"fc{w % 2}", *own, 1)
+        for w, (worker, own) in enumerate(zip(workers, factors, strict=True))
+    ]
+    for future in futures:
+        with pytest.raises(PeerProtocolError, match="in the same order"):
+            future.result(WAIT_S)
