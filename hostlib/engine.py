@@ -102,6 +102,7 @@ class Engine:
         self._is_woken = threading.Event()
         self._progress_s = time.monotonic()
         self._reported_s = 0.0
+        self._watch_s = 0.0  # when deadlines and stalls are to be looked at next
         self._enter(Commit(view=view, boundary=first_tensor, source_worker=view.worker_id))
         self._thread = threading.Thread(target=self._run, name="switchfold-io", daemon=True)
         self._thread.start()
@@ -306,6 +307,7 @@ class Engine:
         is_first = self._runner.path is None and not self._runner.has_entered
         self._runner.enter(commit)
         self._progress_s = time.monotonic()
+        self._watch_s = 0.0
         _logger.info("entered layout %s from tensor %d on", commit.view, commit.boundary)
         if self._listener is not None and not is_first:
             self._listener.view_entered(commit.view.generation)
@@ -317,6 +319,7 @@ class Engine:
             failure, is_closing = self._failure, self._is_closing
             tasks, self._inbox = self._inbox, deque()
         self._runner.queue(tasks)
+        self._watch_s = 0.0
         if failure is not None:
             raise failure
         if is_closing:
@@ -324,18 +327,26 @@ class Engine:
         return True
 
     def _wait_s(self, path: LayoutPath, now_s: float) -> float:
-        until_s = min(path.next_s, now_s + IDLE_S)
+        if now_s >= self._watch_s:
+            self._watch_s = self._next_watch_s(path, now_s)
+        return max(0.0, min(path.next_s, now_s + IDLE_S, self._watch_s) - now_s)
+
+    def _next_watch_s(self, path: LayoutPath, now_s: float) -> float:
+        """Return when a deadline or a stall could ask for something, as things are now."""
+        until_s = self._progress_s + STALL_S
+        if now_s >= until_s:
+            is_stalled = self._listener is not None and path.is_waiting
+            until_s = now_s + (ASK_S if is_stalled else STALL_S)
         for task in self._runner.unfinished:
             lead_s = task.deadline_s - _lead_s(task)
             until_s = min(until_s, task.deadline_s, lead_s if now_s < lead_s else now_s + ASK_S)
-        if self._listener is not None and path.is_waiting:
-            stall_s = self._progress_s + STALL_S
-            until_s = min(until_s, stall_s if now_s < stall_s else now_s + ASK_S)
-        return max(0.0, until_s - now_s)
+        return until_s
 
     def _keep_deadlines(self, path: LayoutPath, now_s: float) -> None:
         """Ask what nothing comes back for, tell the controller, and end what took too long."""
         failure = path.failure
+        if failure is None and now_s < self._watch_s:
+            return
         if failure is not None and (
             self._listener is None or isinstance(failure, PeerMismatchError)
         ):

@@ -200,6 +200,8 @@ class SlotStream:
 
     def pump(self, now_s: float) -> bool:
         """Send what window and slots allow; return False when the transport took less."""
+        if self._next == self._end:
+            return True
         while True:
             free = self._base + self.slot_count - self._next
             room = min(self._window.limit - self._outstanding, free)
@@ -454,7 +456,8 @@ class SlotStream:
 
     def retransmit(self, now_s: float) -> None:
         """Send expired chunks again, and flush rounds that have waited too long."""
-        self._send_expired(now_s)
+        if now_s >= self._next_expiry_s:
+            self._send_expired(now_s)
         if self._patience is not None and now_s >= self._patience.next_s:
             rows, levels = self._patience.due(now_s)
             if len(rows):
@@ -466,8 +469,6 @@ class SlotStream:
 
     def _send_expired(self, now_s: float) -> None:
         """Send expired chunks again: all of them, or the oldest few while nothing arrives."""
-        if now_s < self._next_expiry_s:
-            return
         expired = np.flatnonzero(self._deadline_s <= now_s)
         if len(expired):
             # Oldest first: the base's slot is the oldest chunk's.
