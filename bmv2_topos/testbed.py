@@ -40,7 +40,7 @@ from bmv2_topos.processes import (
     read_records,
     start_process,
 )
-from bmv2_topos.rendezvous import PLACES_FILE, write_places
+from bmv2_topos.rendezvous import PLACES_FILE, rank_variables, write_places
 from bmv2_topos.status import TestbedStatus, read_status
 from bmv2_topos.topology import Host, Link, Switch, SwitchLink, Topology
 from bmv2_topos.worker_runs import WorkerEndpoint, WorkerResult, endpoint_of, run_workers
@@ -282,13 +282,19 @@ class Testbed:
     ) -> list[WorkerResult]:
         """Run one process per host, with the environment of its endpoint, and collect the results.
 
-        A callable makes each worker's command. After `timeout_s` all are stopped and
-        ProcessTimeoutError names those that were still running; exit statuses are the caller's.
+        A callable makes each worker's command; torch.distributed finds its rank in the environment,
+        too. After `timeout_s` all are stopped and ProcessTimeoutError names those that were still
+        running; exit statuses are the caller's.
         """
         endpoints = [self.endpoint(host.worker_id) for host in self.topology.hosts]
+        hosts = [endpoint.host for endpoint in endpoints]
+        ranks = rank_variables(endpoints, [self.namespace_of(host) for host in hosts])
         return run_workers(
             lambda endpoint, name, words, variables: self.start(
-                name, words, node=endpoint.host, environment=variables
+                name,
+                words,
+                node=endpoint.host,
+                environment={**ranks[hosts.index(endpoint.host)], **variables},
             ),
             endpoints,
             command,
