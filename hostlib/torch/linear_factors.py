@@ -204,9 +204,9 @@ class LinearFactors:
     def accumulate(self) -> None:
         """Add what this backward pass noted to `weight.grad`, as autograd would have done."""
         factors = self._take_noted()
-        is_covered = self._covers_gradient()
         if not factors:
             return
+        is_covered = self._covers_gradient()
         with torch.no_grad():
             u, v = _joined(factors)
             matrix = matrix_of(u, v).to(self.weight.dtype)

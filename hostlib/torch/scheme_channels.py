@@ -8,11 +8,17 @@ gradient of it: the mean over the workers that contributed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
+from hostlib.errors import ConfigurationError
+from hostlib.factors import FactorExchange, FactorPair, rebuild
 from hostlib.future import AllreduceFuture
+from hostlib.parameter_server import ParameterClient, PullFuture
 from hostlib.schemes import Scheme
 from hostlib.session import Session
 
@@ -103,6 +109,102 @@ class _SwitchReception:
 
     def wait(self, timeout_s: float) -> None:
         self._future.result(timeout_s)
+
+    def mean(self) -> Mean:
+        return Mean(self._future.result(0), self._future.num_contributors)
+
+
+class ServerChannel:
+    """Parameter servers: the gradient goes up in pairs, each pair's mean comes back."""
+
+    scheme = Scheme.PS
+    is_ordered = False
+    takes_float64 = False
+
+    def __init__(self, client: ParameterClient) -> None:
+        self._client = client
+
+    def send(self, key: str, values: Values, iteration: int) -> Reception:
+        """Push; returns at once."""
+        return _ServerReception(self._client.push_pull(key, values, iteration))
+
+
+class AdamChannel:
+    """Factors go to the one server that owns the matrix; the mean of the products comes back."""
+
+    scheme = Scheme.ADAM
+    is_ordered = False
+
+    def __init__(self, client: ParameterClient) -> None:
+        self._client = client
+
+    def send(self, key: str, u: Values, v: Values, iteration: int) -> Reception:
+        """Push the factors; returns at once."""
+        if not len(u):  # a layer that was not used here: one row of zeros
+            u, v = (np.zeros((1, part.shape[1]), np.float32) for part in (u, v))
+        return _ServerReception(self._client.push_factors(key, u, v, iteration))
+
+
+class BroadcastChannel:
+    """Sufficient-factor broadcasting: factors go to all, and each rank makes the gradient itself.
+
+    With `rows` the switch copies them: then all ranks send in the same order and equally many rows,
+    so blocks are filled up with rows of zeros.
+    """
+
+    scheme = Scheme.SFB
+
+    def __init__(self, exchange: FactorExchange, rows: Mapping[str, int] | None = None) -> None:
+        self._exchange = exchange
+        self._rows = rows
+        self.is_ordered = rows is not None
+
+    def send(self, key: str, u: Values, v: Values, iteration: int) -> Reception:
+        """Send copies of the factors; returns at once."""
+        if self._rows is not None:
+            u, v = (self._filled(key, part) for part in (u, v))
+        return _FactorReception(self._exchange.exchange(key, u, v, iteration))
+
+    def _filled(self, key: str, part: Values) -> Values:
+        assert self._rows is not None
+        missing = self._rows[key] - len(part)
+        if missing < 0:
+            raise ConfigurationError(
+                f"{len(part)} rows of factors; blocks that the switch copies have"
+                f" {self._rows[key]}: pass the most rows of an iteration as batch, or leave out"
+                " multicast"
+            )
+        return np.concatenate([part, np.zeros((missing, part.shape[1]), np.float32)])
+
+
+class _FactorReception:
+    def __init__(self, future: Future[list[FactorPair]]) -> None:
+        self._future = future
+
+    def wait(self, timeout_s: float) -> None:
+        _wait(self._future, timeout_s, "factors of all ranks")
+
+    def mean(self) -> Mean:
+        pairs = self._future.result(0)
+        total = rebuild(pairs)
+        return Mean(np.divide(total, np.float32(len(pairs)), out=total), len(pairs))
+
+
+def _wait(future: Future[Any], timeout_s: float, what: str) -> None:
+    try:
+        future.result(timeout_s)
+    except TimeoutError as error:
+        if future.done():  # the error of the channel, which says more
+            raise
+        raise TimeoutError(f"no {what} in {timeout_s:.1f} s") from error
+
+
+class _ServerReception:
+    def __init__(self, future: PullFuture) -> None:
+        self._future = future
+
+    def wait(self, timeout_s: float) -> None:
+        _wait(self._future, timeout_s, "answer of the parameter servers")
 
     def mean(self) -> Mean:
         return Mean(self._future.result(0), self._future.num_contributors)

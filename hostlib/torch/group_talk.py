@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What ranks tell each other before they train: bytes and tensors over a process group."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+
+@final
+class GroupTalk:
+    """Collectives of any process group that offers broadcast and allgather."""
+
+    def __init__(self, group: Any, device: torch.device) -> None:
+        self.rank: int = group.rank()
+        self.num_ranks: int = group.size()
+        self._group = group
+        backend = str(group.name()).lower() if callable(getattr(group, "name", None)) else ""
+        self._device = device if "nccl" in backend else torch.device("cpu")
+
+    def broadcast(self, tensor: Tensor) -> None:
+        """Overwrite a tensor with that of rank 0."""
+        options: Any = dist.BroadcastOptions()
+        options.rootRank = 0
+        plain = tensor.detach()
+        sent = plain.to(self._device).contiguous()
+        self._group.broadcast([sent], options).wait()
+        if sent.data_ptr() != plain.data_ptr():
+            plain.copy_(sent)
+
+    def broadcast_bytes(self, data: bytes) -> bytes:
+        """Return the bytes of rank 0."""
+        size = torch.tensor([len(data)])
+        self.broadcast(size)
+        padded = torch.zeros(int(size), dtype=torch.uint8)
+        if self.rank == 0:
+            padded.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+        self.broadcast(padded)
+        return padded.numpy().tobytes()
+
+    def gather_bytes(self, data: bytes) -> list[bytes]:
+        """Return the bytes of all ranks, by rank."""
+        sizes = [int(size) for size in self._gather(torch.tensor([len(data)]))]
+        padded = torch.zeros(max(1, *sizes), dtype=torch.uint8)
+        padded[: len(data)] = torch.tensor(list(data), dtype=torch.uint8)
+        parts = self._gather(padded)
+        return [part[:size].numpy().tobytes() for part, size in zip(parts, sizes, strict=True)]
+
+    def _gather(self, tensor: Tensor) -> list[Tensor]:
+        sent = tensor.to(self._device)
+        parts = [torch.empty_like(sent) for _ in range(self.num_ranks)]
+        self._group.allgather([parts], [sent]).wait()
+        return [part.cpu() for part in parts]

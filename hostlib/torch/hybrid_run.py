@@ -1,0 +1,306 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The machinery of hybrid training: decides, connects, and follows the passes of a model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from dataclasses import dataclass
+from typing import Any, final
+
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+
+from hostlib.errors import ConfigurationError, HostlibError, SessionClosedError
+from hostlib.schemes import Cluster, Scheme
+from hostlib.session import Session
+from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from hostlib.torch.gradient_watch import GradientWatch
+from hostlib.torch.group_talk import GroupTalk
+from hostlib.torch.hybrid_plan import HybridPlan, Planner, SchemeChoice, Usage, cluster_facts
+from hostlib.torch.scheme_transports import SchemeTransports, Servers, TransportOptions
+from hostlib.torch.streams import mark_now
+from hostlib.torch.sync_error import SyncError
+from hostlib.torch.sync_parts import DensePart, FactorPart, SyncPart
+from hostlib.torch.sync_schedule import SyncSchedule
+from hostlib.torch.syncer import Syncer, SyncerTrace
+from hostlib.torch.syncer_pools import SyncerPools
+from hostlib.torch.trained_layers import TrainedLayer, trained_layers
+
+_logger = logging.getLogger("hostlib.torch")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HybridOptions:
+    """Options of `HybridParallel`, which says what they mean."""
+
+    scheme: SchemeChoice
+    batch: int | None
+    overlap: bool
+    servers: Servers
+    pool: int
+    cluster: Cluster | None
+    straggler: StragglerPolicy | None
+    timeout_s: float
+    first_iteration: int
+    address: str
+    token: str
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        if not self.timeout_s > 0:
+            raise ConfigurationError(f"timeout_s is {self.timeout_s}; it must be positive")
+        if self.first_iteration < 0:
+            raise ConfigurationError(f"first_iteration is {self.first_iteration}; it counts from 0")
+        if self.batch is not None and self.batch < 1:
+            raise ConfigurationError(
+                f"batch is {self.batch}; give the rows of an iteration, None to have them counted"
+            )
+
+    def agreement(self, layers: list[TrainedLayer]) -> list[str]:
+        """Return what must be the same on all ranks, in words."""
+        own = {"address", "token", "cluster"}
+        options = [
+            f"option {name}={value!r}" for name, value in vars(self).items() if name not in own
+        ]
+        parameters = [
+            f"parameter {p.name} {tuple(p.tensor.shape)} {p.tensor.dtype}"
+            for layer in layers
+            for p in layer.parameters
+        ]
+        return options + parameters
+
+
+@final
+class HybridRun:
+    """All that `HybridParallel` does besides being a module."""
+
+    def __init__(
+        self, module: nn.Module, talk: GroupTalk, session: Session | None, options: HybridOptions
+    ) -> None:
+        self.trace = SyncerTrace()
+        self.iteration = options.first_iteration
+        self.is_accumulating = False
+        self.plan: HybridPlan | None = None
+        self.schedule: SyncSchedule | None = None
+        self._options, self._talk, self._session = options, talk, session
+        self._place = f"rank {talk.rank}"
+        self._is_closed = False
+        self._layers = trained_layers(module)
+        self._device = self._layers[0].parameters[0].tensor.device
+        self._straggler = options.straggler or WAIT_FOR_ALL
+        if options.straggler is None and session is not None:
+            self._straggler = session.view.straggler
+        # Before anything is opened: what is wrong is said by all ranks.
+        self._planner = Planner(
+            self._layers,
+            options.scheme,
+            job="hybrid",
+            is_partial=self._straggler.allow_partial,
+        )
+        self._check_agreement()
+        self._share_state(module)
+        self._pools = SyncerPools(options.pool, self._device)
+        self._transports = self._open_transports()
+        self._watch = GradientWatch(self._layers, self)
+        self._used: list[int] = []
+        self._observers: list[RemovableHandle] = []
+        if options.batch is None:
+            self._observe()
+        else:
+            self._decide(options.batch, None)
+
+    def _check_agreement(self) -> None:
+        """Raise ConfigurationError, on all ranks, where ranks hold different models or options."""
+        own = self._options.agreement(self._layers)
+        digest = hashlib.sha256("\n".join(own).encode()).digest()
+        digests = self._talk.gather_bytes(digest)
+        if len(set(digests)) == 1:
+            return
+        lists = [json.loads(text) for text in self._talk.gather_bytes(json.dumps(own).encode())]
+        for rank, other in enumerate(lists):
+            if other != lists[0]:
+                differing = (set(other) ^ set(lists[0])) or {"the order of parameters"}
+                raise ConfigurationError(
+                    f"rank {rank} and rank 0 differ in {min(differing)}; all ranks must wrap the"
+                    " same model with the same options"
+                )
+
+    def _share_state(self, module: nn.Module) -> None:
+        """Give all ranks rank 0's parameters and buffers."""
+        for tensor in (*module.parameters(), *module.buffers()):
+            if tensor.numel():
+                self._talk.broadcast(tensor)
+
+    def _open_transports(self) -> SchemeTransports:
+        options = self._options
+        return SchemeTransports(
+            self._talk,
+            self._session,
+            TransportOptions(
+                servers=options.servers,
+                address=options.address,
+                token=options.token,
+                timeout_s=options.timeout_s,
+                straggler=self._straggler,
+            ),
+        )
+
+    def _observe(self) -> None:
+        """Learn K and the layers' order from the next forward pass."""
+        for factors in self._watch.factors.values():
+            factors.count_rows()
+            factors.install()
+        for index, layer in enumerate(self._layers):
+            hook = self._on_use(index)
+            self._observers.append(layer.module.register_forward_pre_hook(hook))
+
+    def _on_use(self, index: int) -> Any:
+        def used(_module: nn.Module, _args: Any) -> None:
+            if index not in self._used:
+                self._used.append(index)
+
+        return used
+
+    def before_forward(self) -> None:
+        """Raise SyncError unless the iteration before has ended."""
+        if self._is_closed:
+            raise SessionClosedError("the model was closed; wrap the module anew to train on")
+        if self.schedule is not None:
+            self._watch.forget_pass()
+            self.schedule.check()
+
+    def after_forward(self) -> None:
+        """Decide, after the first pass that was observed."""
+        if self.plan is not None:
+            return
+        rows = {name: factors.count_rows() for name, factors in self._watch.factors.items()}
+        self._decide(max([*rows.values(), 1]), Usage(rows, list(self._used)))
+
+    def _decide(self, batch: int, usage: Usage | None) -> None:
+        """Make the plan on rank 0, give it to all, connect and make the syncers."""
+        for observer in self._observers:
+            observer.remove()
+        self._observers.clear()
+        workers, servers = self._transports.open()
+        num_servers = 0 if self._options.servers is None else len(servers)
+        made = b""
+        if self._talk.rank == 0:
+            facts = cluster_facts(
+                self._options.cluster, self._talk.num_ranks, num_servers, self._session, batch
+            )
+            try:
+                made = self._planner.plan(facts, usage, workers=workers, servers=servers).to_json()
+            except HostlibError as error:
+                made = json.dumps({"error": str(error)}).encode()
+        made = self._talk.broadcast_bytes(made)
+        refusal = json.loads(made).get("error")
+        if refusal is not None:
+            raise ConfigurationError(f"the schemes could not be decided: {refusal}")
+        self.plan = HybridPlan.from_json(made)
+        self._transports.connect(self.plan.book, self.plan.rows)
+        self._make_syncers(self.plan)
+        schemes = [entry.scheme.value for entry in self.plan.book.entries]
+        counts = {scheme: schemes.count(scheme) for scheme in dict.fromkeys(schemes)}
+        _logger.info(
+            "%s: information book %s of epoch %d: parameters by scheme: %s",
+            self._place,
+            self.plan.book.hash,
+            self.plan.book.epoch,
+            counts,
+        )
+
+    def _make_syncers(self, plan: HybridPlan) -> None:
+        syncers: list[Syncer] = []
+        ticket = 0
+        for index, place in enumerate(plan.order):
+            layer = self._layers[place]
+            syncer = Syncer(
+                index,
+                layer.name,
+                self._parts(layer, plan),
+                first_ticket=ticket,
+                place=self._place,
+                trace=self.trace,
+            )
+            ticket += syncer.num_tickets
+            syncers.append(syncer)
+        self._turns = {place: index for index, place in enumerate(plan.order)}
+        self.schedule = SyncSchedule(
+            syncers,
+            self._pools,
+            has_overlap=self._options.overlap,
+            timeout_s=self._options.timeout_s,
+            place=self._place,
+        )
+
+    def _parts(self, layer: TrainedLayer, plan: HybridPlan) -> list[SyncPart]:
+        """Return a layer's messages: one for each weight by factors, one per other scheme."""
+        parts: list[SyncPart] = []
+        dense: dict[Scheme, list[Any]] = {}
+        for parameter in layer.parameters:
+            scheme = plan.book.best_scheme(parameter.name)
+            factors = self._watch.factors.get(parameter.name)
+            if scheme in (Scheme.SFB, Scheme.ADAM):
+                assert factors is not None
+                factors.install()
+                self._watch.dense.discard(parameter.name)
+                channel = self._transports.factors(scheme)
+                parts.append(FactorPart(parameter.name, factors, channel))
+                continue
+            if factors is not None:
+                factors.remove()
+            dense.setdefault(scheme, []).append(parameter)
+        for scheme, parameters in dense.items():
+            channel = self._transports.dense(scheme)
+            if scheme is Scheme.PS:  # the book has a key for each
+                groups = [[parameter] for parameter in parameters]
+            else:
+                groups = [parameters]
+            for group in groups:
+                tensors = [parameter.tensor for parameter in group]
+                parts.append(DensePart(group[0].name, tensors, channel))
+        return parts
+
+    def on_backward_begin(self) -> bool:
+        """Begin an iteration, unless gradients are only accumulated."""
+        if self.is_accumulating:
+            return False
+        if self.schedule is None:
+            raise SyncError(
+                f"{self._place}: a backward pass came before any forward pass through the wrapper;"
+                " call the wrapped model, not the module inside"
+            )
+        self.schedule.begin(self.iteration)
+        return True
+
+    def on_layer(self, layer: int) -> None:
+        """Let a layer's syncer start."""
+        assert self.schedule is not None
+        self.schedule.ready(self._turns[layer], mark_now(self._device))
+
+    def on_backward_end(self) -> None:
+        """Wait for all layers."""
+        assert self.schedule is not None
+        self.schedule.finish(mark_now(self._device))
+        self.iteration += 1
+
+    @property
+    def counters(self) -> dict[str, dict[str, Any]]:
+        """Payload of this rank by path."""
+        return self._transports.counters
+
+    def close(self) -> None:
+        """End connections and threads, and take all hooks off the model."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self.schedule is not None:
+            self.schedule.fail(SessionClosedError("the model was closed"))
+        self._watch.close()
+        for observer in self._observers:
+            observer.remove()
+        self._transports.close()
+        self._pools.close()

@@ -1,0 +1,487 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+# pyright: reportUnknownMemberType=false, reportPrivateUsage=false
+"""Hybrid training: replicas are equal, and equal to one process on the joint batch."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import Tensor, nn  # noqa: E402
+
+from hostlib.errors import ConfigurationError, SchemeError, SessionClosedError  # noqa: E402
+from hostlib.schemes import Cluster  # noqa: E402
+from hostlib.straggler import StragglerPolicy  # noqa: E402
+from hostlib.torch.hybrid import HybridParallel  # noqa: E402
+from hostlib.torch.hybrid_plan import cluster_facts  # noqa: E402
+from hostlib.torch.sync_error import SyncError  # noqa: E402
+from hybrid_ranks import WAIT_S, HybridRanks, batches, parameters_of, seeded  # noqa: E402
+
+NUM_RANKS = 3
+ITERATIONS = 50
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _threads() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def ranks() -> Iterator[HybridRanks]:
+    started = HybridRanks(NUM_RANKS)
+    yield started
+    started.close()
+
+
+def three_layers() -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(12, 16), nn.Tanh(), nn.Linear(16, 14), nn.Tanh(), nn.Linear(14, 5)
+    )
+
+
+def train(model: nn.Module, inputs: list[Tensor], parameters: Any) -> list[float]:
+    return steps(model, torch.optim.SGD(parameters, lr=0.05, momentum=0.9), inputs)
+
+
+def steps(model: nn.Module, optimizer: Any, inputs: list[Tensor]) -> list[float]:
+    losses: list[float] = []
+    for x in inputs:
+        optimizer.zero_grad()
+        loss = (model(x) - x[:, :5].sin()).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+MIX = {"0": "ps", "2": "sfb", "4": "ina"}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "bound"),
+    [("ps", 1e-5), ("sfb", 1e-5), ("adam", 1e-5), ("ina", 1e-4), (MIX, 1e-4), ("auto", 1e-4)],
+    ids=["ps", "sfb", "adam", "ina", "mix", "auto"],
+)
+def test_replicas_equal_each_other_and_one_process(
+    ranks: HybridRanks, scheme: Any, bound: float
+) -> None:
+    joint = batches(ITERATIONS, NUM_RANKS * 4, 12)
+    reference = seeded(three_layers, 1)
+    expected = train(reference, joint, reference.parameters())
+
+    def rank_main(rank: int) -> tuple[Tensor, list[float], dict[str, str], dict[str, bool]]:
+        module = seeded(three_layers, 1 + rank)  # rank 0's are shared
+        with ranks.wrap(rank, module, scheme=scheme) as model:
+            own = [x[4 * rank : 4 * rank + 4] for x in joint]
+            losses = train(model, own, model.parameters())
+            chosen = {e.layer.name: e.scheme.value for e in model.book.entries}
+            assert model.iteration == ITERATIONS
+            assert set(model.num_contributors.values()) == {NUM_RANKS}
+            return parameters_of(module), losses, chosen, model.completion
+
+    results = ranks.run(rank_main)
+    parameters = [result[0] for result in results]
+    for other in parameters[1:]:
+        assert torch.equal(parameters[0], other)
+    assert (parameters[0] - parameters_of(reference)).abs().max() < bound
+    mean = sum(result[1][-1] for result in results) / NUM_RANKS
+    assert mean == pytest.approx(expected[-1], abs=1e-4)
+    assert all(result[3] == {"4": True, "2": True, "0": True} for result in results)
+    chosen = results[0][2]
+    if scheme == MIX:
+        weights = {name: s for name, s in chosen.items() if name.endswith("weight")}
+        assert weights == {"0.weight": "ps", "2.weight": "sfb", "4.weight": "ina"}
+
+
+def test_accumulated_gradients_leave_with_the_last_pass(ranks: HybridRanks) -> None:
+    joint = batches(6, NUM_RANKS * 6, 12)
+    reference = seeded(three_layers, 1)
+    train(reference, joint, reference.parameters())
+
+    def rank_main(rank: int) -> tuple[Tensor, int]:
+        module = seeded(three_layers, 1)
+        with ranks.wrap(rank, module, scheme=MIX) as model:
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+            for number, x in enumerate(joint):
+                # To none and to zero: both forget what was accumulated.
+                optimizer.zero_grad(set_to_none=number % 2 == 0)
+                own = x[6 * rank : 6 * rank + 6]
+                thirds = [own[start : start + 2] for start in (0, 2, 4)]
+                losses = [(model(part) - part[:, :5].sin()).square().mean() / 3 for part in thirds]
+                with model.no_sync():
+                    losses[0].backward()
+                    losses[1].backward()
+                assert model.iteration == number
+                losses[2].backward()
+                optimizer.step()
+            return parameters_of(module), model.iteration
+
+    results = ranks.run(rank_main)
+    assert all(torch.equal(results[0][0], result[0]) for result in results)
+    assert (results[0][0] - parameters_of(reference)).abs().max() < 1e-4
+    assert results[0][1] == 6
+
+
+class Branches(nn.Module):
+    """Layers that ranks use differently, a shared weight, a frozen one, others than linear."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unused = nn.Linear(6, 6)
+        self.a, self.b, self.tied = nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 6)
+        self.tied.weight = self.a.weight
+        self.frozen = nn.Linear(6, 6)
+        self.frozen.weight.requires_grad_(False)
+        self.conv = nn.Conv1d(1, 2, 3, padding=1)
+        self.norm = nn.BatchNorm1d(2)
+        self.scale = nn.Parameter(torch.ones(6))
+
+    def forward(self, x: Tensor, use_b: bool) -> Tensor:
+        x = self.tied(torch.tanh(self.a(x))) * self.scale
+        if use_b:
+            x = self.b(torch.tanh(x))
+        x = self.norm(self.conv(self.frozen(x)[:, None]))
+        return x.mean(1)
+
+
+@pytest.mark.parametrize("scheme", ["ps", "ina", "sfb", {"a": "sfb", "b": "sfb"}])
+def test_layers_that_some_ranks_do_not_use_count_as_zeros(ranks: HybridRanks, scheme: Any) -> None:
+    inputs = batches(NUM_RANKS, 5, 6)
+    reference = [seeded(Branches, 9) for _ in range(NUM_RANKS)]
+    for rank, module in enumerate(reference):
+        module(inputs[rank], rank == 0).square().mean().backward()
+
+    def rank_main(rank: int) -> dict[str, Tensor | None]:
+        module = seeded(Branches, 9)
+        with ranks.wrap(rank, module, scheme=scheme, pool=2, batch=5) as model:
+            for _ in range(2):  # the second on top of the first, which are means already
+                model(inputs[rank], rank == 0).square().mean().backward()
+            return {name: p.grad for name, p in module.named_parameters()}
+
+    results = ranks.run(rank_main)
+    for name, _ in reference[0].named_parameters():
+        gradients = [module.get_parameter(name).grad for module in reference]
+        found = [result[name] for result in results]
+        if name == "frozen.weight":
+            assert found == [None] * NUM_RANKS
+            continue
+        expected = torch.zeros_like(reference[0].get_parameter(name))
+        for gradient in gradients:
+            expected += 0 if gradient is None else 2 * gradient / NUM_RANKS
+        for gradient in found:
+            assert gradient is not None
+            torch.testing.assert_close(gradient, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_weights_by_factors_and_biases_otherwise_are_counted_apart(ranks: HybridRanks) -> None:
+    def rank_main(rank: int) -> dict[str, dict[str, Any]]:
+        module = seeded(lambda: nn.Linear(64, 48), 1)
+        with ranks.wrap(rank, module, scheme={"weight": "sfb", "bias": "ps"}) as model:
+            model(torch.ones(4, 64)).sum().backward()
+            return model.counters
+
+    counters = ranks.run(rank_main)
+    for own in counters:
+        assert own["sfb"]["sent_floats"] == 4 * (64 + 48) * (NUM_RANKS - 1)
+        assert own["sfb"]["received_floats"] == 4 * (64 + 48) * (NUM_RANKS - 1)
+    # The shard's own rank puts nothing on the wire.
+    assert sorted(own["ps"].get("sent_floats", 0) for own in counters) == [0, 48, 48]
+
+
+def test_layers_leave_while_the_backward_pass_goes_on(ranks: HybridRanks) -> None:
+    seen: list[tuple[dict[str, bool], bool]] = []
+
+    def rank_main(rank: int, overlap: bool) -> None:
+        module = seeded(three_layers, 1)
+        with ranks.wrap(rank, module, scheme="ps", overlap=overlap) as model:
+
+            def look(gradient: Tensor) -> None:
+                """Between the backward passes of the second layer and the first."""
+                if overlap:
+                    wait_until(lambda: model.completion["2"] and model.completion["4"])
+                seen.append((model.completion, overlap))
+
+            def tap(_module: nn.Module, _args: Any, output: Tensor) -> None:
+                output.register_hook(look)
+
+            module.get_submodule("1").register_forward_hook(tap)
+            model(torch.ones(2, 12)).sum().backward()
+            assert model.completion == {"4": True, "2": True, "0": True}
+            events = model.trace.events(iteration=0)
+            steps = [event.step for event in events if event.layer == "2"]
+            assert steps == ["move", "send", "receive", "move"]
+
+    ranks.run(lambda rank: rank_main(rank, True))
+    ranks.run(lambda rank: rank_main(rank, False))
+    assert seen[:NUM_RANKS] == [({"4": True, "2": True, "0": False}, True)] * NUM_RANKS
+    assert seen[NUM_RANKS:] == [({"4": False, "2": False, "0": False}, False)] * NUM_RANKS
+
+
+def test_one_delayed_layer_delays_the_next_forward_pass(ranks: HybridRanks) -> None:
+    gate = threading.Event()
+    returned: list[float] = []
+
+    def rank_main(rank: int) -> None:
+        module = seeded(three_layers, 1)
+        with ranks.wrap(rank, module, scheme="ps", batch=2) as model:
+            if rank == 0:
+                delay(model, "2", gate)
+            model(torch.ones(2, 12)).sum().backward()
+            returned.append(time.monotonic())
+            model(torch.ones(2, 12))
+            if rank == 0:
+                last = [e for e in model.trace.events("2", 0) if e.step == "move"][-1]
+                assert returned[-1] >= last.end_s >= opened[0]
+
+    opened: list[float] = []
+
+    def open_gate(models_done: int) -> None:
+        wait_until(lambda: len(returned) == models_done)
+        assert not gate.is_set()
+        opened.append(time.monotonic())
+        gate.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        # The other ranks are through; only the delayed layer's rank waits.
+        opener = pool.submit(open_gate, NUM_RANKS - 1)
+        ranks.run(rank_main)
+        opener.result(WAIT_S)
+    assert len(returned) == NUM_RANKS
+
+
+def delay(model: HybridParallel, layer: str, gate: threading.Event) -> None:
+    """Let a layer's Receive wait for a gate."""
+    schedule = model._run.schedule
+    assert schedule is not None
+    (syncer,) = [syncer for syncer in schedule.syncers if syncer.name == layer]
+    part: Any = syncer.parts[0]
+    receive = part.receive
+
+    def receive_late(timeout_s: float) -> None:
+        receive(timeout_s)
+        assert gate.wait(timeout_s)
+
+    part.receive = receive_late
+
+
+def wait_until(condition: Any) -> None:
+    deadline_s = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline_s
+        threading.Event().wait(0.001)
+
+
+def test_no_slots_fall_back_to_the_parameter_server(caplog: pytest.LogCaptureFixture) -> None:
+    without = HybridRanks(2, has_switch=False)
+
+    def rank_main(rank: int, scheme: str) -> set[str]:
+        with without.wrap(rank, seeded(three_layers, 1), scheme=scheme, batch=2) as model:
+            model(torch.ones(2, 12)).sum().backward()
+            return {entry.scheme.value for entry in model.book.entries}
+
+    with caplog.at_level("WARNING", "hostlib.torch"):
+        assert without.run(lambda rank: rank_main(rank, "ina")) == [{"ps"}] * 2
+    assert "no slots on a switch" in caplog.text
+    assert "ina" not in set.union(*without.run(lambda rank: rank_main(rank, "auto")))
+    # A pool of slots that is too small for floats is none.
+    few = Cluster(num_workers=2, slots=1)
+    facts = cluster_facts(few, 2, 0, None, 1)
+    assert not facts.can_aggregate
+    without.close()
+
+
+def test_ranks_that_disagree_hear_what_about(ranks: HybridRanks) -> None:
+    def rank_main(rank: int, **options: Any) -> str:
+        size = options.pop("size", 12)
+        with pytest.raises(ConfigurationError) as caught:
+            ranks.wrap(rank, nn.Linear(size, 3), **options)
+        return str(caught.value)
+
+    for text in ranks.run(lambda rank: rank_main(rank, size=12 + (rank == 1))):
+        assert "rank 1 and rank 0 differ in parameter weight (3, 1" in text
+    for text in ranks.run(lambda rank: rank_main(rank, scheme=["ps", "ps", "ina"][rank])):
+        assert "rank 2 and rank 0 differ in option scheme=" in text
+    for text in ranks.run(lambda rank: rank_main(rank, scheme={"fc9": "ps"})):
+        assert "'fc9'" in text
+    for text in ranks.run(lambda rank: rank_main(rank, scheme={"bias": "sfb"})):
+        assert "only weights of nn.Linear" in text
+    for text in ranks.run(lambda rank: rank_main(rank, timeout_s=0.0)):
+        assert "must be positive" in text
+    for text in ranks.run(lambda rank: rank_main(rank, scheme="best", batch=1)):
+        assert "'best'" in text
+
+
+@pytest.mark.parametrize("scheme", ["ps", "sfb"])
+def test_a_rank_that_is_gone_is_an_error_with_layer_and_remedy(
+    ranks: HybridRanks, scheme: str
+) -> None:
+    def rank_main(rank: int) -> str:
+        module = seeded(three_layers, 1)
+        options: dict[str, Any] = {"scheme": dict.fromkeys(("0", "2", "4"), scheme)}
+        with ranks.wrap(rank, module, timeout_s=1.0, batch=2, **options) as model:
+            if rank == 1:
+                return ""
+            loss = model(torch.ones(2, 12)).sum()
+            with pytest.raises(SyncError) as caught:
+                loss.backward()
+            with pytest.raises(SyncError):
+                model(torch.ones(2, 12))
+            return str(caught.value)
+
+    began_s = time.monotonic()
+    texts = ranks.run(rank_main)
+    assert time.monotonic() - began_s < WAIT_S
+    for rank in (0, 2):
+        assert f"rank {rank}, layer " in texts[rank]
+        assert "iteration 0" in texts[rank]
+        assert "restart the ranks" in texts[rank]
+
+
+def test_states_pass_through_and_training_resumes(ranks: HybridRanks) -> None:
+    inputs = batches(6, 4, 12)
+
+    def rank_main(rank: int) -> tuple[Tensor, Tensor]:
+        whole = seeded(three_layers, 1)
+        with ranks.wrap(rank, whole, scheme=MIX) as model:
+            train(model, inputs, model.parameters())
+            with pytest.raises(SchemeError, match=r"no layer '0\.weigth'"):
+                model.book.query("0.weigth")
+        first, second = seeded(three_layers, 1), seeded(three_layers, 2)
+        with ranks.wrap(rank, first, scheme=MIX) as model:
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+            steps(model, optimizer, inputs[:3])
+            # A worker keeps all that is needed: a switch holds no parameters.
+            kept = copy.deepcopy((model.state_dict(), optimizer.state_dict(), model.iteration))
+        with ranks.wrap(rank, second, scheme=MIX, first_iteration=kept[2]) as model:
+            assert set(model.state_dict()) == set(second.state_dict())
+            model.load_state_dict(kept[0])
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+            optimizer.load_state_dict(kept[1])
+            steps(model, optimizer, inputs[3:])
+            assert model.iteration == 6
+        with pytest.raises(SessionClosedError):
+            model(inputs[0])
+        second(inputs[0]).sum().backward()  # without the wrapper
+        return parameters_of(whole), parameters_of(second)
+
+    for expected, resumed in ranks.run(rank_main):
+        assert torch.equal(expected, resumed)
+
+
+@pytest.mark.parametrize("scheme", ["ina", "ps"])
+def test_a_late_rank_is_dropped_and_its_update_discarded(scheme: str) -> None:
+    policy = StragglerPolicy(deadline_s=0.25)
+    partial = HybridRanks(NUM_RANKS, straggler=policy)
+    gate = threading.Event()
+
+    def rank_main(rank: int) -> tuple[Tensor, list[int]]:
+        module = nn.Linear(1, 4, bias=False)
+        counts: list[int] = []
+        with partial.wrap(rank, module, scheme=scheme, batch=1) as model:
+            module.weight.data.zero_()
+            for iteration in range(3):
+                module.zero_grad()
+                loss = model(torch.full((1, 1), float(rank + 1))).sum()
+                if rank == 2 and iteration == 1:
+                    assert gate.wait(WAIT_S)  # until the others are through
+                loss.backward()
+                assert module.weight.grad is not None
+                module.weight.data -= module.weight.grad
+                counts.append(min(model.num_contributors.values()))
+                if rank == 0 and iteration == 1:
+                    gate.set()
+            return module.weight.detach().clone(), counts
+
+    results = partial.run(rank_main)
+    assert all(torch.equal(results[0][0], weight) for weight, _ in results)
+    assert all(counts[1] in (1, NUM_RANKS - 1) for _, counts in results)
+    assert len({tuple(counts) for _, counts in results}) == 1
+    if results[0][1] == [3, 2, 3]:  # no other rank was late, as on a busy machine
+        torch.testing.assert_close(results[0][0], torch.full((4, 1), -2.0 - 1.5 - 2.0))
+    partial.close()
+
+
+def test_a_killed_parameter_server_comes_back_and_the_iteration_is_redone() -> None:
+    """The server keeps nothing that the ranks lack: they send the iteration under way again."""
+    pair = HybridRanks(2, has_switch=False)
+    joint = batches(8, 8, 12)
+    reference = seeded(three_layers, 1)
+    train(reference, joint, reference.parameters())
+    servers = [start_server(port=0)]
+    port = int(servers[0][1])
+    before_kill = threading.Barrier(2)
+
+    def rank_main(rank: int) -> tuple[Tensor, int]:
+        module = seeded(three_layers, 1)
+        place = [f"127.0.0.1:{port}"]
+        with pair.wrap(rank, module, scheme="ps", servers=place, batch=4) as model:
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+            own = [x[4 * rank : 4 * rank + 4] for x in joint]
+            steps(model, optimizer, own[:3])
+            before_kill.wait(WAIT_S)
+            if rank == 0:
+                servers[0][0].kill()
+                servers[0][0].wait(WAIT_S)
+                loss = (model(own[3]) - own[3][:, :5].sin()).square().mean()
+                servers.append(start_server(port=port))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                steps(model, optimizer, own[4:])
+            else:
+                steps(model, optimizer, own[3:])  # sends to a server that is dead
+            return parameters_of(module), model.iteration
+
+    try:
+        results = pair.run(rank_main)
+    finally:
+        for process, _ in servers:
+            process.kill()
+            process.communicate(timeout=WAIT_S)
+    assert [result[1] for result in results] == [8, 8]
+    assert torch.equal(results[0][0], results[1][0])
+    assert (results[0][0] - parameters_of(reference)).abs().max() < 1e-5
+    pair.close()
+
+
+def start_server(port: int) -> tuple[subprocess.Popen[str], str]:
+    """Start a parameter server for two workers; return it and its port."""
+    command = ["-m", "hostlib.parameter_server", "--address", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen(
+        [sys.executable, *command, "--num-workers", "2", "--rule", "mean"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert "listening on" in line
+    return process, line.strip().rpartition(":")[2]
+
+
+def test_factors_do_not_go_with_dropped_stragglers() -> None:
+    partial = HybridRanks(2, has_switch=False)
+
+    def rank_main(rank: int, scheme: str) -> list[str]:
+        policy = StragglerPolicy(quorum=1)
+        module = nn.Linear(512, 512)
+        with partial.wrap(rank, module, scheme=scheme, batch=1, straggler=policy) as model:
+            return [entry.scheme.value for entry in model.book.entries]
+
+    assert partial.run(lambda rank: rank_main(rank, "auto")) == [["ps", "ps"]] * 2
+    with pytest.raises(ConfigurationError, match="left out"):
+        partial.run(lambda rank: rank_main(rank, "sfb"))
+    partial.close()
