@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, final
@@ -21,10 +22,12 @@ from hostlib.errors import (
     ExchangeTimeoutError,
     PeerClosedError,
     PeerError,
+    ServerRestartedError,
     UnsupportedDtypeError,
 )
 from hostlib.parameter_server.layout import PAIR_BYTES, Pair, PairLayout
-from hostlib.parameter_server.rounds import Failure
+from hostlib.parameter_server.restoration import Restoration
+from hostlib.parameter_server.rounds import Failure, FailureKind
 from hostlib.parameter_server.rules import Values
 from hostlib.parameter_server.server import ParameterServer
 from hostlib.parameter_server.shard_link import LocalShard, RemoteShard, ShardLink
@@ -93,6 +96,8 @@ class ParameterClient:
         self._last: dict[int, int] = {}
         self._is_closed = False
         self._open: dict[tuple[bool, int, int], Transfer] = {}
+        self._restoration: Restoration | None = None
+        self._was_answered = False
         self._owns_loop = local_server is None
         self._loop = (
             EventLoop("switchfold-parameters") if local_server is None else local_server.loop
@@ -152,6 +157,23 @@ class ParameterClient:
         For servers that keep parameters. Its `applied` says up to which iteration they are.
         """
         return self._submit(TransferKind.INITIAL, key, array, -1, out)
+
+    def restore(self) -> Future[int]:
+        """Go back to the newest checkpoint that all shards have; all workers must do this.
+
+        What is under way fails with ServerRestartedError, here and, soon, at workers that have not
+        called this yet. The future brings the iteration restored, -1 for the time before the first;
+        its errors are ExchangeTimeoutError and ServerLostError. Then `initialise` the keys, which
+        brings the parameters, and count on from the next iteration.
+        """
+        deadline_s = time.monotonic() + self.options.timeout_s
+        restoration = Restoration(len(self._shards), deadline_s)
+        with self._lock:
+            if self._is_closed:
+                raise PeerClosedError("the parameter client is closed")
+            self._last.clear()
+            self._loop.post(lambda: self._begin_restore(restoration))
+        return restoration.future
 
     def close(self) -> None:
         """Close all connections; what is under way fails with PeerClosedError."""
@@ -256,7 +278,38 @@ class ParameterClient:
         for shard in sorted({pair.shard for pair in transfer.key.pairs}):
             self._shards[shard].submit(transfer)
 
+    def _begin_restore(self, restoration: Restoration) -> None:
+        restored = ServerRestartedError("this worker goes back to a checkpoint")
+        for transfer in list(self._open.values()):
+            self._fail(transfer, restored)
+        if self._restoration is not None:
+            self._restoration.future.set_exception(restored)
+        self._restoration = restoration
+        for shard in self._shards:
+            shard.restore()
+
+    def restore_step(self, shard: int) -> int | None:
+        """Return what this shard has to restore, ASK for what it can, None for nothing."""
+        return None if self._restoration is None else self._restoration.step(shard)
+
+    def on_restore(self, shard: int, choices: list[int] | None) -> None:
+        """Take what a shard can restore; None: it is done."""
+        restoration = self._restoration
+        if restoration is None:
+            return
+        if restoration.take(shard, choices):
+            for link in self._shards:
+                link.restore()
+        if restoration.future.done():
+            self._restoration = None
+
+    def _fail_restore(self, error: Exception) -> None:
+        if self._restoration is not None:
+            self._restoration.future.set_exception(error)
+            self._restoration = None
+
     def _end(self) -> None:
+        self._fail_restore(PeerClosedError("the parameter client is closed"))
         for shard in self._shards:
             shard.close()
         for transfer in list(self._open.values()):
@@ -274,6 +327,13 @@ class ParameterClient:
                     f" server {', '.join(map(str, shards))} in {self.options.timeout_s:g} s"
                 )
                 self._fail(transfer, ExchangeTimeoutError(text, []))
+        restoration = self._restoration
+        if restoration is not None and now_s > restoration.deadline_s:
+            text = (
+                f"server {', '.join(map(str, sorted(restoration.waiting)))} did not restore in"
+                f" {self.options.timeout_s:g} s: do all workers call restore?"
+            )
+            self._fail_restore(ExchangeTimeoutError(text, []))
         self._loop.call_later(_CHECK_S, self._check_deadlines)
 
     def _fail(self, transfer: Transfer, error: Exception) -> None:
@@ -303,20 +363,28 @@ class ParameterClient:
         if transfer.kind is TransferKind.INITIAL:
             is_first = len(transfer.remaining) == len(transfer.key.pairs)
             future.applied = applied if is_first else min(applied, future.applied)
+        else:
+            self._was_answered = True
         if transfer.remaining == {pair.number}:
             del self._open[transfer.name]
         transfer.take(pair, values, contributors)
 
     def on_failure(self, name: tuple[bool, int, int] | None, failure: Failure) -> None:
         """Fail a transfer; None: all."""
+        if failure.kind is FailureKind.UNREADY and self._was_answered:
+            failure = failure._replace(kind=FailureKind.RESTARTED)
         for transfer in list(self._open.values()):
             if name is None or name == transfer.name:
                 self._fail(transfer, error_of(failure))
+        if name is None:
+            self._fail_restore(error_of(failure))
 
     def on_shard_lost(self, shard: int, error: PeerError) -> None:
         """Fail what this shard had to answer."""
         for transfer in self.transfers_at(shard):
             self._fail(transfer, error)
+        if self.restore_step(shard) is not None:
+            self._fail_restore(error)
 
 
 def _check_dtype(array: NDArray[np.float32]) -> None:

@@ -8,11 +8,14 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from hostlib.config import secret_from_environment
 from hostlib.errors import HostlibError
+from hostlib.parameter_server.checkpoint import CheckpointPlan
+from hostlib.parameter_server.options import ServerOptions, StragglerDrop
 from hostlib.parameter_server.rules import RuleKind, UpdateRule
-from hostlib.parameter_server.server import ParameterServer, ServerOptions, StragglerDrop
+from hostlib.parameter_server.server import ParameterServer
 
 _SIGNALS = frozenset((signal.SIGINT, signal.SIGTERM))
 _DESCRIPTION = """\
@@ -45,6 +48,12 @@ def _parser() -> argparse.ArgumentParser:
         "--drop-after", type=float, metavar="S", help="close sums without workers later than this"
     )
     parser.add_argument("--quorum", type=int, help="fewest workers of such a sum")
+    parser.add_argument(
+        "--checkpoints", type=Path, metavar="DIRECTORY", help="of sgd: save here, start with these"
+    )
+    parser.add_argument(
+        "--every", type=int, default=1, metavar="N", help="iterations per checkpoint (1)"
+    )
     return parser
 
 
@@ -69,6 +78,9 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _serve(options: argparse.Namespace, drop: StragglerDrop | None) -> int:
+    plan = None
+    if options.checkpoints is not None:
+        plan = CheckpointPlan(directory=options.checkpoints, every=options.every)
     server_options = ServerOptions(
         num_workers=options.num_workers,
         shard=options.shard,
@@ -79,6 +91,7 @@ def _serve(options: argparse.Namespace, drop: StragglerDrop | None) -> int:
         ),
         timeout_s=options.timeout,
         stragglers=drop,
+        checkpoints=plan,
     )
     server = ParameterServer(
         server_options,

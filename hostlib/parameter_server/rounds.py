@@ -9,7 +9,7 @@ made, and all workers get its bytes.
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple, final
+from typing import NamedTuple, Protocol, final
 
 import numpy as np
 
@@ -86,6 +86,26 @@ class Failure(NamedTuple):
     kind: FailureKind
     text: str
     worker_ids: tuple[int, ...] = ()
+
+
+class Answered(Protocol):
+    """Who gets answers: a worker's connection, or the client in this process."""
+
+    def send_answer(self, key: int, pair: int, iteration: int, answer: Answer) -> None:
+        """Bring an answer; its values stay as they are until the worker says that it has them."""
+        ...
+
+    def send_initial(self, key: int, pair: int, iteration: int, values: Values) -> None:
+        """Bring parameters as they are after `iteration`, -1 before the first."""
+        ...
+
+    def send_failure(self, key: int, pair: int, iteration: int, failure: Failure) -> None:
+        """Say that there will be no answer."""
+        ...
+
+    def send_restore(self, choices: list[int] | None) -> None:
+        """Say which iterations can be restored; None: the chosen one is."""
+        ...
 
 
 @final

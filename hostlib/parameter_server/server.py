@@ -9,9 +9,8 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, Self, final
+from typing import Self, final
 
 import numpy as np
 
@@ -22,9 +21,13 @@ from hostlib.errors import (
     PeerProtocolError,
     PeerRefusedError,
 )
+from hostlib.parameter_server.checkpoint import Checkpoint, CheckpointStore
 from hostlib.parameter_server.layout import Pair, PairLayout
+from hostlib.parameter_server.options import ServerOptions
+from hostlib.parameter_server.recovery import NOTHING, Recovery
 from hostlib.parameter_server.rounds import (
     Answer,
+    Answered,
     BufferPool,
     Failure,
     FailureKind,
@@ -32,77 +35,19 @@ from hostlib.parameter_server.rounds import (
     PairRounds,
     Round,
 )
-from hostlib.parameter_server.rules import PairParameters, UpdateRule, Values
+from hostlib.parameter_server.rules import PairParameters, Values
 from hostlib.parameter_server.worker_end import WorkerEnd
 from hostlib.peers import PeerServer
 from hostlib.peers.connection import Connection
 from hostlib.peers.frames import Greeting, Purpose
 from hostlib.peers.server import HEARTBEAT_S
 
+_RESTORING = Failure(
+    FailureKind.RESTARTED, "another worker goes back to a checkpoint; restore this one too"
+)
 GENERATION = 1
 """Of the greetings of parameter servers; they have no layouts."""
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class StragglerDrop:
-    """Rounds close without the slowest workers; their late updates are thrown away."""
-
-    deadline_s: float
-    """From a pair's first update of an iteration; then it closes with those who are in."""
-    quorum: int
-    """Fewest contributors; with fewer the pair waits on."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServerOptions:
-    """How a shard works; the same on all shards but for `shard`."""
-
-    num_workers: int
-    """How many updates complete a pair."""
-    shard: int = 0
-    """This server's position in the clients' list of servers."""
-    rule: UpdateRule = UpdateRule()  # noqa: RUF009 - frozen
-    timeout_s: float = 30.0
-    """From a pair's first update; then its workers get an error that names who is missing."""
-    grace_s: float = 5.0
-    """Time for a worker to come back after its connection broke, while others wait for it."""
-    stragglers: StragglerDrop | None = None
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.num_workers <= 1 << 15:
-            raise ConfigurationError(f"{self.num_workers} workers; give 1 to {1 << 15}")
-        if not 0 <= self.shard < 1 << 16:
-            raise ConfigurationError(f"shard {self.shard}; give its position from 0")
-        if not (self.timeout_s > 0 and self.grace_s >= 0):
-            raise ConfigurationError(
-                f"timeout {self.timeout_s} s, grace {self.grace_s} s; give positive times"
-            )
-        drop = self.stragglers
-        if drop is not None and not (
-            0 < drop.deadline_s < self.timeout_s and 1 <= drop.quorum <= self.num_workers
-        ):
-            raise ConfigurationError(
-                f"straggler deadline {drop.deadline_s} s and quorum {drop.quorum}; give a deadline"
-                f" below the timeout of {self.timeout_s} s and a quorum of 1 to"
-                f" {self.num_workers}"
-            )
-
-
-class Answered(Protocol):
-    """Who gets answers: a worker's connection, or the client in this process."""
-
-    def send_answer(self, key: int, pair: int, iteration: int, answer: Answer) -> None:
-        """Bring an answer; its values stay as they are until the worker says that it has them."""
-        ...
-
-    def send_initial(self, key: int, pair: int, iteration: int, values: Values) -> None:
-        """Bring parameters as they are after `iteration`, -1 before the first."""
-        ...
-
-    def send_failure(self, key: int, pair: int, iteration: int, failure: Failure) -> None:
-        """Say that there will be no answer."""
-        ...
 
 
 @final
@@ -134,14 +79,28 @@ class ParameterServer:
         self._pairs: dict[tuple[int, int], PairRounds] = {}
         self._ends: dict[int, Answered] = {}
         self._gone_s: dict[int, float] = {}
+        self._store: CheckpointStore | None = None
+        if options.checkpoints is not None:
+            self._store = CheckpointStore(options.checkpoints, options.shard)
+            self._take_over(self._store.newest())
+        self._num_pairs = (0, 0)  # number of keys, pairs of theirs on this shard
         self._peers = PeerServer(address, port, token=token)
         self.address, self.port, self.loop = address, self._peers.port, self._peers.loop
+        self._recovery = Recovery(
+            options.num_workers,
+            self._store,
+            post=self.loop.post,
+            offer=self._offer,
+            reset=self._reset,
+        )
         self.loop.run(self._start)
         self._peers.enter_job(job, options.shard)
 
     def close(self) -> None:
-        """End all connections and the thread; a second call does nothing."""
+        """End all connections and the threads; a second call does nothing."""
         self._peers.close()
+        if self._store is not None:
+            self._store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -152,7 +111,7 @@ class ParameterServer:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._peers.close()
+        self.close()
 
     # What follows runs in the loop's thread; PeerServer calls some of it `close` and `adopt`.
 
@@ -288,6 +247,65 @@ class ParameterServer:
         waiting.add(worker_id, values, is_lent=is_lent)
         self._close_if_complete(key, pair, iteration)
 
+    def ask_restore(self, worker_id: int) -> None:
+        """Learn that a worker wants to go back to a checkpoint: all must."""
+        self._recovery.ask(worker_id)
+        if self._recovery.is_asked:
+            for (key, pair), rounds in self._pairs.items():
+                for iteration in list(rounds.rounds):
+                    self._fail(key, pair, iteration, _RESTORING)
+
+    def restore(self, worker_id: int, iteration: int) -> None:
+        """Go back to a checkpoint that a worker has chosen."""
+        try:
+            self._recovery.go_back(iteration)
+        except (OSError, ValueError) as error:
+            self._tell(worker_id, -1, 0, 0, Failure(FailureKind.RESTARTED, str(error)))
+            return
+        end = self._ends.get(worker_id)
+        if end is not None:
+            end.send_restore(None)
+
+    def _offer(self, iterations: list[int]) -> None:
+        for end in list(self._ends.values()):
+            end.send_restore(iterations)
+
+    def _reset(self, iteration: int) -> None:
+        checkpoint = None
+        if iteration != NOTHING:
+            if self._store is None:
+                raise ValueError(f"no checkpoint of iteration {iteration}")
+            checkpoint = self._store.load(iteration)
+        self._pairs.clear()
+        if self._store is not None:
+            self._store.forget()
+        self._take_over(checkpoint)
+        self.counters["restored"] += 1
+
+    def _take_over(self, checkpoint: Checkpoint | None) -> None:
+        if checkpoint is None:
+            return
+        if self.layout is None:
+            self.layout = PairLayout.of_description(checkpoint.layout)
+            self._pool = BufferPool(self.layout.pair_bytes // 4)
+            self.layout.merge(checkpoint.layout, NOTHING)
+        everybody = frozenset(range(self.options.num_workers))
+        for (key, pair), kept in checkpoint.pairs.items():
+            rounds = self._rounds(key, pair)
+            rounds.kept, rounds.is_restored = kept, True
+            # Who did not get it before the server was killed asks for it again.
+            rounds.last_closed = kept.applied
+            rounds.answers[kept.applied] = Answer(kept.values.copy(), everybody)
+
+    def _save(self, key: int, pair: int, kept: PairParameters) -> None:
+        store, layout = self._store, self.layout
+        if store is None or layout is None or not store.is_due(kept.applied):
+            return
+        if self._num_pairs[0] != len(layout.keys):
+            own = (p for k in layout.keys for p in k.pairs if p.shard == self.options.shard)
+            self._num_pairs = (len(layout.keys), sum(1 for _ in own))
+        store.collect((key, pair), kept, num_pairs=self._num_pairs[1], layout=layout.description)
+
     def _is_over(
         self, rounds: PairRounds, worker_id: int, key: int, pair: int, iteration: int
     ) -> bool:
@@ -310,6 +328,8 @@ class ParameterServer:
                 f" {rounds.last_closed}; worker {worker_id} lags too far behind",
                 (worker_id,),
             )
+        if failure is None and self._recovery.is_asked:
+            failure = _RESTORING
         if failure is None:
             failure = self._unready(rounds, key, iteration)
         if failure is not None:
@@ -350,6 +370,7 @@ class ParameterServer:
         if rounds.kept is not None:
             rounds.kept.applied = iteration
             rounds.is_restored = False
+            self._save(key, pair, rounds.kept)
         answer = Answer(total, frozenset(waiting.contributors))
         rounds.close(iteration, answer)
         self.counters["broadcasts"] += 1

@@ -14,7 +14,7 @@ from hostlib.parameter_server.rounds import Answer, Failure, FailureKind, Origin
 from hostlib.parameter_server.rules import Values
 from hostlib.parameter_server.server import GENERATION, ParameterServer
 from hostlib.parameter_server.transfer import Transfer, TransferKind
-from hostlib.parameter_server.worker_end import EVERYTHING, IS_INITIAL
+from hostlib.parameter_server.worker_end import EVERYTHING, IS_CHOSEN, IS_INITIAL
 from hostlib.peers.dialled import DialledLink
 from hostlib.peers.event_loop import EventLoop
 from hostlib.peers.frames import Frame, FrameKind, Greeting, Purpose
@@ -49,6 +49,14 @@ class LinkClient(Protocol):
         """Take a failure; None: of everything."""
         ...
 
+    def restore_step(self, shard: int) -> int | None:
+        """Return what this shard has to restore, ASK for what it can, None for nothing."""
+        ...
+
+    def on_restore(self, shard: int, choices: list[int] | None) -> None:
+        """Take what a shard can restore; None: it is done."""
+        ...
+
     def on_shard_lost(self, shard: int, error: PeerError) -> None:
         """Fail what this shard had to answer."""
         ...
@@ -61,9 +69,17 @@ class ShardLink(Protocol):
         """Bring a transfer's part."""
         ...
 
+    def restore(self) -> None:
+        """Send the client's `restore_step`."""
+        ...
+
     def close(self) -> None:
         """Close for good."""
         ...
+
+
+ASK = -2
+"""Step of a restoration: ask which iterations there are."""
 
 
 @final
@@ -96,6 +112,17 @@ class RemoteShard:
 
     def submit(self, transfer: Transfer) -> None:
         """Send now, or when the connection stands."""
+        if self._stands():
+            self._declare()
+            self._send(transfer)
+
+    def restore(self) -> None:
+        """Send now, or when the connection stands."""
+        if self._stands():
+            self._send_restore()
+
+    def _stands(self) -> bool:
+        """Return whether there is a connection; dial if there is not even an attempt."""
         if self._link is None:
             self._link = DialledLink(
                 self._loop,
@@ -106,9 +133,16 @@ class RemoteShard:
                 source=self._source,
                 patience_s=self._patience_s,
             )
-        elif self._link.is_up:
-            self._declare()
-            self._send(transfer)
+        return self._link.is_up
+
+    def _send_restore(self) -> None:
+        step = self._client.restore_step(self.shard)
+        if step is None:
+            return
+        frame = Frame(FrameKind.RESTORE)
+        if step != ASK:
+            frame = Frame(FrameKind.RESTORE, sequence=step + 1, flags=IS_CHOSEN)
+        self._send_frame(frame, memoryview(b""))
 
     def close(self) -> None:
         """Close for good."""
@@ -171,12 +205,14 @@ class RemoteShard:
         self._link = link  # it may stand before the constructor has returned
         self._declared = 0
         self._declare()
+        self._send_restore()
         for transfer in self._client.transfers_at(self.shard):
             self._send(transfer)
 
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
         """Dial again while something is not answered; else when there is something."""
-        if self._client.transfers_at(self.shard):
+        is_restoring = self._client.restore_step(self.shard) is not None
+        if is_restoring or self._client.transfers_at(self.shard):
             self._client.counters["reconnections"] += 1
             return True
         self._link = None
@@ -204,7 +240,7 @@ class RemoteShard:
                     )
                 self._place = transfer.place(pair)
                 return self._place.data.cast("B")
-        elif frame.kind is not FrameKind.FAILED:
+        elif frame.kind not in (FrameKind.FAILED, FrameKind.RESTORE):
             raise PeerProtocolError(f"{frame.kind.name} frame from a parameter server")
         return memoryview(bytearray(frame.payload_bytes))
 
@@ -216,6 +252,11 @@ class RemoteShard:
                 FailureKind(fields["kind"]), str(fields["text"]), tuple(fields["worker_ids"])
             )
             self._client.on_failure(None if frame.tag == EVERYTHING else _name_of(frame), failure)
+            return
+        if frame.kind is FrameKind.RESTORE:
+            is_done = frame.flags & IS_CHOSEN
+            choices = None if is_done else [int(i) for i in json.loads(bytes(payload))]
+            self._client.on_restore(self.shard, choices)
             return
         self._client.counters["received_floats"] += frame.payload_bytes // VALUE_BYTES
         place, self._place = self._place, None
@@ -274,6 +315,18 @@ class LocalShard:
                 server.initialise(client.worker_id, transfer.number, pair.number, part)
             else:
                 server.update(origin, transfer.number, pair.number, part, is_lent=True)
+
+    def restore(self) -> None:
+        """Ask, or choose."""
+        step = self._client.restore_step(self._shard)
+        if step == ASK:
+            self._server.ask_restore(self._client.worker_id)
+        elif step is not None:
+            self._server.restore(self._client.worker_id, step)
+
+    def send_restore(self, choices: list[int] | None) -> None:
+        """Pass it on."""
+        self._client.on_restore(self._shard, choices)
 
     def close(self) -> None:
         """Leave the server."""

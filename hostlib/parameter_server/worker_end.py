@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 IS_INITIAL = 1
 """Flag of ANSWER and FAILED frames: of parameters that were asked for, not of an update."""
+IS_CHOSEN = 1
+"""Flag of RESTORE frames: go back to the iteration in `sequence` less 1; or, it is done."""
 EVERYTHING = 0xFFFFFFFF
 """Key of FAILED frames that concern all keys."""
 
@@ -92,6 +94,12 @@ class WorkerEnd:
         )
         self.connection.send(frame, memoryview(text))
 
+    def send_restore(self, choices: list[int] | None) -> None:
+        """Send what can be restored, or that it is."""
+        text = json.dumps(choices).encode()
+        frame = Frame(FrameKind.RESTORE, payload_bytes=len(text), flags=0 if choices else IS_CHOSEN)
+        self.connection.send(frame, memoryview(text))
+
     # What follows is called by the connection.
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
@@ -113,7 +121,7 @@ class WorkerEnd:
                 if frame.payload_bytes != VALUE_BYTES * values:
                     raise PeerProtocolError(f"{values} values in {frame.payload_bytes} bytes")
                 self._room = np.empty(values, np.float32)
-            elif frame.kind not in (FrameKind.DECLARE, FrameKind.HEARTBEAT):
+            elif frame.kind not in (FrameKind.DECLARE, FrameKind.HEARTBEAT, FrameKind.RESTORE):
                 raise PeerProtocolError(f"{frame.kind.name} frame at a parameter server")
         except PeerProtocolError as error:
             self._refuse(error)
@@ -129,6 +137,11 @@ class WorkerEnd:
                 self._server.declare(self._worker_id, bytes(payload))
             except (PeerMismatchError, PeerProtocolError) as error:
                 self._refuse(error)
+        if frame.kind is FrameKind.RESTORE and not self._is_refused:
+            if frame.flags & IS_CHOSEN:
+                self._server.restore(self._worker_id, frame.sequence - 1)
+            else:
+                self._server.ask_restore(self._worker_id)
         if room is None or self._is_refused:
             return
         self._server.counters["received_floats"] += room.size

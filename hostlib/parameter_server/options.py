@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How a parameter server works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostlib.errors import ConfigurationError
+from hostlib.parameter_server.checkpoint import CheckpointPlan
+from hostlib.parameter_server.rules import UpdateRule
+
+
+@dataclass(frozen=True, kw_only=True)
+class StragglerDrop:
+    """Rounds close without the slowest workers; their late updates are thrown away."""
+
+    deadline_s: float
+    """From a pair's first update of an iteration; then it closes with those who are in."""
+    quorum: int
+    """Fewest contributors; with fewer the pair waits on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions:
+    """How a shard works; the same on all shards but for `shard`."""
+
+    num_workers: int
+    """How many updates complete a pair."""
+    shard: int = 0
+    """This server's position in the clients' list of servers."""
+    rule: UpdateRule = UpdateRule()  # noqa: RUF009 - frozen
+    timeout_s: float = 30.0
+    """From a pair's first update; then its workers get an error that names who is missing."""
+    grace_s: float = 5.0
+    """Time for a worker to come back after its connection broke, while others wait for it."""
+    stragglers: StragglerDrop | None = None
+    checkpoints: CheckpointPlan | None = None
+    """Of parameters; a server that finds some starts with the newest."""
+
+    def __post_init__(self) -> None:
+        if self.checkpoints is not None and not self.rule.keeps_parameters:
+            raise ConfigurationError(
+                f"the {self.rule.kind.value} rule keeps nothing to checkpoint; use sgd"
+            )
+        if not 1 <= self.num_workers <= 1 << 15:
+            raise ConfigurationError(f"{self.num_workers} workers; give 1 to {1 << 15}")
+        if not 0 <= self.shard < 1 << 16:
+            raise ConfigurationError(f"shard {self.shard}; give its position from 0")
+        if not (self.timeout_s > 0 and self.grace_s >= 0):
+            raise ConfigurationError(
+                f"timeout {self.timeout_s} s, grace {self.grace_s} s; give positive times"
+            )
+        drop = self.stragglers
+        if drop is not None and not (
+            0 < drop.deadline_s < self.timeout_s and 1 <= drop.quorum <= self.num_workers
+        ):
+            raise ConfigurationError(
+                f"straggler deadline {drop.deadline_s} s and quorum {drop.quorum}; give a deadline"
+                f" below the timeout of {self.timeout_s} s and a quorum of 1 to"
+                f" {self.num_workers}"
+            )

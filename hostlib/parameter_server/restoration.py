@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's way back to a checkpoint: what all shards have is asked first, then chosen."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import final
+
+from hostlib.parameter_server.shard_link import ASK
+
+
+@final
+class Restoration:
+    """State of one `ParameterClient.restore`; used in the client's thread alone."""
+
+    def __init__(self, num_shards: int, deadline_s: float) -> None:
+        self.future: Future[int] = Future()
+        self.future.set_running_or_notify_cancel()  # what is on the wire cannot be called back
+        self.deadline_s = deadline_s
+        self.waiting = set(range(num_shards))
+        """Shards that have not answered the current step."""
+        self._num_shards = num_shards
+        self._common: set[int] | None = None
+        self._chosen: int | None = None
+
+    def step(self, shard: int) -> int | None:
+        """Return what to tell a shard, None if it has answered."""
+        if shard not in self.waiting:
+            return None
+        return ASK if self._chosen is None else self._chosen
+
+    def take(self, shard: int, choices: list[int] | None) -> bool:
+        """Take an answer; return whether all shards are now to be told the next step."""
+        if shard not in self.waiting or (choices is None) != (self._chosen is not None):
+            return False  # said twice, as the connection broke
+        self.waiting.discard(shard)
+        if choices is not None:
+            self._common = set(choices) if self._common is None else self._common & set(choices)
+        if self.waiting:
+            return False
+        if self._chosen is None:
+            assert self._common is not None
+            self._chosen = max(self._common)
+            self.waiting = set(range(self._num_shards))
+            return True
+        self.future.set_result(self._chosen)
+        return False
