@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import os
+import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -87,7 +88,9 @@ def _run_cases(said: dict[str, Any], cases: dict[str, Case]) -> None:
             said[name] = case()
         except Exception as error:
             said[name] = {"failure": f"{error}\n{traceback.format_exc()}"}
-        print(f"{name}: {time.monotonic() - began_s:.2f} s", flush=True)
+            print(said[name]["failure"], file=sys.stderr)
+        # Shown where a later case hangs.
+        print(f"{name}: {time.monotonic() - began_s:.2f} s", file=sys.stderr)
 
 
 def _failure(act: Case) -> dict[str, str]:

@@ -96,11 +96,13 @@ def run_ranks(
     job: str = "",
     timeout_s: float = 60.0,
     check: bool = True,
+    preload: Sequence[str] = (),
 ) -> list[Any]:
     """Call "module:function" as function(rank, **arguments) in one process per rank.
 
     Returns what they returned, through JSON, or a RankFailure in its place. With `check` any
     failure fails the test, with all ranks' traces. Modules are found in tests/ and its folders.
+    Those of `preload` are loaded once, before the ranks are forked, and must not start threads.
     """
     job = job or f"run-{os.getpid()}-{next(_run_numbers)}"
     master = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
@@ -112,6 +114,7 @@ def run_ranks(
         environments.append({**master, **ranks, **place, **more})
     with tempfile.TemporaryDirectory(prefix="torch-ranks-") as folder:
         plan = {"cases": cases, "environments": environments, "arguments": dict(arguments or {})}
+        plan["preload"] = list(preload)
         (Path(folder) / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
         _run_forker(Path(folder), timeout_s)
         results = [_outcome(Path(folder), rank) for rank in range(num_ranks)]
@@ -210,6 +213,8 @@ def main(arguments: Sequence[str]) -> None:
 
     torch.set_num_threads(1)
     hostlib.torch.register()
+    for module in plan["preload"]:
+        importlib.import_module(module)
     pids: dict[int, int] = {}
     for rank in range(len(plan["environments"])):
         pid = os.fork()

@@ -12,6 +12,7 @@ from hostlib.config import join_from_environment, place_variables, transport_fro
 from hostlib.errors import ConfigurationError
 from hostlib.options import SessionOptions
 from hostlib.session import Session
+from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from hostlib.transports.base import Transport
 
 DEFAULT_JOB = "torch"
@@ -46,7 +47,13 @@ class GroupPlace:
         """Open the transport; raises ConfigurationError or TransportError."""
         return transport_from_environment(self._variables)
 
-    def join(self, transport: Transport, timeout: timedelta) -> Session:
+    def join(
+        self,
+        transport: Transport,
+        timeout: timedelta,
+        *,
+        straggler: StragglerPolicy = WAIT_FOR_ALL,
+    ) -> Session:
         """Join the job with an open transport; waits while an earlier life of the job ends.
 
         Raises JoinError and its kinds, ConfigurationError, TransportError.
@@ -59,7 +66,9 @@ class GroupPlace:
             taken_wait_s=timeout_s,
         )
         try:
-            return join_from_environment(options, variables=self._variables, transport=transport)
+            return join_from_environment(
+                options, straggler=straggler, variables=self._variables, transport=transport
+            )
         except ConfigurationError:
             transport.close()
             raise

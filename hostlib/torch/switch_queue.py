@@ -37,12 +37,21 @@ class SwitchQueue:
     """Submits transfers in call order and writes their results back in that order.
 
     A caller never waits: copies into staging memory are made in one thread, copies back in
-    another. Both are started with the first transfer that needs them.
+    another. Both are started with the first transfer that needs them. Sums that lack ranks are
+    errors unless `is_partial_allowed`.
     """
 
-    def __init__(self, session: Session, name: str, timeline: Timeline | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        name: str,
+        timeline: Timeline | None = None,
+        *,
+        is_partial_allowed: bool = False,
+    ) -> None:
         self._session = session
         self._timeline = timeline
+        self._is_partial_allowed = is_partial_allowed
         self._name = name
         self._num_ranks = session.view.num_workers
         self._lock = threading.Lock()
@@ -128,7 +137,7 @@ class SwitchQueue:
         place = transfer.work.place
         try:
             result = future.result()
-            if future.num_contributors < self._num_ranks:
+            if future.num_contributors < self._num_ranks and not self._is_partial_allowed:
                 gone = sorted(set(range(self._num_ranks)) - set(future.members))
                 return RankExitedError(
                     f"{place}: summed over {future.num_contributors} of {self._num_ranks} ranks"

@@ -7,7 +7,6 @@ All cases run in one start of four ranks (tests/ddp_ranks.py); the tests here ju
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest

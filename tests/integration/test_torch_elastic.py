@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""torchrun starts the ranks anew after one was killed; the job goes on from the checkpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bmv2_topos.rendezvous import PLACES_FILE
+from torch_ranks import TorchTestbed, require_torch, run_ranks, torch_testbed
+
+require_torch()
+
+__all__ = ["torch_testbed"]
+NUM_RANKS, NUM_STEPS, DYING_RANK, DYING_STEP = 4, 6, 2, 3
+JOB = "elastic"
+LIMIT_S = 60.0
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.mark.slow
+def test_killed_rank_is_started_anew_and_changes_no_byte(
+    torch_testbed: TorchTestbed, tmp_path: Path
+) -> None:
+    folders = [tmp_path / "uninterrupted", tmp_path / "killed"]
+    for folder in folders:
+        folder.mkdir()
+    whole = run_ranks(
+        "elastic_trainer:train",
+        NUM_RANKS,
+        testbed=torch_testbed,
+        arguments={"folder": str(folders[0]), "num_steps": NUM_STEPS},
+        preload=("torch._dynamo",),
+        job=JOB,
+    )
+    said = torchrun(torch_testbed, folders[1])
+    assert [each["life"] for each in whole] == [0] * NUM_RANKS
+    assert [each["life"] for each in said] == [1] * NUM_RANKS
+    assert [each["first_step"] for each in said] == [DYING_STEP] * NUM_RANKS
+    assert {each["hash"] for each in said} == {each["hash"] for each in whole}
+    assert len({each["hash"] for each in said}) == 1
+    # One job name, and each life of it a newer generation, for its workers as for the operator.
+    killed = {int((folders[1] / f"{rank}-life-0").read_text()) for rank in range(NUM_RANKS)}
+    generations = [{each["generation"] for each in whole}, killed]
+    generations.append({each["generation"] for each in said})
+    assert [len(of_life) for of_life in generations] == [1, 1, 1]
+    before, at_first, after = (of_life.pop() for of_life in generations)
+    assert before < at_first < after
+    listed = torch_testbed.live.show("job", "list", "--all")["jobs"]
+    assert {job["generation"] for job in listed if job["name"] == JOB} == {before, at_first, after}
+
+
+def torchrun(testbed: TorchTestbed, folder: Path) -> list[dict[str, Any]]:
+    """Run the script by torchrun with places for the ranks; return what each rank said."""
+    variables = {name: v for name, v in os.environ.items() if not name.startswith("SWITCHFOLD_")}
+    variables.update(
+        PYTHONPATH=os.pathsep.join([str(TESTS.parent), str(TESTS)]),
+        OMP_NUM_THREADS="1",
+        GLOO_SOCKET_IFNAME="lo",
+        SWITCHFOLD_JOB=JOB,
+        SWITCHFOLD_PLACES=str(testbed.live.made.run_directory / PLACES_FILE),
+    )
+    script = [str(TESTS / "elastic_trainer.py"), str(folder)]
+    numbers = [str(number) for number in (NUM_STEPS, DYING_RANK, DYING_STEP)]
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "torch.distributed.run", "--standalone"),
+            *("--nproc-per-node", str(NUM_RANKS), "--max-restarts", "2"),
+            *("--monitor-interval", "0.1", *script, *numbers),
+        ],
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=LIMIT_S)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert process.returncode == 0, output
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(NUM_RANKS)]
