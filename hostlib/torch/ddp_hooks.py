@@ -26,6 +26,7 @@ from hostlib.torch.environment import GroupPlace, job_name
 from hostlib.torch.errors import CollectiveInputError, GroupDestroyedError
 from hostlib.torch.staging import ARRAY_DTYPES, HostStaging
 from hostlib.torch.switch_queue import SwitchQueue, Transfer
+from hostlib.torch.timeline import group_recording
 from hostlib.torch.work import SwitchfoldWork
 
 LEAVE_S: Final = 5.0
@@ -66,8 +67,14 @@ class SwitchfoldState:
                 " itself; train without this hook, or make the group of Gloo or NCCL"
             )
         self._owns_session = session is None
+        job = job or self._job_name()
         self.session = session or self._join(job, straggler)
-        self._queue = SwitchQueue(self.session, "ddp", is_partial_allowed=True)
+        self._recording = group_recording(self.rank, job)
+        timeline = None
+        if self._recording is not None:
+            timeline = self._recording.timeline
+            self._recording.enter_group()
+        self._queue = SwitchQueue(self.session, "ddp", timeline, is_partial_allowed=True)
         self._is_closed = False
         # Who just vanishes fails the ranks that still wait for results.
         atexit.register(self._close)
@@ -92,7 +99,7 @@ class SwitchfoldState:
         work = SwitchfoldWork(place, [values])
         if values.numel():
             timeout_s = self.timeout.total_seconds()
-            self._queue.put(Transfer(work, HostStaging([values]), "mean", timeout_s))
+            self._queue.put(Transfer(work, HostStaging([values]), "mean", timeout_s, name))
         else:
             work.finish()
         return work.get_future().then(_only_tensor)
@@ -119,11 +126,14 @@ class SwitchfoldState:
         else:
             self._close()
 
+    def _job_name(self) -> str:
+        group = self.process_group
+        if group is None or group is _dist.group.WORLD:
+            return job_name("", is_default=True)
+        return job_name(cast(Any, group).group_name, is_default=False)
+
     def _join(self, job: str, straggler: StragglerPolicy) -> Session:
-        group = cast(Any, self.process_group)
-        is_default = group is None or group is _dist.group.WORLD
-        name: str = "" if is_default else group.group_name
-        place = GroupPlace(job or job_name(name, is_default=is_default), self.rank, self.num_ranks)
+        place = GroupPlace(job, self.rank, self.num_ranks)
         return place.join(place.open_transport(), self.timeout, straggler=straggler)
 
     def _close(self) -> None:
@@ -132,6 +142,9 @@ class SwitchfoldState:
         if self._owns_session:
             self.session.close()
         self._queue.close()
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.leave_group()
 
 
 def allreduce_hook(
