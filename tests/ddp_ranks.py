@@ -38,6 +38,8 @@ from hostlib.torch.ddp_hooks import SwitchfoldState, allreduce_hook
 
 TIMEOUT = timedelta(seconds=20)
 EXITING_RANK = 3
+EXIT_STATUS = 17
+DISAGREEING_RANK = 2
 Case = Callable[[], Any]
 
 
@@ -54,29 +56,23 @@ def run(rank: int, folder: str) -> dict[str, Any]:
     _run_cases(said, _backend_cases(gloo))
     dist.destroy_process_group()
     _init("switchfold", folder, number=1)
-    began_s = time.monotonic()
-    said["shapes"] = _failure(lambda: _disagree(rank))
-    said["shapes_s"] = time.monotonic() - began_s
+    _time(said, "exit", lambda: _exit_in_a_step(rank))
+    # Those who are left make a smaller group, in the same processes.
     dist.destroy_process_group()
-    _init("switchfold", folder, number=2)
-    model = DistributedDataParallel(perceptron(), bucket_cap_mb=SMALL_BUCKET_MB)
-    loss_of(model, rank, 0, torch.float32).backward()
-    if rank == EXITING_RANK:
-        # In the midst of the backward pass: its last buckets are on their way, the first are not.
-        model.module[2].register_full_backward_hook(lambda *_: os._exit(17))
-    began_s = time.monotonic()
-    said["exit"] = _failure(lambda: loss_of(model, rank, 1, torch.float32).backward())
-    said["exit_s"] = time.monotonic() - began_s
+    _init("switchfold", folder, number=2, world_size=EXITING_RANK)
+    if rank == DISAGREEING_RANK:
+        _disagree(rank)
+    _time(said, "shapes", lambda: _disagree(rank))
     return said
 
 
-def _init(backend: str, folder: str, number: int = 0) -> None:
+def _init(backend: str, folder: str, number: int = 0, world_size: int = 0) -> None:
     store = Path(folder) / f"store-{backend}-{number}"
     dist.init_process_group(
         backend,
         init_method=f"file://{store}",
         rank=int(os.environ["RANK"]),
-        world_size=int(os.environ["WORLD_SIZE"]),
+        world_size=world_size or int(os.environ["WORLD_SIZE"]),
         timeout=TIMEOUT,
     )
 
@@ -231,7 +227,22 @@ def _zero_optimizer(gloo: Any) -> dict[str, Any]:
     return {"hashes": [check_replicas(model, gloo) for model in (plain, sharded)]}
 
 
+def _exit_in_a_step(rank: int) -> None:
+    model: Any = DistributedDataParallel(perceptron(), bucket_cap_mb=SMALL_BUCKET_MB)
+    loss_of(model, rank, 0, torch.float32).backward()
+    if rank == EXITING_RANK:
+        # The last layer's bucket is on its way by then, the first layer's is not.
+        model.module[2].register_full_backward_hook(lambda *_: os._exit(EXIT_STATUS))
+    loss_of(model, rank, 1, torch.float32).backward()
+
+
 def _disagree(rank: int) -> None:
-    """Make one rank's model of another shape; that rank gives up, as its process would."""
-    outputs = WIDTH + (rank == EXITING_RANK)
-    DistributedDataParallel(nn.Linear(WIDTH, outputs))
+    """Train a model that has another shape on one rank; that rank fails, and its process ends."""
+    outputs = WIDTH + (rank == DISAGREEING_RANK)
+    model = DistributedDataParallel(nn.Linear(WIDTH, outputs))
+    model(torch.ones(2, WIDTH)).sum().backward()
+
+
+def _time(said: dict[str, Any], name: str, act: Case) -> None:
+    began_s = time.monotonic()
+    said[name] = {**_failure(act), "after_s": time.monotonic() - began_s}
