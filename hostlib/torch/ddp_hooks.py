@@ -24,7 +24,7 @@ from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from hostlib.torch.backend import BACKEND_NAME
 from hostlib.torch.environment import GroupPlace, job_name
 from hostlib.torch.errors import CollectiveInputError, GroupDestroyedError
-from hostlib.torch.staging import ARRAY_DTYPES, HostStaging
+from hostlib.torch.staging import ARRAY_DTYPES, SumStaging
 from hostlib.torch.switch_queue import SwitchQueue, Transfer
 from hostlib.torch.timeline import group_recording
 from hostlib.torch.work import SwitchfoldWork
@@ -99,7 +99,7 @@ class SwitchfoldState:
         work = SwitchfoldWork(place, [values])
         if values.numel():
             timeout_s = self.timeout.total_seconds()
-            self._queue.put(Transfer(work, HostStaging([values]), "mean", timeout_s, name))
+            self._queue.put(Transfer(work, SumStaging([values]), "mean", timeout_s, name))
         else:
             work.finish()
         return work.get_future().then(_only_tensor)
