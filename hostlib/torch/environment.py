@@ -29,6 +29,19 @@ def job_name(group_name: str, *, is_default: bool) -> str:
     return f"{job}/{group_name}"
 
 
+def store_prefix() -> str:
+    """Return what keeps a process group from reading what a killed life of it left in the store.
+
+    torchrun's own process may keep one store over all lives of its workers, and PyTorch's Gloo
+    would then connect to the dead. Machines count lives each for itself, so that several machines
+    get no prefix: they need TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1.
+    """
+    variables = os.environ
+    if variables.get("LOCAL_WORLD_SIZE", "") != variables.get("WORLD_SIZE"):
+        return ""
+    return f"life {variables.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+
+
 class GroupPlace:
     """One rank's place in a job. Raises ConfigurationError where SWITCHFOLD_PLACES is wrong."""
 

@@ -11,12 +11,12 @@ import torch.distributed as dist
 
 from hostlib.errors import HostlibError
 from hostlib.session import Session
-from hostlib.torch.environment import GroupPlace, job_name
+from hostlib.torch.environment import GroupPlace, job_name, store_prefix
 from hostlib.torch.errors import GroupJoinError
 from hostlib.torch.process_group import SwitchfoldProcessGroup
 from hostlib.torch.rendezvous import Rendezvous
 from hostlib.torch.timeline import group_recording
-from hostlib.torch.torch_seam import BackendOptions, make_gloo
+from hostlib.torch.torch_seam import BackendOptions, PrefixStore, make_gloo
 
 _logger = logging.getLogger("hostlib.torch")
 
@@ -29,6 +29,7 @@ def create_group(options: BackendOptions) -> dist.ProcessGroup:
     """
     rank, num_ranks, timeout = options.group_rank, options.group_size, options.timeout
     is_default = not options.global_ranks_in_group
+    options.store = PrefixStore(store_prefix(), options.store)
     gloo = make_gloo(options)
     job = job_name(options.group_id, is_default=is_default)
     session, reason = None, "it has one rank"

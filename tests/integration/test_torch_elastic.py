@@ -23,7 +23,7 @@ require_torch()
 __all__ = ["torch_testbed"]
 NUM_RANKS, NUM_STEPS, DYING_RANK, DYING_STEP = 4, 6, 2, 3
 JOB = "elastic"
-LIMIT_S = 60.0
+LIMIT_S = 150.0
 TESTS = Path(__file__).parents[1]
 
 
