@@ -22,9 +22,10 @@ from hostlib.errors import ConfigurationError, HostlibError
 from hostlib.session import Session
 from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from hostlib.torch.backend import BACKEND_NAME
+from hostlib.torch.device_staging import CudaStream, DeviceStaging
 from hostlib.torch.environment import GroupPlace, job_name
 from hostlib.torch.errors import CollectiveInputError, GroupDestroyedError
-from hostlib.torch.staging import ARRAY_DTYPES, SumStaging
+from hostlib.torch.staging import ARRAY_DTYPES, Staging, SumStaging
 from hostlib.torch.switch_queue import SwitchQueue, Transfer
 from hostlib.torch.timeline import group_recording
 from hostlib.torch.work import SwitchfoldWork
@@ -75,6 +76,7 @@ class SwitchfoldState:
             timeline = self._recording.timeline
             self._recording.enter_group()
         self._queue = SwitchQueue(self.session, "ddp", timeline, is_partial_allowed=True)
+        self._stream: CudaStream | None = None
         self._is_closed = False
         # Who just vanishes fails the ranks that still wait for results.
         atexit.register(self._close)
@@ -96,10 +98,11 @@ class SwitchfoldState:
             raise CollectiveInputError(
                 f"{place}: no mean of this dtype on the switch; use float32, or no hook"
             )
-        work = SwitchfoldWork(place, [values])
+        staging = self._staging(values)
+        work = SwitchfoldWork(place, [values], staging)
         if values.numel():
             timeout_s = self.timeout.total_seconds()
-            self._queue.put(Transfer(work, SumStaging([values]), "mean", timeout_s, name))
+            self._queue.put(Transfer(work, staging, "mean", timeout_s, name))
         else:
             work.finish()
         return work.get_future().then(_only_tensor)
@@ -125,6 +128,13 @@ class SwitchfoldState:
             self.close()
         else:
             self._close()
+
+    def _staging(self, values: torch.Tensor) -> Staging:
+        if values.device.type == "cpu":
+            return SumStaging([values])
+        if self._stream is None:
+            self._stream = CudaStream(values.device)
+        return DeviceStaging([values], self._stream)
 
     def _job_name(self) -> str:
         group = self.process_group

@@ -33,7 +33,7 @@ def outcomes(torch_testbed: TorchTestbed, tmp_path_factory: pytest.TempPathFacto
         testbed=torch_testbed,
         arguments={"folder": str(folder)},
         check=False,
-        timeout_s=90.0,
+        timeout_s=200.0,
         preload=("torch._dynamo", "torch.distributed.optim"),
     )
     failures = [outcome for outcome in said if isinstance(outcome, RankFailure)]
@@ -119,14 +119,14 @@ def test_rank_that_exits_in_the_midst_of_a_step(outcomes: list[Any]) -> None:
         assert f"rank {rank}, all_reduce" in each["text"], each
         assert f"worker {EXITING_RANK} lost" in each["text"]
         assert "restart the ranks" in each["text"]
-        assert each["after_s"] < GROUP_TIMEOUT_S / 2
+        assert each["after_s"] < GROUP_TIMEOUT_S
 
 
 def test_rank_whose_parameters_have_another_shape(outcomes: list[Any]) -> None:
     """PyTorch tells that rank the shapes; the others hear that it has gone."""
-    assert "appears not to match" in outcomes[DISAGREEING_RANK].text
+    assert "appears not to match" in outcomes[DISAGREEING_RANK].trace
     for each in figures(outcomes, "shapes"):
         # Gloo may notice before the controller does.
         gone = f"worker {DISAGREEING_RANK}", "Connection closed by peer", "Connection reset by peer"
         assert any(text in each["text"] for text in gone), each
-        assert each["after_s"] < GROUP_TIMEOUT_S / 2
+        assert each["after_s"] < GROUP_TIMEOUT_S
