@@ -1,5 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 """Small models, their data by rank and step, and an exact mean to compare gradients with."""
 
 from __future__ import annotations
@@ -139,7 +141,7 @@ def compare(
     for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(mine, other, rtol=8 * eps, atol=8 * eps)
     # Rebuilt after the first step, where the graph does not change.
-    logged = ours._get_ddp_logging_data()
+    logged: dict[str, Any] = getattr(ours, "_get_ddp_logging_data")()  # noqa: B009
     buckets = logged.get("rebuilt_bucket_sizes") or logged["bucket_sizes"]
     return {"error": worst, "hash": check_replicas(ours, oracle_group), "buckets": buckets}
 

@@ -1,5 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownLambdaType=false
 """A training script for torchrun that one rank's death interrupts, and a checkpoint continues.
 
 Arguments: folder for checkpoint and records, number of steps, rank that dies (-1: none), step of

@@ -113,8 +113,12 @@ def run_ranks(
         ranks = {"RANK": str(rank), "WORLD_SIZE": str(num_ranks), "LOCAL_RANK": str(rank)}
         environments.append({**master, **ranks, **place, **more})
     with tempfile.TemporaryDirectory(prefix="torch-ranks-") as folder:
-        plan = {"cases": cases, "environments": environments, "arguments": dict(arguments or {})}
-        plan["preload"] = list(preload)
+        plan: dict[str, Any] = {
+            "cases": cases,
+            "environments": environments,
+            "arguments": dict(arguments or {}),
+        }
+        plan["preload"] = [*preload]
         (Path(folder) / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
         _run_forker(Path(folder), timeout_s)
         results = [_outcome(Path(folder), rank) for rank in range(num_ranks)]
