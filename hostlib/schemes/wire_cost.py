@@ -90,7 +90,7 @@ def _stream_bytes(scheme: Scheme, layer: Layer, cluster: Cluster, node: NodeFloa
     workers, servers = cluster.num_workers, cluster.num_servers
     if scheme is Scheme.SFB:
         one = 4 * node.worker_sent / (workers - 1)
-        there, back = stream_bytes(one + MESSAGE_BYTES)
+        there, back = stream_bytes(one + MESSAGE_BYTES + len(layer.name.encode()))
         each_way = (workers - 1) * (there + back)
         return NodeBytes(each_way, each_way)
     if scheme is Scheme.ADAM:

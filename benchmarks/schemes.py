@@ -1,0 +1,222 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One fully connected layer by parameter server, factors and switch: is the chosen one the best?
+
+For each vector of the cost model's tests as many hosts as workers around one switch, with links so
+slow that their transfer decides. The same worker processes bring the sum of the same gradients to
+all by each scheme in turn: shards on the workers' hosts, factors to every other worker, or the
+switch. Each result is verified before its time counts. Beside each time stands the prediction;
+what crossed each host's link is compared with the formula.
+
+    python benchmarks/schemes.py --vectors 1,2,3 --out benchmarks/results
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.machine import (  # noqa: E402
+    check_machine,
+    describe_machine,
+    machine_line,
+    parse_rate,
+)
+from benchmarks.schemes_report import HEADING, describe_row, summary  # noqa: E402
+from benchmarks.worker_runs import outputs  # noqa: E402
+from bmv2_topos import Testbed, Topology, single_switch  # noqa: E402
+from bmv2_topos.errors import TestbedError  # noqa: E402
+from hostlib.parameter_server import PAIR_BYTES  # noqa: E402
+from hostlib.schemes import (  # noqa: E402
+    Cluster,
+    Coordinator,
+    InformationBook,
+    Layer,
+    Scheme,
+    busiest_floats,
+    three_way,
+    two_way,
+)
+from hostlib.schemes.wire_cost import seconds, wire_bytes  # noqa: E402
+
+WORKER = Path(__file__).with_name("schemes_worker.py")
+SCHEMES = (Scheme.PS, Scheme.SFB, Scheme.INA)
+ROUND_TRIP_S = 0.002
+"""Of one packet through the software switch, processes included, on a machine of two cores."""
+FIRST_PORT = 23000
+
+
+@dataclass(frozen=True)
+class Vector:
+    """A layer, and the network that it is exchanged over."""
+
+    rows: int
+    columns: int
+    batch: int
+    workers: int
+    rate: str
+    iterations: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.rows}x{self.columns} K={self.batch} P={self.workers}"
+
+
+VECTORS = (
+    Vector(64, 48, 4, 2, "6M", 40),
+    Vector(64, 48, 4, 4, "6M", 40),
+    Vector(64, 48, 16, 4, "6M", 40),
+    Vector(64, 48, 16, 3, "6M", 40),
+    Vector(32, 16, 8, 4, "3M", 40),
+    Vector(1024, 1000, 128, 4, "20M", 2),
+    Vector(1024, 1000, 128, 8, "20M", 2),
+    Vector(4096, 4096, 32, 8, "25M", 1),
+    Vector(4096, 1000, 32, 32, "8M", 1),
+)
+"""Those of the cost model's tests. Rates: transfer decides, and not the processor of two cores;
+where messages are small, answers come before a delayed acknowledgement would go alone."""
+WARM_UPS = 1
+"""Iterations before those that count, if these are more than one: connections stand then."""
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    every = ",".join(str(number) for number in range(1, len(VECTORS) + 1))
+    parser.add_argument("--vectors", default=every, help="default all: %(default)s")
+    parser.add_argument("--schemes", default="ps,sfb,ina", help="default all: %(default)s")
+    parser.add_argument("--timeout", type=float, default=120.0, help="seconds per iteration")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    options = parser.parse_args()
+    numbers = options.vectors.split(",")
+    for number in numbers:
+        if not number.isdecimal() or not 1 <= int(number) <= len(VECTORS):
+            parser.error(f"no vector {number}; choose of {every}")
+    options.chosen = [VECTORS[int(number) - 1] for number in numbers]
+    return options
+
+
+def write_book(vector: Vector, topology: Topology) -> InformationBook:
+    """Let the coordinator decide, with pairs so small that each shard has as much of the layer."""
+    layer = Layer(name="layer", kind="fc", rows=vector.rows, columns=vector.columns)
+    cluster = Cluster(
+        num_workers=vector.workers,
+        batch=vector.batch,
+        link_bits_per_s=float(parse_rate(vector.rate)),
+        round_trip_s=ROUND_TRIP_S,
+    )
+    even_bytes = -(-layer.num_values // vector.workers) * 4
+    return Coordinator(
+        [layer],
+        cluster,
+        workers=[(host.address, 0) for host in topology.hosts],
+        job="schemes",
+        pair_bytes=min(PAIR_BYTES, even_bytes),
+        first_port=FIRST_PORT,
+    ).book
+
+
+def measure(vector: Vector, options: argparse.Namespace) -> dict[str, Any]:
+    """Run a vector; return times, predictions and bytes of each scheme, and the choice."""
+    topology = single_switch(vector.workers, rate_bits_per_s=parse_rate(vector.rate))
+    with Testbed(topology) as testbed:
+        book = write_book(vector, topology)
+        path = testbed.run_directory / "book.json"
+        path.write_text(book.to_json())
+        command = [
+            *(sys.executable, str(WORKER), "--book", str(path), "--testbed", testbed.name),
+            *("--iterations", str(vector.iterations)),
+            *("--warm-up", str(WARM_UPS * (vector.iterations > 1))),
+            *("--schemes", options.schemes, "--timeout", str(options.timeout)),
+        ]
+        results = testbed.run_workers(
+            command,
+            job="schemes",
+            timeout_s=60 + 4 * options.timeout,
+            environment={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        )
+    workers = outputs(results)
+    if {worker["book"] for worker in workers} != {book.hash}:
+        raise TestbedError("the workers' information books differ")
+    layer, cluster = book.entries[0].layer, book.cluster
+    schemes = {
+        name: describe(Scheme(name), workers, book, vector.iterations)
+        for name in options.schemes.split(",")
+    }
+    best = min(schemes, key=lambda name: schemes[name]["seconds"])
+    chosen = book.best_scheme(layer.name).value
+    return {
+        "vector": vector.name,
+        "rate": vector.rate,
+        "iterations": vector.iterations,
+        "schemes": schemes,
+        "two_way": two_way(layer, cluster).value,
+        "by_floats": three_way(layer, cluster, busiest_floats).value,
+        "chosen": chosen,
+        "best": best,
+        "ratio": schemes[chosen]["seconds"] / schemes[best]["seconds"] if chosen in schemes else 0,
+        "statistics": workers[0]["statistics"],
+        "slots": workers[0]["slots"],
+    }
+
+
+def describe(
+    scheme: Scheme, workers: list[dict[str, Any]], book: InformationBook, iterations: int
+) -> dict[str, Any]:
+    """Return what a scheme took per iteration; TestbedError if workers hold different sums."""
+    layer, cluster = book.entries[0].layer, book.cluster
+    runs = [worker["runs"][scheme.value] for worker in workers]
+    if len({tuple(run["checksums"]) for run in runs}) != 1:
+        raise TestbedError(f"{scheme.value}: workers hold different results")
+    span_s = max(run["ended_s"] for run in runs) - min(run["began_s"] for run in runs)
+    formula = wire_bytes(scheme, layer, cluster)
+    carried = [[count / iterations for count in counts] for counts in runs[0]["carried"].values()]
+    expected = (formula.worker_sent, formula.worker_received)
+    differences = [
+        counted / wanted - 1
+        for counts in carried
+        for counted, wanted in zip(counts, expected, strict=True)
+    ]
+    return {
+        "seconds": span_s / iterations,
+        "predicted_s": seconds(scheme, layer, cluster),
+        "formula_bytes": expected,
+        "carried_bytes": carried,
+        "largest_difference": max(differences, key=abs),
+        "busy_cores": max(run["busy_s"] for run in runs) / span_s,
+    }
+
+
+def main() -> None:
+    options = parse_options()
+    check_machine(has_torch=False)
+    machine = describe_machine(has_torch=False)
+    print(machine_line(machine))
+    print("softswitch wide; shards on the workers' hosts; every sum verified\n\n" + HEADING)
+    began_s = time.monotonic()
+    rows: list[dict[str, Any]] = []
+    for vector in options.chosen:
+        try:
+            row = measure(vector, options)
+        except TestbedError as exc:
+            row = {"vector": vector.name, "rate": vector.rate, "error": str(exc)}
+        print(describe_row(row), flush=True)
+        rows.append(row)
+    print(f"\n{summary(rows)}\n{time.monotonic() - began_s:.0f} s")
+    options.out.mkdir(parents=True, exist_ok=True)
+    content = {"machine": machine, "rows": rows}
+    (options.out / "schemes.json").write_text(json.dumps(content, indent=1) + "\n")
+    print(f"wrote {options.out / 'schemes.json'}")
+    if any("error" in row for row in rows):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

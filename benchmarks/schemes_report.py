@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The table of schemes.py, in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+MOST_RATIO = 1.1
+"""The chosen scheme's time over the best one's."""
+MOST_DIFFERENCE = 0.02
+"""Of measured bytes from the formula."""
+NAMES = {"ps": "PS", "sfb": "SFB", "ina": "INA"}
+HEADING = (
+    "| layer | link bit/s | PS ms (predicted) | SFB ms (predicted) | INA ms (predicted)"
+    " | two-way | chosen | best | chosen / best | bytes / formula | busy cores |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def describe_row(row: dict[str, Any]) -> str:
+    """Return a vector's line."""
+    if "error" in row:
+        return f"| {row['vector']} | {row['rate']} | not measured: {row['error'][-2000:]} |"
+    schemes: dict[str, dict[str, Any]] = row["schemes"]
+    times = [
+        f"{1e3 * schemes[name]['seconds']:.4g} ({1e3 * schemes[name]['predicted_s']:.4g})"
+        if name in schemes
+        else "-"
+        for name in NAMES
+    ]
+    shares = [
+        f"{100 * schemes[name]['largest_difference']:+.1f} %" for name in NAMES if name in schemes
+    ]
+    busy = [f"{schemes[name]['busy_cores']:.1f}" for name in NAMES if name in schemes]
+    choices = [NAMES[row[key]] for key in ("two_way", "chosen", "best")]
+    cells = [row["vector"], row["rate"], *times, *choices, f"{row['ratio']:.2f}"]
+    return f"| {' | '.join((*cells, ', '.join(shares), ', '.join(busy)))} |"
+
+
+def summary(rows: Iterable[dict[str, Any]]) -> str:
+    """Say whether the aims are met."""
+    measured = [row for row in rows if "error" not in row]
+    if not measured:
+        return "nothing was measured"
+    ratio = max(row["ratio"] for row in measured)
+    difference = max(
+        abs(scheme["largest_difference"]) for row in measured for scheme in row["schemes"].values()
+    )
+    return (
+        f"chosen / best at most {ratio:.2f} (aim {MOST_RATIO}); bytes within"
+        f" {100 * difference:.1f} % of the formula (aim {100 * MOST_DIFFERENCE:g} %)"
+    )

@@ -1,0 +1,216 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One worker of schemes.py: the same gradients by parameter server, factors and switch in turn.
+
+Started on every host of a testbed, in the environment of its endpoint, with the information book
+that the coordinator wrote. Each result is checked: every worker compares a part of the rows with
+the product of all factors in float64, and prints a checksum of the whole. Worker 0 also reads what
+crossed each link. The last line of the output is JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import time
+import zlib
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hostlib.factors import ExchangeOptions, FactorExchange, rebuild
+from hostlib.parameter_server import (
+    ClientOptions,
+    ParameterClient,
+    ParameterServer,
+    ServerOptions,
+)
+from numpy.typing import NDArray
+
+from benchmarks.processor import read_times
+from bmv2_topos import Testbed
+from hostlib import Session, SessionOptions
+from hostlib.config import join_from_environment
+from hostlib.schemes import InformationBook, Layer, Scheme
+
+TOLERANCE = 2e-5
+"""Of the largest value of the sum: float32 sums of products have 24 bits."""
+QUIET_S = 0.06
+"""Links are quiet when they carried nothing for so long: delayed acknowledgements take 40 ms."""
+PATIENCE_S = 3.0
+
+Floats = NDArray[np.float32]
+Run = Callable[[int], Floats]
+
+
+@dataclasses.dataclass
+class Task:
+    """The layer, this worker's factors and gradients of every iteration."""
+
+    layer: Layer
+    worker_id: int
+    num_workers: int
+    batch: int
+    iterations: int
+
+    def factors(self, iteration: int, worker_id: int) -> tuple[Floats, Floats]:
+        """Return u [K, M] and v [K, N]: known to every worker, different for each."""
+        random = np.random.default_rng((iteration, worker_id))
+        u = random.standard_normal((self.batch, self.layer.rows), np.float32)
+        return u, random.standard_normal((self.batch, self.layer.columns), np.float32)
+
+    def check(self, iteration: int, result: Floats) -> None:
+        """Compare this worker's part of the rows with the sum in float64."""
+        rows = self.layer.rows * np.arange(self.worker_id, self.worker_id + 2) // self.num_workers
+        part = slice(int(rows[0]), int(rows[1]))
+        pairs = [self.factors(iteration, worker) for worker in range(self.num_workers)]
+        u = np.concatenate([pair[0][:, part] for pair in pairs]).astype(np.float64)
+        v = np.concatenate([pair[1] for pair in pairs]).astype(np.float64)
+        expected = u.T @ v
+        if not expected.size:
+            return
+        np.testing.assert_allclose(result[part], expected, rtol=0, atol=TOLERANCE * expected.max())
+
+
+def run_scheme(
+    scheme: Scheme, task: Task, run: Run, session: Session, options: argparse.Namespace
+) -> dict[str, Any]:
+    """Time the iterations of a scheme; return the time, the bytes and the results' checksums."""
+    testbed = Testbed.attach(options.testbed) if task.worker_id == 0 else None
+    for warm_up in range(options.warm_up):
+        run(warm_up)
+    session.barrier(f"{scheme.value}-warm")
+    before = quiet_bytes(testbed) if testbed else {}
+    session.barrier(f"{scheme.value}-go")
+    processor = read_times([])
+    began_s = time.monotonic()
+    results = [run(options.warm_up + number) for number in range(task.iterations)]
+    ended_s = time.monotonic()
+    busy_s = read_times([]).busy_s - processor.busy_s
+    session.barrier(f"{scheme.value}-done", timeout_s=options.timeout)
+    after = quiet_bytes(testbed) if testbed else {}
+    session.barrier(f"{scheme.value}-read")
+    for number, result in enumerate(results):
+        task.check(options.warm_up + number, result)
+    return {
+        "began_s": began_s,
+        "ended_s": ended_s,
+        "busy_s": busy_s,
+        "carried": {
+            link: [after[link][way] - before[link][way] for way in (0, 1)] for link in after
+        },
+        "checksums": [zlib.crc32(np.ascontiguousarray(result)) for result in results],
+    }
+
+
+def quiet_bytes(testbed: Testbed) -> dict[str, tuple[int, int]]:
+    """Return (from, to) bytes of each host's link, once nothing but life signs moves."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    last: dict[str, tuple[int, int]] = {}
+    while True:
+        now = {
+            each.host: (each.from_host_bytes, each.to_host_bytes) for each in testbed.link_bytes()
+        }
+        if now == last or time.monotonic() > deadline_s:
+            return now
+        last = now
+        time.sleep(QUIET_S)
+
+
+def through_servers(
+    book: InformationBook, task: Task, gradients: list[Floats], stack: ExitStack, timeout_s: float
+) -> Run:
+    """Open this host's shard, and the way to all."""
+    own = book.servers[task.worker_id]
+    options = ServerOptions(num_workers=task.num_workers, shard=task.worker_id, timeout_s=timeout_s, grace_s=timeout_s)
+    server = stack.enter_context(ParameterServer(options, address=own.address, port=own.port))
+    client = stack.enter_context(
+        ParameterClient(
+            book.servers,
+            ClientOptions(
+                worker_id=task.worker_id,
+                source=own.address,
+                pair_bytes=book.pair_bytes,
+                timeout_s=timeout_s + 10,
+                reconnect_s=timeout_s,
+            ),
+            local_server=server,
+        )
+    )
+    name = task.layer.name
+
+    def run(iteration: int) -> Floats:
+        return client.push_pull(name, gradients[iteration], iteration).result()
+
+    return run
+
+
+def by_factors(book: InformationBook, task: Task, stack: ExitStack, timeout_s: float) -> Run:
+    """Open the exchange with all other workers."""
+    exchange = stack.enter_context(
+        FactorExchange(task.worker_id, book.workers, ExchangeOptions(timeout_s=timeout_s, connect_s=60.0))
+    )
+
+    def run(iteration: int) -> Floats:
+        u, v = task.factors(iteration, task.worker_id)
+        return rebuild(exchange.exchange(task.layer.name, u, v, iteration).result())
+
+    return run
+
+
+def run_all(options: argparse.Namespace) -> dict[str, Any]:
+    book = InformationBook.from_json(options.book.read_text())
+    worker_id = int(os.environ["SWITCHFOLD_WORKER_ID"])
+    layer = book.entries[0].layer
+    task = Task(layer, worker_id, book.cluster.num_workers, book.cluster.batch, options.iterations)
+    gradients: list[Floats] = []
+    for iteration in range(options.warm_up + options.iterations):
+        u, v = task.factors(iteration, worker_id)
+        gradients.append(u.T @ v)
+    # Slow links: frames queue for longer than a first timeout expects.
+    settings = SessionOptions(
+        timeout_s=options.timeout, initial_rto_s=1.0, min_rto_s=0.5, join_timeout_s=120.0
+    )
+    runs: dict[str, Any] = {}
+    with join_from_environment(settings) as session:
+
+        def switched(iteration: int) -> Floats:
+            return session.allreduce(gradients[iteration]).result()
+
+        for name in options.schemes.split(","):
+            scheme = Scheme(name)
+            with ExitStack() as stack:
+                if scheme is Scheme.PS:
+                    run = through_servers(book, task, gradients, stack, options.timeout)
+                elif scheme is Scheme.SFB:
+                    run = by_factors(book, task, stack, options.timeout)
+                else:
+                    run = switched
+                session.barrier(f"{name}-open", timeout_s=120.0)
+                runs[name] = run_scheme(scheme, task, run, session, options)
+                session.barrier(f"{name}-close", timeout_s=options.timeout)
+        return {
+            "book": book.hash,
+            "runs": runs,
+            "slots": session.view.slot_count,
+            "statistics": dict(session.statistics),
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--book", type=Path, required=True)
+    parser.add_argument("--iterations", type=int, required=True)
+    parser.add_argument("--warm-up", type=int, required=True)
+    parser.add_argument("--schemes", required=True)
+    parser.add_argument("--testbed", required=True)
+    parser.add_argument("--timeout", type=float, required=True)
+    print(json.dumps(run_all(parser.parse_args())))
+
+
+if __name__ == "__main__":
+    main()
