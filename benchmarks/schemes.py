@@ -15,11 +15,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -78,7 +81,7 @@ VECTORS = (
     Vector(32, 16, 8, 4, "3M", 40),
     Vector(1024, 1000, 128, 4, "20M", 2),
     Vector(1024, 1000, 128, 8, "20M", 2),
-    Vector(4096, 4096, 32, 8, "25M", 1),
+    Vector(4096, 4096, 32, 8, "32M", 1),
     Vector(4096, 1000, 32, 32, "8M", 1),
 )
 """Those of the cost model's tests. Rates: transfer decides, and not the processor of two cores;
@@ -103,7 +106,18 @@ def parse_options() -> argparse.Namespace:
     return options
 
 
-def write_book(vector: Vector, topology: Topology) -> InformationBook:
+def probed_flops() -> float:
+    """Return the operations per second of matrix products of this machine, all cores together."""
+    u, v = (np.ones((256, size), np.float32) for size in (2048, 2048))
+    fastest_s = math.inf
+    for _ in range(3):
+        began_s = time.perf_counter()
+        np.matmul(u.T, v)
+        fastest_s = min(fastest_s, time.perf_counter() - began_s)
+    return 2 * 256 * 2048 * 2048 / fastest_s
+
+
+def write_book(vector: Vector, topology: Topology, flops_per_s: float) -> InformationBook:
     """Let the coordinator decide, with pairs so small that each shard has as much of the layer."""
     layer = Layer(name="layer", kind="fc", rows=vector.rows, columns=vector.columns)
     cluster = Cluster(
@@ -111,6 +125,7 @@ def write_book(vector: Vector, topology: Topology) -> InformationBook:
         batch=vector.batch,
         link_bits_per_s=float(parse_rate(vector.rate)),
         round_trip_s=ROUND_TRIP_S,
+        flops_per_s=flops_per_s / vector.workers,
     )
     even_bytes = -(-layer.num_values // vector.workers) * 4
     return Coordinator(
@@ -123,11 +138,11 @@ def write_book(vector: Vector, topology: Topology) -> InformationBook:
     ).book
 
 
-def measure(vector: Vector, options: argparse.Namespace) -> dict[str, Any]:
+def measure(vector: Vector, options: argparse.Namespace, flops_per_s: float) -> dict[str, Any]:
     """Run a vector; return times, predictions and bytes of each scheme, and the choice."""
     topology = single_switch(vector.workers, rate_bits_per_s=parse_rate(vector.rate))
     with Testbed(topology) as testbed:
-        book = write_book(vector, topology)
+        book = write_book(vector, topology, flops_per_s)
         path = testbed.run_directory / "book.json"
         path.write_text(book.to_json())
         command = [
@@ -199,19 +214,21 @@ def main() -> None:
     check_machine(has_torch=False)
     machine = describe_machine(has_torch=False)
     print(machine_line(machine))
+    flops_per_s = probed_flops()
+    print(f"matrix products: {flops_per_s / 1e9:.0f} Gflop/s, shared by all workers")
     print("softswitch wide; shards on the workers' hosts; every sum verified\n\n" + HEADING)
     began_s = time.monotonic()
     rows: list[dict[str, Any]] = []
     for vector in options.chosen:
         try:
-            row = measure(vector, options)
+            row = measure(vector, options, flops_per_s)
         except TestbedError as exc:
             row = {"vector": vector.name, "rate": vector.rate, "error": str(exc)}
         print(describe_row(row), flush=True)
         rows.append(row)
     print(f"\n{summary(rows)}\n{time.monotonic() - began_s:.0f} s")
     options.out.mkdir(parents=True, exist_ok=True)
-    content = {"machine": machine, "rows": rows}
+    content = {"machine": machine, "flops_per_s": flops_per_s, "rows": rows}
     (options.out / "schemes.json").write_text(json.dumps(content, indent=1) + "\n")
     print(f"wrote {options.out / 'schemes.json'}")
     if any("error" in row for row in rows):

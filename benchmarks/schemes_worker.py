@@ -22,6 +22,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.processor import read_times
+from bmv2_topos import Testbed
+from hostlib import Session, SessionOptions
+from hostlib.config import join_from_environment
 from hostlib.factors import ExchangeOptions, FactorExchange, rebuild
 from hostlib.parameter_server import (
     ClientOptions,
@@ -29,12 +35,6 @@ from hostlib.parameter_server import (
     ParameterServer,
     ServerOptions,
 )
-from numpy.typing import NDArray
-
-from benchmarks.processor import read_times
-from bmv2_topos import Testbed
-from hostlib import Session, SessionOptions
-from hostlib.config import join_from_environment
 from hostlib.schemes import InformationBook, Layer, Scheme
 
 TOLERANCE = 2e-5
@@ -103,7 +103,7 @@ def run_scheme(
         "carried": {
             link: [after[link][way] - before[link][way] for way in (0, 1)] for link in after
         },
-        "checksums": [zlib.crc32(np.ascontiguousarray(result)) for result in results],
+        "checksums": [zlib.crc32(result.tobytes()) for result in results],
     }
 
 
@@ -126,7 +126,9 @@ def through_servers(
 ) -> Run:
     """Open this host's shard, and the way to all."""
     own = book.servers[task.worker_id]
-    options = ServerOptions(num_workers=task.num_workers, shard=task.worker_id, timeout_s=timeout_s, grace_s=timeout_s)
+    options = ServerOptions(
+        num_workers=task.num_workers, shard=task.worker_id, timeout_s=timeout_s, grace_s=timeout_s
+    )
     server = stack.enter_context(ParameterServer(options, address=own.address, port=own.port))
     client = stack.enter_context(
         ParameterClient(
@@ -152,7 +154,9 @@ def through_servers(
 def by_factors(book: InformationBook, task: Task, stack: ExitStack, timeout_s: float) -> Run:
     """Open the exchange with all other workers."""
     exchange = stack.enter_context(
-        FactorExchange(task.worker_id, book.workers, ExchangeOptions(timeout_s=timeout_s, connect_s=60.0))
+        FactorExchange(
+            task.worker_id, book.workers, ExchangeOptions(timeout_s=timeout_s, connect_s=60.0)
+        )
     )
 
     def run(iteration: int) -> Floats:

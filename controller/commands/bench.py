@@ -20,6 +20,7 @@ _SCRIPTS: Final = {
     "contention": "contention.py",
     "planning": "tree_planning.py",
     "installation": "tree_installation.py",
+    "schemes": "schemes.py",
     "overlap": "overlap.py",
 }
 _DEFAULT: Final = "allreduce"
