@@ -76,6 +76,7 @@ bench: $(VENV)/.bench-installed ## Allreduce and trees against Gloo on the same 
 	$(BIN)/python benchmarks/tree_planning.py
 	$(BIN)/python benchmarks/tree_installation.py
 	$(BIN)/python benchmarks/overlap.py
+	$(BIN)/python benchmarks/training.py
 
 model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela models (needs spin)
 	$(BIN)/python tests/model/check.py

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -13,13 +12,12 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
+from benchmarks.training_models import BUCKET_BYTES
 from hostlib.parameter_server import ParameterClient
 
 untyped: Any = torch  # some of its functions tell only half of their types
 collectives: Any = dist
 
-BUCKET_BYTES: Final = 1 << 20
-"""Of DistributedDataParallel: small enough that the models here have several."""
 LEARNING_RATE: Final = 0.02
 
 
@@ -62,9 +60,7 @@ class Overlapped(Trainer):
     def __init__(self, module: Any, group: Any) -> None:
         super().__init__(module)
         parallel: Any = torch.nn.parallel.DistributedDataParallel
-        self.model = parallel(
-            module, process_group=group, bucket_cap_mb=BUCKET_BYTES / 2**20, broadcast_buffers=False
-        )
+        self.model = parallel(module, process_group=group, bucket_cap_mb=BUCKET_BYTES / 2**20)
 
 
 class Sequential(Trainer):
@@ -95,9 +91,13 @@ class OverParameterServer(Overlapped):
         self._name = name
         self._iterations: Counter[str] = Counter()
         self._errors: list[BaseException] = []
-        self.model.register_comm_hook(None, self._send)
 
-    def _send(self, _state: Any, bucket: Any) -> Any:
+        def hook(_, bucket):  # pyright: ignore  # torch reads annotations
+            return self._send(bucket)
+
+        self.model.register_comm_hook(None, hook)
+
+    def _send(self, bucket: Any) -> Any:
         buffer = bucket.buffer()
         values = buffer.numpy()
         key = f"{self._name}.{bucket.index()}.{len(values)}"
@@ -126,7 +126,3 @@ class FromMeans(Sequential):
 
     def __init__(self, module: Any, group: Any) -> None:
         super().__init__(module, group, torch.float64)
-
-
-Make = Callable[[Any, str], Trainer]
-"""Makes the trainer of a module for a workload of a name."""

@@ -10,6 +10,12 @@ from typing import Any, Final
 from hostlib.schemes.models import Model, conv, fully_connected
 
 CLASSES: Final = 10
+BUCKET_BYTES: Final = 1 << 19
+"""Of DistributedDataParallel: small enough that the communication-bound model has several."""
+WARM_UP: Final = 2
+"""Iterations that do not count: DistributedDataParallel makes its buckets anew after the first."""
+CALIBRATION_VALUES: Final = 1 << 20
+"""Of the exchange that tells what each contender's software carries at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +35,8 @@ def _fully_connected() -> Workload:
     layers = (
         *fully_connected("0", WIDTHS[0], WIDTHS[1]),
         *fully_connected("2", WIDTHS[1], WIDTHS[2]),
-        *fully_connected("4", WIDTHS[2], CLASSES),
+        *fully_connected("4", WIDTHS[2], WIDTHS[3]),
+        *fully_connected("6", WIDTHS[3], CLASSES),
     )
     described = Model(name="communication-bound", source="this file", layers=layers)
     return Workload(name="communication", batch=8, inputs=(WIDTHS[0],), described=described)
@@ -47,7 +54,7 @@ def _convolutional() -> Workload:
     return Workload(name="computing", batch=32, inputs=(3, IMAGE, IMAGE), described=described)
 
 
-WIDTHS: Final = (512, 640, 384)
+WIDTHS: Final = (512, 384, 384, 384)
 CHANNELS: Final = (16, 32)
 IMAGE: Final = 32
 POOLED: Final = 2
@@ -68,7 +75,9 @@ def make_module(workload: Workload) -> Any:
             nn.ReLU(),
             nn.Linear(WIDTHS[1], WIDTHS[2]),
             nn.ReLU(),
-            nn.Linear(WIDTHS[2], CLASSES),
+            nn.Linear(WIDTHS[2], WIDTHS[3]),
+            nn.ReLU(),
+            nn.Linear(WIDTHS[3], CLASSES),
         )
     else:
         module = nn.Sequential(

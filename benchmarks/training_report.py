@@ -9,7 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from benchmarks.limits import CPU_BOUND_SHARE
-from benchmarks.training_models import WORKLOADS, Workload
+from benchmarks.training_models import (
+    BUCKET_BYTES,
+    CALIBRATION_VALUES,
+    WARM_UP,
+    WORKLOADS,
+    Workload,
+)
 from hostlib.schemes.cluster import Cluster
 from hostlib.schemes.layer import Layer
 from hostlib.schemes.prediction import (
@@ -41,9 +47,6 @@ STRATEGIES: Final = {
 }
 CALIBRATED: Final = {"switchfold_sequential": "switchfold"}
 """Whose calibration a contender shares."""
-WARM_UP: Final = 2
-BUCKET_BYTES: Final = 1 << 20
-CALIBRATION_VALUES: Final = 1 << 20
 HEAD: Final = (
     "| link | workers | contender | iteration, ms | min to max | samples/s | efficiency |"
     " predicted, ms | error | cores busy |\n|---|---|---|---|---|---|---|---|---|---|"

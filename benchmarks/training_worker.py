@@ -37,7 +37,14 @@ from benchmarks.training_contenders import (
     Sequential,
     Trainer,
 )
-from benchmarks.training_models import CLASSES, WORKLOADS, Workload, make_module
+from benchmarks.training_models import (
+    CALIBRATION_VALUES,
+    CLASSES,
+    WARM_UP,
+    WORKLOADS,
+    Workload,
+    make_module,
+)
 from bmv2_topos import Testbed
 from bmv2_topos.namespaces import call_in_namespace
 from hostlib.parameter_server import (
@@ -50,13 +57,10 @@ from hostlib.parameter_server import (
 untyped: Any = torch  # some of its functions tell only half of their types
 collectives: Any = dist
 
-WARM_UP = 2
-"""DistributedDataParallel makes its buckets anew after the first iteration."""
 TOLERANCE = 2e-5
 """Of weights, absolute: they are below 1, and change by less in an iteration."""
 PAIR_BYTES = 64 << 10
 """Of the parameter servers: small enough for even shards of these models."""
-CALIBRATION_VALUES = 1 << 20
 CALIBRATIONS = 3
 SERVER_PORT = 47_100
 

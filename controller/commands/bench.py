@@ -22,6 +22,7 @@ _SCRIPTS: Final = {
     "installation": "tree_installation.py",
     "schemes": "schemes.py",
     "overlap": "overlap.py",
+    "training": "training.py",
 }
 _DEFAULT: Final = "allreduce"
 
@@ -33,8 +34,8 @@ _DEFAULT: Final = "allreduce"
 def bench(arguments: tuple[str, ...]) -> int:
     """Run a benchmark: allreduce against torch's Gloo ring (default) or another.
 
-    Others are trees, contention, planning, installation, overlap. All further options are the
-    script's.
+    Others are trees, contention, planning, installation, schemes, overlap, training. All further
+    options are the script's.
     """
     name, options = _DEFAULT, arguments
     if arguments and not arguments[0].startswith("-"):
