@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hostlib import wire
+from hostlib.factors.block import PREFIX_WORDS
 from hostlib.parameter_server.layout import PAIR_BYTES
 from hostlib.peers.frames import HEADER_BYTES as MESSAGE_BYTES
 from hostlib.schemes.cluster import Cluster
@@ -66,7 +67,8 @@ def wire_bytes(scheme: Scheme, layer: Layer, cluster: Cluster) -> NodeBytes:
         return _switch_bytes(scheme, layer, cluster)
     if scheme is Scheme.SFB and cluster.has_multicast:
         frame = wire.frame_bytes(cluster.values_per_packet)
-        frames = ina_frames(int(node.worker_sent), cluster.values_per_packet, is_float=False)
+        words = int(node.worker_sent) + PREFIX_WORDS
+        frames = ina_frames(words, cluster.values_per_packet, is_float=False)
         return NodeBytes(float(frames * frame), float(frames * frame * (cluster.num_workers - 1)))
     return _stream_bytes(scheme, layer, cluster, node)
 

@@ -259,6 +259,15 @@ def test_wire_bytes_of_streams_count_segments_and_acknowledgements() -> None:
     assert both.worker_sent == both.worker_received
 
 
+def test_wire_bytes_of_copied_factors_are_sent_once() -> None:
+    layer, cluster = fc(64, 48), together(4, 16, has_multicast=True)
+    node = wire_bytes(SFB, layer, cluster)
+    frames = math.ceil((16 * 112 + 4) / 352)
+    assert (node.worker_sent, node.worker_received) == (frames * 1494, 3 * frames * 1494)
+    plain = wire_bytes(SFB, layer, cluster.replace(has_multicast=False))
+    assert node.worker_sent < plain.worker_sent / 2
+
+
 def test_few_slots_and_long_round_trips_slow_the_switch() -> None:
     layer, cluster = fc(1024, 1000), together(4, slots=18, round_trip_s=0.01)
     chunks = math.ceil(1_024_000 / 352)
