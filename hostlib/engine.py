@@ -39,8 +39,9 @@ BUSY_S = 0.001
 """Wait before sending again when the transport took less than all."""
 COALESCE_CHUNKS = 32
 """With at least this many chunks under way, a short pause does not empty the window."""
-COALESCE_SHARE = 4
-"""The pause is at most this part of a round trip."""
+COALESCE_SHARE = 2
+"""The pause is at most this part of the time that chunks wait in queues: where the round trip is
+the network's own, a pause would hold up what is to come."""
 MIN_PAUSE_S = 0.0001
 LEAD_S = 1.0
 """Probing starts this long before the deadline, or at three quarters of a short timeout."""
@@ -270,7 +271,7 @@ class Engine:
         wait_s = self._wait_s(path, now_s) if is_idle else BUSY_S
         if path.outstanding >= COALESCE_CHUNKS:
             # The window is in the network's queues; a small part of it may gather here.
-            pause_s = min(self._options.coalesce_s, path.values.round_trip_s / COALESCE_SHARE)
+            pause_s = min(self._options.coalesce_s, path.values.queueing_s / COALESCE_SHARE)
             if pause_s > MIN_PAUSE_S:
                 time.sleep(pause_s)
         count = self._receive(wait_s)

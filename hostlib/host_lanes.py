@@ -48,6 +48,11 @@ class HostStream:
         return 0.0
 
     @property
+    def queueing_s(self) -> float:
+        """Not measured here."""
+        return 0.0
+
+    @property
     def window(self) -> int:
         """TCP has windows of its own."""
         return 0

@@ -23,14 +23,14 @@ class SessionOptions:
     """NaN or infinity in a tensor: NonFiniteError on all workers, or NaN for the whole chunk."""
     window: int = 256
     """Most value chunks without result at a time; the job's slots are another limit."""
-    batch: int = 64
+    batch: int = 128
     """Most datagrams that one receive takes."""
     min_rto_s: float = 0.02
     """Least margin of the retransmission timeout over the smoothed round trip."""
     max_rto_s: float = 1.0
     initial_rto_s: float = 0.1
     """Retransmission timeout before the first measured round trip."""
-    coalesce_s: float = 0.003
+    coalesce_s: float = 0.0045
     """Longest pause before a receive while much is under way: larger batches, less work."""
     retain_bytes: int = 256 << 20
     """Results kept for workers that missed them, where results may be partial or without a switch;

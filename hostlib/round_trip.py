@@ -24,12 +24,18 @@ class RoundTripTimer:
         self._base_s = max(initial_s, minimum_s)
         self._smoothed_s: float | None = None
         self._variation_s = 0.0
+        self._least_s = 0.0
         self._backoff = 0
 
     @property
     def smoothed_s(self) -> float | None:
         """Smoothed round-trip time, or None before the first sample."""
         return self._smoothed_s
+
+    @property
+    def queueing_s(self) -> float:
+        """How much longer than the shortest round trip the smoothed one is, 0 without samples."""
+        return (self._smoothed_s or 0.0) - self._least_s
 
     @property
     def steady_s(self) -> float:
@@ -44,9 +50,10 @@ class RoundTripTimer:
     def add_sample(self, sample_s: float) -> None:
         """Take one measured round-trip time into account and end any backoff."""
         if self._smoothed_s is None:
-            self._smoothed_s = sample_s
+            self._smoothed_s = self._least_s = sample_s
             self._variation_s = sample_s / 2
         else:
+            self._least_s = min(self._least_s, sample_s)
             deviation = abs(self._smoothed_s - sample_s)
             self._variation_s += VARIATION * (deviation - self._variation_s)
             self._smoothed_s += SMOOTHING * (sample_s - self._smoothed_s)

@@ -141,6 +141,11 @@ class SlotStream:
         return self._timer.smoothed_s or 0.0
 
     @property
+    def queueing_s(self) -> float:
+        """Part of the smoothed round-trip time that queues and waiting account for."""
+        return self._timer.queueing_s
+
+    @property
     def next_expiry_s(self) -> float:
         """When `retransmit` is to be called next, at the latest."""
         if self._patience is not None:

@@ -31,6 +31,14 @@ def test_timeout_converges_to_margin_over_steady_round_trip() -> None:
     assert measured.timeout_s == pytest.approx(0.03, abs=1e-4)
 
 
+def test_queueing_is_what_exceeds_the_shortest_round_trip() -> None:
+    measured = timer()
+    assert measured.queueing_s == 0.0
+    for sample_s in (0.004, 0.001, *[0.013] * 100):
+        measured.add_sample(sample_s)
+    assert measured.queueing_s == pytest.approx(0.012, abs=1e-4)
+
+
 def test_backoff_doubles_up_to_maximum_and_ends_with_a_sample() -> None:
     measured = timer()
     seen: list[float] = []
