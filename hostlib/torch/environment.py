@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping
 from datetime import timedelta
 
@@ -85,3 +86,20 @@ class GroupPlace:
         except ConfigurationError:
             transport.close()
             raise
+
+
+def peer_address() -> str:
+    """Return where other ranks reach this one by TCP, beside the process group.
+
+    SWITCHFOLD_PEER_ADDRESS says it; else it is the address that faces MASTER_ADDR.
+    """
+    given = place_variables(os.environ).get("SWITCHFOLD_PEER_ADDRESS", "")
+    if given:
+        return given
+    loopback = "127.0.0.1"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((os.environ.get("MASTER_ADDR", loopback), 9))  # no packet leaves
+        except OSError:
+            return loopback
+        return str(probe.getsockname()[0])

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+import logging
+from datetime import timedelta
 from typing import Any, final
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
+
+from hostlib.torch.torch_seam import AllgatherOptions, BroadcastOptions
+
+_logger = logging.getLogger("hostlib.torch")
 
 
 @final
@@ -24,7 +29,7 @@ class GroupTalk:
 
     def broadcast(self, tensor: Tensor) -> None:
         """Overwrite a tensor with that of rank 0."""
-        options: Any = dist.BroadcastOptions()
+        options = BroadcastOptions()
         options.rootRank = 0
         plain = tensor.detach()
         sent = plain.to(self._device).contiguous()
@@ -50,8 +55,20 @@ class GroupTalk:
         parts = self._gather(padded)
         return [part[:size].numpy().tobytes() for part, size in zip(parts, sizes, strict=True)]
 
-    def _gather(self, tensor: Tensor) -> list[Tensor]:
+    def meet(self, timeout_s: float) -> bool:
+        """Wait for all ranks to call this; return whether they came in time."""
+        try:
+            self._gather(torch.zeros(1), timedelta(seconds=timeout_s))
+        except RuntimeError as error:  # what a group raises is its backend's business
+            _logger.info("rank %d: not all ranks came: %s", self.rank, error)
+            return False
+        return True
+
+    def _gather(self, tensor: Tensor, timeout: timedelta | None = None) -> list[Tensor]:
+        options = AllgatherOptions()
+        if timeout is not None:
+            options.timeout = timeout
         sent = tensor.to(self._device)
         parts = [torch.empty_like(sent) for _ in range(self.num_ranks)]
-        self._group.allgather([parts], [sent]).wait()
+        self._group.allgather([parts], [sent], options).wait()
         return [part.cpu() for part in parts]

@@ -13,15 +13,17 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from hostlib.config import secret_from_environment
 from hostlib.errors import ConfigurationError, SchemeError
 from hostlib.schemes import Cluster, InformationBook, Scheme
 from hostlib.session import Session
 from hostlib.straggler import StragglerPolicy
+from hostlib.torch.environment import peer_address
 from hostlib.torch.group_talk import GroupTalk
 from hostlib.torch.hybrid_plan import SchemeChoice
 from hostlib.torch.hybrid_run import HybridOptions, HybridRun
 from hostlib.torch.process_group import SwitchfoldProcessGroup
-from hostlib.torch.scheme_transports import Servers, own_address
+from hostlib.torch.scheme_transports import Servers
 from hostlib.torch.syncer import SyncerTrace
 
 
@@ -42,11 +44,15 @@ class HybridParallel(nn.Module):
     `batch`: rows K of all linear layers in an iteration; None: as the first forward pass has them,
     layer by layer. `cluster`: facts for the cost model, such as link rate and round trip.
     `servers`: shards of the parameter server: None, one on each rank; a number, on the first ranks;
-    or ["host:port", ...] of servers with the rule "mean". `pool`: threads and copy streams, so many
-    layers are under way at a time. `overlap` False: layers start when the backward pass is over.
+    or ["host:port", ...] of servers with the rule "mean".
+    `pool`: threads and copy streams; so many layers are under way at a time.
+    `overlap` False: layers start when the backward pass is over.
+    `multicast`: the switch copies factors to the ranks, none of which may then have more rows in an
+    iteration than `batch`, or than rank 0 had in the first forward pass.
     `straggler`: what is done about late ranks, by default what the session's job does.
     `first_iteration`: where a run was that goes on with the same servers, see `iteration`.
-    `address`: where other ranks reach this one by TCP; `token`: secret of servers elsewhere.
+    `address`: where other ranks reach this one by TCP; empty: SWITCHFOLD_PEER_ADDRESS, or what
+    faces MASTER_ADDR. `token`: secret of servers elsewhere; empty: SWITCHFOLD_TOKEN.
 
     All ranks pass the same. Raises ConfigurationError here, SyncError from forward and backward.
     """
@@ -61,6 +67,7 @@ class HybridParallel(nn.Module):
         overlap: bool = True,
         servers: Servers = None,
         pool: int = 4,
+        multicast: bool = False,
         session: Session | None = None,
         cluster: Cluster | None = None,
         straggler: StragglerPolicy | None = None,
@@ -80,12 +87,13 @@ class HybridParallel(nn.Module):
             overlap=overlap,
             servers=servers,
             pool=pool,
+            multicast=multicast,
             cluster=cluster,
             straggler=straggler,
             timeout_s=timeout_s,
             first_iteration=first_iteration,
-            address=address or own_address(),
-            token=token,
+            address=address or peer_address(),
+            token=token or secret_from_environment(),
         )
         device = next(module.parameters(), torch.empty(0)).device
         self._run = HybridRun(module, GroupTalk(group, device), session, options)
@@ -107,6 +115,14 @@ class HybridParallel(nn.Module):
             yield
         finally:
             self._run.is_accumulating = was_accumulating
+
+    def replan(self, batch: int | None = None) -> None:
+        """Decide anew about schemes, between two iterations and on all ranks.
+
+        For changed facts: rows of an iteration (counted in the next forward pass, unless given), or
+        a session that has lost or got slots. Raises SchemeError before there is a first plan.
+        """
+        self._run.decide_anew(batch)
 
     @property
     def book(self) -> InformationBook:
@@ -178,7 +194,7 @@ class HybridParallel(nn.Module):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close()
+        self._run.close(is_failed=exc is not None)
 
 
 def _default_group() -> Any:

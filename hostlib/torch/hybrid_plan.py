@@ -8,7 +8,7 @@ import json
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from hostlib.errors import ConfigurationError
@@ -43,6 +43,10 @@ class HybridPlan:
     rows: dict[str, int]
     """K of each weight with factors, by parameter name."""
 
+    def of_epoch(self, epoch: int) -> HybridPlan:
+        """Return the plan with a book of another epoch."""
+        return replace(self, book=replace(self.book, epoch=epoch))
+
     def to_json(self) -> bytes:
         """Return the plan for the other ranks."""
         fields = {"book": self.book.to_json(), "order": self.order, "rows": self.rows}
@@ -56,21 +60,29 @@ class HybridPlan:
 
 
 def cluster_facts(
-    given: Cluster | None, num_workers: int, num_servers: int, session: Session | None, batch: int
+    given: Cluster | None,
+    *,
+    num_workers: int,
+    num_servers: int,
+    batch: int,
+    session: Session | None,
+    multicast: bool,
 ) -> Cluster:
     """Return the facts of a job: those given, with what the session and the ranks say.
 
     `num_servers` 0: shards are co-located, one per worker.
     """
     facts: dict[str, object] = {"num_workers": num_workers, "batch": max(batch, 1)}
-    if given is None or num_servers:
-        facts["num_servers"] = num_servers
-        facts["is_colocated"] = not num_servers
-    if session is None or not session.view.is_on_switch:
-        facts["has_switch"] = False
-    else:
-        facts["slots"] = session.view.slot_count
+    facts["num_servers"] = num_servers
+    facts["is_colocated"] = not num_servers
+    facts["has_switch"] = session is not None and session.view.is_on_switch
+    if session is not None:
+        facts["slots"] = min(session.view.slot_count, given.slots if given else 1 << 31)
         facts["values_per_packet"] = session.view.values_per_packet
+    can_multicast = bool(getattr(session, "can_multicast", False))
+    facts["has_multicast"] = multicast and can_multicast
+    if multicast and not facts["has_multicast"]:
+        _logger.warning("factors go by TCP: no one switch has all ranks of the job to copy them to")
     return (given or Cluster(num_workers=num_workers)).replace(**facts)
 
 

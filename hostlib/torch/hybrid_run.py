@@ -7,13 +7,14 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from hostlib.errors import ConfigurationError, HostlibError, SessionClosedError
+from hostlib.errors import ConfigurationError, HostlibError, SchemeError, SessionClosedError
 from hostlib.schemes import Cluster, Scheme
 from hostlib.session import Session
 from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
@@ -29,6 +30,8 @@ from hostlib.torch.syncer import Syncer, SyncerTrace
 from hostlib.torch.syncer_pools import SyncerPools
 from hostlib.torch.trained_layers import TrainedLayer, trained_layers
 
+LEAVE_S = 5.0
+"""How long a rank that closes waits for those that still need its answers."""
 _logger = logging.getLogger("hostlib.torch")
 
 
@@ -41,6 +44,7 @@ class HybridOptions:
     overlap: bool
     servers: Servers
     pool: int
+    multicast: bool
     cluster: Cluster | None
     straggler: StragglerPolicy | None
     timeout_s: float
@@ -83,6 +87,7 @@ class HybridRun:
         self.trace = SyncerTrace()
         self.iteration = options.first_iteration
         self.is_accumulating = False
+        self._epoch = 1
         self.plan: HybridPlan | None = None
         self.schedule: SyncSchedule | None = None
         self._options, self._talk, self._session = options, talk, session
@@ -133,6 +138,31 @@ class HybridRun:
         for tensor in (*module.parameters(), *module.buffers()):
             if tensor.numel():
                 self._talk.broadcast(tensor)
+
+    def decide_anew(self, batch: int | None) -> None:
+        """Forget the plan and make another; all ranks call it between two iterations."""
+        self.before_forward()
+        if self.plan is None:
+            raise SchemeError("there is no plan yet to be made anew")
+        if isinstance(self._options.servers, Sequence):
+            raise ConfigurationError(
+                "parameter servers that run elsewhere know the keys of the first plan; close the"
+                " model, start them anew and wrap the module again"
+            )
+        # Others may still take from this rank's shard what they need for the iteration before.
+        self._talk.meet(self._options.timeout_s)
+        self._transports.close()
+        self._epoch += 1
+        self.plan, self.schedule = None, None
+        self._transports = self._open_transports()
+        self._used.clear()
+        for factors in self._watch.factors.values():
+            self._watch.dense.add(factors.name)
+            factors.remove()
+        if batch is None:
+            self._observe()
+        else:
+            self._decide(batch, None)
 
     def _open_transports(self) -> SchemeTransports:
         options = self._options
@@ -189,7 +219,12 @@ class HybridRun:
         made = b""
         if self._talk.rank == 0:
             facts = cluster_facts(
-                self._options.cluster, self._talk.num_ranks, num_servers, self._session, batch
+                self._options.cluster,
+                num_workers=self._talk.num_ranks,
+                num_servers=num_servers,
+                batch=batch,
+                session=self._session,
+                multicast=self._options.multicast,
             )
             try:
                 made = self._planner.plan(facts, usage, workers=workers, servers=servers).to_json()
@@ -199,7 +234,7 @@ class HybridRun:
         refusal = json.loads(made).get("error")
         if refusal is not None:
             raise ConfigurationError(f"the schemes could not be decided: {refusal}")
-        self.plan = HybridPlan.from_json(made)
+        self.plan = HybridPlan.from_json(made).of_epoch(self._epoch)
         self._transports.connect(self.plan.book, self.plan.rows)
         self._make_syncers(self.plan)
         schemes = [entry.scheme.value for entry in self.plan.book.entries]
@@ -292,11 +327,15 @@ class HybridRun:
         """Payload of this rank by path."""
         return self._transports.counters
 
-    def close(self) -> None:
+    def close(self, *, is_failed: bool = False) -> None:
         """End connections and threads, and take all hooks off the model."""
         if self._is_closed:
             return
         self._is_closed = True
+        has_trained = self.iteration > self._options.first_iteration
+        if has_trained and not is_failed and self.schedule and not self.schedule.completion.error:
+            # Others may still take from this rank's shard what they need for the last iteration.
+            self._talk.meet(min(LEAVE_S, self._options.timeout_s))
         if self.schedule is not None:
             self.schedule.fail(SessionClosedError("the model was closed"))
         self._watch.close()

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import secrets
-import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, final
@@ -57,23 +55,6 @@ class TransportOptions:
     """Secret of shards that run elsewhere; ranks of a job agree on one of their own."""
     timeout_s: float
     straggler: StragglerPolicy
-
-
-def own_address() -> str:
-    """Return where other ranks reach this one: by environment, or as the way to the master goes.
-
-    SWITCHFOLD_PEER_ADDRESS says it; else it is the address that faces MASTER_ADDR.
-    """
-    given = os.environ.get("SWITCHFOLD_PEER_ADDRESS", "")
-    if given:
-        return given
-    master = os.environ.get("MASTER_ADDR", "127.0.0.1")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((master, 9))  # no packet leaves
-        except OSError:
-            return "127.0.0.1"
-        return str(probe.getsockname()[0])
 
 
 @final

@@ -10,6 +10,7 @@ from typing import Any, cast
 import torch.distributed as dist
 from torch._C import _distributed_c10d as c10d  # pyright: ignore[reportPrivateUsage]
 
+AllgatherOptions = c10d.AllgatherOptions
 AllreduceOptions = c10d.AllreduceOptions
 AllreduceCoalescedOptions = c10d.AllreduceCoalescedOptions
 BroadcastOptions = c10d.BroadcastOptions

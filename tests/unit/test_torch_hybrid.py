@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,7 +25,6 @@ from hostlib.errors import ConfigurationError, SchemeError, SessionClosedError  
 from hostlib.schemes import Cluster  # noqa: E402
 from hostlib.straggler import StragglerPolicy  # noqa: E402
 from hostlib.torch.hybrid import HybridParallel  # noqa: E402
-from hostlib.torch.hybrid_plan import cluster_facts  # noqa: E402
 from hostlib.torch.sync_error import SyncError  # noqa: E402
 from hybrid_ranks import WAIT_S, HybridRanks, batches, parameters_of, seeded  # noqa: E402
 
@@ -297,11 +297,27 @@ def test_no_slots_fall_back_to_the_parameter_server(caplog: pytest.LogCaptureFix
         assert without.run(lambda rank: rank_main(rank, "ina")) == [{"ps"}] * 2
     assert "no slots on a switch" in caplog.text
     assert "ina" not in set.union(*without.run(lambda rank: rank_main(rank, "auto")))
-    # A pool of slots that is too small for floats is none.
-    few = Cluster(num_workers=2, slots=1)
-    facts = cluster_facts(few, 2, 0, None, 1)
-    assert not facts.can_aggregate
     without.close()
+
+
+def test_a_pool_of_slots_that_is_used_up_is_none(ranks: HybridRanks) -> None:
+    def rank_main(rank: int) -> tuple[set[str], set[str], list[int]]:
+        facts = Cluster(num_workers=NUM_RANKS, slots=1)  # float tensors need two
+        module = seeded(three_layers, 1)
+        options: dict[str, Any] = {"scheme": {"0": "ina", "2": "ina"}, "batch": 2}
+        with ranks.wrap(rank, module, cluster=facts, **options) as model:
+            before = {entry.scheme.value for entry in model.book.entries[:4]}
+            model(torch.ones(2, 12)).sum().backward()
+            # Slots came free: decided anew between two iterations.
+            epochs = [model.book.epoch]
+            model._run._options = replace(model._run._options, cluster=None)
+            model.replan()
+            model(torch.ones(2, 12)).sum().backward()
+            after = {entry.scheme.value for entry in model.book.entries[:4]}
+            assert model.iteration == 2
+            return before, after, [*epochs, model.book.epoch]
+
+    assert ranks.run(rank_main) == [({"ps"}, {"ina"}, [1, 2])] * NUM_RANKS
 
 
 def test_ranks_that_disagree_hear_what_about(ranks: HybridRanks) -> None:
