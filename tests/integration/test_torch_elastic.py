@@ -41,6 +41,7 @@ def test_killed_rank_is_started_anew_and_changes_no_byte(
         arguments={"folder": str(folders[0]), "num_steps": NUM_STEPS},
         preload=("torch._dynamo",),
         job=JOB,
+        timeout_s=LIMIT_S,
     )
     said = torchrun(torch_testbed, folders[1])
     assert [each["life"] for each in whole] == [0] * NUM_RANKS
@@ -55,7 +56,7 @@ def test_killed_rank_is_started_anew_and_changes_no_byte(
     assert [len(of_life) for of_life in generations] == [1, 1, 1]
     before, at_first, after = (of_life.pop() for of_life in generations)
     assert before < at_first < after
-    listed = torch_testbed.live.show("job", "list", "--all")["jobs"]
+    listed: Any = torch_testbed.live.show("job", "list", "--all")
     assert {job["generation"] for job in listed if job["name"] == JOB} == {before, at_first, after}
 
 
