@@ -12,6 +12,8 @@ import pytest
 from benchmarks.link_check import AGREEMENT, carried_bytes, differences, predicted_bytes
 from bmv2_topos import leaf_spine
 from hostlib import wire
+from hostlib.schemes import Cluster, Layer, Scheme
+from hostlib.schemes.wire_cost import wire_bytes
 from live_testbed import DEADLINE_S, LiveTestbed
 
 NUM_ELEMENTS = 700_000
@@ -53,6 +55,8 @@ def test_measured_bytes_per_link_agree_with_prediction(num_spines: int) -> None:
     chunks = -(-NUM_ELEMENTS // wire.VALUES_PER_PACKET_WIDE)
     frames = chunks + -(-chunks // wire.VALUES_PER_PACKET_WIDE)
     whole = frames * wire.frame_bytes(wire.VALUES_PER_PACKET_WIDE)
+    layer = Layer(name="all", kind="other", num_values=NUM_ELEMENTS)
+    assert wire_bytes(Scheme.INA, layer, Cluster(num_workers=NUM_WORKERS)).worker_sent == whole
     hosts = [f"h{n} > s{(n + 1) // HOSTS_PER_LEAF}" for n in range(1, NUM_WORKERS + 1)]
     assert [carried[link] for link in hosts] == pytest.approx([whole] * NUM_WORKERS, rel=AGREEMENT)
     spines = [f"s{NUM_LEAVES + n}" for n in range(1, num_spines + 1)]
