@@ -55,7 +55,8 @@ class ParameterServer:
     """Listens at once; `port` is then known. One thread does all: use one server per core.
 
     `counters`: updates, replayed_updates and late_updates (both ignored), broadcasts (pairs
-    answered), received_floats and sent_floats (payload on the wire), failed_pairs.
+    answered), partial_pairs (without late workers), failed_pairs, restored, received_floats and
+    sent_floats (payload on the wire).
     """
 
     def __init__(

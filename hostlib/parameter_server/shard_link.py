@@ -210,13 +210,11 @@ class RemoteShard:
             self._send(transfer)
 
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
-        """Dial again while something is not answered; else when there is something."""
+        """Dial again, idle or not: the server gives up who is gone for long."""
         is_restoring = self._client.restore_step(self.shard) is not None
         if is_restoring or self._client.transfers_at(self.shard):
             self._client.counters["reconnections"] += 1
-            return True
-        self._link = None
-        return False
+        return True
 
     def on_lost(self, link: DialledLink, error: PeerError) -> None:
         """Fail what this shard had to answer."""

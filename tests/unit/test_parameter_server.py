@@ -261,6 +261,19 @@ def test_dead_worker_is_named_in_time() -> None:
         assert caught.value.worker_id == 1
 
 
+def test_idle_worker_whose_connection_broke_is_not_given_up() -> None:
+    with ParameterCluster(2, grace_s=0.4) as cluster:
+        (server,) = cluster.servers
+        array = np.ones(10, np.float32)
+        cluster.push_pull("w", [array, array], 0)
+        server.loop.run(server.close_connections)
+        first = cluster.clients[0].push_pull("w", array, 1)
+        with pytest.raises(TimeoutError):  # longer than between two looks for who is gone
+            first.result(1.2)
+        cluster.clients[1].push_pull("w", array, 1).result(WAIT_S)
+        assert (first.result(WAIT_S) == 2).all()
+
+
 def test_unlike_keys_are_refused_with_worker_and_key() -> None:
     with ParameterCluster(2) as cluster:
         first = cluster.clients[0].push_pull("fc1", np.ones(10, np.float32), 0)
