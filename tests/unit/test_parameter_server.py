@@ -333,10 +333,14 @@ def test_send_returns_at_once_and_no_thread_stays() -> None:
     before = set(threading.enumerate())
     with ParameterCluster(1) as cluster:
         array = np.ones(2_500_000, np.float32)
-        started_s = time.monotonic()
-        future = cluster.clients[0].push_pull("w", array, 0, np.empty_like(array))
-        assert time.monotonic() - started_s < 0.01
-        future.result(WAIT_S)
+        out = np.empty_like(array)
+        took_s: list[float] = []
+        for iteration in range(5):  # one of them is not interrupted by other processes
+            started_s = time.monotonic()
+            future = cluster.clients[0].push_pull("w", array, iteration, out)
+            took_s.append(time.monotonic() - started_s)
+            future.result(WAIT_S)
+        assert min(took_s) < 0.001
     assert set(threading.enumerate()) <= before
 
 
