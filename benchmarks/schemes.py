@@ -16,9 +16,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import statistics
 import sys
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +54,6 @@ from hostlib.schemes.wire_cost import seconds, wire_bytes  # noqa: E402
 
 WORKER = Path(__file__).with_name("schemes_worker.py")
 SCHEMES = (Scheme.PS, Scheme.SFB, Scheme.INA)
-ROUND_TRIP_S = 0.002
-"""Of one packet through the software switch, processes included, on a machine of two cores."""
 FIRST_PORT = 23000
 
 
@@ -124,7 +124,6 @@ def write_book(vector: Vector, topology: Topology, flops_per_s: float) -> Inform
         num_workers=vector.workers,
         batch=vector.batch,
         link_bits_per_s=float(parse_rate(vector.rate)),
-        round_trip_s=ROUND_TRIP_S,
         flops_per_s=flops_per_s / vector.workers,
     )
     even_bytes = -(-layer.num_values // vector.workers) * 4
@@ -190,7 +189,9 @@ def describe(
     runs = [worker["runs"][scheme.value] for worker in workers]
     if len({tuple(run["checksums"]) for run in runs}) != 1:
         raise TestbedError(f"{scheme.value}: workers hold different results")
-    span_s = max(run["ended_s"] for run in runs) - min(run["began_s"] for run in runs)
+    # All workers have an iteration's result before anybody can have the next one's.
+    ends_s = [max(each) for each in zip(*(run["ends_s"] for run in runs), strict=True)]
+    ends_s.insert(0, min(run["began_s"] for run in runs))
     formula = wire_bytes(scheme, layer, cluster)
     carried = [[count / iterations for count in counts] for counts in runs[0]["carried"].values()]
     expected = (formula.worker_sent, formula.worker_received)
@@ -200,12 +201,12 @@ def describe(
         for counted, wanted in zip(counts, expected, strict=True)
     ]
     return {
-        "seconds": span_s / iterations,
+        "seconds": statistics.median(end - start for start, end in pairwise(ends_s)),
         "predicted_s": seconds(scheme, layer, cluster),
         "formula_bytes": expected,
         "carried_bytes": carried,
         "largest_difference": max(differences, key=abs),
-        "busy_cores": max(run["busy_s"] for run in runs) / span_s,
+        "busy_cores": max(run["busy_s"] for run in runs) / (ends_s[-1] - ends_s[0]),
     }
 
 

@@ -88,8 +88,11 @@ def run_scheme(
     session.barrier(f"{scheme.value}-go")
     processor = read_times([])
     began_s = time.monotonic()
-    results = [run(options.warm_up + number) for number in range(task.iterations)]
-    ended_s = time.monotonic()
+    results: list[Floats] = []
+    ends_s: list[float] = []
+    for number in range(task.iterations):
+        results.append(run(options.warm_up + number))
+        ends_s.append(time.monotonic())
     busy_s = read_times([]).busy_s - processor.busy_s
     session.barrier(f"{scheme.value}-done", timeout_s=options.timeout)
     after = quiet_bytes(testbed) if testbed else {}
@@ -98,7 +101,7 @@ def run_scheme(
         task.check(options.warm_up + number, result)
     return {
         "began_s": began_s,
-        "ended_s": ended_s,
+        "ends_s": ends_s,
         "busy_s": busy_s,
         "carried": {
             link: [after[link][way] - before[link][way] for way in (0, 1)] for link in after
@@ -127,7 +130,10 @@ def through_servers(
     """Open this host's shard, and the way to all."""
     own = book.servers[task.worker_id]
     options = ServerOptions(
-        num_workers=task.num_workers, shard=task.worker_id, timeout_s=timeout_s, grace_s=timeout_s
+        num_workers=task.num_workers,
+        shard=task.worker_id,
+        timeout_s=timeout_s,
+        grace_s=timeout_s,  # on a slow link a sign of life may be late
     )
     server = stack.enter_context(ParameterServer(options, address=own.address, port=own.port))
     client = stack.enter_context(
@@ -143,6 +149,9 @@ def through_servers(
             local_server=server,
         )
     )
+    # One small key on each shard: connections stand before the links are full.
+    for shard in range(task.num_workers):
+        client.push_pull(f"open {shard}", np.zeros(1, np.float32), 0).result()
     name = task.layer.name
 
     def run(iteration: int) -> Floats:
@@ -153,11 +162,10 @@ def through_servers(
 
 def by_factors(book: InformationBook, task: Task, stack: ExitStack, timeout_s: float) -> Run:
     """Open the exchange with all other workers."""
-    exchange = stack.enter_context(
-        FactorExchange(
-            task.worker_id, book.workers, ExchangeOptions(timeout_s=timeout_s, connect_s=60.0)
-        )
-    )
+    options = ExchangeOptions(timeout_s=timeout_s, connect_s=timeout_s)
+    exchange = stack.enter_context(FactorExchange(task.worker_id, book.workers, options))
+    one = np.zeros((1, 1), np.float32)
+    exchange.exchange("open", one, one, 0).result()
 
     def run(iteration: int) -> Floats:
         u, v = task.factors(iteration, task.worker_id)
