@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo test test-unit test-pipeline test-packet test-integration lint format typecheck \
+.PHONY: help deps deps-torch demo test test-unit test-pipeline test-packet test-integration lint format typecheck \
 	p4 switch bench model-check golden sanitize fuzz compare clean
 
 help: ## List the verbs
@@ -31,7 +31,15 @@ $(VENV)/.bench-installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[controller,bench]'
 	@touch $@ $(VENV)/.run-installed
 
+# Before the package itself, so that its extra does not choose another.
+$(VENV)/.torch-installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet '$(TORCH)'
+	$(BIN)/python -m pip install --quiet --editable '.[controller,dev]'
+	@touch $@ $(VENV)/.run-installed $(VENV)/.dev-installed
+
 deps: $(VENV)/.dev-installed ## Set up the development environment in .venv
+
+deps-torch: $(VENV)/.torch-installed ## deps, and the PyTorch that the backend is tested with (TORCH=torch==2.13.0)
 
 switch: $(VENV)/.run-installed ## Build the embedded switch's native code for the committed programs
 	$(BIN)/softswitch build p4src/build/*/switchfold_*.json
@@ -54,12 +62,12 @@ test-packet: $(VENV)/.dev-installed ## The aggregation program, packet by packet
 test-integration: $(VENV)/.dev-installed ## Networks, controllers and workers together
 	$(BIN)/python -m pytest tests/integration
 
-lint: $(VENV)/.dev-installed ## Style and types; changes nothing
+lint: $(VENV)/.torch-installed ## Style and types; changes nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
-typecheck: $(VENV)/.dev-installed ## Types only
+typecheck: $(VENV)/.torch-installed ## Types only
 	$(BIN)/pyright
 
 format: $(VENV)/.dev-installed ## Rewrite the sources in the house style

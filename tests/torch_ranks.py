@@ -14,6 +14,7 @@ import importlib.util
 import itertools
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -80,10 +81,12 @@ def torch_testbed() -> Generator[TorchTestbed]:
 
 
 def free_port() -> int:
-    """Return a TCP port of loopback that nobody holds now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """Return a TCP port that nobody holds now, and that the kernel hands out to nobody."""
+    while True:
+        port = random.randrange(10_240, 32_000)
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("", port))
+            return port
 
 
 def run_ranks(
@@ -94,9 +97,9 @@ def run_ranks(
     arguments: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | Callable[[int], Mapping[str, str]] | None = None,
     job: str = "",
+    preload: Sequence[str] = (),
     timeout_s: float = 60.0,
     check: bool = True,
-    preload: Sequence[str] = (),
 ) -> list[Any]:
     """Call "module:function" as function(rank, **arguments) in one process per rank.
 

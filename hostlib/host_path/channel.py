@@ -175,8 +175,8 @@ class Channel:
         own = (self._active.tag, len(self._active.lanes))
         if (frame.tag, frame.total) != own:
             raise PeerMismatchError(
-                f"another worker reduces {frame.total} lanes of tensor {frame.tag}, this one"
-                f" {own[1]} of {own[0]}; all workers must submit the same sequence of shapes,"
+                f"another worker reduces another tensor: {frame.total} lanes there, {own[1]}"
+                " here, padding included; all workers must submit the same sequence of shapes,"
                 " dtypes and operations"
             )
         width = 4

@@ -104,7 +104,7 @@ class HostPath:
 
         `lanes`: int32, native byte order, one dimension, contiguous; not to be touched until
         `on_done`, which is called in the peer thread and must be short. Look at `has_saturated`
-        there. The number of contributors is that of the members. `tag`: the tensor's number; the
+        there. The number of contributors is that of the members. `tag`: what is reduced; the
         path fails with PeerMismatchError where members' tags or lengths differ. Raises the error
         that ended the path, if one did.
         """

@@ -64,14 +64,13 @@ _REMEDIES: tuple[tuple[type[Exception], type[CollectiveError], str], ...] = (
     (
         SaturationError,
         CollectiveError,
-        "sum in float32, or in int64 (by Gloo)",
+        "Gloo sums int64",
     ),
     (TensorTooLargeError, CollectiveInputError, "split the tensor"),
     (
         AllreduceTimeoutError,
         CollectiveTimeoutError,
-        "see whether all ranks run and call the same collectives ('switchfold doctor' looks at"
-        " the network); then destroy the process group and init again, or restart the ranks",
+        "then destroy the process group and init again, or restart the ranks",
     ),
     (
         MemberError,

@@ -28,15 +28,19 @@ class GlooCollectives(dist.ProcessGroup):
     groups must not be overridden beside the new ones.
     """
 
-    def __init__(self, rank: int, num_ranks: int, *, name: str, gloo: Gloo) -> None:
+    def __init__(
+        self, rank: int, num_ranks: int, *, name: str, gloo: Gloo, backend: Gloo | None = None
+    ) -> None:
+        """Take a Gloo group, and what to call in its place where that is not the group itself."""
         # The stubs name only a form that C++ does not offer to subclasses.
         super().__init__(rank, num_ranks)  # pyright: ignore[reportCallIssue]
         self.label = name
         """What torch.distributed calls the group."""
-        self._gloo = gloo
+        self._timeouts = gloo
+        self._gloo = gloo if backend is None else backend
         self._said: set[tuple[str, str]] = set()
         for device in ("cpu", "cuda"):
-            self._register_backend(torch.device(device), self.BackendType.GLOO, gloo)
+            self._register_backend(torch.device(device), self.BackendType.GLOO, self._gloo)
         self._set_default_backend(self.BackendType.GLOO)
 
     def _say(self, collective: str, how: str) -> None:

@@ -11,12 +11,19 @@ import torch.distributed as dist
 
 from hostlib.errors import HostlibError
 from hostlib.session import Session
+from hostlib.torch.call_check import CallCheck
 from hostlib.torch.environment import GroupPlace, job_name, store_prefix
 from hostlib.torch.errors import GroupJoinError
 from hostlib.torch.process_group import SwitchfoldProcessGroup
 from hostlib.torch.rendezvous import Rendezvous
 from hostlib.torch.timeline import group_recording
-from hostlib.torch.torch_seam import BackendOptions, PrefixStore, make_gloo
+from hostlib.torch.torch_seam import (
+    BackendOptions,
+    PrefixStore,
+    checked,
+    is_debugging,
+    make_gloo,
+)
 
 _logger = logging.getLogger("hostlib.torch")
 
@@ -42,14 +49,19 @@ def create_group(options: BackendOptions) -> dist.ProcessGroup:
                 f"rank {rank}: the process group cannot join job {job!r}: {reason}"
             )
         _logger.info("group %s (job %r) runs on Gloo alone: %s", options.group_id, job, reason)
+    check = None
+    if session is not None and is_debugging():
+        check = CallCheck(make_gloo(options, "call-check"), num_ranks)
     return SwitchfoldProcessGroup(
         options.store,
         rank,
         num_ranks,
-        name=options.group_id,
+        name="default" if is_default else options.group_id,
         gloo=gloo,
         session=session,
         recording=group_recording(rank, job) if session is not None else None,
+        backend=checked(gloo, options) if is_debugging() else None,
+        check=check,
     )
 
 

@@ -16,7 +16,9 @@ import torch
 from hostlib.errors import HostlibError
 from hostlib.options import ReduceOperation
 from hostlib.session import Session
+from hostlib.torch.call_check import CallCheck
 from hostlib.torch.device_staging import CudaStream, DeviceStaging
+from hostlib.torch.failure_report import FailureReport
 from hostlib.torch.gloo_collectives import GlooCollectives
 from hostlib.torch.placement import (
     check_alike,
@@ -65,8 +67,11 @@ class SwitchfoldProcessGroup(GlooCollectives):
         gloo: Gloo,
         session: Session | None,
         recording: Recording | None = None,
+        backend: Gloo | None = None,
+        check: CallCheck | None = None,
     ) -> None:
-        super().__init__(rank, num_ranks, name=name, gloo=gloo)
+        super().__init__(rank, num_ranks, name=name, gloo=gloo, backend=backend)
+        self._check = check
         self._store = store
         self._session = session
         self._recording = recording
@@ -74,7 +79,10 @@ class SwitchfoldProcessGroup(GlooCollectives):
         if recording is not None:
             timeline = recording.timeline
             recording.enter_group()
-        self._queue = SwitchQueue(session, name, timeline) if session is not None else None
+        self._queue = None
+        if session is not None:
+            report = FailureReport(store, rank, num_ranks)
+            self._queue = SwitchQueue(session, name, timeline, report=report)
         self._streams: dict[torch.device, CudaStream] = {}
         self._num_calls = 0
         if session is not None:
@@ -188,10 +196,22 @@ class SwitchfoldProcessGroup(GlooCollectives):
         self._say(collective, ON_SWITCH)
         self._num_calls += 1
         name = f"{collective} {self._num_calls}"
-        work = SwitchfoldWork(f"{self._place(name)}, {what}", tensors, staging)
+        place, called = f"{self._place(name)}, {what}", f"{name}, {what}"
+        if self._check is not None:
+            self._check.compare(place, called)
+        work = SwitchfoldWork(place, tensors, staging)
         if any(tensor.numel() for tensor in tensors):
-            timeout = opts.timeout if opts.timeout > NO_TIMEOUT else default_timeout(self._gloo)
-            self._queue.put(Transfer(work, staging, operation, timeout.total_seconds(), name))
+            timeout = opts.timeout if opts.timeout > NO_TIMEOUT else default_timeout(self._timeouts)
+            self._queue.put(
+                Transfer(
+                    work,
+                    staging,
+                    operation,
+                    timeout.total_seconds(),
+                    name=name,
+                    called=called,
+                )
+            )
         else:
             work.finish()
         return work

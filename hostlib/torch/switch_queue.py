@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hostlib.errors import SessionClosedError
+from hostlib.errors import SessionClosedError, TensorError
 from hostlib.future import AllreduceFuture
 from hostlib.options import ReduceOperation
 from hostlib.session import Session
 from hostlib.timeline import Timeline, finished_transfer
 from hostlib.torch.errors import RankExitedError, collective_error
+from hostlib.torch.failure_report import FailureReport
 from hostlib.torch.staging import Staging
 from hostlib.torch.work import SwitchfoldWork
 
@@ -30,6 +31,8 @@ class Transfer:
     timeout_s: float
     name: str = ""
     """In a timeline."""
+    called: str = ""
+    """Name and tensors, the same on all ranks if they agree."""
     ready_s: float = field(default_factory=time.monotonic)
 
 
@@ -47,9 +50,11 @@ class SwitchQueue:
         name: str,
         timeline: Timeline | None = None,
         *,
+        report: FailureReport | None = None,
         is_partial_allowed: bool = False,
     ) -> None:
         self._session = session
+        self._report = report
         self._timeline = timeline
         self._is_partial_allowed = is_partial_allowed
         self._name = name
@@ -146,5 +151,8 @@ class SwitchQueue:
                 )
             transfer.staging.scatter(result.reshape(-1))
         except Exception as error:
-            return collective_error(place, error)
+            failure = collective_error(place, error)
+            if self._report is None or isinstance(error, TensorError | SessionClosedError):
+                return failure
+            return self._report.explain(place, transfer.called, failure)
         return None

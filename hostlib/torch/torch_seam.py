@@ -24,9 +24,26 @@ BackendOptions = Any
 """What an extended creator gets: store, group_rank, group_size, timeout, group_id, members."""
 
 
-def make_gloo(options: BackendOptions) -> Gloo:
+def is_debugging() -> bool:
+    """Return whether TORCH_DISTRIBUTED_DEBUG is DETAIL."""
+    return c10d.get_debug_level() == c10d.DebugLevel.DETAIL
+
+
+def checked(gloo: Gloo, options: BackendOptions) -> Gloo:
+    """Wrap a Gloo group in PyTorch's own checks of collectives, for debugging."""
+    return cast("Any", dist.distributed_c10d)._create_process_group_wrapper(
+        wrapped_pg=gloo,
+        store_prefix=options.group_id,
+        store=options.store,
+        rank=options.group_rank,
+        world_size=options.group_size,
+        timeout=options.timeout,
+    )
+
+
+def make_gloo(options: BackendOptions, prefix: str = "gloo") -> Gloo:
     """Make a Gloo group as torch.distributed does, over a part of the store of its own."""
-    store = PrefixStore("gloo", options.store)
+    store = PrefixStore(prefix, options.store)
     gloo = cast("Any", dist.ProcessGroupGloo)(
         store, options.group_rank, options.group_size, timeout=options.timeout
     )

@@ -90,9 +90,9 @@ def test_collectives_give_what_gloo_gives(torch_testbed: TorchTestbed) -> None:
     for rank, result in enumerate(results):
         assert not result["differences"], f"rank {rank}: {result['differences']}"
         assert not result["failed on gloo"]
-        said = [line for line in result["said"] if line.startswith("group 0: ")]
+        said = [line for line in result["said"] if line.startswith("group default: ")]
         assert len(said) == len(set(said))
         for collective in ("all_reduce", "all_reduce_coalesced", "broadcast", "reduce"):
-            assert f"group 0: {collective}: on the switch" in said
+            assert f"group default: {collective}: on the switch" in said
         for line in SOME_REASONS:
-            assert f"group 0: {line}" in said
+            assert f"group default: {line}" in said
