@@ -75,7 +75,9 @@ def draw_trace(
         picture.add_rank(events)
     picture.finish(trace)
     try:
-        picture.figure.savefig(path, dpi=150)
+        # Text stays text in an SVG: it can be searched, and read aloud.
+        with mpl.rc_context({"svg.fonttype": "none"}):
+            picture.figure.savefig(path, dpi=150, metadata={"Title": picture.title})
     except OSError as exc:
         raise ConfigError(f"cannot write {path}: {exc.strerror}") from exc
     finally:
@@ -95,6 +97,7 @@ class _Picture:
         self._y = 0.0
         self._ticks: list[tuple[float, str]] = []
         self._used: set[str] = set()
+        self.title = ""
 
     def add_rank(self, events: RankEvents) -> None:
         """Add the rows of one rank."""
@@ -174,10 +177,10 @@ class _Picture:
         for side in ("top", "right", "left"):
             axes.spines[side].set_visible(False)
         jobs = sorted({events.job for events in trace.ranks if events.job})
-        title = f"{', '.join(jobs) or 'trace'}: {len(trace.ranks)} ranks"
+        self.title = f"{', '.join(jobs) or 'trace'}: {len(trace.ranks)} ranks"
         if len(trace.ranks) > 1:
-            title += f", aligned by {trace.alignment}"
-        axes.set_title(title, fontsize=10, loc="left")
+            self.title += f", aligned by {trace.alignment}"
+        axes.set_title(self.title, fontsize=10, loc="left")
         handles: list[Any] = [
             Patch(color=colour, label=_LABELS[kind])
             for kind, colour in _COLOURS.items()

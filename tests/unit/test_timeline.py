@@ -213,7 +213,10 @@ def test_commands_draw_and_sum_up(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert told["ranks"][1]["overlap_share"] == pytest.approx(90 / 99, abs=1e-3)
     picture = tmp_path / "trace.svg"
     assert run(["trace", "plot", *files, "--out", str(picture)]) == 0
-    ElementTree.parse(picture)
+    title = ElementTree.parse(picture).getroot().find("{http://www.w3.org/2000/svg}title")
+    assert title is not None
+    assert title.text is not None
+    assert "2 ranks" in title.text
     capsys.readouterr()
     for arguments, said in (
         ((*files, "--out", str(tmp_path / "trace.txt")), "does not end in"),
