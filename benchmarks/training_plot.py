@@ -19,14 +19,13 @@ from benchmarks.training_report import NAMES
 untyped: Any = plt  # its functions tell only half of their types
 
 _COLOURS = {
-    "alone": "#dddddd",
     "switchfold": "#1f77b4",
     "switchfold_sequential": "#9ecae1",
     "gloo_switch": "#b5b5b5",
     "gloo_bridge": "#6e6e6e",
     "ps": "#d95f02",
 }
-_WIDTH = 0.14
+_WIDTH = 0.17
 
 
 def draw_training(rows: Sequence[dict[str, Any]], machine: dict[str, Any], path: Path) -> None:
@@ -63,11 +62,13 @@ def draw_training(rows: Sequence[dict[str, Any]], machine: dict[str, Any], path:
 
 def _draw_panel(axes: Any, rows: Sequence[dict[str, Any]]) -> None:
     numbers = sorted({row["num_workers"] for row in rows})
-    for order, (label, name) in enumerate(NAMES.items()):
+    alone = {row["num_workers"]: row for row in rows if row["label"] == "alone"}
+    for order, (label, colour) in enumerate(_COLOURS.items()):
         own = {row["num_workers"]: row for row in rows if row["label"] == label}
-        places = [place + (order - (len(NAMES) - 1) / 2) * _WIDTH for place in range(len(numbers))]
+        offset = (order - (len(_COLOURS) - 1) / 2) * _WIDTH
+        places = [place + offset for place in range(len(numbers))]
         heights = [own[number]["samples_per_s"] for number in numbers]
-        axes.bar(places, heights, 0.92 * _WIDTH, label=name, color=_COLOURS[label])
+        axes.bar(places, heights, 0.92 * _WIDTH, label=NAMES[label], color=colour)
         predicted = [
             (place, height * own[number]["median_s"] / own[number]["predicted_s"])
             for place, height, number in zip(places, heights, numbers, strict=True)
@@ -81,5 +82,8 @@ def _draw_panel(axes: Any, rows: Sequence[dict[str, Any]]) -> None:
                 color="#d62728",
                 label="predicted" if label == "ps" else None,
             )
-    axes.set_xticks(range(len(numbers)), [f"{number} workers" for number in numbers], fontsize=8)
+    texts = [
+        f"{number} workers\nno exchange: {alone[number]['samples_per_s']:.0f}" for number in numbers
+    ]
+    axes.set_xticks(range(len(numbers)), texts, fontsize=8)
     axes.tick_params(axis="y", labelsize=8)

@@ -91,14 +91,27 @@ def rows_of(workers: list[dict[str, Any]], carried: Mapping[int, float]) -> list
 
 
 def _iterations_s(cells: list[dict[str, Any]], label: str) -> Iterable[float]:
-    """Yield how long each iteration took: from the last worker's end to the last one's next end."""
+    """Yield how long each iteration took: from the last worker's end to the last one's next end.
+
+    Workers that exchange nothing do not keep step: the iterations of each count by themselves.
+    """
+    if label == "alone":
+        for cell in cells:
+            yield from _differences(cell["ends"])
+        return
     for turn in sorted({cell["turn"] for cell in cells}):
         same = [cell for cell in cells if cell["turn"] == turn]
-        if label != "alone" and len({cell["checksum"] for cell in same}) != 1:
+        if len({cell["checksum"] for cell in same}) != 1:
             raise ValueError(f"{label}: workers hold different weights after training")
-        ends = [max(each) for each in zip(*(cell["ends"] for cell in same), strict=True)]
-        for step in range(WARM_UP, len(ends)):
-            yield ends[step] - ends[step - 1]
+        yield from _differences(
+            [max(each) for each in zip(*(cell["ends"] for cell in same), strict=True)]
+        )
+
+
+def _differences(ends: Sequence[float]) -> Iterable[float]:
+    """Yield the times between iterations' ends, warm-up left out."""
+    for step in range(WARM_UP, len(ends)):
+        yield ends[step] - ends[step - 1]
 
 
 def _compare(

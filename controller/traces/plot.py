@@ -76,7 +76,8 @@ def draw_trace(
     picture.finish(trace)
     try:
         # Text stays text in an SVG: it can be searched, and read aloud.
-        with mpl.rc_context({"svg.fonttype": "none"}):
+        settings: Any = mpl
+        with settings.rc_context({"svg.fonttype": "none"}):
             picture.figure.savefig(path, dpi=150, metadata={"Title": picture.title})
     except OSError as exc:
         raise ConfigError(f"cannot write {path}: {exc.strerror}") from exc

@@ -27,6 +27,11 @@ ITERATION_S = {
 }
 
 
+def first_s(label: str, turn: int, rank: int) -> float:
+    """When a first step ends; workers that exchange nothing do not keep step."""
+    return 10 * turn + (2.0 if label == "alone" else 0.001) * rank
+
+
 def worker(rank: int, checksum: int = 7) -> dict[str, Any]:
     """What a worker prints whose iterations end 1 ms later than those of the one before."""
     cells: list[dict[str, Any]] = [
@@ -35,7 +40,7 @@ def worker(rank: int, checksum: int = 7) -> dict[str, Any]:
             "rate": RATE,
             "turn": turn,
             "label": label,
-            "ends": [10 * turn + step * seconds + 0.001 * rank for step in range(WARM_UP + 4)],
+            "ends": [first_s(label, turn, rank) + step * seconds for step in range(WARM_UP + 4)],
             "losses": [],
             "cpu_s": 0.01,
             "busy_share": 0.95 if label == "ps" else 0.4,
@@ -58,7 +63,7 @@ def test_rows_have_times_efficiency_and_ratio(rows: list[dict[str, Any]]) -> Non
     by_label = {row["label"]: row for row in rows}
     for label, seconds in ITERATION_S.items():
         row = by_label[label]
-        assert len(row["times_s"]) == 8
+        assert len(row["times_s"]) == (16 if label == "alone" else 8)
         assert row["median_s"] == pytest.approx(seconds)
         assert row["samples_per_s"] == pytest.approx(2 * 8 / seconds)
         assert row["efficiency"] == pytest.approx(0.05 / seconds)
