@@ -54,7 +54,7 @@ def compare(rank: int, ports: list[int]) -> dict[str, Any]:
             init_method=f"tcp://127.0.0.1:{port}",
             rank=rank,
             world_size=NUM_RANKS,
-            timeout=timedelta(seconds=20),
+            timeout=timedelta(seconds=60),
         )
         seen[backend] = run_battery(torch, dist, rank, NUM_RANKS, backend)
         dist.destroy_process_group()
@@ -75,7 +75,7 @@ def compare(rank: int, ports: list[int]) -> dict[str, Any]:
     return {"differences": found, "failed on gloo": texts, "said": said}
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_collectives_give_what_gloo_gives(torch_testbed: TorchTestbed) -> None:
     assert {f.__module__ for f, _ in CASES.values()} == CASE_MODULES
     assert len(CASES) >= 80
@@ -85,7 +85,7 @@ def test_collectives_give_what_gloo_gives(torch_testbed: TorchTestbed) -> None:
         NUM_RANKS,
         testbed=torch_testbed,
         arguments={"ports": ports},
-        timeout_s=100,
+        timeout_s=200,
     )
     for rank, result in enumerate(results):
         assert not result["differences"], f"rank {rank}: {result['differences']}"
