@@ -159,12 +159,11 @@ def _optimizer(model: nn.Module) -> torch.optim.Optimizer:
 
 def _worst_error(ours: nn.Module, local: nn.Module, num_ranks: int, group: Any) -> float:
     """Return the largest error of a gradient, in parts of its bound."""
-    parts = [_flat_gradient(parameter) for parameter in local.parameters()]
-    mine = torch.cat([part.double() for part in parts])
+    mine = flat_gradients(local).double()
     everyone = [torch.empty_like(mine) for _ in range(num_ranks)]
     dist.all_gather(everyone, mine, group=group)
     stacked = torch.stack(everyone).numpy()
-    result = torch.cat([_flat_gradient(parameter) for parameter in ours.parameters()])
+    result = flat_gradients(ours)
     info = torch.finfo(result.dtype)
     # A chunk's exponent is at most that of the whole gradient.
     exponent = int(chunk_exponents(np.abs(stacked).max(0)[None].astype(np.float32))[0])
@@ -174,6 +173,11 @@ def _worst_error(ours: nn.Module, local: nn.Module, num_ranks: int, group: Any) 
     rounding = np.abs(exact) * info.eps / 2 + info.smallest_normal * info.eps / 2
     rounding += np.abs(exact) * np.finfo(dtype).eps / 2
     return float((np.abs(result.double().numpy() - exact) / (bound + rounding)).max())
+
+
+def flat_gradients(model: nn.Module) -> torch.Tensor:
+    """Return all gradients one after the other; zeros for those that are missing."""
+    return torch.cat([_flat_gradient(parameter) for parameter in model.parameters()])
 
 
 def _flat_gradient(parameter: nn.Parameter) -> torch.Tensor:

@@ -33,13 +33,15 @@ from ddp_models import (
     ZeroSized,
     check_replicas,
     compare,
+    flat_gradients,
     loss_of,
     perceptron,
 )
+from hostlib.straggler import StragglerPolicy
 from hostlib.torch.ddp_hooks import SwitchfoldState, allreduce_hook
 
 TIMEOUT = timedelta(seconds=20)
-EXITING_RANK = 3
+EXITING_RANK = LATE_RANK = 3
 EXIT_STATUS = 17
 DISAGREEING_RANK = 2
 Case = Callable[[], Any]
@@ -51,6 +53,8 @@ def run(rank: int, folder: str) -> dict[str, Any]:
     _init("gloo", folder)
     with SwitchfoldState() as state:
         _run_cases(said, _hook_cases(state))
+    with SwitchfoldState(straggler=StragglerPolicy(quorum=LATE_RANK)) as late_state:
+        _run_cases(said, {"hook late rank": lambda: _late(late_state)})
     said["hook closed state"] = _failure(lambda: _hook_after_close(state))
     dist.destroy_process_group()
     _init("switchfold", folder)
@@ -210,6 +214,33 @@ def _join(oracle_group: Any, hook: Any) -> dict[str, Any]:
     for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(mine, other, rtol=1e-5, atol=1e-6)
     return {"hash": check_replicas(ours, oracle_group)}
+
+
+def _late(state: SwitchfoldState) -> dict[str, Any]:
+    """Let a rank begin its backward pass after all others have ended theirs."""
+    rank = dist.get_rank()
+    c10d: Any = dist.distributed_c10d
+    store = c10d._get_default_store()
+    model = DistributedDataParallel(perceptron(), bucket_cap_mb=SMALL_BUCKET_MB)
+    model.register_comm_hook(state, allreduce_hook)
+    local = copy.deepcopy(model.module)
+    on_time = [f"rank {other} is done" for other in range(LATE_RANK)]
+    if rank == LATE_RANK:
+        store.wait(on_time, TIMEOUT)
+    loss_of(model, rank, 0, torch.float32).backward()
+    if rank != LATE_RANK:
+        store.set(on_time[rank], "")
+    loss_of(local, rank, 0, torch.float32).backward()
+    mine, averaged = (flat_gradients(each) for each in (local, model.module))
+    everyone = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
+    dist.all_gather(everyone, mine)
+    expected = torch.stack(everyone[:LATE_RANK]).double().mean(0)
+    everyone = [torch.empty_like(averaged) for _ in everyone]
+    dist.all_gather(everyone, averaged)
+    return {
+        "off": float((averaged.double() - expected).abs().max() / expected.abs().max()),
+        "is_even": all(torch.equal(averaged, other) for other in everyone),
+    }
 
 
 def _zero_optimizer(gloo: Any) -> dict[str, Any]:

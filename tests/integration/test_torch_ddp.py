@@ -94,6 +94,12 @@ def test_join_takes_uneven_inputs(outcomes: list[Any], prefix: str) -> None:
     assert len({each["hash"] for each in figures(outcomes, f"{prefix}join")}) == 1
 
 
+def test_late_rank_is_left_out_of_the_mean_and_gets_it(outcomes: list[Any]) -> None:
+    for each in figures(outcomes, "hook late rank"):
+        assert each["off"] < 1e-6, "the mean of the three that came in time"
+        assert each["is_even"], "the late rank has the same bytes"
+
+
 def test_sharded_optimizer_gives_the_bytes_of_the_plain_one(
     outcomes: list[Any],
 ) -> None:
