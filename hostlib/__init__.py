@@ -7,6 +7,7 @@ Importing it needs numpy alone. `Session.join` loads grpc.
 
 from hostlib.errors import (
     AddressUnreachableError,
+    AllgatherTimeoutError,
     AllreduceTimeoutError,
     BarrierTimeoutError,
     ConfigurationError,
@@ -22,6 +23,7 @@ from hostlib.errors import (
     MemberError,
     MemberLeftError,
     MemberLostError,
+    MulticastUnavailableError,
     NonFiniteError,
     PeerClosedError,
     PeerError,
@@ -53,7 +55,7 @@ from hostlib.errors import (
     WorkerMissingError,
     WorkerTakenError,
 )
-from hostlib.future import AllreduceFuture
+from hostlib.future import AllgatherFuture, AllreduceFuture
 from hostlib.job_view import Endpoint, JobView, Member, TreeView
 from hostlib.options import SessionOptions
 from hostlib.session import Session
@@ -67,6 +69,8 @@ from hostlib.transports.udp import UdpTransport
 
 __all__ = [
     "AddressUnreachableError",
+    "AllgatherFuture",
+    "AllgatherTimeoutError",
     "AllreduceFuture",
     "AllreduceTimeoutError",
     "BarrierTimeoutError",
@@ -87,6 +91,7 @@ __all__ = [
     "MemberError",
     "MemberLeftError",
     "MemberLostError",
+    "MulticastUnavailableError",
     "NonFiniteError",
     "PeerClosedError",
     "PeerError",

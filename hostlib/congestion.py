@@ -30,11 +30,13 @@ class CongestionWindow:
     has contributed: so the worker with the smallest window sets the pace of the job.
     """
 
-    def __init__(self, maximum: int) -> None:
-        """Allow up to `maximum` chunks without result at a time."""
+    def __init__(
+        self, maximum: int, *, initial: int = INITIAL_CHUNKS, minimum: int = MINIMUM_CHUNKS
+    ) -> None:
+        """Allow `minimum` to `maximum` chunks without result, and `initial` in the beginning."""
         self._maximum = maximum
-        self._minimum = min(MINIMUM_CHUNKS, maximum)
-        self._chunks = float(min(INITIAL_CHUNKS, maximum))
+        self._minimum = min(minimum, maximum)
+        self._chunks = float(max(self._minimum, min(initial, maximum)))
         self._is_slow_start = True
         self._deaf_for = 0  # results still to come of chunks sent before the last decrease
 

@@ -23,10 +23,11 @@ from hostlib.errors import (
     SessionBrokenError,
     SessionClosedError,
 )
-from hostlib.future import AllreduceFuture
+from hostlib.future import AllgatherFuture, AllreduceFuture
 from hostlib.job_view import JobView
-from hostlib.layout_path import LayoutPath
+from hostlib.layout_path import LayoutPath, Task
 from hostlib.layout_runner import LayoutRunner
+from hostlib.multicast import AllgatherTask
 from hostlib.options import NonfinitePolicy, ReduceOperation, SessionOptions
 from hostlib.peers import PeerServer
 from hostlib.transports.base import Transport
@@ -47,6 +48,8 @@ LEAD_S = 1.0
 """Probing starts this long before the deadline, or at three quarters of a short timeout."""
 STALL_S = 1.0
 """A worker without results for so long asks why, and tells the controller, so often."""
+LINGER_S = 0.5
+"""Longest time that a closed session stays for those who lack what it has sent."""
 ASK_S = 0.05
 """Pause between questions to a path."""
 _logger = logging.getLogger(__name__)
@@ -95,7 +98,7 @@ class Engine:
         self._change = ViewChange(view.generation)
         self._quantizers: Quantizers = {}
         self._lock = threading.Lock()
-        self._inbox: deque[AllreduceTask] = deque()
+        self._inbox: deque[Task] = deque()
         self._commands: deque[Callable[[], None]] = deque()
         self._next_number = first_tensor
         self._failure: HostlibError | None = None
@@ -125,6 +128,19 @@ class Engine:
                 nonfinite=nonfinite,
                 deadline_s=time.monotonic() + timeout_s,
                 timeout_s=timeout_s,
+            )
+            self._next_number += 1
+            self._inbox.append(task)
+        self._wake()
+        return task.future
+
+    def gather(self, array: NDArray[Any], timeout_s: float) -> AllgatherFuture:
+        """Queue an allgather; its place in the sequence is the same on all workers."""
+        with self._lock:
+            self._refuse_if_over()
+            deadline_s = time.monotonic() + timeout_s
+            task = AllgatherTask(
+                self._next_number, array, deadline_s=deadline_s, timeout_s=timeout_s
             )
             self._next_number += 1
             self._inbox.append(task)
@@ -243,6 +259,8 @@ class Engine:
             broken.__cause__ = error
             self._end_all(broken)
         finally:
+            if self._failure is None:
+                self._linger()
             self._runner.close()
 
     def _step(self) -> bool:
@@ -260,13 +278,16 @@ class Engine:
                 self.propose(generation, is_abort=False, reply=reply)
         was_waiting = runner.path is not None and runner.path.is_waiting
         runner.start(change.limit, self._quantizers)
+        if runner.num_gathers and change.commit is not None:
+            runner.fetch_gathers()
         path = runner.path
         if path is None:
             self._wait_stopped()
             return True
         now_s = time.monotonic()
         is_idle = path.pump(now_s)
-        if not was_waiting:
+        has_finished = bool(runner.num_gathers) and runner.finish()
+        if has_finished or not was_waiting:
             self._progress_s = now_s
         wait_s = self._wait_s(path, now_s) if is_idle else BUSY_S
         if path.outstanding >= COALESCE_CHUNKS:
@@ -291,6 +312,24 @@ class Engine:
         self._is_woken.wait(wait_s)
         self._is_woken.clear()
         return 0
+
+    def _linger(self) -> None:
+        """Stay until the others have this worker's blocks, which no switch keeps for them."""
+        path = self._runner.path
+        exchange = path.multicast if path is not None else None
+        if exchange is None:
+            return
+        until_s = time.monotonic() + LINGER_S
+        try:
+            while exchange.is_owing and (now_s := time.monotonic()) < until_s:
+                wait_s = max(0.0, min(exchange.next_s, until_s) - now_s)
+                count = self._receive(wait_s)
+                now_s = time.monotonic()
+                if count:
+                    self._runner.take(self._received_words[:count], now_s)
+                exchange.keep_time(now_s)
+        except HostlibError as error:
+            _logger.info("closed while others may lack blocks of job %d: %s", self.view.job, error)
 
     def _wait_stopped(self) -> None:
         """Wait for the commit; what still arrives is of the layout that was given up."""
@@ -395,6 +434,6 @@ class Engine:
             self._listener.close()
 
 
-def _lead_s(task: AllreduceTask) -> float:
+def _lead_s(task: Task) -> float:
     """Return how long before its deadline questions about a task start."""
     return min(LEAD_S, task.timeout_s / 4)

@@ -15,6 +15,8 @@ HostlibError
 |- AllreduceTimeoutError (also TimeoutError)
 |  |- SwitchUnreachableError: not even probes are answered
 |  `- WorkerMissingError: the switch answers and names who has not contributed
+|- AllgatherTimeoutError (also TimeoutError): names the workers whose blocks, or receipts, lack
+|- MulticastUnavailableError: no switch can copy blocks in the job's present layout
 |- RoundClosedError: the job went on without this worker
 |- SessionError
 |  |- SessionClosedError
@@ -117,6 +119,21 @@ class WorkerMissingError(AllreduceTimeoutError):
     def __init__(self, message: str, worker_ids: list[int]) -> None:
         super().__init__(message)
         self.worker_ids = worker_ids
+
+
+class AllgatherTimeoutError(HostlibError, TimeoutError):
+    """Some worker's block, or receipt, did not come within the allgather's timeout.
+
+    `worker_ids` are the workers that are missing, as far as this one can tell.
+    """
+
+    def __init__(self, message: str, worker_ids: list[int] | None = None) -> None:
+        super().__init__(message)
+        self.worker_ids = worker_ids or []
+
+
+class MulticastUnavailableError(HostlibError):
+    """The job's layout has no switch that could copy a block to all of its workers."""
 
 
 class RoundClosedError(HostlibError):

@@ -16,7 +16,6 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.allreduce_task import AllreduceTask
 from hostlib.chunks import BLOCK_CHUNKS, ChunkSource
 from hostlib.datagram_ring import Words
 from hostlib.errors import (
@@ -28,7 +27,8 @@ from hostlib.errors import (
 )
 from hostlib.host_path import HostPath, Reduction
 from hostlib.job_view import JobView
-from hostlib.layout_path import Arrivals
+from hostlib.layout_path import Arrivals, Task
+from hostlib.multicast import BlockExchange
 from hostlib.peers import PeerServer
 from hostlib.slot_stream import StreamCounters
 from hostlib.wire import Operation
@@ -117,6 +117,7 @@ class HostLanes:
         self.exponents = HostStream(self, Operation.AGGREGATE_MAX)
         self.values = HostStream(self, Operation.AGGREGATE_ADD)
         self.failure: HostlibError | None = None
+        self.multicast: BlockExchange | None = None
         self._wake = wake
         self._server = server
         self._done: deque[Callable[[], None]] = deque()
@@ -195,7 +196,7 @@ class HostLanes:
     def note_missing(self, workers: Sequence[int]) -> None:
         """Members that die are named by the host path itself."""
 
-    def verdict(self, task: AllreduceTask) -> AllreduceTimeoutError:
+    def verdict(self, task: Task) -> AllreduceTimeoutError:
         """Return the error that says what a task waited for in vain."""
         what = f"tensor {task.tensor_id}: no result after {task.timeout_s} s on the host path"
         if self.missing:

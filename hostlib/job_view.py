@@ -171,6 +171,12 @@ class JobView:
         return bool(self.trees)
 
     @property
+    def can_multicast(self) -> bool:
+        """Whether one switch has all members at its ports, and can copy what one of them sends."""
+        is_at_one_switch = all(self.is_neighbour(i) for i in self.member_ids)
+        return len(self.trees) == 1 and is_at_one_switch and self.has_worker_bitmaps
+
+    @property
     def has_worker_bitmaps(self) -> bool:
         """Whether bit i of a bitmap is worker i; in larger layouts it is a child of some switch."""
         return all(i < MAX_WORKERS for i in self.member_ids)

@@ -11,9 +11,12 @@ from typing import Protocol
 from hostlib.allreduce_task import AllreduceTask
 from hostlib.chunks import ChunkSource
 from hostlib.datagram_ring import Words
-from hostlib.errors import AllreduceTimeoutError, HostlibError
+from hostlib.errors import HostlibError
 from hostlib.job_view import JobView
+from hostlib.multicast import AllgatherTask, BlockExchange
 from hostlib.slot_stream import StreamCounters
+
+Task = AllreduceTask | AllgatherTask
 
 
 class ChunkStream(Protocol):
@@ -70,6 +73,8 @@ class LayoutPath(Protocol):
     """Number of the first tensor that runs here."""
     failure: HostlibError | None
     """Why nothing will come of this layout any more, if that is known."""
+    multicast: BlockExchange | None
+    """Where the layout's allgathers run, if a switch copies there."""
 
     @property
     def exponents(self) -> ChunkStream:
@@ -125,7 +130,7 @@ class LayoutPath(Protocol):
         """Learn from the controller who does lack, of those that `missing` names."""
         ...
 
-    def verdict(self, task: AllreduceTask) -> AllreduceTimeoutError:
+    def verdict(self, task: Task) -> HostlibError:
         """Return the error that says what a task waited for in vain."""
         ...
 

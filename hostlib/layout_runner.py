@@ -9,6 +9,7 @@ path; by the retained result of another worker; or by an error that all workers 
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from itertools import chain
@@ -18,7 +19,8 @@ from hostlib.datagram_ring import Words
 from hostlib.errors import HostlibError, RoundClosedError, SessionBrokenError
 from hostlib.host_lanes import HostLanes
 from hostlib.job_view import Endpoint, JobView
-from hostlib.layout_path import LayoutPath
+from hostlib.layout_path import LayoutPath, Task
+from hostlib.multicast import AllgatherTask
 from hostlib.options import SessionOptions
 from hostlib.peers import PeerServer
 from hostlib.result_fetcher import Outcome, Request, ResultFetcher
@@ -51,6 +53,8 @@ class LayoutRunner:
         self.path: LayoutPath | None = None
         """The layout at work; None while it is given up and the next one not known."""
         self.has_entered = False
+        self.num_gathers = 0
+        """Allgathers under way: sending may end them, not only what comes."""
         self.num_completed = first_tensor
         """Tensors of the job that are complete, from its first; they complete in order."""
         self._transport = transport
@@ -62,13 +66,13 @@ class LayoutRunner:
         if peers is not None:
             self._fetcher = ResultFetcher(peers, self._on_fetched)
         self._fetching: dict[int, Request] = {}  # by tensor number
-        self._arrived: deque[tuple[AllreduceTask, Outcome]] = deque()
+        self._arrived: deque[tuple[Task, Outcome]] = deque()
         self._source_worker = -1
         self._is_retention_due = True
         self._remote: Endpoint | None = None
         self._retired: Counter[str] = Counter()
-        self._queued: deque[AllreduceTask] = deque()  # not started
-        self._started: deque[AllreduceTask] = deque()  # not complete
+        self._queued: deque[Task] = deque()  # not started
+        self._started: deque[Task] = deque()  # not complete
         self._waiting: deque[AllreduceTask] = deque()  # of these, not in the value stream yet
 
     @property
@@ -82,11 +86,11 @@ class LayoutRunner:
         return self.num_completed + len(self._started)
 
     @property
-    def unfinished(self) -> Iterable[AllreduceTask]:
+    def unfinished(self) -> Iterable[Task]:
         """All tensors without a result."""
         return chain(self._started, self._queued)
 
-    def queue(self, tasks: Iterable[AllreduceTask]) -> None:
+    def queue(self, tasks: Iterable[Task]) -> None:
         """Append tensors."""
         self._queued.extend(tasks)
 
@@ -98,6 +102,7 @@ class LayoutRunner:
         self._fetching.clear()
         self._arrived.clear()
         self._waiting.clear()
+        self.num_gathers = 0
         while self._started:
             task = self._started.pop()
             task.has_begun = False
@@ -164,6 +169,13 @@ class LayoutRunner:
             if task.number < path.first_tensor:
                 self._fetch(task)
                 continue
+            if isinstance(task, AllgatherTask):
+                self.num_gathers += 1
+                if path.multicast is not None:
+                    path.multicast.enqueue(task, time.monotonic())
+                else:
+                    task.refuse()  # on all workers alike
+                continue
             if task.exponents is not None:
                 path.exponents.enqueue(task.exponents)
             self._waiting.append(task)
@@ -171,6 +183,9 @@ class LayoutRunner:
             task, outcome = self._arrived.popleft()
             if isinstance(outcome, HostlibError):
                 raise outcome
+            if isinstance(task, AllgatherTask):
+                task.load(outcome)
+                continue
             if task.exponents is not None:
                 path.exponents.abandon(task.exponents)
             if task.is_in_values and task.source is not None:
@@ -220,15 +235,8 @@ class LayoutRunner:
         while self._started:
             task = self._started[0]
             is_elsewhere = task.number < path.first_tensor
-            if not task.is_settled and (
-                is_elsewhere
-                or not task.is_in_values
-                or task.source is None
-                or not path.values.is_finished(task.source)
-            ):
+            if not _is_complete(task, path, is_elsewhere=is_elsewhere):
                 break
-            if not is_elsewhere and not task.is_in_values:
-                break  # its chunks must have their place in the sequence first
             self._fetching.pop(task.number, None)
             if self._is_retention_due and not is_elsewhere:
                 self._limit_retention()
@@ -236,11 +244,23 @@ class LayoutRunner:
                 self._peers.results.put(task.retained_result())
             self._started.popleft()
             self.num_completed += 1
+            if isinstance(task, AllgatherTask) and not is_elsewhere:
+                self.num_gathers -= 1
             task.finish()
             has_finished = True
         return has_finished
 
-    def _fetch(self, task: AllreduceTask, *, is_optional: bool = False) -> None:
+    def fetch_gathers(self) -> None:
+        """Ask for the allgathers under way elsewhere too: the layout is to be left.
+
+        Who has all blocks leaves it at once, and sends nothing again to those who lack some.
+        """
+        for task in self._started:
+            if isinstance(task, AllgatherTask) and not task.is_asked_for:
+                task.is_asked_for = True
+                self._fetch(task, is_optional=True)
+
+    def _fetch(self, task: Task, *, is_optional: bool = False) -> None:
         """Get a tensor's result from another worker: its rounds here are over.
 
         With `is_optional` the result may still come by the streams.
@@ -309,9 +329,23 @@ class LayoutRunner:
             self._fetcher.close()
 
 
+def _is_complete(task: Task, path: LayoutPath, *, is_elsewhere: bool) -> bool:
+    """Whether a started tensor can end; one that is elsewhere has no part in the path."""
+    if isinstance(task, AllgatherTask):
+        return task.is_settled
+    if not task.is_settled:
+        if is_elsewhere or not task.is_in_values or task.source is None:
+            return False
+        return path.values.is_finished(task.source)
+    # Its chunks must have their place in the sequence first.
+    return is_elsewhere or task.is_in_values
+
+
 def _stream_counts(path: LayoutPath) -> Counter[str]:
     counts: Counter[str] = Counter()
     for name, stream in (("exponent", path.exponents), ("value", path.values)):
         for key, number in vars(stream.counters).items():
             counts[f"{name}_packets_{key}"] = number
+    if path.multicast is not None:
+        counts.update(path.multicast.counts)
     return counts

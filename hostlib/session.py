@@ -19,10 +19,11 @@ from hostlib.errors import (
     AddressUnreachableError,
     ConfigurationError,
     HostlibError,
+    MulticastUnavailableError,
     SessionClosedError,
     SessionError,
 )
-from hostlib.future import AllreduceFuture
+from hostlib.future import AllgatherFuture, AllreduceFuture
 from hostlib.job_view import JobView, check_worker
 from hostlib.options import NonfinitePolicy, ReduceOperation, SessionOptions
 from hostlib.peers import PeerServer
@@ -177,11 +178,38 @@ class Session:
         not change until the future is done. `timeout_s` and `nonfinite` override the session's
         options.
         """
+        nonfinite = nonfinite or self.options.nonfinite
+        return self._engine.submit(array, op, self._checked(timeout_s), nonfinite)
+
+    @property
+    def can_multicast(self) -> bool:
+        """Whether one switch of the present layout copies blocks to all workers: `allgather`."""
+        return self.view.can_multicast
+
+    def allgather(self, array: NDArray[Any], *, timeout_s: float | None = None) -> AllgatherFuture:
+        """Send an array to all other workers, and get theirs; return a future at once.
+
+        Each worker sends its block once, and the switch copies it. The result is a list of arrays,
+        bit for bit, in the order of the layout's members, this worker's own among them. Takes any
+        dtype of plain bytes; shape and dtype are the same on all workers. Allgathers and allreduces
+        are one sequence, which all workers submit in the same order. The array must not change
+        until the future is done. Raises MulticastUnavailableError where no switch can copy to all
+        (see `can_multicast`); a layout change may also end the future with it, on all workers.
+        """
+        if not self.can_multicast:
+            view = self.view
+            raise MulticastUnavailableError(
+                f"job {view.job} has {len(view.trees)} trees over its {view.num_workers} workers;"
+                " blocks are copied where one switch has all of them; send them another way"
+            )
+        return self._engine.gather(array, self._checked(timeout_s))
+
+    def _checked(self, timeout_s: float | None) -> float:
         if timeout_s is None:
             timeout_s = self.options.timeout_s
         if not timeout_s > 0:  # NaN would wait for ever
             raise ConfigurationError(f"timeout_s is {timeout_s}; it must be positive")
-        return self._engine.submit(array, op, timeout_s, nonfinite or self.options.nonfinite)
+        return timeout_s
 
     def barrier(self, name: str, timeout_s: float = 60.0) -> None:
         """Wait until every worker of the job has called this with the same name.

@@ -11,12 +11,13 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.allreduce_task import AllreduceTask
 from hostlib.congestion import CongestionWindow
 from hostlib.datagram_ring import WORD_SLOT, WORD_TREE, Words
-from hostlib.errors import AllreduceTimeoutError, HostlibError
+from hostlib.errors import HostlibError
 from hostlib.job_view import JobView
-from hostlib.layout_path import Arrivals
+from hostlib.layout_path import Arrivals, Task
+from hostlib.multicast import AllgatherTask, BlockExchange
+from hostlib.multicast.packet import MULTICAST_WORD, OPERATION_MASK
 from hostlib.options import SessionOptions
 from hostlib.patience import Patience
 from hostlib.reception import Notice, sort_out
@@ -60,6 +61,9 @@ class SwitchPath:
         self.values = self._stream(Operation.AGGREGATE_ADD, exponent_slots, value_slots)
         self._streams = (self.exponents, self.values)
         self.probe = SlotProbe(view, transport, counters)
+        self.multicast: BlockExchange | None = None
+        if view.can_multicast:
+            self.multicast = BlockExchange(view, transport, options, counters)
 
     def _stream(self, operation: Operation, first_slot: int, slot_count: int) -> SlotStream:
         options = self._options
@@ -87,7 +91,8 @@ class SwitchPath:
     def pump(self, now_s: float) -> bool:
         """Send what windows and slots allow; return False when the transport took less."""
         is_idle = self.exponents.pump(now_s)
-        return self.values.pump(now_s) and is_idle
+        is_idle = self.values.pump(now_s) and is_idle
+        return (self.multicast is None or self.multicast.pump(now_s)) and is_idle
 
     @property
     def outstanding(self) -> int:
@@ -97,7 +102,8 @@ class SwitchPath:
     @property
     def is_waiting(self) -> bool:
         """Whether results are due."""
-        return bool(self.values.outstanding or self.exponents.outstanding)
+        is_waiting = bool(self.values.outstanding or self.exponents.outstanding)
+        return is_waiting or (self.multicast is not None and self.multicast.is_waiting)
 
     def take(self, words: Words, now_s: float) -> Arrivals:
         """Take datagrams; count those that are not for this layout by cause."""
@@ -106,9 +112,17 @@ class SwitchPath:
             done += self.exponents.accept_run(words[done:], now_s)
         if done:
             self.probe.note_answer()
-        if done == len(words):
+        words = words[done:]
+        if len(words) and self.multicast is not None:
+            is_copy = words[:, 0] & OPERATION_MASK == MULTICAST_WORD
+            if is_copy.any():
+                self.probe.note_answer()
+                is_all = bool(is_copy.all())
+                done += self.multicast.take(words if is_all else words[is_copy], now_s)
+                words = words[:0] if is_all else words[~is_copy]
+        if not len(words):
             return Arrivals(results=done)
-        rest = self._take_any(words[done:], now_s)
+        rest = self._take_any(words, now_s)
         return Arrivals(results=done + rest.results, behind=rest.behind)
 
     def _take_any(self, words: Words, now_s: float) -> Arrivals:
@@ -169,11 +183,14 @@ class SwitchPath:
         """Send again what is overdue, and close rounds that have waited too long."""
         for stream in self._streams:
             stream.retransmit(now_s)
+        if self.multicast is not None:
+            self.multicast.keep_time(now_s)
 
     @property
     def next_s(self) -> float:
         """When `keep_time` is to be called next."""
-        return min(self.exponents.next_expiry_s, self.values.next_expiry_s)
+        next_s = min(self.exponents.next_expiry_s, self.values.next_expiry_s)
+        return next_s if self.multicast is None else min(next_s, self.multicast.next_s)
 
     def ask(self, now_s: float) -> None:
         """Probe the oldest slot: values come after exponents, so their chunks are older."""
@@ -189,14 +206,19 @@ class SwitchPath:
     @property
     def missing(self) -> list[int]:
         """Workers that the oldest chunk waits for, as far as probes have shown."""
-        return self.probe.missing
+        if self.multicast is None or self.values.outstanding or self.exponents.outstanding:
+            return self.probe.missing
+        return self.multicast.missing
 
     def note_missing(self, workers: Sequence[int]) -> None:
         """Learn from the controller who does lack, of those that `missing` names."""
         self.probe.note_missing(workers)
 
-    def verdict(self, task: AllreduceTask) -> AllreduceTimeoutError:
+    def verdict(self, task: Task) -> HostlibError:
         """Return the error that says what a task waited for in vain."""
+        if isinstance(task, AllgatherTask):
+            assert self.multicast is not None, "else it would not have begun"
+            return self.multicast.verdict(task)
         return self.probe.verdict(task)
 
     def close(self) -> None:

@@ -236,6 +236,12 @@ class FakeSwitch:
             return Outcome.FOREIGN_WORKER
         if header["generation"] != tree.generation:
             return Outcome.BAD_GENERATION
+        if header["operation"] == Operation.MULTICAST:
+            row = packet.copy().view(np.uint8).reshape(-1)
+            for other in tree.members:
+                if other != worker_id:
+                    self._impaired(worker_id, other, row)
+            return Outcome.COPIED
         if header["slot_index"] >= tree.slot_count:
             return Outcome.BAD_SLOT
         operation, round_ = int(header["operation"]), int(header["round"])

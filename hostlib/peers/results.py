@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,8 @@ from hostlib.errors import ConfigurationError, PeerProtocolError, ResultForgotte
 
 DEFAULT_LIMIT_BYTES = 256 << 20
 MAX_DIMENSIONS = 64
+ALLGATHER = "allgather"
+"""Operation of results whose lanes are all members' blocks, one behind the other."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,7 +35,7 @@ class RetainedResult:
     dtype: str
     shape: tuple[int, ...]
     operation: str
-    """As the user said: "sum" or "mean"."""
+    """As the user said: "sum" or "mean"; or ALLGATHER."""
     lanes: NDArray[np.int32]
     """Sums, int32 of either byte order, one dimension; empty where an error took their place."""
     exponents: NDArray[np.int32]
@@ -131,6 +133,9 @@ class RetainedResults:
         self._on_put: Callable[[], None] | None = None
         self._limit_chunks = limit_chunks
         self._limit_bytes = limit_bytes
+        self.gathered_limit_bytes = DEFAULT_LIMIT_BYTES
+        """Most memory for results of allgathers; chunks bound only what went through slots."""
+        self._gathered: deque[int] = deque()
 
     def set_limits(self, *, limit_chunks: int | None, limit_bytes: int | None) -> None:
         """Change the limits, as a new layout may have another number of slots."""
@@ -151,6 +156,9 @@ class RetainedResults:
             self._end = result.tensor + 1
             self._num_bytes += result.num_bytes
             self._num_chunks += result.num_chunks
+            if result.operation == ALLGATHER:
+                self._gathered.append(result.tensor)
+                self._trim_gathered()
             self._trim()
             on_put = self._on_put
         if on_put is not None:
@@ -191,6 +199,16 @@ class RetainedResults:
         while len(self._results) > 1 and self._is_over():
             self._forget_oldest()
 
+    def _trim_gathered(self) -> None:
+        kept = [self._results[tensor] for tensor in self._gathered if tensor in self._results]
+        num_bytes = sum(result.num_bytes for result in kept)
+        for result in kept[:-1]:
+            if num_bytes <= self.gathered_limit_bytes:
+                break
+            num_bytes -= result.num_bytes
+            self._forget(result)
+        self._gathered = deque(r.tensor for r in kept if r.tensor in self._results)
+
     def _is_over(self) -> bool:
         if self._limit_bytes is not None and self._num_bytes > self._limit_bytes:
             return True
@@ -200,6 +218,9 @@ class RetainedResults:
         return self._num_chunks - oldest.num_chunks >= self._limit_chunks
 
     def _forget_oldest(self) -> None:
-        _, result = self._results.popitem(last=False)
+        self._forget(next(iter(self._results.values())))
+
+    def _forget(self, result: RetainedResult) -> None:
+        del self._results[result.tensor]
         self._num_bytes -= result.num_bytes
         self._num_chunks -= result.num_chunks

@@ -58,6 +58,11 @@ def test_join_allreduce_barrier_close(tmp_path: Path) -> None:
             array = np.arange(1000, dtype=np.int32)
             for result in await allreduce(sessions, array):
                 np.testing.assert_array_equal(result, 2 * array)
+            assert all(session.can_multicast for session in sessions)
+            gathers = [session.allgather(array + i) for i, session in enumerate(sessions)]
+            for gather in gathers:
+                blocks = await asyncio.to_thread(gather.result, 10)
+                np.testing.assert_array_equal(blocks, [array, array + 1])
             for _ in range(2):
                 waits = [asyncio.to_thread(s.barrier, "epoch", 5.0) for s in sessions]
                 await asyncio.gather(*waits)
