@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import itertools
 import logging
 import threading
 import time
@@ -95,6 +96,8 @@ class Recording:
 
 
 _current: Recording | None = None
+_lives: Final = itertools.count(1)
+"""Of the process's groups, as far as they were recorded."""
 
 
 def start_recording(rank: int, path: Path | None = None, *, job: str = "") -> Recording:
@@ -114,11 +117,16 @@ def start_recording(rank: int, path: Path | None = None, *, job: str = "") -> Re
 def group_recording(rank: int, job: str) -> Recording | None:
     """Return where a process group of this process records, None for nowhere.
 
-    The first one to ask starts what SWITCHFOLD_TRACE wants.
+    The first one to ask starts what SWITCHFOLD_TRACE wants. Where all groups were destroyed and
+    others are made, these have a file of their own: trace-0.2.json.
     """
     setting = trace_setting()
     if _current is None and setting:
-        recording = start_recording(rank, trace_path(setting, rank), job=job)
+        path = trace_path(setting, rank)
+        life = next(_lives)
+        if life > 1:
+            path = path.with_suffix(f".{life}.json")
+        recording = start_recording(rank, path, job=job)
         # Scripts may end without destroying their groups.
         atexit.register(recording._stop_quietly)  # pyright: ignore[reportPrivateUsage]
     return _current

@@ -12,6 +12,7 @@ import pytest
 
 from controller.__main__ import run
 from controller.traces.alignment import Alignment, load_traces
+from hostlib import ConfigurationError
 from hostlib.trace_files import union
 from torch_ranks import TorchTestbed, load_torch, require_torch, run_ranks
 
@@ -39,7 +40,34 @@ def train(rank: int) -> dict[str, Any]:
         optimizer.step()
     flat = torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
     dist.destroy_process_group()
-    return {"bytes": flat.numel() * 4, "sum": flat.double().sum().item()}
+    # The tests' own process never loads torch.
+    from hostlib.torch.timeline import group_recording  # noqa: PLC0415
+
+    own = record_by_hand(rank)
+    dist.init_process_group("gloo")  # a second life, which leaves the first one's file alone
+    life = group_recording(rank, "second")
+    assert life is not None
+    life.stop()
+    dist.destroy_process_group()
+    return {"bytes": flat.numel() * 4, "sum": flat.double().sum().item(), "own": own}
+
+
+def record_by_hand(rank: int) -> list[str]:
+    """Record a part of a program in which a forward pass fails; return what was recorded."""
+    from hostlib.torch.timeline import start_recording  # noqa: PLC0415
+
+    torch, _ = load_torch()
+    recording = start_recording(rank)
+    with pytest.raises(ConfigurationError, match="stop that first"):
+        start_recording(rank)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 1))
+    with pytest.raises(RuntimeError):
+        model(torch.ones(1, 4))
+    model(torch.ones(1, 3)).sum().backward()
+    timeline = recording.stop()
+    model(torch.ones(1, 3))
+    assert recording.stop() is timeline
+    return [f"{span.name} {span.category}" for span in timeline.spans]
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +83,14 @@ def traces(torch_testbed: TorchTestbed, tmp_path_factory: pytest.TempPathFactory
     assert results[0] == results[1]
     assert results[0]["bytes"] == 4 * (60 * INPUTS + 60 + 300 * 60 + 300)
     files = sorted(folder.iterdir())
-    assert [path.name for path in files] == ["trace-0.json", "trace-1.json"]
-    return files
+    names = ["trace-0.2.json", "trace-0.json", "trace-1.2.json", "trace-1.json"]
+    assert [path.name for path in files] == names
+    assert results[0]["own"] == [
+        *("0 forward", "Sequential forward"),  # the call that failed
+        *("0 forward", "1 forward", "Sequential forward"),
+        *("1 backward", "0 backward", "backward backward"),
+    ]
+    return files[1::2]
 
 
 def test_buckets_and_passes_of_unmodified_ddp_are_recorded(traces: list[Path]) -> None:
