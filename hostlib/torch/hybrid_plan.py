@@ -175,6 +175,8 @@ class Planner:
                 parameter.name,
             )
             return "ps"
+        if scheme == "two-way" and self._is_partial:
+            return "ps"
         if scheme in _FACTOR_SCHEMES:
             if self._is_partial:
                 raise ConfigurationError(

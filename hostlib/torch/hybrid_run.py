@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -18,6 +19,7 @@ from hostlib.errors import ConfigurationError, HostlibError, SchemeError, Sessio
 from hostlib.schemes import Cluster, Scheme
 from hostlib.session import Session
 from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from hostlib.timeline import WAIT
 from hostlib.torch.gradient_watch import GradientWatch
 from hostlib.torch.group_talk import GroupTalk
 from hostlib.torch.hybrid_plan import HybridPlan, Planner, SchemeChoice, Usage, cluster_facts
@@ -28,6 +30,7 @@ from hostlib.torch.sync_parts import DensePart, FactorPart, SyncPart
 from hostlib.torch.sync_schedule import SyncSchedule
 from hostlib.torch.syncer import Syncer, SyncerTrace
 from hostlib.torch.syncer_pools import SyncerPools
+from hostlib.torch.timeline import group_recording
 from hostlib.torch.trained_layers import TrainedLayer, trained_layers
 
 LEAVE_S = 5.0
@@ -107,6 +110,10 @@ class HybridRun:
         )
         self._check_agreement()
         self._share_state(module)
+        self._recording = group_recording(talk.rank, "hybrid")
+        self._timeline = None if self._recording is None else self._recording.timeline
+        if self._recording is not None:
+            self._recording.enter_group()
         self._pools = SyncerPools(options.pool, self._device)
         self._transports = self._open_transports()
         self._watch = GradientWatch(self._layers, self)
@@ -259,6 +266,7 @@ class HybridRun:
                 first_ticket=ticket,
                 place=self._place,
                 trace=self.trace,
+                timeline=self._timeline,
             )
             ticket += syncer.num_tickets
             syncers.append(syncer)
@@ -319,7 +327,11 @@ class HybridRun:
     def on_backward_end(self) -> None:
         """Wait for all layers."""
         assert self.schedule is not None
-        self.schedule.finish(mark_now(self._device))
+        waiting = contextlib.nullcontext()
+        if self._timeline is not None:
+            waiting = self._timeline.span("wait for layers", WAIT)
+        with waiting:
+            self.schedule.finish(mark_now(self._device))
         self.iteration += 1
 
     @property
@@ -343,3 +355,5 @@ class HybridRun:
             observer.remove()
         self._transports.close()
         self._pools.close()
+        if self._recording is not None:
+            self._recording.leave_group()

@@ -34,6 +34,11 @@ class SyncPart(Protocol):
         """Whether it takes a ticket of the submission order."""
         ...
 
+    @property
+    def num_bytes(self) -> int:
+        """Bytes that this rank gave to the channel in the last iteration."""
+        ...
+
     def move_out(self, stream: CopyStream) -> None:
         """Bring the gradient into host memory."""
         ...
@@ -92,6 +97,11 @@ class DensePart(_Traffic):
         size = sum(parameter.numel() for parameter in parameters)
         self._host = host_tensor(size, self._dtype, parameters[0].device)
 
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the gradients, as they travel."""
+        return self._host.numel() * self._host.element_size()
+
     def move_out(self, stream: CopyStream) -> None:
         """Bring the gradients into host memory; a parameter without one gives zeros."""
         with stream.context():
@@ -145,6 +155,11 @@ class FactorPart(_Traffic):
         self._factors = factors
         self._channel = channel
         self._sent: tuple[Any, Any] | None = None
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the factors of the last iteration."""
+        return 4 * self.num_rows * sum(self._factors.weight.shape)
 
     def move_out(self, stream: CopyStream) -> None:
         """Bring u and v into host memory."""

@@ -16,6 +16,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, final
 
+from hostlib.timeline import Timeline, Transfer
 from hostlib.torch.completion_vector import CompletionVector
 from hostlib.torch.streams import CopyStream
 from hostlib.torch.submission_order import SubmissionOrder
@@ -76,6 +77,7 @@ class Syncer:
         first_ticket: int,
         place: str,
         trace: SyncerTrace,
+        timeline: Timeline | None = None,
     ) -> None:
         self.index = index
         """Its bit in the completion vector, and its position in the order of starts."""
@@ -89,6 +91,11 @@ class Syncer:
         }
         self._place = place
         self._trace = trace
+        self._timeline = timeline
+
+    @property
+    def _schemes(self) -> str:
+        return "+".join(dict.fromkeys(part.scheme.value for part in self.parts))
 
     @property
     def num_tickets(self) -> int:
@@ -128,21 +135,39 @@ class Syncer:
 
         `mark` is what the device must have done first.
         """
+        ready_s = time.monotonic()
         try:
             stream.follow(mark)
             with self._trace.step(self.name, iteration, "move"):
                 self.move_out(stream)
+            sent_s = time.monotonic()
             with self._trace.step(self.name, iteration, "send"):
                 self.send(iteration, order)
             with self._trace.step(self.name, iteration, "receive"):
                 self.receive(deadline_s)
+            received_s = time.monotonic()
             with self._trace.step(self.name, iteration, "move"):
                 self.move_in(stream)
         except Exception as error:
-            schemes = "+".join(dict.fromkeys(part.scheme.value for part in self.parts))
-            where = f"{self._place}, layer {self.name} ({schemes}), iteration {iteration}"
+            where = f"{self._place}, layer {self.name} ({self._schemes}), iteration {iteration}"
             failure = sync_error(where, error)
             completion.fail(failure)
             order.fail(failure)
         else:
+            self._record(ready_s, sent_s, received_s)
             completion.set(self.index)
+
+    def _record(self, ready_s: float, sent_s: float, received_s: float) -> None:
+        """Note the layer's way in the timeline of this process, if it records one."""
+        if self._timeline is None:
+            return
+        self._timeline.add_transfer(
+            Transfer(
+                name=f"{self.name} by {self._schemes}",
+                num_bytes=sum(part.num_bytes for part in self.parts),
+                ready_s=ready_s,
+                first_packet_s=sent_s,
+                last_result_s=received_s,
+                done_s=time.monotonic(),
+            )
+        )

@@ -24,8 +24,10 @@ from torch import Tensor, nn  # noqa: E402
 from hostlib.errors import ConfigurationError, SchemeError, SessionClosedError  # noqa: E402
 from hostlib.schemes import Cluster  # noqa: E402
 from hostlib.straggler import StragglerPolicy  # noqa: E402
+from hostlib.timeline import WAIT  # noqa: E402
 from hostlib.torch.hybrid import HybridParallel  # noqa: E402
 from hostlib.torch.sync_error import SyncError  # noqa: E402
+from hostlib.torch.timeline import start_recording  # noqa: E402
 from hybrid_ranks import WAIT_S, HybridRanks, batches, parameters_of, seeded  # noqa: E402
 
 NUM_RANKS = 3
@@ -501,3 +503,35 @@ def test_factors_do_not_go_with_dropped_stragglers() -> None:
     with pytest.raises(ConfigurationError, match="left out"):
         partial.run(lambda rank: rank_main(rank, "sfb"))
     partial.close()
+
+
+def test_one_rank_trains_as_without_the_wrapper() -> None:
+    alone = HybridRanks(1, has_switch=False)
+    inputs = batches(3, 4, 12)
+    expected, module = seeded(three_layers, 1), seeded(three_layers, 1)
+    train(expected, inputs, expected.parameters())
+    with alone.wrap(0, module, scheme={"0": "sfb"}) as model:
+        train(model, inputs, model.parameters())
+    torch.testing.assert_close(parameters_of(module), parameters_of(expected))
+    alone.close()
+
+
+def test_a_recording_has_a_transfer_per_layer_and_the_wait(ranks: HybridRanks) -> None:
+    recording = start_recording(0)
+
+    def rank_main(rank: int) -> None:
+        with ranks.wrap(rank, seeded(three_layers, 1), scheme=MIX, batch=2) as model:
+            model(torch.ones(2, 12)).sum().backward()
+
+    try:
+        ranks.run(rank_main)
+    finally:
+        timeline = recording.stop()
+    sizes = {transfer.name: transfer.num_bytes for transfer in timeline.transfers}
+    assert sizes["0 by ps"] == 4 * (12 * 16 + 16)
+    assert sizes["4 by ina"] == 4 * (14 * 5 + 5)
+    assert any(name.startswith("2 by sfb+") for name in sizes)
+    for transfer in timeline.transfers:
+        times = (transfer.ready_s, transfer.first_packet_s, transfer.last_result_s, transfer.done_s)
+        assert sorted(times) == list(times)
+    assert any(span.category == WAIT for span in timeline.spans)
