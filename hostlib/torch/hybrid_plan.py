@@ -79,8 +79,7 @@ def cluster_facts(
     if session is not None:
         facts["slots"] = min(session.view.slot_count, given.slots if given else 1 << 31)
         facts["values_per_packet"] = session.view.values_per_packet
-    can_multicast = bool(getattr(session, "can_multicast", False))
-    facts["has_multicast"] = multicast and can_multicast
+    facts["has_multicast"] = multicast and session is not None and session.can_multicast
     if multicast and not facts["has_multicast"]:
         _logger.warning("factors go by TCP: no one switch has all ranks of the job to copy them to")
     return (given or Cluster(num_workers=num_workers)).replace(**facts)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from hostlib.torch.hybrid import HybridParallel
 from hostlib.torch.sync_error import SyncError
 
-ITERATIONS = 12
+ITERATIONS = 8
 BATCH = 4
 
 
@@ -77,7 +77,7 @@ def whole_run(rank: int) -> dict[str, Any]:
                 "values": flat(module).tolist(),
             }
     # A rank dies in the middle; the group itself is not used any more.
-    model = HybridParallel(make_model(), scheme={"2": "sfb", "4": "ps"}, timeout_s=4.0)
+    model = HybridParallel(make_model(), scheme={"2": "sfb", "4": "ps"}, timeout_s=2.0)
     loss = model(own[0]).square().mean()
     if rank == num_ranks - 1:
         os._exit(7)

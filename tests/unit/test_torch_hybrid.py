@@ -535,3 +535,23 @@ def test_a_recording_has_a_transfer_per_layer_and_the_wait(ranks: HybridRanks) -
         times = (transfer.ready_s, transfer.first_packet_s, transfer.last_result_s, transfer.done_s)
         assert sorted(times) == list(times)
     assert any(span.category == WAIT for span in timeline.spans)
+
+
+def test_factors_are_copied_by_the_switch_where_that_is_asked_for(ranks: HybridRanks) -> None:
+    inputs = batches(3, 12, 12)
+
+    def rank_main(rank: int) -> tuple[Tensor, int]:
+        module = seeded(three_layers, 1)
+        scheme = {"0.weight": "sfb", "2": "ina", "4": "ina", "0.bias": "ina"}
+        with ranks.wrap(rank, module, scheme=scheme, multicast=True) as model:
+            # In the last iteration one rank has fewer rows, and zeros fill its block.
+            own = [
+                x[4 * rank : 4 * rank + 4 - (rank == 1 and i == 2)] for i, x in enumerate(inputs)
+            ]
+            train(model, own, model.parameters())
+            assert model.book.cluster.has_multicast
+            return parameters_of(module), model.counters["sfb"]["sent_floats"]
+
+    results = ranks.run(rank_main)
+    assert all(torch.equal(results[0][0], other) for other, _ in results)
+    assert [sent for _, sent in results] == [3 * 4 * (12 + 16)] * NUM_RANKS
