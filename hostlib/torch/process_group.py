@@ -103,7 +103,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
 
     def _get_sequence_number_for_group(self) -> int:
         """Return how many collectives the group has run, on the switch and by Gloo."""
-        return self._num_calls + cast("Any", super())._get_sequence_number_for_group()
+        return self._num_calls + self._gloo._get_sequence_number_for_group()
 
     # PyTorch calls the next methods by position, from Python and from C++.
 
@@ -140,7 +140,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
         """Sum or average into one rank's tensor; the others keep theirs where the switch sums."""
         if not isinstance(opts, ReduceOptions):
             self._say("reduce", "by Gloo: called without options")
-            return super().reduce(tensors, opts, *arguments, **named)
+            return self._gloo.reduce(tensors, opts, *arguments, **named)
         check_alike(self._place("reduce"), tensors)
         reason = self._unless(sum_reason(tensors, opts.reduceOp))
         reason = reason or tree_reason(tensors[0], self.size())
