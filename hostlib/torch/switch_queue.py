@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from hostlib.errors import SessionClosedError, TensorError
 from hostlib.future import AllreduceFuture
@@ -19,6 +21,9 @@ from hostlib.torch.errors import RankExitedError, collective_error
 from hostlib.torch.failure_report import FailureReport
 from hostlib.torch.staging import Staging
 from hostlib.torch.work import SwitchfoldWork
+
+JOIN_S: Final = 5.0
+"""How long a queue that is closed waits for its threads."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +41,16 @@ class Transfer:
     ready_s: float = field(default_factory=time.monotonic)
 
 
+_Submitted = tuple[Transfer, AllreduceFuture | Exception]
+
+
 class SwitchQueue:
     """Submits transfers in call order and writes their results back in that order.
 
     A caller never waits: copies into staging memory are made in one thread, copies back in
-    another. Both are started with the first transfer that needs them. Sums that lack ranks are
-    errors unless `is_partial_allowed`.
+    others, one at a time. All are started with the first transfer that needs them. Callbacks of
+    futures may wait for later transfers: another thread then goes on with those. Sums that lack
+    ranks are errors unless `is_partial_allowed`.
     """
 
     def __init__(
@@ -63,10 +72,12 @@ class SwitchQueue:
         self._is_closed = False
         self._num_staged = 0
         self._to_submit: queue.SimpleQueue[Transfer | None] = queue.SimpleQueue()
-        self._to_finish: queue.SimpleQueue[tuple[Transfer, AllreduceFuture] | None] = (
-            queue.SimpleQueue()
-        )
-        self._threads: dict[str, threading.Thread] = {}
+        self._to_finish: queue.SimpleQueue[_Submitted | None] = queue.SimpleQueue()
+        self._submitter: threading.Thread | None = None
+        self._finishers: list[threading.Thread] = []
+        self._num_finishers = 0
+        self._num_telling = 0  # of these, who run callbacks
+        self._turn = threading.Lock()  # held by the finisher that waits for the next transfer
 
     def put(self, transfer: Transfer) -> None:
         """Start a transfer; its work carries whatever becomes of it."""
@@ -75,44 +86,59 @@ class SwitchQueue:
                 closed = SessionClosedError("the process group was destroyed")
                 transfer.work.finish(collective_error(transfer.work.place, closed))
                 return
-            self._start("finish", self._finish_all)
+            if not self._finishers:
+                self._add_finisher()
             if transfer.staging.is_immediate and not self._num_staged:
                 self._submit(transfer)
                 return
             self._num_staged += 1
-            self._start("submit", self._submit_all)
+            if self._submitter is None:
+                self._submitter = self._started("submit", self._submit_all)
             self._to_submit.put(transfer)
 
     def close(self) -> None:
-        """End both threads; the session must be closed, which ends what is under way."""
+        """End all threads; the session should be closed, which ends what is under way.
+
+        With an open session, or callbacks that block, they are left to themselves after JOIN_S.
+        """
+        deadline_s = time.monotonic() + JOIN_S
         with self._lock:
             self._is_closed = True
-            threads = dict(self._threads)
-        for kind, thread in threads.items():
-            (self._to_submit if kind == "submit" else self._to_finish).put(None)
-            if thread is not threading.current_thread():
-                thread.join()
+            submitter = self._submitter
+        if submitter is not None:
+            # First: what it submits is to be finished.
+            self._to_submit.put(None)
+            _join(submitter, deadline_s)
+        self._to_finish.put(None)
+        while True:  # one that runs callbacks may have started another
+            with self._lock:
+                if not self._finishers:
+                    return
+                finisher = self._finishers.pop()
+            _join(finisher, deadline_s)
 
-    def _start(self, kind: str, target: Callable[[], None]) -> None:
-        if kind not in self._threads:
-            thread = threading.Thread(
-                target=target, name=f"switchfold-{kind}-{self._name}", daemon=True
-            )
-            self._threads[kind] = thread
-            thread.start()
+    def _started(self, kind: str, target: Callable[[], None]) -> threading.Thread:
+        name = f"switchfold-{kind}-{self._name}"
+        thread = threading.Thread(target=target, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def _add_finisher(self) -> None:
+        self._finishers.append(self._started("finish", self._finish_all))
+        self._num_finishers += 1
 
     def _submit(self, transfer: Transfer) -> None:
+        outcome: AllreduceFuture | Exception
         try:
-            future = self._session.allreduce(
+            outcome = self._session.allreduce(
                 transfer.staging.gather(),
                 transfer.operation,
                 timeout_s=transfer.timeout_s,
                 nonfinite="propagate",
             )
         except Exception as error:
-            transfer.work.finish(collective_error(transfer.work.place, error))
-            return
-        self._to_finish.put((transfer, future))
+            outcome = error
+        self._to_finish.put((transfer, outcome))
 
     def _submit_all(self) -> None:
         while (transfer := self._to_submit.get()) is not None:
@@ -122,13 +148,39 @@ class SwitchQueue:
             del transfer
 
     def _finish_all(self) -> None:
-        while (item := self._to_finish.get()) is not None:
-            transfer, future = item
-            error = self._write_back(transfer, future)
-            self._record(transfer, future)
-            transfer.work.finish(error)
-            # Nothing may keep the tensors alive while this thread waits.
-            del item, transfer, future
+        while True:
+            with self._turn:
+                item = self._to_finish.get()
+                if item is None:
+                    self._to_finish.put(None)  # for the others
+                    return
+                work = item[0].work
+                has_future = work.end(self._finish(*item))
+                # Nothing may keep the tensors alive while this thread waits.
+                del item
+                if has_future:
+                    self._find_heir()
+            if has_future:
+                work.resolve()
+                with self._lock:
+                    self._num_telling -= 1
+            del work
+
+    def _find_heir(self) -> None:
+        """See to it that somebody takes the next transfer while this thread runs callbacks."""
+        with self._lock:
+            self._num_telling += 1
+            if self._num_telling == self._num_finishers:
+                # None can be started as the interpreter ends; this one comes back.
+                with contextlib.suppress(RuntimeError):
+                    self._add_finisher()
+
+    def _finish(self, transfer: Transfer, outcome: AllreduceFuture | Exception) -> Exception | None:
+        if isinstance(outcome, Exception):
+            return collective_error(transfer.work.place, outcome)
+        error = self._write_back(transfer, outcome)
+        self._record(transfer, outcome)
+        return error
 
     def _record(self, transfer: Transfer, future: AllreduceFuture) -> None:
         if self._timeline is not None:
@@ -156,3 +208,8 @@ class SwitchQueue:
                 return failure
             return self._report.explain(place, transfer.called, failure)
         return None
+
+
+def _join(thread: threading.Thread, deadline_s: float) -> None:
+    if thread is not threading.current_thread():
+        thread.join(max(0.0, deadline_s - time.monotonic()))

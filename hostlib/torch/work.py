@@ -85,17 +85,23 @@ class SwitchfoldWork(dist.Work):
                 self._future = self._source.then(self._outcome)
             if not self._is_done.is_set():
                 return self._future
-        self._resolve()
+        self.resolve()
         return self._future
 
     def finish(self, error: Exception | None = None) -> None:
         """End the work, with an error or well; for the process group only, once."""
+        if self.end(error):
+            self.resolve()
+
+    def end(self, error: Exception | None) -> bool:
+        """End the work, once; return whether there is a future, which `resolve` ends."""
         self._error = error
         with self._lock:
             self._is_done.set()
-        self._resolve()
+            return self._source is not None
 
-    def _resolve(self) -> None:
+    def resolve(self) -> None:
+        """End the future, if there is one: its callbacks run here, and may wait for anything."""
         with self._lock:
             source, self._source = self._source, None
         if source is not None:
