@@ -50,6 +50,7 @@ class HybridParallel(nn.Module):
     `multicast`: the switch copies factors to the ranks, none of which may then have more rows in an
     iteration than `batch`, or than rank 0 had in the first forward pass.
     `straggler`: what is done about late ranks, by default what the session's job does.
+    `timeout_s`: for a layer to get through, from when its turn has come.
     `first_iteration`: where a run was that goes on with the same servers, see `iteration`.
     `address`: where other ranks reach this one by TCP; empty: SWITCHFOLD_PEER_ADDRESS, or what
     faces MASTER_ADDR. `token`: secret of servers elsewhere; empty: SWITCHFOLD_TOKEN.

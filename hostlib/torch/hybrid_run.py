@@ -112,17 +112,24 @@ class HybridRun:
         self._share_state(module)
         self._recording = group_recording(talk.rank, "hybrid")
         self._timeline = None if self._recording is None else self._recording.timeline
-        if self._recording is not None:
-            self._recording.enter_group()
-        self._pools = SyncerPools(options.pool, self._device)
-        self._transports = self._open_transports()
-        self._watch = GradientWatch(self._layers, self)
         self._used: list[int] = []
         self._observers: list[RemovableHandle] = []
-        if options.batch is None:
-            self._observe()
-        else:
-            self._decide(options.batch, None)
+        # A model that cannot be wrapped is left as it was: it may be wrapped otherwise.
+        with contextlib.ExitStack() as undo:
+            if self._recording is not None:
+                self._recording.enter_group()
+                undo.callback(self._recording.leave_group)
+            self._pools = SyncerPools(options.pool, self._device)
+            undo.callback(self._pools.close)
+            self._transports = self._open_transports()
+            undo.callback(self._transports.close)
+            self._watch = GradientWatch(self._layers, self)
+            undo.callback(self._watch.close)
+            if options.batch is None:
+                self._observe()
+            else:
+                self._decide(options.batch, None)
+            undo.pop_all()
 
     def _check_agreement(self) -> None:
         """Raise ConfigurationError, on all ranks, where ranks hold different models or options."""

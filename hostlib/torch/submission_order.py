@@ -29,13 +29,14 @@ class Submission:
         self._error = error
         self._is_started.set()
 
-    def run(self) -> None:
-        """Send; an error comes out of `reception`."""
+    def run(self) -> Exception | None:
+        """Send; return what went wrong, which comes out of `reception`, too."""
         try:
             self._reception = self._start()
         except Exception as error:
             self._error = error
         self._is_started.set()
+        return self._error
 
     def reception(self, timeout_s: float) -> Reception:
         """Wait until it was sent; raise what sending raised, or AllreduceTimeoutError."""
@@ -54,7 +55,8 @@ class SubmissionOrder:
     """Runs submissions in the order of their tickets 0, 1, 2, ...
 
     A session takes the same sequence of tensors from all workers, and threads have no order. A
-    submission whose turn has not come is kept; who fills the gap runs it.
+    submission whose turn has not come is kept; who fills the gap runs it. After one that failed
+    nothing is sent, as it would be taken for the one that is missing: the rest waits for `fail`.
     """
 
     def __init__(self) -> None:
@@ -81,7 +83,8 @@ class SubmissionOrder:
                     self._is_running = False
                     return
                 self._next += 1
-            due.run()
+            if due.run() is not None:
+                return  # `_is_running` stays set: the rest waits for `fail`
 
     def fail(self, error: Exception) -> None:
         """Send nothing more: a turn will never come."""

@@ -21,7 +21,8 @@ class SyncSchedule:
     """Starts syncers in their agreed order, each as soon as its layer's gradients are there.
 
     Without `has_overlap` they start at the end of the backward pass. Bulk synchronous: an iteration
-    ends when the bits of all syncers are set.
+    ends when the bits of all syncers are set. A layer must be through `timeout_s` after its turn
+    has come, however long the backward pass takes.
     """
 
     def __init__(
@@ -45,13 +46,11 @@ class SyncSchedule:
         self._lock = threading.Lock()
         self._ready: dict[int, Any] = {}
         self._next = len(syncers)
-        self._deadline_s = 0.0
 
     def begin(self, iteration: int) -> None:
         """Begin an iteration; the one before must have ended."""
         self.check()
         self.iteration = iteration
-        self._deadline_s = time.monotonic() + self._timeout_s
         self._order.restart()
         self.completion.clear()
         with self._lock:
@@ -89,9 +88,8 @@ class SyncSchedule:
             for index in range(len(self.syncers)):
                 self._ready.setdefault(index, mark)
             self._start()
-        # Every job ends by the deadline with an error of its own, which says more.
-        remaining_s = self._deadline_s - time.monotonic() + 1.0
-        missing = self.completion.wait(max(remaining_s, 0.0))
+        # Every job ends by its deadline with an error of its own, which says more.
+        missing = self.completion.wait(self._timeout_s + 1.0)
         if missing:
             names = ", ".join(self.syncers[index].name for index in missing)
             error = SyncTimeoutError(
@@ -113,7 +111,8 @@ class SyncSchedule:
             self._next += 1
 
     def _job(self, index: int, mark: Any) -> Any:
-        syncer, iteration, deadline_s = self.syncers[index], self.iteration, self._deadline_s
+        syncer, iteration = self.syncers[index], self.iteration
+        deadline_s = time.monotonic() + self._timeout_s
 
         def run(stream: CopyStream) -> None:
             syncer.run(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from hostlib.torch.streams import HostStream  # noqa: E402
 from hostlib.torch.submission_order import Submission, SubmissionOrder  # noqa: E402
 from hostlib.torch.sync_error import SyncError, SyncTimeoutError  # noqa: E402
 from hostlib.torch.sync_parts import DensePart, FactorPart  # noqa: E402
+from hostlib.torch.sync_schedule import SyncSchedule  # noqa: E402
 from hostlib.torch.syncer import Syncer, SyncerTrace  # noqa: E402
 from hostlib.torch.syncer_pools import SyncerPools  # noqa: E402
 
@@ -246,6 +248,44 @@ def test_an_error_names_rank_layer_and_remedy_and_ends_the_others(runs: list[Run
     run.order.put(9, late)
     with pytest.raises(SyncError):
         late.reception(0)
+
+
+def test_nothing_is_sent_after_a_submission_that_failed() -> None:
+    # Other workers would take it for the one that is missing, and sum what does not belong.
+    order = SubmissionOrder()
+    later = Submission(lambda: pytest.fail("sent after a failure"))
+    order.put(1, later)
+
+    def refuse() -> Reception:
+        raise PeerClosedError("no way out")
+
+    first = Submission(refuse)
+    order.put(0, first)
+    with pytest.raises(PeerClosedError, match="no way out"):
+        first.reception(0)
+    order.fail(SyncError("rank 3: no way out"))
+    with pytest.raises(SyncError):
+        later.reception(0)
+
+
+def test_a_long_backward_pass_takes_nothing_of_a_layers_time(
+    monkeypatch: pytest.MonkeyPatch, runs: list[Run]
+) -> None:
+    channel = MemoryChannel()
+    channel.is_open = False
+    run = Run(channel, num_layers=1, pool=1)
+    runs.append(run)
+    options: dict[str, Any] = {"has_overlap": True, "timeout_s": WAIT_S, "place": "rank 3"}
+    schedule = SyncSchedule(run.syncers, run.pools, **options)
+    with monkeypatch.context() as patch:
+        clock = SimpleNamespace(monotonic=lambda: time.monotonic() - 2 * WAIT_S)
+        patch.setattr("hostlib.torch.sync_schedule.time", clock)
+        schedule.begin(0)
+    schedule.ready(0, None)
+    wait_until(lambda: channel.sent)
+    channel.gates["layer0"].set()
+    schedule.finish(None)
+    assert schedule.completion.bits == (True,)
 
 
 def test_a_turn_that_never_comes_ends_by_time(runs: list[Run]) -> None:
