@@ -4,9 +4,10 @@
 
 For each vector of the cost model's tests as many hosts as workers around one switch, with links so
 slow that their transfer decides. The same worker processes bring the sum of the same gradients to
-all by each scheme in turn: shards on the workers' hosts, factors to every other worker, or the
-switch. Each result is verified before its time counts. Beside each time stands the prediction;
-what crossed each host's link is compared with the formula.
+all by each scheme in turn: shards on the workers' hosts, factors to every other worker, factors to
+the switch, which copies them, or the switch that adds. Each result is verified before its time
+counts. Beside each time stands the prediction; what crossed each host's link is compared with the
+formula.
 
     python benchmarks/schemes.py --vectors 1,2,3 --out benchmarks/results
 """
@@ -36,6 +37,7 @@ from benchmarks.machine import (  # noqa: E402
     parse_rate,
 )
 from benchmarks.schemes_report import HEADING, describe_row, summary  # noqa: E402
+from benchmarks.schemes_worker import COPIED  # noqa: E402
 from benchmarks.worker_runs import outputs  # noqa: E402
 from bmv2_topos import Testbed, Topology, single_switch  # noqa: E402
 from bmv2_topos.errors import TestbedError  # noqa: E402
@@ -53,7 +55,13 @@ from hostlib.schemes import (  # noqa: E402
 from hostlib.schemes.wire_cost import seconds, wire_bytes  # noqa: E402
 
 WORKER = Path(__file__).with_name("schemes_worker.py")
-SCHEMES = (Scheme.PS, Scheme.SFB, Scheme.INA)
+CONTENDERS = {
+    "ps": (Scheme.PS, False),
+    "sfb": (Scheme.SFB, False),
+    COPIED: (Scheme.SFB, True),
+    "ina": (Scheme.INA, False),
+}
+"""By name: the scheme, and whether the switch copies factors."""
 FIRST_PORT = 23000
 
 
@@ -98,7 +106,7 @@ def parse_options() -> argparse.Namespace:
         default=every.rpartition(",")[0],
         help="default %(default)s; the last one, of 32 workers, takes five minutes of its own",
     )
-    parser.add_argument("--schemes", default="ps,sfb,ina", help="default all: %(default)s")
+    parser.add_argument("--schemes", default=",".join(CONTENDERS), help="default all: %(default)s")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds per iteration")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()
@@ -106,6 +114,9 @@ def parse_options() -> argparse.Namespace:
     for number in numbers:
         if not number.isdecimal() or not 1 <= int(number) <= len(VECTORS):
             parser.error(f"no vector {number}; choose of {every}")
+    unknown = set(options.schemes.split(",")) - set(CONTENDERS)
+    if unknown:
+        parser.error(f"no scheme {', '.join(sorted(unknown))}; choose of {', '.join(CONTENDERS)}")
     options.chosen = [VECTORS[int(number) - 1] for number in numbers]
     return options
 
@@ -165,10 +176,13 @@ def measure(vector: Vector, options: argparse.Namespace, flops_per_s: float) -> 
         raise TestbedError("the workers' information books differ")
     layer, cluster = book.entries[0].layer, book.cluster
     schemes = {
-        name: describe(Scheme(name), workers, book, vector.iterations)
+        name: describe(name, workers, book, vector.iterations)
         for name in options.schemes.split(",")
     }
-    best = min(schemes, key=lambda name: schemes[name]["seconds"])
+    predicted_s = {
+        name: seconds(scheme, layer, cluster.replace(has_multicast=has_multicast))
+        for name, (scheme, has_multicast) in CONTENDERS.items()
+    }
     chosen = book.best_scheme(layer.name).value
     return {
         "vector": vector.name,
@@ -177,22 +191,33 @@ def measure(vector: Vector, options: argparse.Namespace, flops_per_s: float) -> 
         "schemes": schemes,
         "two_way": two_way(layer, cluster).value,
         "by_floats": three_way(layer, cluster, busiest_floats).value,
-        "chosen": chosen,
-        "best": best,
-        "ratio": schemes[chosen]["seconds"] / schemes[best]["seconds"] if chosen in schemes else 0,
+        **compare(chosen, {name: each for name, each in schemes.items() if name != COPIED}),
+        "with_copies": compare(min(predicted_s, key=predicted_s.__getitem__), schemes),
         "statistics": workers[0]["statistics"],
         "slots": workers[0]["slots"],
     }
 
 
+def compare(chosen: str, schemes: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the contender that was chosen, the fastest one, and how much longer the choice took.
+
+    The ratio is 0 if the choice was not measured.
+    """
+    best = min(schemes, key=lambda name: schemes[name]["seconds"], default=chosen)
+    ratio = schemes[chosen]["seconds"] / schemes[best]["seconds"] if chosen in schemes else 0.0
+    return {"chosen": chosen, "best": best, "ratio": ratio}
+
+
 def describe(
-    scheme: Scheme, workers: list[dict[str, Any]], book: InformationBook, iterations: int
+    name: str, workers: list[dict[str, Any]], book: InformationBook, iterations: int
 ) -> dict[str, Any]:
     """Return what a scheme took per iteration; TestbedError if workers hold different sums."""
-    layer, cluster = book.entries[0].layer, book.cluster
-    runs = [worker["runs"][scheme.value] for worker in workers]
+    scheme, has_multicast = CONTENDERS[name]
+    layer = book.entries[0].layer
+    cluster = book.cluster.replace(has_multicast=has_multicast)
+    runs = [worker["runs"][name] for worker in workers]
     if len({tuple(run["checksums"]) for run in runs}) != 1:
-        raise TestbedError(f"{scheme.value}: workers hold different results")
+        raise TestbedError(f"{name}: workers hold different results")
     # All workers have an iteration's result before anybody can have the next one's.
     ends_s = [max(each) for each in zip(*(run["ends_s"] for run in runs), strict=True)]
     ends_s.insert(0, min(run["began_s"] for run in runs))
@@ -210,6 +235,7 @@ def describe(
         "formula_bytes": expected,
         "carried_bytes": carried,
         "largest_difference": max(differences, key=abs),
+        "packets": [run["packets"] for run in runs],
         "busy_cores": max(run["busy_s"] for run in runs) / (ends_s[-1] - ends_s[0]),
     }
 

@@ -11,12 +11,21 @@ MOST_RATIO = 1.1
 """The chosen scheme's time over the best one's."""
 MOST_DIFFERENCE = 0.02
 """Of measured bytes from the formula."""
-NAMES = {"ps": "PS", "sfb": "SFB", "ina": "INA"}
-HEADING = (
-    "| layer | link bit/s | PS ms (predicted) | SFB ms (predicted) | INA ms (predicted)"
-    " | two-way | chosen | best | chosen / best | bytes / formula | busy cores |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|"
+NAMES = {"ps": "PS", "sfb": "SFB", "sfb-copied": "SFB copied", "ina": "INA"}
+_COLUMNS = (
+    "layer",
+    "link bit/s",
+    *(f"{name} ms (predicted)" for name in NAMES.values()),
+    "two-way",
+    "chosen",
+    "best",
+    "chosen / best",
+    "with copies",
+    "bytes / formula",
+    "busy cores",
 )
+HEADING = f"| {' | '.join(_COLUMNS)} |\n{'|---' * len(_COLUMNS)}|"
+"""With copies: chosen, best and their ratio if the switch copies factors."""
 
 
 def describe_row(row: dict[str, Any]) -> str:
@@ -35,7 +44,9 @@ def describe_row(row: dict[str, Any]) -> str:
     ]
     busy = [f"{schemes[name]['busy_cores']:.1f}" for name in NAMES if name in schemes]
     choices = [NAMES[row[key]] for key in ("two_way", "chosen", "best")]
+    copies = row["with_copies"]
     cells = [row["vector"], row["rate"], *times, *choices, f"{row['ratio']:.2f}"]
+    cells.append(f"{NAMES[copies['chosen']]}, {NAMES[copies['best']]}, {copies['ratio']:.2f}")
     return f"| {' | '.join((*cells, ', '.join(shares), ', '.join(busy)))} |"
 
 
@@ -44,7 +55,7 @@ def summary(rows: Iterable[dict[str, Any]]) -> str:
     measured = [row for row in rows if "error" not in row]
     if not measured:
         return "nothing was measured"
-    ratio = max(row["ratio"] for row in measured)
+    ratio = max(max(row["ratio"], row["with_copies"]["ratio"]) for row in measured)
     difference = max(
         abs(scheme["largest_difference"]) for row in measured for scheme in row["schemes"].values()
     )

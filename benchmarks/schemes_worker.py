@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One worker of schemes.py: the same gradients by parameter server, factors and switch in turn.
+"""One worker of schemes.py: the same gradients by each contender in turn.
 
 Started on every host of a testbed, in the environment of its endpoint, with the information book
 that the coordinator wrote. Each result is checked: every worker compares a part of the rows with
@@ -42,6 +42,8 @@ TOLERANCE = 2e-5
 QUIET_S = 0.06
 """Links are quiet when they carried nothing for so long: delayed acknowledgements take 40 ms."""
 PATIENCE_S = 3.0
+COPIED = "sfb-copied"
+"""Factors that go to the switch once, which copies them; the other names are those of schemes."""
 
 Floats = NDArray[np.float32]
 Run = Callable[[int], Floats]
@@ -77,15 +79,16 @@ class Task:
 
 
 def run_scheme(
-    scheme: Scheme, task: Task, run: Run, session: Session, options: argparse.Namespace
+    name: str, task: Task, run: Run, session: Session, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Time the iterations of a scheme; return the time, the bytes and the results' checksums."""
+    """Time a contender's iterations; return the time, the bytes and the results' checksums."""
     testbed = Testbed.attach(options.testbed) if task.worker_id == 0 else None
     for warm_up in range(options.warm_up):
         run(warm_up)
-    session.barrier(f"{scheme.value}-warm")
+    session.barrier(f"{name}-warm")
     before = quiet_bytes(testbed) if testbed else {}
-    session.barrier(f"{scheme.value}-go")
+    session.barrier(f"{name}-go")
+    packets = session.statistics
     processor = read_times([])
     began_s = time.monotonic()
     results: list[Floats] = []
@@ -94,15 +97,20 @@ def run_scheme(
         results.append(run(options.warm_up + number))
         ends_s.append(time.monotonic())
     busy_s = read_times([]).busy_s - processor.busy_s
-    session.barrier(f"{scheme.value}-done", timeout_s=options.timeout)
+    session.barrier(f"{name}-done", timeout_s=options.timeout)
     after = quiet_bytes(testbed) if testbed else {}
-    session.barrier(f"{scheme.value}-read")
+    session.barrier(f"{name}-read")
     for number, result in enumerate(results):
         task.check(options.warm_up + number, result)
     return {
         "began_s": began_s,
         "ends_s": ends_s,
         "busy_s": busy_s,
+        "packets": {
+            count: value - packets.get(count, 0)
+            for count, value in session.statistics.items()
+            if value != packets.get(count, 0)
+        },
         "carried": {
             link: [after[link][way] - before[link][way] for way in (0, 1)] for link in after
         },
@@ -160,10 +168,18 @@ def through_servers(
     return run
 
 
-def by_factors(book: InformationBook, task: Task, stack: ExitStack, timeout_s: float) -> Run:
-    """Open the exchange with all other workers."""
+def by_factors(
+    book: InformationBook,
+    task: Task,
+    stack: ExitStack,
+    timeout_s: float,
+    copier: Session | None = None,
+) -> Run:
+    """Open the exchange with all other workers, by streams or by a switch that copies."""
     options = ExchangeOptions(timeout_s=timeout_s, connect_s=timeout_s)
-    exchange = stack.enter_context(FactorExchange(task.worker_id, book.workers, options))
+    exchange = stack.enter_context(
+        FactorExchange(task.worker_id, book.workers, options, multicast=copier)
+    )
     one = np.zeros((1, 1), np.float32)
     exchange.exchange("open", one, one, 0).result()
 
@@ -194,16 +210,17 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
             return session.allreduce(gradients[iteration]).result()
 
         for name in options.schemes.split(","):
-            scheme = Scheme(name)
             with ExitStack() as stack:
-                if scheme is Scheme.PS:
+                if name == Scheme.PS.value:
                     run = through_servers(book, task, gradients, stack, options.timeout)
-                elif scheme is Scheme.SFB:
+                elif name == Scheme.SFB.value:
                     run = by_factors(book, task, stack, options.timeout)
+                elif name == COPIED:
+                    run = by_factors(book, task, stack, options.timeout, session)
                 else:
                     run = switched
                 session.barrier(f"{name}-open", timeout_s=120.0)
-                runs[name] = run_scheme(scheme, task, run, session, options)
+                runs[name] = run_scheme(name, task, run, session, options)
                 session.barrier(f"{name}-close", timeout_s=options.timeout)
         return {
             "book": book.hash,

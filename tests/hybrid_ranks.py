@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any, cast
 
+import pytest
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -24,6 +25,7 @@ from hostlib.straggler import StragglerPolicy
 from hostlib.torch.hybrid import HybridParallel
 from softswitch_job import SoftswitchJob
 
+NUM_RANKS = 3
 WAIT_S = 20.0
 OPTIONS = SessionOptions(min_rto_s=0.01, initial_rto_s=0.05, max_rto_s=0.2)
 
@@ -97,3 +99,41 @@ def batches(num: int, *shape: int, seed: int = 3) -> list[Tensor]:
 def parameters_of(module: nn.Module) -> Tensor:
     """Return all parameters in one row."""
     return torch.cat([parameter.detach().reshape(-1) for parameter in module.parameters()])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Ranks are threads already."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def ranks() -> Iterator[HybridRanks]:
+    """NUM_RANKS ranks, with a switch."""
+    started = HybridRanks(NUM_RANKS)
+    yield started
+    started.close()
+
+
+def three_layers() -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(12, 16), nn.Tanh(), nn.Linear(16, 14), nn.Tanh(), nn.Linear(14, 5)
+    )
+
+
+def train(model: nn.Module, inputs: list[Tensor], parameters: Any) -> list[float]:
+    return steps(model, torch.optim.SGD(parameters, lr=0.05, momentum=0.9), inputs)
+
+
+def steps(model: nn.Module, optimizer: Any, inputs: list[Tensor]) -> list[float]:
+    losses: list[float] = []
+    for x in inputs:
+        optimizer.zero_grad()
+        loss = (model(x) - x[:, :5].sin()).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses

@@ -3,7 +3,8 @@
 """Ranks of a torch.distributed job as processes of this machine, and a testbed for them.
 
 torch is imported once, in a process that then forks the ranks: four of them start in the time of
-one. The tests' own process never loads it.
+one. The tests' own process loads it only for what needs no ranks of its own (`load_torch`).
+Every test of torch begins with `require_torch()`, which skips it where torch is missing.
 """
 
 from __future__ import annotations

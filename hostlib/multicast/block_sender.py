@@ -52,6 +52,14 @@ STORM_LIMIT = 8
 """Chunks sent again when nothing at all comes back."""
 
 
+def largest_window(window: int, num_others: int) -> int:
+    """Return the most chunks of one worker under way, of a session's window.
+
+    All members send to the same ports at a time.
+    """
+    return max(MINIMUM_WINDOW, min(WINDOW_CHUNKS, window // max(1, num_others)))
+
+
 @dataclass(kw_only=True)
 class SenderCounters:
     """What was sent of this worker's blocks, in packets."""
@@ -85,11 +93,10 @@ class BlockSender:
             minimum_s=options.min_rto_s,
             maximum_s=options.max_rto_s,
         )
-        # All members send to the same ports at a time.
-        share = max(1, len(others))
-        maximum = max(MINIMUM_WINDOW, min(WINDOW_CHUNKS, options.window // share))
-        least = max(MINIMUM_WINDOW, INITIAL_CHUNKS // share)
-        self._window = CongestionWindow(maximum, initial=least, minimum=least)
+        least = max(MINIMUM_WINDOW, INITIAL_CHUNKS // max(1, len(others)))
+        self._window = CongestionWindow(
+            largest_window(options.window, len(others)), initial=least, minimum=least
+        )
         self._template = header_template(view)
         self._ring = np.zeros((0, datagram_bytes(self._values)), np.uint8)
         self._is_held = np.ones((len(others), WINDOW_CHUNKS), np.bool_)

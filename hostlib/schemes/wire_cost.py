@@ -3,9 +3,10 @@
 """What a scheme puts on the wire, per direction of a network card, and how long that takes; ours.
 
 INA: every chunk is one frame up and one down, whether its lanes are full or not; float tensors
-need one more value per chunk, their exponents. PS, SFB and Adam: messages in TCP streams, cut
-into segments; the other end acknowledges every second segment. Time: bytes of the busiest
-direction over the link's rate, and round trips that nothing hides.
+need one more value per chunk, their exponents. SFB, where the switch copies: a frame up per chunk,
+as many down per other worker, and reports of what has come. PS, SFB and Adam else: messages in TCP
+streams, cut into segments; the other end acknowledges every second segment. Time: bytes of the
+busiest direction over the link's rate, and round trips that nothing hides.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Final
 
 from hostlib import wire
 from hostlib.factors.block import PREFIX_WORDS
+from hostlib.multicast.block_sender import largest_window
+from hostlib.options import SessionOptions
 from hostlib.parameter_server.layout import PAIR_BYTES
 from hostlib.peers.frames import HEADER_BYTES as MESSAGE_BYTES
 from hostlib.schemes.cluster import Cluster
@@ -32,6 +35,8 @@ ROUNDS: Final = {
     Scheme.INA_PS: 3.0,
 }
 """Round trips one after the other: there and back; there; exponents, then values."""
+REPORTS_PER_WINDOW: Final = 1.5
+"""Of copied blocks, without loss: measured; one or two, as reports wait for half a round trip."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,16 @@ def ina_frames(num_values: int, values_per_packet: int, *, is_float: bool = True
     return chunks + (-(-chunks // values_per_packet) if is_float else 0)
 
 
+def copy_reports(num_chunks: int, num_others: int) -> float:
+    """Return how many reports a worker sends about an exchange of blocks, without loss.
+
+    One at the end, unless there is one other worker only: its next block's chunks say all. And
+    those that open full windows of a session whose options are the defaults.
+    """
+    window = largest_window(SessionOptions().window, num_others)
+    return REPORTS_PER_WINDOW * (num_chunks // window) + (num_others > 1)
+
+
 def wire_bytes(scheme: Scheme, layer: Layer, cluster: Cluster) -> NodeBytes:
     """Return what crosses the cards in one iteration; SchemeError as `floats`."""
     node = floats(scheme, layer, cluster)
@@ -68,8 +83,9 @@ def wire_bytes(scheme: Scheme, layer: Layer, cluster: Cluster) -> NodeBytes:
     if scheme is Scheme.SFB and cluster.has_multicast:
         frame = wire.frame_bytes(cluster.values_per_packet)
         words = int(node.worker_sent) + PREFIX_WORDS
-        frames = ina_frames(words, cluster.values_per_packet, is_float=False)
-        return NodeBytes(float(frames * frame), float(frames * frame * (cluster.num_workers - 1)))
+        chunks = ina_frames(words, cluster.values_per_packet, is_float=False)
+        frames = chunks + copy_reports(chunks, cluster.num_workers - 1)
+        return NodeBytes(frames * frame, frames * frame * (cluster.num_workers - 1))
     return _stream_bytes(scheme, layer, cluster, node)
 
 

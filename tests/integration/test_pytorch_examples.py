@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch", reason="torch is not installed: pip install 'switchfold[torch]'")
+from torch_ranks import require_torch
+
+require_torch()
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "pytorch"
 

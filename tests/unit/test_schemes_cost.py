@@ -262,10 +262,16 @@ def test_wire_bytes_of_streams_count_segments_and_acknowledgements() -> None:
 def test_wire_bytes_of_copied_factors_are_sent_once() -> None:
     layer, cluster = fc(64, 48), together(4, 16, has_multicast=True)
     node = wire_bytes(SFB, layer, cluster)
-    frames = math.ceil((16 * 112 + 4) / 352)
+    frames = math.ceil((16 * 112 + 4) / 352) + 1  # and a report
     assert (node.worker_sent, node.worker_received) == (frames * 1494, 3 * frames * 1494)
     plain = wire_bytes(SFB, layer, cluster.replace(has_multicast=False))
     assert node.worker_sent < plain.worker_sent / 2
+    # The next block of the only other worker says what has come.
+    assert wire_bytes(SFB, layer, cluster.replace(num_workers=2)).worker_sent == 6 * 1494
+    # Blocks of several windows: reports open them.
+    large = wire_bytes(SFB, fc(1024, 1000), together(4, 128, has_multicast=True))
+    chunks = math.ceil((128 * 2024 + 4) / 352)
+    assert large.worker_sent == (chunks + 1 + 1.5 * (chunks // (256 // 3))) * 1494
 
 
 def test_few_slots_and_long_round_trips_slow_the_switch() -> None:

@@ -13,7 +13,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-torch = pytest.importorskip("torch")
+from torch_ranks import load_torch, require_torch
+
+require_torch()
+torch, _ = load_torch()
 
 from torch import Tensor, nn  # noqa: E402
 from torch.nn import functional  # noqa: E402

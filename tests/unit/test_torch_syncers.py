@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+from torch_ranks import load_torch, require_torch
+
+require_torch()
+torch, _ = load_torch()
 
 from torch import Tensor, nn  # noqa: E402
 
