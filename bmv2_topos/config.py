@@ -27,8 +27,12 @@ def source_root() -> Path:
 
 
 def child_environment(run_directory: Path) -> dict[str, str]:
-    """Return a testbed process's environment: ours, the packages' path, the testbed's mark."""
+    """Return a testbed process's environment: ours, the packages' path, the testbed's mark.
+
+    Without the shell's SWITCHFOLD_PLACES, which are for torchrun and may be another testbed's.
+    """
     environment = dict(os.environ)
+    environment.pop("SWITCHFOLD_PLACES", None)
     paths = [str(source_root()), *filter(None, [environment.get("PYTHONPATH")])]
     environment["PYTHONPATH"] = os.pathsep.join(paths)
     environment["PYTHONUNBUFFERED"] = "1"

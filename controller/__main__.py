@@ -21,7 +21,7 @@ Exit codes:
   3  nothing is there to talk to or to do"""
 
 COMMANDS: Final = {
-    "bench": ("controller.commands.bench:bench", "Measure allreduce against torch's Gloo ring."),
+    "bench": ("controller.commands.bench:bench", "Measure sums, training, and parts of them."),
     "controller": ("controller.commands.controller:controller", "Run the control plane."),
     "demo": ("controller.demo.command:demo", "Train a real model through a P4 switch."),
     "doctor": ("controller.commands.doctor:doctor", "Find out what is wrong, and what to do."),

@@ -66,6 +66,11 @@ def place_variables(variables: Mapping[str, str]) -> Mapping[str, str]:
     problem = f"environment variable SWITCHFOLD_PLACES is {path!r}"
     try:
         places: Any = json.loads(Path(path).read_text())
+    except FileNotFoundError as exc:
+        raise ConfigurationError(
+            f"{problem}, and there is no such file; if its testbed is down, make one with"
+            " `switchfold testbed up`, whose answer names the file"
+        ) from exc
     except (OSError, ValueError) as exc:
         raise ConfigurationError(
             f"{problem}, which cannot be read as JSON ({exc}); `switchfold testbed status` tells"
@@ -104,11 +109,15 @@ class _Variables:
 
     def __init__(self, variables: Mapping[str, str] | None) -> None:
         self._variables = place_variables(os.environ if variables is None else variables)
+        self._has_places = bool(self._variables.get("SWITCHFOLD_PLACES"))
 
     def text(self, name: str, default: str | None = None) -> str:
         value = self._variables.get(name, default)
         if not value and default is None:
-            raise ConfigurationError(f"environment variable {name} is not set; a worker needs it")
+            places = "" if self._has_places else "; or set SWITCHFOLD_PLACES to a testbed's file"
+            raise ConfigurationError(
+                f"environment variable {name} is not set; a worker needs it{places}"
+            )
         return value or ""
 
     def number(self, name: str, default: str | None = None) -> int:

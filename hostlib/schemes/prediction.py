@@ -142,8 +142,9 @@ class Computing:
         total = sum(layer.multiplications for layer in model.layers)
         if not total or not (self.flops_per_s or self.iteration_s):
             raise SchemeError(
-                f"how long model {model.name} computes is unknown: give flops_per_s or"
-                " iteration_s and multiplications per layer, or forward_s and backward_s per layer"
+                f"how long model {model.name} computes is unknown: give flops_per_s (--flops) or"
+                " iteration_s (--iteration-ms) and the layers' multiplications, or the layers'"
+                " forward_s and backward_s"
             )
         whole_s = self.iteration_s or 3 * 2 * total * batch / self.flops_per_s
         return [_split(layer, whole_s / total) for layer in model.layers]

@@ -45,6 +45,14 @@ def test_run_takes_named_hosts_and_variables(fabric: Testbed) -> None:
     assert done.output == "h2 | 3 host\n"
 
 
+def test_run_keeps_places_of_the_shell_from_workers(
+    fabric: Testbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SWITCHFOLD_PLACES", "/of/another/testbed")
+    script = "import os; print(os.environ.get('SWITCHFOLD_PLACES'))"
+    assert run(fabric, "--hosts", "h1", "python", "-c", script).output == "h1 | None\n"
+
+
 def test_run_tells_torch_where_to_meet(fabric: Testbed) -> None:
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "GLOO_SOCKET_IFNAME", "MASTER_PORT")
     script = f"import os; print(*(os.environ[name] for name in {names}))"

@@ -86,7 +86,7 @@ def test_place_lies_under_the_variables(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "rank", "problem"),
     [
-        (None, "0", "cannot be read"),
+        (None, "0", "there is no such file"),
         ("[", "0", "cannot be read"),
         ("{}", "0", "must hold a list"),
         ("[{}]", "", "start it with torchrun"),
