@@ -44,9 +44,10 @@ class SwitchfoldState:
     `process_group` is that of the DDP model, None for the default group: its ranks are the job's
     workers, and it carries sparse gradients. All ranks must make their states at the same time:
     each joins the job that the SWITCHFOLD_ variables name, or `job`, as a process group of the
-    backend would. A `session` of your own is used instead and left open. An allreduce may take
-    `timeout`. `straggler` says what the job does about late ranks: gradients are then the mean over
-    the ranks that came in time. Raises what `Session.join` raises.
+    backend would. A `session` of your own, of the same ranks, is used instead and left open. An
+    allreduce may take `timeout`. `straggler` says what the job does about late ranks: gradients are
+    then the mean over the ranks that came in time. Raises what `Session.join` raises, and
+    ConfigurationError.
     """
 
     def __init__(
@@ -68,6 +69,12 @@ class SwitchfoldState:
                 " itself; train without this hook, or make the group of Gloo or NCCL"
             )
         self._owns_session = session is None
+        if session is not None and session.view.num_workers != self.num_ranks:
+            raise ConfigurationError(
+                f"rank {self.rank}: the session has {session.view.num_workers} workers, the process"
+                f" group {self.num_ranks} ranks: the mean would be over others than the model's;"
+                " join a job of the group's ranks"
+            )
         job = job or self._job_name()
         self.session = session or self._join(job, straggler)
         self._recording = group_recording(self.rank, job)
@@ -108,7 +115,10 @@ class SwitchfoldState:
         return work.get_future().then(_only_tensor)
 
     def close(self) -> None:
-        """Leave the job, unless the session was lent; averages under way fail. Never hangs."""
+        """Leave the job; averages under way fail. Never hangs.
+
+        A session that was lent stays, and averages under way end with it.
+        """
         if self._owns_session and not self._is_closed:
             # A rank that leaves must not take away what others still wait for.
             with contextlib.suppress(HostlibError):

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+# pyright: reportUnknownMemberType=false
+"""The state of DDP's hook with a session of the caller's."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from torch_ranks import load_torch, require_torch
+
+require_torch()
+torch, _ = load_torch()
+
+from hostlib.errors import ConfigurationError  # noqa: E402
+from hostlib.future import AllreduceFuture  # noqa: E402
+from hostlib.torch import ddp_hooks, switch_queue  # noqa: E402
+
+
+class LentSession:
+    """A session of three workers whose allreduces do not end."""
+
+    view = SimpleNamespace(num_workers=3)
+
+    def allreduce(self, *_: Any, **_named: Any) -> AllreduceFuture:
+        self.future = AllreduceFuture(1)
+        return self.future
+
+
+def make_state(
+    monkeypatch: pytest.MonkeyPatch, *, num_ranks: int
+) -> tuple[ddp_hooks.SwitchfoldState, LentSession]:
+    group = SimpleNamespace(
+        get_rank=lambda _: 0,
+        get_world_size=lambda _: num_ranks,
+        get_backend=lambda _: "gloo",
+        group=SimpleNamespace(WORLD=None),
+    )
+    monkeypatch.setattr(ddp_hooks, "_dist", group)
+    session = LentSession()
+    return ddp_hooks.SwitchfoldState(session=cast("Any", session)), session
+
+
+def test_a_session_of_other_ranks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigurationError, match=r"rank 0: the session has 3 workers, .* 4 ranks"):
+        make_state(monkeypatch, num_ranks=4)
+
+
+def test_closing_does_not_wait_for_what_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch_queue, "JOIN_S", 0.05)
+    state, session = make_state(monkeypatch, num_ranks=3)
+    values = torch.ones(2)
+    average = state.average(values, "bucket")
+    start_s = time.monotonic()
+    state.close()
+    assert time.monotonic() - start_s < 2.0
+    assert not average.done()
+    session.future.set_result(torch.zeros(2).numpy(), 3, (0, 1, 2))
+    assert average.wait().tolist() == [0.0, 0.0]
