@@ -101,7 +101,16 @@ class CheckpointStore:
 
     def list_iterations(self, then: Callable[[list[int]], None]) -> None:
         """Call `then`, in the writer's thread, with the iterations on disk after all writing."""
-        self._writer.submit(lambda: then(self._iterations()))
+
+        def look() -> None:
+            try:
+                found = self._iterations()
+            except OSError as error:  # as good as none; workers learn how far they go back
+                _logger.error("no checkpoints in %s: %s", self._plan.directory, error)
+                found = []
+            then(found)
+
+        self._writer.submit(look)
 
     def load(self, iteration: int) -> Checkpoint:
         """Read a file. Raises OSError and ValueError."""
@@ -160,6 +169,6 @@ class CheckpointStore:
             beside.replace(path)
             for old in self._iterations()[:-KEPT_FILES]:
                 self._path(old).unlink()
-        except OSError as error:  # training goes on; the next checkpoint may succeed
+        except Exception as error:  # training goes on; the next checkpoint may succeed
             self.num_failed += 1
             _logger.error("checkpoint %s failed: %s", path, error)

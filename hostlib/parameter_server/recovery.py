@@ -28,7 +28,7 @@ class Recovery:
         store: CheckpointStore | None,
         *,
         post: Callable[[Callable[[], None]], None],
-        offer: Callable[[list[int]], None],
+        offer: Callable[[list[int], int | None], None],
         reset: Callable[[int], None],
     ) -> None:
         self._num_workers = num_workers
@@ -38,6 +38,7 @@ class Recovery:
         self._reset = reset
         self._asked: set[int] = set()
         self._choices: list[int] | None = None
+        self._owed: set[int] = set()  # who has not chosen since `_choices` were wanted
         self._current: int | None = None
 
     @property
@@ -46,21 +47,31 @@ class Recovery:
         return bool(self._asked)
 
     def ask(self, worker_id: int) -> None:
-        """Note that a worker wants to go back; after the last, `offer` is called."""
+        """Note that a worker wants to go back; after the last, `offer` is called, for all (None).
+
+        Who asks again before it has chosen lost its connection meanwhile: it gets the offer anew.
+        """
+        if worker_id in self._owed and not self._asked:
+            if self._choices is not None:
+                self._offer(self._choices, worker_id)
+            return
         self._asked.add(worker_id)
         if len(self._asked) < self._num_workers:
             return
-        self._asked.clear()
-        self._current = None
+        self._owed, self._asked = self._asked, set()
+        self._current = self._choices = None
         if self._store is None:
-            self._offer([NOTHING])
+            self._offer_all([])
             return
-        self._store.list_iterations(
-            lambda found: self._post(lambda: self._offer([NOTHING, *found]))
-        )
+        self._store.list_iterations(lambda found: self._post(lambda: self._offer_all(found)))
 
-    def go_back(self, iteration: int) -> None:
+    def _offer_all(self, found: list[int]) -> None:
+        self._choices = [NOTHING, *found]
+        self._offer(self._choices, None)
+
+    def go_back(self, worker_id: int, iteration: int) -> None:
         """Set the shard back, for the first worker that says so; others find it done."""
+        self._owed.discard(worker_id)
         if self._current != iteration:
             self._reset(iteration)
             self._current = iteration

@@ -259,7 +259,7 @@ class ParameterServer:
     def restore(self, worker_id: int, iteration: int) -> None:
         """Go back to a checkpoint that a worker has chosen."""
         try:
-            self._recovery.go_back(iteration)
+            self._recovery.go_back(worker_id, iteration)
         except (OSError, ValueError) as error:
             self._tell(worker_id, -1, 0, 0, Failure(FailureKind.RESTARTED, str(error)))
             return
@@ -267,9 +267,10 @@ class ParameterServer:
         if end is not None:
             end.send_restore(None)
 
-    def _offer(self, iterations: list[int]) -> None:
-        for end in list(self._ends.values()):
-            end.send_restore(iterations)
+    def _offer(self, iterations: list[int], to_worker: int | None) -> None:
+        for worker_id, end in list(self._ends.items()):
+            if to_worker in (None, worker_id):
+                end.send_restore(iterations)
 
     def _reset(self, iteration: int) -> None:
         checkpoint = None
@@ -354,9 +355,9 @@ class ParameterServer:
         return None
 
     def _close_if_complete(self, key: int, pair: int, iteration: int) -> None:
-        rounds = self._pairs[key, pair]
-        waiting = rounds.rounds.get(iteration)
-        if waiting is None:
+        rounds = self._pairs.get((key, pair))  # none: the shard was set back meanwhile
+        waiting = rounds.rounds.get(iteration) if rounds is not None else None
+        if rounds is None or waiting is None:
             return
         count = len(waiting.contributors)
         drop = self.options.stragglers

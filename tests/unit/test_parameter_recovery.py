@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
+# pyright: reportPrivateUsage=false
 """Parameter servers that are killed, and their checkpoints."""
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from hostlib.parameter_server import (
     ServerOptions,
     UpdateRule,
 )
+from hostlib.parameter_server.checkpoint import CheckpointStore
+from hostlib.parameter_server.recovery import NOTHING, Recovery
 from parameter_cluster import WAIT_S, Floats, gradients, sum_in_order
 from time_bound import wait_until
 
@@ -181,6 +184,42 @@ def test_damaged_checkpoint_is_left_out(tmp_path: Path) -> None:
         (tmp_path / "shard0-1.npz").unlink()
         assert client.restore().result(WAIT_S) == 0
         assert client.push_pull("w", array, 1).result(WAIT_S).tobytes() == results[1].tobytes()
+
+
+def test_a_worker_that_asks_again_gets_the_same_offer() -> None:
+    offers: list[tuple[list[int], int | None]] = []
+    resets: list[int] = []
+
+    def offer(iterations: list[int], to_worker: int | None) -> None:
+        offers.append((iterations, to_worker))
+
+    recovery = Recovery(2, None, post=lambda call: call(), offer=offer, reset=resets.append)
+    recovery.ask(0)
+    recovery.ask(1)
+    recovery.ask(1)  # its connection broke
+    assert offers == [([NOTHING], None), ([NOTHING], 1)]
+    assert not recovery.is_asked  # updates of the others are taken
+    recovery.go_back(0, NOTHING)
+    recovery.go_back(1, NOTHING)
+    assert resets == [NOTHING]
+    recovery.ask(1)  # once more, after a choice: all must
+    assert recovery.is_asked
+    recovery.ask(0)
+    assert offers[2:] == [([NOTHING], None)]
+
+
+def test_a_deadline_of_a_round_that_was_forgotten_means_nothing() -> None:
+    with ParameterServer(ServerOptions(num_workers=1)) as server:
+        server.loop.run(lambda: server._close_if_complete(0, 0, 7))
+
+
+def test_a_lost_checkpoint_directory_is_no_checkpoint(tmp_path: Path) -> None:
+    store = CheckpointStore(CheckpointPlan(directory=tmp_path / "shards"), 0)
+    (tmp_path / "shards").rmdir()
+    found: list[list[int]] = []
+    store.list_iterations(found.append)
+    store.close()
+    assert found == [[]]
 
 
 def test_servers_without_a_place_or_parameters_refuse_checkpoints(tmp_path: Path) -> None:

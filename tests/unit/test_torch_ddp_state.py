@@ -34,15 +34,15 @@ class LentSession:
 def make_state(
     monkeypatch: pytest.MonkeyPatch, *, num_ranks: int
 ) -> tuple[ddp_hooks.SwitchfoldState, LentSession]:
-    group = SimpleNamespace(
-        get_rank=lambda _: 0,
-        get_world_size=lambda _: num_ranks,
-        get_backend=lambda _: "gloo",
-        group=SimpleNamespace(WORLD=None),
-    )
-    monkeypatch.setattr(ddp_hooks, "_dist", group)
+    answers = {"get_rank": 0, "get_world_size": num_ranks, "get_backend": "gloo"}
+    for name, answer in answers.items():
+
+        def ask(_group: object, answer: object = answer) -> object:
+            return answer
+
+        monkeypatch.setattr(ddp_hooks.dist, name, ask)
     session = LentSession()
-    return ddp_hooks.SwitchfoldState(session=cast("Any", session)), session
+    return ddp_hooks.SwitchfoldState(session=cast("Any", session), job="lent"), session
 
 
 def test_a_session_of_other_ranks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
