@@ -57,7 +57,8 @@ class Testbed:
 
     `name` tells testbeds of one user apart (default: made from the pid). With `detached` the
     processes outlive this one until `switchfold testbed down`. `switch_options` go to every
-    switch's command line. `shaping="switch"` lets each softswitch limit the rates of what it sends,
+    switch's command line, `controller_options` to the controller's, not recorded.
+    `shaping="switch"` lets each softswitch limit the rates of what it sends,
     so that the P4 program sees the depth of its queues; in mode udp it is what makes rates at all.
     `impairments`, such as "loss=0.01,duplication=0.01", hit each direction of every link once.
     `tcp_ecn` lets the hosts' TCP negotiate ECN (mode veth). `has_switch` and `has_controller` leave
@@ -77,6 +78,7 @@ class Testbed:
         variant: Variant = "wide",
         detached: bool = False,
         switch_options: Sequence[str] = (),
+        controller_options: Sequence[str] = (),
         udp_base_port: int | None = None,
         has_switch: bool = True,
         has_controller: bool = True,
@@ -106,6 +108,7 @@ class Testbed:
         self.variant: Variant = variant
         self.detached = detached
         self._switch_options = tuple(switch_options)
+        self._controller_options = tuple(controller_options)
         self._udp_base_port = udp_base_port
         self._has_bridge = has_bridge
         self._shaping: Shaping = shaping
@@ -329,9 +332,8 @@ class Testbed:
             switch_addresses=self.switch_addresses,
             variant=self.variant,
         )
-        self.start(
-            "controller", daemons.controller_command(config), ready_timeout_s=CONTROLLER_TIMEOUT_S
-        )
+        command = [*daemons.controller_command(config), *self._controller_options]
+        self.start("controller", command, ready_timeout_s=CONTROLLER_TIMEOUT_S)
 
     def stop_controller(self) -> None:
         """Kill the controller at once."""

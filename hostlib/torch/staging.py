@@ -151,4 +151,4 @@ class BitStaging(HostMemory):
 
     @staticmethod
     def _octets(tensor: torch.Tensor) -> NDArray[np.uint8]:
-        return tensor.detach().reshape(-1).view(torch.uint8).numpy()
+        return tensor.detach().reshape(-1).contiguous().view(torch.uint8).numpy()

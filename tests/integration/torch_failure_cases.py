@@ -1,0 +1,203 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives that cannot end well: each in a process group of its own, its end timed."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from time_bound import wait_until
+from torch_ranks import load_torch
+
+NUM_RANKS = 3
+TIMEOUT_S = 0.8
+ENDED_S = 6.0
+JOIN_TIMEOUT_S = 30.0
+AWAY_S = 3.0
+"""Less than what a worker waits for a controller at most."""
+
+
+class Failures:
+    """One rank's process groups, one after the other."""
+
+    def __init__(self, rank: int, folder: str) -> None:
+        self.torch, self.dist = load_torch()
+        self.rank, self.num_ranks = rank, NUM_RANKS
+        self._folder = folder
+        self.seen: dict[str, Any] = {}
+
+    @contextmanager
+    def group(self, name: str, timeout_s: float, join_timeout_s: float) -> Generator[None]:
+        """Make the default group; its collectives may take so long."""
+        self.dist.init_process_group(
+            "switchfold",
+            init_method=f"file://{self._folder}/{name}",
+            rank=self.rank,
+            world_size=self.num_ranks,
+            timeout=timedelta(seconds=join_timeout_s),
+        )
+        # Joining may be slow on a busy machine; collectives are what is timed.
+        self.dist.distributed_c10d._set_pg_timeout(timedelta(seconds=timeout_s))
+        try:
+            yield
+        finally:
+            if self.dist.is_initialized():
+                self.dist.destroy_process_group()
+
+    def joins(self, name: str, timeout_s: float = JOIN_TIMEOUT_S) -> None:
+        """Make a group that cannot be; note the error's type and text, and its time."""
+        began_s = time.monotonic()
+        try:
+            with self.group(name, TIMEOUT_S, timeout_s):
+                self.seen[name] = ["", "joined", 0.0]
+        except RuntimeError as error:
+            self.seen[name] = [type(error).__name__, str(error), time.monotonic() - began_s]
+
+    def ends(self, name: str, call: Callable[[], Any], timeout_s: float = TIMEOUT_S) -> None:
+        """Run a call in a group and note its error's type and text, or result, and its time."""
+        with self.group(name, timeout_s, JOIN_TIMEOUT_S):
+            began_s = time.monotonic()
+            try:
+                end = ["", str(call())]
+            except Exception as error:
+                end = [type(error).__name__, str(error)]
+            self.seen[name] = [*end, time.monotonic() - began_s]
+
+    def summed(self, count: int, dtype: str = "float32", op: str = "SUM") -> Any:
+        tensor = self.torch.ones(count, dtype=getattr(self.torch, dtype))
+        self.dist.all_reduce(tensor, op=getattr(self.dist.ReduceOp, op))
+        return tensor.tolist()
+
+
+def _strided(torch: Any, dist: Any) -> Any:
+    """Sum and broadcast every second value, and a transposed matrix, of larger memory."""
+    base, matrix = torch.ones(4, 3), torch.arange(6.0).reshape(2, 3)
+    dist.all_reduce(base[::2])
+    dist.all_reduce(matrix.T)
+    sent = torch.full((200_000,), float(dist.get_rank()))
+    dist.broadcast(sent[::2], src=2)
+    return [base.tolist(), matrix.tolist(), sent[::2].unique().tolist(), sent[1].item()]
+
+
+def _native_threads() -> list[str]:
+    tasks = [task for task in Path("/proc/self/task").iterdir() if task.name != str(os.getpid())]
+    return sorted((task / "comm").read_text().strip() for task in tasks)
+
+
+def _value(done: Any) -> Any:
+    return done.value()
+
+
+def fail(rank: int, folder: str) -> dict[str, Any]:
+    gc.freeze()  # collections need not look at all of torch
+    f = Failures(rank, folder)
+    odd, torch, dist = rank == 1, f.torch, f.dist
+    place = dict(os.environ)
+    os.environ["SWITCHFOLD_CONTROLLER"] = "127.0.0.1:9"
+    if rank == 0:
+        os.environ["SWITCHFOLD_ADDRESS"] = ""
+    # Only rank 0 lacks an address: all are to hear of it, and none to wait for the controller.
+    f.joins("address")
+    os.environ.update(place | {"SWITCHFOLD_CONTROLLER": "127.0.0.1:9"})
+    f.joins("controller", AWAY_S)
+    os.environ.update(place)
+    f.ends("shapes", lambda: f.summed(12 if odd else 10), timeout_s=10)
+    f.ends("dtypes", lambda: f.summed(10, "int32" if odd else "float32"))
+
+    def disagree() -> Any:
+        if odd:
+            return f.summed(10, op="MAX")  # which runs by Gloo
+        work = dist.all_reduce(torch.ones(10), async_op=True)
+        future = work.get_future().then(_value)
+        try:
+            return future.wait()
+        except RuntimeError as error:
+            f.seen["future"] = str(error)
+        return work.wait()
+
+    f.ends("operations", disagree)
+    mixed = [torch.ones(1), torch.ones(1).int()]
+    f.ends("mixed", lambda: dist.group.WORLD.allreduce_coalesced(mixed))
+    f.ends("strided", lambda: _strided(torch, dist), timeout_s=20)
+
+    def saturate() -> Any:
+        tensor = torch.full((4,), 2**31 - 1, dtype=torch.int32)
+        try:
+            dist.all_reduce(tensor)
+        except RuntimeError as error:
+            # The group lives on.
+            return f"{type(error).__name__}: {error}; {f.summed(2)}"
+        return tensor
+
+    f.ends("saturation", saturate)
+
+    def impatient() -> Any:
+        if odd:
+            time.sleep(0.4)  # the lateness that the others are to notice
+            return f.summed(3)
+        tensor = torch.ones(3)
+        work = dist.all_reduce(tensor, async_op=True)
+        try:
+            work.wait(timedelta(seconds=0.1))
+        except RuntimeError as error:
+            unfinished = [type(error).__name__, work.is_completed(), work.exception()]
+            return [unfinished, work.wait(), work.is_completed(), tensor.tolist()]
+        return "did not wait"
+
+    f.ends("impatience", impatient, timeout_s=20)
+
+    def dropped() -> Any:
+        for _ in range(20):
+            dist.all_reduce(torch.ones(100), async_op=True)
+        return f.summed(2)
+
+    f.ends("dropped works", dropped, timeout_s=20)
+
+    def destroyed() -> Any:
+        if rank:
+            return None
+        work = dist.all_reduce(torch.ones(3), async_op=True)
+        group = dist.group.WORLD
+        group.abort()
+        late = group.allreduce([torch.ones(1)])
+        return [type(work.exception()).__name__, type(late.exception()).__name__]
+
+    f.ends("abort", destroyed)
+
+    def ddp() -> Any:
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(5, 5))
+        for step in range(3):
+            if step == 2:  # before the second step the ranks agree on buckets, by Gloo
+                # Building the model takes long on a busy machine; this is what is timed.
+                dist.distributed_c10d._set_pg_timeout(timedelta(seconds=TIMEOUT_S))
+                if odd:
+                    return None
+            model(torch.ones(2, 5)).sum().backward()
+        return "trained without rank 1"
+
+    f.ends("ddp", ddp, timeout_s=60)
+    gc.collect()  # the model, which holds its group
+    f.seen["threads"] = [t.name for t in threading.enumerate() if t is not threading.main_thread()]
+    f.seen["native threads"] = _native_threads()
+
+    def leave() -> Any:
+        f.summed(3)
+        if odd:
+            os._exit(3)
+        return f.summed(3)
+
+    f.ends("exit", leave, timeout_s=30)
+    # The test stops the switch; the two ranks that are left try to make a group without it.
+    (Path(folder) / f"stop-{rank}").touch()
+    wait_until((Path(folder) / "stopped").exists, "the switch's end")
+    f.rank, f.num_ranks = rank // 2, 2
+    f.joins("switch")
+    return f.seen
