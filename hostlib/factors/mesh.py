@@ -103,6 +103,7 @@ class Mesh:
                 token=self._server.token,
                 source=self._server.address,
                 patience_s=self._connect_s,
+                hears_receipts=True,
             )
         self._beat()
 
@@ -167,7 +168,9 @@ class Mesh:
                 continue
             if connection.is_drained:
                 connection.send(Frame(FrameKind.HEARTBEAT))
-            if now_s - connection.heard_s > SILENCE_S:
+            # Heartbeats wait behind a large frame, which may stand still for long where links are
+            # full. A process that hangs is left to the time-out of the exchange.
+            if now_s - connection.alive_s > SILENCE_S:
                 connection.close(PeerClosedError(f"silent for {SILENCE_S:g} s"))
         if now_s - self._started_s > self._connect_s:
             for peer in range(self._worker_id + 1, self._num_workers):

@@ -9,6 +9,7 @@ import errno
 import logging
 import selectors
 import socket
+import struct
 import time
 from collections import deque
 from typing import Protocol, final
@@ -31,6 +32,8 @@ LINGER_S = 2.0
 """Longest time that a connection closed gently stays."""
 SEND_BUFFERS = 16
 """Buffers that one system call sends."""
+_TCP_INFO_AGES = struct.Struct("=52x2I")
+"""Of Linux's tcp_info: milliseconds since bytes came, and since an acknowledgement came."""
 
 
 class FrameReceiver(Protocol):
@@ -109,6 +112,21 @@ class Connection:
             sock.close()
             raise PeerUnreachableError(f"cannot connect to {address}: {errno.errorcode[code]}")
         return cls(loop, sock, receiver, is_connecting=True)
+
+    @property
+    def alive_s(self) -> float:
+        """When the other end's kernel gave a sign of life: bytes, read or not, or receipts of ours.
+
+        A stream that loses the same packets again and again brings nothing for many seconds, though
+        both ends live. But a process that hangs has a living kernel: who relies on this needs a
+        time-out besides.
+        """
+        try:
+            info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_AGES.size)
+            ages_ms: tuple[int, int] = _TCP_INFO_AGES.unpack(info)
+        except (OSError, struct.error):  # not TCP, or closed
+            return self.heard_s
+        return max(self.heard_s, time.monotonic() - min(ages_ms) / 1000)
 
     @property
     def is_closed(self) -> bool:

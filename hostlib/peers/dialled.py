@@ -55,7 +55,11 @@ class DialledOwner(Protocol):
 
 @final
 class DialledLink:
-    """Runs in the loop's thread. `patience_s` bounds every time without a connection."""
+    """Runs in the loop's thread. `patience_s` bounds every time without a connection.
+
+    `hears_receipts`: the other end is not silent while its kernel acknowledges; for owners that
+    have a time-out of their own for a process that hangs.
+    """
 
     def __init__(
         self,
@@ -67,8 +71,10 @@ class DialledLink:
         token: str,
         source: str,
         patience_s: float,
+        hears_receipts: bool = False,
     ) -> None:
         self.address = address
+        self._hears_receipts = hears_receipts
         self._loop = loop
         self._greeting = greeting
         self._owner = owner
@@ -155,7 +161,8 @@ class DialledLink:
             if self._is_up:
                 if connection.is_drained:
                     connection.send(Frame(FrameKind.HEARTBEAT))
-                if now_s - connection.heard_s > SILENCE_S:
+                heard_s = connection.alive_s if self._hears_receipts else connection.heard_s
+                if now_s - heard_s > SILENCE_S:
                     connection.close(PeerClosedError(f"silent for {SILENCE_S:g} s"))
             elif now_s - self._dialled_s > WELCOME_S or now_s - self._away_s > self._patience_s:
                 connection.close(PeerUnreachableError("no welcome in time"))

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
+# pyright: reportPrivateUsage=false
 from __future__ import annotations
 
 import contextlib
@@ -123,6 +124,33 @@ def test_missing_and_dead_workers_are_named_in_time() -> None:
         assert isinstance(error, MemberLostError)
         assert error.worker_id == 2
         assert time.monotonic() - started_s < 3
+
+
+@pytest.mark.parametrize("stalled", [0, 1])
+def test_a_worker_whose_stream_stalls_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch, stalled: int
+) -> None:
+    for module, beat in (("factors.mesh", "HEARTBEAT_S"), ("peers.dialled", "BEAT_S")):
+        monkeypatch.setattr(f"hostlib.{module}.SILENCE_S", 0.2)
+        monkeypatch.setattr(f"hostlib.{module}.{beat}", 0.02)
+    factors = batch_factors([2] * 2, (4, 4))
+    release = threading.Event()
+
+    def hang() -> None:
+        release.wait(WAIT_S)
+
+    with mesh(2) as workers:
+        exchange_all(workers, "fc", factors)
+        # Neither factors nor heartbeats come, but its kernel acknowledges.
+        workers[stalled]._loop.post(hang)
+        try:
+            futures = [w.exchange("fc", *own, 1) for w, own in zip(workers, factors, strict=True)]
+            with pytest.raises(TimeoutError):
+                futures[1 - stalled].result(0.4)
+        finally:
+            release.set()
+        for future in futures:
+            assert len(future.result(WAIT_S)) == 2
 
 
 def test_worker_that_never_comes_or_has_another_secret_is_named() -> None:

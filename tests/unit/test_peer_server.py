@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from hostlib.errors import (
     ResultTimeoutError,
 )
 from hostlib.peers import PeerServer, RetainedResult, RetainedResults
+from hostlib.peers.connection import Connection
+from hostlib.peers.event_loop import EventLoop
 from hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind, Greeting, Purpose
 from hostlib.peers.results import describe_result
 from time_bound import wait_until
@@ -223,3 +226,23 @@ def test_results_are_bounded(limits: dict[str, Any], kept: list[int]) -> None:
         else:
             with pytest.raises(ResultForgottenError):
                 results.get(tensor)
+
+
+def test_acknowledgements_are_signs_of_life() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        loop = EventLoop("test")
+        receiver: Any = SimpleNamespace()
+        opened: list[Connection] = []
+        address: tuple[str, int] = listener.getsockname()
+        loop.run(lambda: opened.append(Connection.open(loop, address, "127.0.0.1", receiver)))
+        (connection,) = opened
+        with closing(listener.accept()[0]):
+            wait_until(lambda: time.monotonic() - connection.alive_s > 0.15, "silence")
+            heard_s = connection.heard_s
+            loop.run(lambda: connection.send(Frame(FrameKind.HEARTBEAT)))
+            # Nobody reads it.
+            wait_until(lambda: time.monotonic() - connection.alive_s < 0.1, "receipt")
+            assert connection.heard_s == heard_s
+            loop.run(connection.close)
+            assert connection.alive_s == heard_s
+        loop.stop(lambda: None)
