@@ -117,6 +117,7 @@ class LinearFactors:
         self._handles: list[RemovableHandle] = []
         self._noted: list[tuple[int, Tensor, Tensor]] = []
         self._held: list[Factors] = []
+        self._taken: list[Factors] = []  # what `take` has joined, until `release`
         self._num_noted = 0
         self._is_hidden = False
         self._has_warned = False
@@ -221,7 +222,8 @@ class LinearFactors:
     def take(self) -> Factors:
         """Return all factors since the last call; `weight.grad` is to be replaced by their product.
 
-        They cover what `accumulate` put into `weight.grad`, and all else that is in there.
+        They cover what `accumulate` put into `weight.grad`, and all else that is in there. On a
+        device they may still be in the making: call `release` when the stream has come so far.
         Shapes: (K, M) and (K, N), on the weight's device, in its dtype or that of the uses.
         K is 0 if there is nothing.
         """
@@ -231,6 +233,7 @@ class LinearFactors:
         elif self.weight.grad is not None:
             factors = [factors_of(self.weight.grad.detach()), *factors]
         self._held = []
+        self._taken = factors
         if not factors:
             rows, columns = self.weight.shape
             return self.weight.new_zeros(0, rows), self.weight.new_zeros(0, columns)
@@ -243,6 +246,14 @@ class LinearFactors:
                 matrix = matrix + matrix_of(*_joined(noted)).to(matrix.dtype)
             return factors_of(matrix)
         return u, v
+
+    def release(self) -> None:
+        """Let go of what the last `take` was made of.
+
+        The allocator knows it as memory of the backward pass's stream only, which would use it
+        again while another stream still reads.
+        """
+        self._taken = []
 
     def _take_noted(self) -> list[Factors]:
         factors = [(u, v) for _, u, v in self._noted if len(u)]

@@ -168,6 +168,7 @@ class FactorPart(_Traffic):
             originals = self._factors.take()
             u, v = (to_host(part, torch.float32) for part in originals)
         stream.synchronize()
+        self._factors.release()
         self.num_rows = len(u)
         self._sent = (u.numpy(), v.numpy())
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -363,6 +364,25 @@ def test_factor_parts_replace_the_gradient_by_the_rebuilt_one(dtype: Any, bound:
         assert layer.weight.grad is not None
         torch.testing.assert_close(layer.weight.grad, 2 * gradient, atol=bound, rtol=bound)
         layer.zero_grad()
+
+
+def test_factors_live_until_the_stream_has_joined_them() -> None:
+    layer = nn.Linear(6, 4)
+    capture = LinearFactors("layer", [layer], lambda _: None)
+    capture.install()
+    (layer(torch.ones(3, 6)).sum() + layer(torch.ones(2, 6)).sum()).backward()
+    noted = [weakref.ref(tensor) for _, *pair in capture._noted for tensor in pair]
+    alive: list[bool] = []
+
+    class Stream(HostStream):
+        def synchronize(self) -> None:
+            alive.extend(ref() is not None for ref in noted)
+
+    part = FactorPart("layer", capture, MemoryFactors())
+    part.move_out(Stream())
+    assert alive == [True] * 4
+    assert part.num_rows == 5
+    assert [ref() for ref in noted] == [None] * 4
 
 
 def test_send_of_ten_megabytes_returns_at_once(runs: list[Run]) -> None:
