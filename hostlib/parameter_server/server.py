@@ -321,8 +321,15 @@ class ParameterServer:
             return True
         if failure is None and rounds.has_answered(worker_id, iteration):
             self.counters["replayed_updates"] += 1
-            return True
-        if failure is None and iteration <= rounds.last_closed:
+            # Who sent it twice does not ask any more; a new run of the worker does.
+            failure = Failure(
+                FailureKind.LATE,
+                f"{self._name(key)}: worker {worker_id} had the answer of iteration {iteration}; a"
+                f" new run with this server counts on from {rounds.last_closed + 1}, or start the"
+                " servers anew",
+                (worker_id,),
+            )
+        elif failure is None and iteration <= rounds.last_closed:
             self.counters["late_updates"] += 1
             failure = Failure(
                 FailureKind.LATE,

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hostlib.errors import ConfigurationError, ServerRestartedError
+from hostlib.errors import ConfigurationError, ExchangeTimeoutError, ServerRestartedError
 from hostlib.parameter_server import (
     CheckpointPlan,
     ClientOptions,
@@ -206,6 +206,18 @@ def test_a_worker_that_asks_again_gets_the_same_offer() -> None:
     assert recovery.is_asked
     recovery.ask(0)
     assert offers[2:] == [([NOTHING], None)]
+
+
+def test_a_new_run_that_counts_from_the_start_hears_so() -> None:
+    array = np.ones(4, np.float32)
+    with ParameterServer(ServerOptions(num_workers=1)) as server:
+        with one_client(server) as client:
+            for iteration in range(3):
+                client.push_pull("w", array, iteration).result(WAIT_S)
+        with one_client(server) as client:
+            with pytest.raises(ExchangeTimeoutError, match="counts on from 3"):
+                client.push_pull("w", array, 0).result(WAIT_S)
+            client.push_pull("w", array, 3).result(WAIT_S)
 
 
 def test_a_deadline_of_a_round_that_was_forgotten_means_nothing() -> None:
