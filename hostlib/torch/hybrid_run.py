@@ -24,8 +24,9 @@ from hostlib.torch.gradient_watch import GradientWatch
 from hostlib.torch.group_talk import GroupTalk
 from hostlib.torch.hybrid_plan import HybridPlan, Planner, SchemeChoice, Usage, cluster_facts
 from hostlib.torch.scheme_transports import SchemeTransports, Servers, TransportOptions
+from hostlib.torch.session_use import use_of
 from hostlib.torch.streams import mark_now
-from hostlib.torch.sync_error import SyncError
+from hostlib.torch.sync_error import SyncError, sync_error
 from hostlib.torch.sync_parts import DensePart, FactorPart, SyncPart
 from hostlib.torch.sync_schedule import SyncSchedule
 from hostlib.torch.syncer import Syncer, SyncerTrace
@@ -96,6 +97,8 @@ class HybridRun:
         self._options, self._talk, self._session = options, talk, session
         self._place = f"rank {talk.rank}"
         self._is_closed = False
+        self._has_ordered = False  # whether something goes by the session's sequence
+        self._has_claim = False
         self._layers = trained_layers(module)
         self._device = self._layers[0].parameters[0].tensor.device
         self._straggler = options.straggler or WAIT_FOR_ALL
@@ -214,6 +217,7 @@ class HybridRun:
             raise SessionClosedError("the model was closed; wrap the module anew to train on")
         if self.schedule is not None:
             self._watch.forget_pass()
+            self._release_session()
             self.schedule.check()
 
     def after_forward(self) -> None:
@@ -277,6 +281,7 @@ class HybridRun:
             )
             ticket += syncer.num_tickets
             syncers.append(syncer)
+        self._has_ordered = ticket > 0
         self._turns = {place: index for index, place in enumerate(plan.order)}
         self.schedule = SyncSchedule(
             syncers,
@@ -323,8 +328,33 @@ class HybridRun:
                 f"{self._place}: a backward pass came before any forward pass through the wrapper;"
                 " call the wrapped model, not the module inside"
             )
+        self._claim_session()
         self.schedule.begin(self.iteration)
         return True
+
+    def _claim_session(self) -> None:
+        """See to it that nobody else submits to the session during the pass."""
+        if self._session is None or not self._has_ordered:
+            return
+        owner = f"the backward pass of {self._place}'s hybrid model"
+        where = f"{self._place}, iteration {self.iteration}"
+        try:
+            other = use_of(self._session).claim(owner, self._options.timeout_s)
+        except TimeoutError as error:
+            raise sync_error(where, error) from error
+        if other:
+            raise SyncError(
+                f"{where}: {other} uses the same session; give"
+                " each model a group of its own (torch.distributed.new_group), or freeze the other"
+                " model's parameters in this pass"
+            )
+        self._has_claim = True
+
+    def _release_session(self) -> None:
+        if self._has_claim:
+            assert self._session is not None
+            self._has_claim = False
+            use_of(self._session).release()
 
     def on_layer(self, layer: int) -> None:
         """Let a layer's syncer start."""
@@ -337,8 +367,11 @@ class HybridRun:
         waiting = contextlib.nullcontext()
         if self._timeline is not None:
             waiting = self._timeline.span("wait for layers", WAIT)
-        with waiting:
-            self.schedule.finish(mark_now(self._device))
+        try:
+            with waiting:
+                self.schedule.finish(mark_now(self._device))
+        finally:
+            self._release_session()
         self.iteration += 1
 
     @property
@@ -355,6 +388,7 @@ class HybridRun:
         if has_trained and not is_failed and self.schedule and not self.schedule.completion.error:
             # Others may still take from this rank's shard what they need for the last iteration.
             self._talk.meet(min(LEAVE_S, self._options.timeout_s))
+        self._release_session()
         if self.schedule is not None:
             self.schedule.fail(SessionClosedError("the model was closed"))
         self._watch.close()

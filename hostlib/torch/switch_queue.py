@@ -17,8 +17,9 @@ from hostlib.future import AllreduceFuture
 from hostlib.options import ReduceOperation
 from hostlib.session import Session
 from hostlib.timeline import Timeline, finished_transfer
-from hostlib.torch.errors import RankExitedError, collective_error
+from hostlib.torch.errors import CollectiveInputError, RankExitedError, collective_error
 from hostlib.torch.failure_report import FailureReport
+from hostlib.torch.session_use import use_of
 from hostlib.torch.staging import Staging
 from hostlib.torch.work import SwitchfoldWork
 
@@ -63,6 +64,7 @@ class SwitchQueue:
         is_partial_allowed: bool = False,
     ) -> None:
         self._session = session
+        self._use = use_of(session)
         self._report = report
         self._timeline = timeline
         self._is_partial_allowed = is_partial_allowed
@@ -86,12 +88,17 @@ class SwitchQueue:
                 closed = SessionClosedError("the process group was destroyed")
                 transfer.work.finish(collective_error(transfer.work.place, closed))
                 return
+            owner = self._use.owner
+            if owner:
+                transfer.work.finish(_claimed(transfer.work.place, owner))
+                return
             if not self._finishers:
                 self._add_finisher()
             if transfer.staging.is_immediate and not self._num_staged:
                 self._submit(transfer)
                 return
             self._num_staged += 1
+            self._use.stage()
             if self._submitter is None:
                 self._submitter = self._started("submit", self._submit_all)
             self._to_submit.put(transfer)
@@ -143,6 +150,7 @@ class SwitchQueue:
     def _submit_all(self) -> None:
         while (transfer := self._to_submit.get()) is not None:
             self._submit(transfer)
+            self._use.submitted()
             with self._lock:
                 self._num_staged -= 1
             del transfer
@@ -208,6 +216,13 @@ class SwitchQueue:
                 return failure
             return self._report.explain(place, transfer.called, failure)
         return None
+
+
+def _claimed(place: str, owner: str) -> CollectiveInputError:
+    return CollectiveInputError(
+        f"{place}: {owner} uses the group's session, and ranks would differ in what comes first;"
+        " call it after the backward pass, or in a group of its own (torch.distributed.new_group)"
+    )
 
 
 def _join(thread: threading.Thread, deadline_s: float) -> None:

@@ -316,21 +316,6 @@ def test_ranks_that_disagree_hear_what_about(ranks: HybridRanks) -> None:
         assert "'best'" in text
 
 
-def test_a_model_that_was_refused_is_as_before(ranks: HybridRanks) -> None:
-    before = set(threading.enumerate())
-
-    def rank_main(rank: int) -> None:
-        module = nn.Linear(12, 3)
-        with pytest.raises(ConfigurationError, match="best"):
-            ranks.wrap(rank, module, scheme="best", batch=1)
-        module(torch.ones(2, 12)).sum().backward()  # no hooks
-        assert module.weight.grad is not None
-
-    ranks.run(rank_main)
-    left = {t.name for t in set(threading.enumerate()) - before if "switchfold" in t.name}
-    assert not left
-
-
 def test_states_pass_through_and_training_resumes(ranks: HybridRanks) -> None:
     inputs = batches(6, 4, 12)
 
