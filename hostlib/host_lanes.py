@@ -8,7 +8,6 @@ are waited for, whatever the job's policy for stragglers says.
 
 from __future__ import annotations
 
-import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import final
@@ -16,7 +15,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.chunks import BLOCK_CHUNKS, ChunkSource
+from hostlib.chunks import BLOCK_CHUNKS, ChunkSource, IntegerSource
 from hostlib.datagram_ring import Words
 from hostlib.errors import (
     AllreduceTimeoutError,
@@ -77,8 +76,9 @@ class HostStream:
 
         source.times.note_first_packet()
         # Padding hides small differences in length from the number of lanes.
-        tag = zlib.crc32(f"{source.tensor_id} {source.num_elements}".encode())
-        self._lanes.reduce(self._operation, lanes, finish, tag=tag)
+        tag = 1 << 31 | (source.tensor_id & 0x7FFF) << 16 | source.num_elements & 0xFFFF
+        is_plain = isinstance(source, IntegerSource)
+        self._lanes.reduce(self._operation, lanes, finish, tag=tag, is_plain=is_plain)
 
     def _finish(
         self, source: ChunkSource, lanes: NDArray[np.int32], *, has_saturated: bool
@@ -139,6 +139,7 @@ class HostLanes:
         then: Callable[[bool], None],
         *,
         tag: int,
+        is_plain: bool,
     ) -> None:
         """Reduce a tensor's lanes in place; `then(has_saturated)` is called in the I/O thread."""
 
@@ -147,7 +148,9 @@ class HostLanes:
             self._wake()
 
         try:
-            self._host_path.reduce(operation, lanes.reshape(-1), on_done, tag=tag)
+            self._host_path.reduce(
+                operation, lanes.reshape(-1), on_done, tag=tag, is_plain=is_plain
+            )
         except PeerError as error:
             self.failure = error
 

@@ -31,6 +31,10 @@ class ChannelOwner(Protocol):
     position: int
     num_members: int
 
+    def check_early(self, purpose: Purpose, tag: int) -> None:
+        """Raise PeerMismatchError where this member will never reduce what another one begins."""
+        ...
+
     def open_link(self, channel: Channel, position: int) -> OutboundLink:
         """Connect to a member; raise PeerUnreachableError when that fails at once."""
         ...
@@ -66,6 +70,8 @@ class Channel:
         self.purpose = purpose
         self.links: dict[int, OutboundLink] = {}
         self.inbound: dict[int, InboundLink] = {}
+        self.early_tags: set[int] = set()
+        """Of what others have begun and this member has not submitted."""
         self._owner = owner
         self._queue: deque[Reduction] = deque()
         self._active: Reduction | None = None
@@ -124,6 +130,7 @@ class Channel:
         kind = RingSchedule if algorithm is Algorithm.RING else DoublingSchedule
         self._schedule = kind(reduction, owner.position, owner.num_members, self._send)
         self._schedule.start()
+        self.early_tags.clear()
         for inbound in list(self.inbound.values()):
             inbound.connection.resume()
 
@@ -168,6 +175,9 @@ class Channel:
     def target(self, position: int, frame: Frame) -> memoryview | None:
         """Return where a member's lanes go, None while this worker is not that far."""
         ahead = frame.sequence - self._sequence
+        if not self._is_stopped and ahead == 0 and self._active is None and not self._queue:
+            self._owner.check_early(self.purpose, frame.tag)
+            self.early_tags.add(frame.tag)
         if self._is_stopped or ahead == 1 or (ahead == 0 and self._active is None):
             return None
         if ahead != 0 or self._active is None or self._schedule is None:

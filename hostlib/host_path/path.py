@@ -90,6 +90,7 @@ class HostPath:
         self._missed: set[int] = set()  # positions of those who left too early
         self._checks: dict[int, LifeSign] = {}  # positions
         self._timer: Timer | None = None
+        self._plain: set[int] = set()  # upper halves of tags
         server.loop.post(self._open)
 
     def reduce(
@@ -99,14 +100,16 @@ class HostPath:
         on_done: Callable[[Reduction], None],
         *,
         tag: int = 0,
+        is_plain: bool = False,
     ) -> Reduction:
         """Reduce lanes with those of the other members, in place; from any thread.
 
         `lanes`: int32, native byte order, one dimension, contiguous; not to be touched until
         `on_done`, which is called in the peer thread and must be short. Look at `has_saturated`
         there. The number of contributors is that of the members. `tag`: what is reduced; the
-        path fails with PeerMismatchError where members' tags or lengths differ. Raises the error
-        that ended the path, if one did.
+        path fails with PeerMismatchError where members' tags or lengths differ. `is_plain`: a sum
+        before which no maximum goes whose tag has the same upper 16 bits; the path fails likewise
+        where another member begins one. Raises the error that ended the path, if one did.
         """
         if operation not in _PURPOSES:
             raise ConfigurationError(f"hosts do not reduce with {operation.name}")
@@ -117,8 +120,14 @@ class HostPath:
             raise failure
         if self._is_closed:
             raise PeerClosedError("the host path is closed")
-        reduction = Reduction(operation, lanes, on_done, tag & 0xFFFFFFFF)
-        self._server.loop.post(lambda: self._channels[_PURPOSES[operation]].submit(reduction))
+
+        def finish(done: Reduction) -> None:
+            self._plain.discard(done.tag >> 16)
+            on_done(done)
+
+        ends = finish if is_plain else on_done
+        reduction = Reduction(operation, lanes, ends, tag & 0xFFFFFFFF)
+        self._server.loop.post(lambda: self._submit(reduction, is_plain=is_plain))
         return reduction
 
     def close(self) -> None:
@@ -131,6 +140,29 @@ class HostPath:
             self._is_closed = True  # the server is closed, and its thread with it
 
     # What follows runs in the loop's thread.
+
+    def _submit(self, reduction: Reduction, *, is_plain: bool) -> None:
+        if is_plain:
+            self._plain.add(reduction.tag >> 16)
+            maxima = self._channels[Purpose.REDUCE_MAX]
+            try:
+                for tag in maxima.early_tags:
+                    self.check_early(maxima.purpose, tag)
+            except PeerMismatchError as error:
+                self._fail(error)
+                return
+        self._channels[_PURPOSES[reduction.operation]].submit(reduction)
+
+    def check_early(self, purpose: Purpose, tag: int) -> None:
+        """Refuse a maximum that belongs to a sum which goes without one here.
+
+        Else both members would wait, each for the other's operation.
+        """
+        if purpose is Purpose.REDUCE_MAX and tag >> 16 in self._plain:
+            raise PeerMismatchError(
+                "another worker reduces floats where this one reduces integers; all workers must"
+                " submit the same sequence of shapes, dtypes and operations"
+            )
 
     def _open(self) -> None:
         if self._is_closed:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import socket
 import threading
 from contextlib import suppress
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -231,6 +232,25 @@ def test_different_tensors_are_told(length: int, tag: int) -> None:
             lambda: any(isinstance(failure, PeerMismatchError) for failure in group.failures),
             "the mismatch",
         )
+
+
+@pytest.mark.parametrize("is_float_first", [False, True])
+def test_integers_against_floats_are_told(is_float_first: bool) -> None:
+    """Only floats have a maximum first: each side would wait for what the other never begins."""
+    with PeerGroup(2, RING) as group:
+        check(group, MAX, [np.zeros(2, np.int32)] * 2)
+        kinds = [(1, MAX), (0, ADD)] if is_float_first else [(0, ADD), (1, MAX)]
+        for member, operation in kinds:
+            lanes = np.zeros(10, np.int32)
+            tag = 1 << 31 | 7 << 16 | 10
+            group.paths[member].reduce(
+                operation, lanes, lambda _: None, tag=tag, is_plain=operation is ADD
+            )
+            maxima = cast("Any", group.paths[0])._channels[Purpose.REDUCE_MAX]
+            if operation is MAX and is_float_first:
+                wait_until(lambda seen=maxima: seen.early_tags, "the other member's maximum")
+        wait_until(lambda: isinstance(group.failures[0], PeerMismatchError), "the mismatch")
+        assert "floats where this one reduces integers" in str(group.failures[0])
 
 
 def test_costs_choose_by_size() -> None:
