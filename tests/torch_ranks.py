@@ -58,13 +58,17 @@ class RankFailure:
 
 
 class TorchTestbed:
-    """A narrow softswitch and a controller over loopback, with a place for each rank."""
+    """A narrow softswitch and a controller over loopback, with a place for each rank.
+
+    The controller takes no rank for dead because the machine is busy.
+    """
 
     def __init__(self, num_hosts: int = NUM_HOSTS, **options: Any) -> None:
         # Every test run loads this module; few need what is behind this one.
         from live_testbed import LiveTestbed  # noqa: PLC0415
 
-        self.live = LiveTestbed(num_hosts, **options)
+        patience = {"controller_options": ("--lease", "60")}
+        self.live = LiveTestbed(num_hosts, **patience, **options)
         self.num_hosts = num_hosts
 
     def place(self, rank: int, num_ranks: int, job: str) -> dict[str, str]:

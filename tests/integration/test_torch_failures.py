@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,6 @@ require_torch()
 DEADLINE_S = 10.0
 SLACK_S = 10.0
 """Ranks hear each other for half a second after a failure; the machine may be busy."""
-
-
-@pytest.fixture(scope="module")
-def patient_testbed() -> Generator[TorchTestbed]:
-    """Of a controller that takes no rank for dead because the machine is busy."""
-    testbed = TorchTestbed(NUM_RANKS, controller_options=("--lease", "60"))
-    with testbed.live:
-        yield testbed
 
 
 def stop_switch(testbed: TorchTestbed, folder: Path) -> None:
@@ -45,13 +36,13 @@ def check_end(end: list[Any], kind: str, limit_s: float, *texts: str) -> None:
 
 
 @pytest.mark.timeout(180)
-def test_failures_are_named_and_end_in_time(patient_testbed: TorchTestbed, tmp_path: Path) -> None:
+def test_failures_are_named_and_end_in_time(torch_testbed: TorchTestbed, tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
-        stopped = pool.submit(stop_switch, patient_testbed, tmp_path)
+        stopped = pool.submit(stop_switch, torch_testbed, tmp_path)
         results = run_ranks(
             "torch_failure_cases:fail",
             NUM_RANKS,
-            testbed=patient_testbed,
+            testbed=torch_testbed,
             arguments={"folder": str(tmp_path)},
             preload=("torch._dynamo",),
             timeout_s=150,

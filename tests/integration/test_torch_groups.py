@@ -25,7 +25,7 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 @pytest.fixture(scope="module")
 def roomy_testbed() -> Generator[TorchTestbed]:
     """With two hosts for each rank: a host of such a testbed takes part in one job at a time."""
-    testbed = TorchTestbed(2 * NUM_RANKS, controller_options=("--lease", "60"))
+    testbed = TorchTestbed(2 * NUM_RANKS)
     with testbed.live:
         yield testbed
 
