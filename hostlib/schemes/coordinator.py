@@ -168,12 +168,12 @@ def _wanted(choice: Choice, layers: Sequence[Layer]) -> dict[str, Wanted]:
             )
         found: dict[str, Wanted] = {}
         for layer in layers:
-            wanted = _parse(choice.get(layer.name, "auto"))
+            wanted = parse_scheme(choice.get(layer.name, "auto"))
             if isinstance(wanted, Scheme):
                 check_scheme(wanted, layer)
             found[layer.name] = wanted
         return found
-    wanted = _parse(choice)
+    wanted = parse_scheme(choice)
     by_factors = wanted in (Scheme.SFB, Scheme.ADAM)
     return {
         layer.name: Scheme.PS if by_factors and not layer.has_factors else wanted
@@ -181,7 +181,8 @@ def _wanted(choice: Choice, layers: Sequence[Layer]) -> dict[str, Wanted]:
     }
 
 
-def _parse(wanted: Wanted | str) -> Wanted:
+def parse_scheme(wanted: Wanted | str) -> Wanted:
+    """Return the scheme, or how it is chosen; SchemeError names what there is."""
     if wanted == "auto" or wanted == "two-way":  # noqa: PLR1714 - types are narrowed by this
         return wanted
     runnable = [each for each in Scheme if each is not Scheme.INA_PS]

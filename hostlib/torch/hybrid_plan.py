@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from hostlib.errors import ConfigurationError
+from hostlib.errors import ConfigurationError, SchemeError
 from hostlib.schemes import Cluster, Coordinator, InformationBook, Layer, Scheme
+from hostlib.schemes.coordinator import parse_scheme
 from hostlib.schemes.wire_cost import seconds
 from hostlib.session import Session
 from hostlib.torch.trained_layers import TrainedLayer, TrainedParameter
@@ -111,6 +112,10 @@ class Planner:
         known = {layer.name: layer for layer in self._layers}
         names = {parameter.name: parameter for parameter in self._parameters}
         for name, scheme in choice.items():
+            try:
+                parse_scheme(scheme)
+            except SchemeError as error:
+                raise ConfigurationError(f"scheme for {name}: {error}") from error
             if name in names:
                 if scheme in _FACTOR_SCHEMES and not names[name].linears:
                     raise ConfigurationError(

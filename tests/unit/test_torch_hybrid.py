@@ -312,8 +312,8 @@ def test_ranks_that_disagree_hear_what_about(ranks: HybridRanks) -> None:
         assert "only weights of nn.Linear" in text
     for text in ranks.run(lambda rank: rank_main(rank, timeout_s=0.0)):
         assert "must be positive" in text
-    for text in ranks.run(lambda rank: rank_main(rank, scheme="best", batch=1)):
-        assert "'best'" in text
+    for text in ranks.run(lambda rank: rank_main(rank, scheme="best")):
+        assert "no scheme 'best'; choose auto, two-way" in text
 
 
 def test_states_pass_through_and_training_resumes(ranks: HybridRanks) -> None:
