@@ -38,6 +38,11 @@ def bench(arguments: tuple[str, ...]) -> int:
     options are the script's.
     """
     name, options = _DEFAULT, arguments
+    if arguments in (("--help",), ("-h",)):
+        click.echo(f"switchfold bench [NAME] [OPTIONS]; NAME is one of {', '.join(_SCRIPTS)}.\n")
+        click.echo(
+            f"Options of `bench {_DEFAULT}`, the default; `bench NAME --help` for another's:\n"
+        )
     if arguments and not arguments[0].startswith("-"):
         name, options = arguments[0], arguments[1:]
     if name not in _SCRIPTS:
