@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-torch demo test test-unit test-pipeline test-packet test-integration lint format typecheck \
-	p4 switch bench model-check golden sanitize fuzz compare clean
+	p4 switch bench model-check golden sanitize sanitize-first sanitize-rest fuzz compare clean
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,10 +94,16 @@ golden: $(VENV)/.dev-installed ## Renew the golden files of the generator's test
 
 # Without optimisation: gcc takes minutes for instrumented code of wide operators otherwise.
 SANITIZE := -O0 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
-sanitize: $(VENV)/.dev-installed ## The switch's C code under the address and undefined-behaviour sanitizers
-	SWITCHFOLD_CFLAGS="$(SANITIZE)" LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" \
-	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc \
-	  $(BIN)/python -m pytest tests/unit/test_switch_runtime.py tests/pipeline -k 'not traced_build_of_every_program'
+SANITIZED := SWITCHFOLD_CFLAGS="$(SANITIZE)" LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc $(BIN)/python -m pytest
+sanitize: $(VENV)/.dev-installed ## The switch's C code under the address and undefined-behaviour sanitizers, on two cores
+	@$(MAKE) --no-print-directory -j2 --output-sync=target sanitize-first sanitize-rest
+
+sanitize-first: $(VENV)/.dev-installed
+	$(SANITIZED) tests/pipeline/test_[a-l]*.py -k 'not traced_build_of_every_program'
+
+sanitize-rest: $(VENV)/.dev-installed
+	$(SANITIZED) tests/unit/test_switch_runtime.py tests/pipeline/test_[m-z]*.py -k 'not traced_build_of_every_program'
 
 FRAMES := 10000000
 fuzz: $(VENV)/.dev-installed ## FRAMES=10000000 mutated frames through every program under the sanitizers
