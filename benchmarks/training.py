@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -74,7 +75,12 @@ def run_workers(
     ]
     if num_workers == 1:
         done = subprocess.run(
-            words, capture_output=True, text=True, check=False, timeout=PROCESS_TIMEOUT_S
+            words,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PROCESS_TIMEOUT_S,
+            env={**os.environ, **ENVIRONMENT, "PYTHONPATH": str(ROOT)},
         )
         if done.returncode:
             raise TestbedError(f"the single worker failed:\n{done.stderr[-3000:]}")
