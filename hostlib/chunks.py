@@ -289,6 +289,6 @@ class FloatSource:
         if self._is_mean:
             divisors = self.contributors[start:stop, None].astype(self._backward.dtype)
         # The I/O thread ignores overflow: it is to give infinity.
-        self._quantizer.dequantize_block(
+        self._quantizer.dequantize(
             lanes, self._backward[start:stop], divisors, self.output[start:stop]
         )

@@ -131,15 +131,9 @@ class Quantizer:
     ) -> None:
         """Write lanes * scale, divided first by `divisors` (count, 1) if given, to `out`.
 
-        `out` may share its memory with `lanes`. Overflow gives infinity.
+        `out` may share its memory with `lanes`. Overflow gives infinity: the caller tells numpy to
+        ignore it (np.errstate), once for many blocks.
         """
-        with np.errstate(over="ignore", under="ignore"):
-            self.dequantize_block(lanes, scale, divisors, out)
-
-    def dequantize_block(
-        self, lanes: NDArray[np.int32], scale: Floats, divisors: Floats | None, out: Floats
-    ) -> None:
-        """Do what `dequantize` does, under an np.errstate that the caller sets for many blocks."""
         floats = self._floats[: len(lanes)]
         np.copyto(floats, lanes, casting="unsafe")
         if divisors is not None:

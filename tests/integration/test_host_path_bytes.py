@@ -65,7 +65,8 @@ def host_allreduce(
         assert not reduction.has_saturated
         out = np.empty((count, VALUES), arrays[0].dtype)
         sums = reduction.lanes.reshape(count, VALUES)
-        quantizer.dequantize(sums, backward, divisors, out)
+        with np.errstate(over="ignore", under="ignore"):  # as the I/O thread does
+            quantizer.dequantize(sums, backward, divisors, out)
         outputs.append(out.reshape(-1)[: arrays[0].size])
     return outputs
 

@@ -41,7 +41,8 @@ def reduce_all(
     divisors = None
     if is_mean:
         divisors = np.full((shape[0], 1), len(tensors), forward.dtype)
-    quantizer.dequantize(sums.astype(">i4"), backward, divisors, result)
+    with np.errstate(over="ignore", under="ignore"):  # as the I/O thread does
+        quantizer.dequantize(sums.astype(">i4"), backward, divisors, result)
     return result, agreed, sums
 
 
