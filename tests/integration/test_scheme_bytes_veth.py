@@ -21,11 +21,11 @@ from scheme_fabric import Fabric, factor_workers, parameter_cluster
 
 WORKERS = 4
 LAYER = Layer(name="fc", kind="fc", rows=1024, columns=1024)
-RATE = 200_000_000
-"""Of the links: at memory speed receivers acknowledge less often than on a network."""
+RATE = 50_000_000
+"""Of the links: on faster ones receivers that share processors acknowledge less often."""
 AGREEMENT = 0.02
 ATTEMPTS = 3
-"""A busy machine may make TCP send segments twice."""
+"""A busy machine may make TCP probe for a loss that was none."""
 WAIT_S = 30.0
 Exchange = Callable[[int], Sequence[Future[Any]]]
 

@@ -128,6 +128,25 @@ def test_frames_cross_with_checksums_and_are_counted() -> None:
         assert counted.to_host_bytes == 0
 
 
+@pytest.mark.skipif(
+    not Path("/proc/sys/net/core/rps_default_mask").exists(),
+    reason="the kernel cannot steer the flows of new interfaces (Linux 6.4 can)",
+)
+def test_flows_keep_to_one_processor() -> None:
+    """Else frames overtake each other where a sender moves between processors."""
+    with network(1, name="order") as made:
+        host = made.topology.hosts[0]
+        for node, interface in ((host, host.interface), (made.switch, "s1-eth1")):
+            namespace = made.namespace_of(node)
+            assert namespace is not None
+            file = f"/sys/class/net/{interface}/queues/rx-0/rps_cpus"
+            look = ["unshare", "--mount", "sh", "-c", f"mount -t sysfs none /sys && cat {file}"]
+            mask = namespaces.call_in_namespace(
+                namespace, lambda look=look: subprocess.check_output(look, text=True)
+            )
+            assert int(mask.replace(",", ""), 16) == (1 << (os.cpu_count() or 0)) - 1
+
+
 def test_shaped_link_carries_its_rate_in_both_directions() -> None:
     with network(1, name="rate", rate_bits_per_s=100_000_000) as made:
         measured = probe_rate(made, made.topology.hosts[0], duration_s=0.8)
