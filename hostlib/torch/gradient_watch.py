@@ -97,9 +97,9 @@ class GradientWatch:
         with self._lock:
             if self._is_inside:
                 return
-            self._is_inside = True
             self._missing = list(self._sizes)
             self._is_syncing = self._listener.on_backward_begin()
+            self._is_inside = True  # not of a pass that was refused
             engine: Any = torch.autograd.Variable._execution_engine  # pyright: ignore
             engine.queue_callback(self._leave_pass)
 
@@ -111,6 +111,7 @@ class GradientWatch:
     def _count(self, layer: int) -> None:
         with self._lock:
             self._missing[layer] -= 1
-            is_whole = self._missing[layer] == 0
+            # Below: gradients come again, which the listener refuses.
+            is_whole = self._missing[layer] <= 0
         if is_whole and self._is_syncing:
             self._listener.on_layer(layer)

@@ -36,7 +36,9 @@ from hostlib.errors import HostlibError
 
 _logger = logging.getLogger("hostlib.torch")
 
-_MARK = "_switchfold_version"
+_MARK = "_switchfold_mark"
+_SAMPLES = 64
+"""Values of a gradient that tell whether it was changed."""
 Factors = tuple[Tensor, Tensor]
 """u of shape (K, M) and v of shape (K, N)."""
 
@@ -137,7 +139,10 @@ class LinearFactors:
         for module in self._modules:
             self._handles += [
                 module.register_forward_pre_hook(self._before, with_kwargs=True),
-                module.register_forward_hook(self._after, with_kwargs=True, always_call=True),
+                # First of all: other hooks may return something else than the product.
+                module.register_forward_hook(
+                    self._after, prepend=True, with_kwargs=True, always_call=True
+                ),
             ]
 
     def remove(self) -> None:
@@ -215,8 +220,9 @@ class LinearFactors:
                 self.weight.grad = matrix
             else:
                 self.weight.grad += matrix
-        if is_covered:
-            self._held += factors
+        if is_covered and self.is_installed:
+            # Copies: what comes after the pass may fill the same memory, inputs' most of all.
+            self._held += [(u.clone(), v.clone()) for u, v in factors]
             _mark(self.weight.grad)
 
     def take(self) -> Factors:
@@ -286,12 +292,25 @@ def _pass_number() -> int:
 
 
 def _mark(gradient: Tensor) -> None:
-    """Remember what a gradient is now, by the version that changes with each operation on it."""
-    setattr(gradient, _MARK, gradient._version)  # pyright: ignore[reportPrivateUsage]
+    """Remember what a gradient is now.
+
+    By the version that changes with each operation on it, and by some of its values, as what goes
+    by `gradient.data` or numpy leaves the version.
+    """
+    setattr(gradient, _MARK, (gradient._version, _sample(gradient)))  # pyright: ignore[reportPrivateUsage]
 
 
 def _is_as_marked(gradient: Tensor) -> bool:
-    return getattr(gradient, _MARK, None) == gradient._version  # pyright: ignore[reportPrivateUsage]
+    version, values = getattr(gradient, _MARK, (None, None))
+    if values is None or version != gradient._version:  # pyright: ignore[reportPrivateUsage]
+        return False
+    return torch.equal(values, _sample(gradient))
+
+
+def _sample(gradient: Tensor) -> Tensor:
+    """Return copies of a few values, spread over the gradient."""
+    flat = gradient.detach().reshape(-1)
+    return flat[:: max(1, len(flat) // _SAMPLES)].clone()
 
 
 def _joined(factors: list[Factors]) -> Factors:

@@ -10,6 +10,7 @@ import copy
 import logging
 import pickle
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -201,7 +202,23 @@ def test_accumulated_passes_travel_together(num_small: int) -> None:
     torch.testing.assert_close(matrix_of(u, v), reference.weight.grad)
 
 
-@pytest.mark.parametrize("change", ["none", "zero", "scale", "none and functional"])
+def test_memory_of_accumulated_passes_may_be_filled_anew() -> None:
+    layer, reference = nn.Linear(9, 12), nn.Linear(9, 12)
+    reference.load_state_dict(layer.state_dict())
+    capture = captured(layer, layer.weight)
+    x, gradient = torch.empty(2, 9), torch.empty(2, 12)
+    for _ in range(2):
+        x.normal_()
+        gradient.normal_()
+        for module in (layer, reference):
+            module(x).backward(gradient)
+        capture.accumulate()
+    u, v = capture.take()
+    assert len(u) == 4
+    torch.testing.assert_close(matrix_of(u, v), reference.weight.grad)
+
+
+@pytest.mark.parametrize("change", ["none", "zero", "scale", "data", "none and functional"])
 def test_accumulated_gradients_that_were_changed_travel_as_they_are(change: str) -> None:
     layer, reference = nn.Linear(9, 12), nn.Linear(9, 12)
     reference.load_state_dict(layer.state_dict())
@@ -214,6 +231,9 @@ def test_accumulated_gradients_that_were_changed_travel_as_they_are(change: str)
         if change == "scale":
             assert module.weight.grad is not None
             module.weight.grad *= 0.5
+        elif change == "data":
+            assert module.weight.grad is not None
+            module.weight.grad.data *= 0.5
         else:
             module.zero_grad(set_to_none=change != "zero")
         if change.endswith("functional"):
@@ -244,6 +264,18 @@ def test_recomputed_passes_have_the_same_factors() -> None:
         ["0.weight", "2.weight"],
         lambda m: checkpoint(m, x, use_reentrant=False).square().sum(),
     )
+
+
+def test_hooks_of_the_users_own_may_change_inputs_and_outputs() -> None:
+    def changed(_module: nn.Module, _args: Any, output: Tensor) -> Tensor:
+        return output.exp()
+
+    layer = nn.Linear(6, 8)
+    layer.register_forward_pre_hook(lambda _, args: (args[0] * 3,))
+    layer.register_forward_hook(changed)
+    stack = nn.Sequential(layer)
+    x = torch.randn(3, 6)
+    check_same(stack, ["0.weight"], lambda m: m(x).square().sum())
 
 
 def test_autocast_factors_are_those_of_the_multiplied_values() -> None:
