@@ -1,14 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Golden files: compared in every run, written anew with --golden."""
+"""Golden files, compared or with --golden written anew; how tests are shared out with -n."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from side_by_side import make_scheduler
 from torch_ranks import torch_testbed
 
 __all__ = ["torch_testbed"]
@@ -18,6 +20,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--golden", action="store_true", help="write golden files anew instead of comparing"
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return make_scheduler(config, log)
 
 
 @pytest.fixture

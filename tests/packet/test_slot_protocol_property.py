@@ -22,7 +22,7 @@ from slot_reference import (
 )
 from slot_schedule import Schedule
 
-NUM_SCHEDULES = int(os.environ.get("SWITCHFOLD_SCHEDULES", "1000"))
+NUM_SCHEDULES = int(os.environ.get("SWITCHFOLD_SCHEDULES", "300"))
 """More for a change of the protocol: SWITCHFOLD_SCHEDULES=10000."""
 NUM_SCHEDULES_SLOW_TARGET = 100
 STEPS = 24
