@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
@@ -32,7 +33,7 @@ from hostlib.torch.sync_schedule import SyncSchedule
 from hostlib.torch.syncer import Syncer, SyncerTrace
 from hostlib.torch.syncer_pools import SyncerPools
 from hostlib.torch.timeline import group_recording
-from hostlib.torch.trained_layers import TrainedLayer, trained_layers
+from hostlib.torch.trained_layers import KnownParameters, TrainedLayer, trained_layers
 
 LEAVE_S = 5.0
 """How long a rank that closes waits for those that still need its answers."""
@@ -100,6 +101,7 @@ class HybridRun:
         self._has_ordered = False  # whether something goes by the session's sequence
         self._has_claim = False
         self._layers = trained_layers(module)
+        self._known = KnownParameters(module, self._layers)
         self._device = self._layers[0].parameters[0].tensor.device
         self._straggler = options.straggler or WAIT_FOR_ALL
         if options.straggler is None and session is not None:
@@ -212,9 +214,14 @@ class HybridRun:
         return used
 
     def before_forward(self) -> None:
-        """Raise SyncError unless the iteration before has ended."""
+        """Raise SyncError unless the iteration before has ended.
+
+        And ConfigurationError if there are parameters whose gradients nobody would exchange.
+        """
         if self._is_closed:
             raise SessionClosedError("the model was closed; wrap the module anew to train on")
+        if torch.is_grad_enabled():
+            self._known.check()
         if self.schedule is not None:
             self._watch.forget_pass()
             self._release_session()

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, final
 
 from torch import Tensor, nn
 
@@ -78,6 +78,30 @@ def trained_layers(model: nn.Module) -> list[TrainedLayer]:
             " one device before wrapping the model"
         )
     return layers
+
+
+@final
+class KnownParameters:
+    """Tells when a module of the model has got a parameter that is none of the layers'."""
+
+    def __init__(self, model: nn.Module, layers: list[TrainedLayer]) -> None:
+        # Looked at in each iteration: `named_parameters` takes milliseconds for a large model.
+        modules: list[tuple[str, Any]] = list(model.named_modules())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        self._own = [(name, own._parameters) for name, own in modules]
+        self._known = {id(parameter.tensor) for layer in layers for parameter in layer.parameters}
+
+    def check(self) -> None:
+        """Raise ConfigurationError if one was replaced, added or unfrozen."""
+        for module, parameters in self._own:
+            for name, tensor in parameters.items():
+                if tensor is None or id(tensor) in self._known:
+                    continue
+                if tensor.requires_grad and tensor.numel():
+                    raise ConfigurationError(
+                        f"parameter {f'{module}.{name}'.lstrip('.')} was replaced, added or"
+                        " unfrozen after the model was wrapped: its gradients would differ between"
+                        " ranks; close the model and wrap it anew"
+                    )
 
 
 def _own_parameters(module: nn.Module) -> dict[str, Tensor]:

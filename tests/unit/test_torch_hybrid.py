@@ -354,6 +354,12 @@ def test_one_rank_trains_as_without_the_wrapper() -> None:
     train(expected, inputs, expected.parameters())
     with alone.wrap(0, module, scheme={"0": "sfb"}) as model:
         train(model, inputs, model.parameters())
+        last: Any = module.get_submodule("4")
+        last.weight = nn.Parameter(last.weight.detach().clone())
+        with pytest.raises(ConfigurationError, match=r"4\.weight was replaced"):
+            model(inputs[0])
+        with torch.no_grad():
+            assert model(inputs[0]).shape == (4, 5)
     torch.testing.assert_close(parameters_of(module), parameters_of(expected))
     alone.close()
 
