@@ -236,6 +236,7 @@ def describe(
         "carried_bytes": carried,
         "largest_difference": max(differences, key=abs),
         "packets": [run["packets"] for run in runs],
+        "resent_segments": sum(run["resent_segments"] for run in runs),
         "busy_cores": max(run["busy_s"] for run in runs) / (ends_s[-1] - ends_s[0]),
     }
 

@@ -89,6 +89,7 @@ def run_scheme(
     before = quiet_bytes(testbed) if testbed else {}
     session.barrier(f"{name}-go")
     packets = session.statistics
+    segments = resent_segments()
     processor = read_times([])
     began_s = time.monotonic()
     results: list[Floats] = []
@@ -111,11 +112,22 @@ def run_scheme(
             for count, value in session.statistics.items()
             if value != packets.get(count, 0)
         },
+        "resent_segments": resent_segments() - segments,
         "carried": {
             link: [after[link][way] - before[link][way] for way in (0, 1)] for link in after
         },
         "checksums": [zlib.crc32(result.tobytes()) for result in results],
     }
+
+
+def resent_segments() -> int:
+    """Return how many TCP segments this host's namespace has sent again since it was made."""
+    names, values = [
+        line.split()
+        for line in Path("/proc/self/net/snmp").read_text().splitlines()
+        if line.startswith("Tcp:")
+    ]
+    return int(values[names.index("RetransSegs")])
 
 
 def quiet_bytes(testbed: Testbed) -> dict[str, tuple[int, int]]:

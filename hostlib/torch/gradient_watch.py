@@ -14,6 +14,7 @@ from torch.utils.hooks import RemovableHandle
 
 from hostlib.torch.linear_factors import LinearFactors
 from hostlib.torch.trained_layers import TrainedLayer
+from hostlib.torch.used_parameters import UsedParameters
 
 
 class GradientListener(Protocol):
@@ -41,12 +42,15 @@ class GradientWatch:
     captured nevertheless are multiplied before the layer is reported.
     """
 
-    def __init__(self, layers: list[TrainedLayer], listener: GradientListener) -> None:
+    def __init__(
+        self, layers: list[TrainedLayer], listener: GradientListener, used: UsedParameters
+    ) -> None:
         self.factors: dict[str, LinearFactors] = {}
         """By parameter name."""
         self.dense: set[str] = set()
         """Parameters whose gradients travel as they are."""
         self._listener = listener
+        self._used = used
         self._lock = threading.Lock()
         self._sizes = [len(layer.parameters) for layer in layers]
         self._missing: list[int] = []
@@ -77,8 +81,9 @@ class GradientWatch:
         self._is_inside = False
 
     def _on_gradient(self, layer: int) -> Callable[[Tensor], None]:
-        def arrived(_parameter: Tensor) -> None:
+        def arrived(parameter: Tensor) -> None:
             self._enter_pass()
+            self._used.note(parameter)
             self._count(layer)
 
         return arrived
@@ -86,6 +91,7 @@ class GradientWatch:
     def _on_factors(self, layer: int) -> Callable[[LinearFactors], None]:
         def arrived(factors: LinearFactors) -> None:
             self._enter_pass()
+            self._used.note(factors.weight)
             if not self._is_syncing or factors.name in self.dense:
                 factors.accumulate()
             self._count(layer)

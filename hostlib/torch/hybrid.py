@@ -32,9 +32,10 @@ class HybridParallel(nn.Module):
     """Wraps a module for data-parallel training; gradients are averaged over the ranks.
 
     As with DistributedDataParallel, parameters and buffers are those of rank 0 at the start, and
-    `backward()` returns when `.grad` of every parameter holds the mean over the ranks: a layer's
-    gradients leave as soon as the backward pass has them, while it goes on (wait-free). Optimizers,
-    clipping and loss scaling need no change, and all ranks hold the same bits.
+    `backward()` returns when `.grad` of every parameter that any rank has used holds the mean over
+    the ranks; others keep theirs, or None. A layer's gradients leave as soon as the backward pass
+    has them, while it goes on (wait-free). Optimizers, clipping and loss scaling need no change,
+    and all ranks hold the same bits.
 
     `scheme` is "auto" (the cost model's choice per parameter), "two-way", "ps", "sfb", "ina",
     "adam", or a mapping by layer or parameter name; parameters that have no factors go by "auto"
@@ -159,16 +160,13 @@ class HybridParallel(nn.Module):
         schedule = self._run.schedule
         if schedule is None:
             return {}
-        names = [syncer.name for syncer in schedule.syncers]
-        return dict(zip(names, schedule.completion.bits, strict=True))
+        bits = schedule.completion.bits
+        return {syncer.name: bits[syncer.index] for syncer in self._run.layer_syncers}
 
     @property
     def num_contributors(self) -> dict[str, int]:
         """How many ranks are in the last mean gradient, at least, by layer."""
-        schedule = self._run.schedule
-        if schedule is None:
-            return {}
-        return {syncer.name: syncer.num_contributors for syncer in schedule.syncers}
+        return {syncer.name: syncer.num_contributors for syncer in self._run.layer_syncers}
 
     @property
     def counters(self) -> dict[str, dict[str, Any]]:

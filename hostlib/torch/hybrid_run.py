@@ -28,12 +28,13 @@ from hostlib.torch.scheme_transports import SchemeTransports, Servers, Transport
 from hostlib.torch.session_use import use_of
 from hostlib.torch.streams import mark_now
 from hostlib.torch.sync_error import SyncError, sync_error
-from hostlib.torch.sync_parts import DensePart, FactorPart, SyncPart
+from hostlib.torch.sync_parts import DensePart, FactorPart, FlagPart, SyncPart
 from hostlib.torch.sync_schedule import SyncSchedule
 from hostlib.torch.syncer import Syncer, SyncerTrace
 from hostlib.torch.syncer_pools import SyncerPools
 from hostlib.torch.timeline import group_recording
 from hostlib.torch.trained_layers import KnownParameters, TrainedLayer, trained_layers
+from hostlib.torch.used_parameters import UsedParameters
 
 LEAVE_S = 5.0
 """How long a rank that closes waits for those that still need its answers."""
@@ -95,6 +96,7 @@ class HybridRun:
         self._epoch = 1
         self.plan: HybridPlan | None = None
         self.schedule: SyncSchedule | None = None
+        self.layer_syncers: list[Syncer] = []
         self._options, self._talk, self._session = options, talk, session
         self._place = f"rank {talk.rank}"
         self._is_closed = False
@@ -102,7 +104,9 @@ class HybridRun:
         self._has_claim = False
         self._layers = trained_layers(module)
         self._known = KnownParameters(module, self._layers)
-        self._device = self._layers[0].parameters[0].tensor.device
+        tensors = [each.tensor for layer in self._layers for each in layer.parameters]
+        self._device = tensors[0].device
+        self._used = UsedParameters(tensors)
         self._straggler = options.straggler or WAIT_FOR_ALL
         if options.straggler is None and session is not None:
             self._straggler = session.view.straggler
@@ -117,7 +121,7 @@ class HybridRun:
         self._share_state(module)
         self._recording = group_recording(talk.rank, "hybrid")
         self._timeline = None if self._recording is None else self._recording.timeline
-        self._used: list[int] = []
+        self._called: list[int] = []  # layers, in the order of their first use
         self._observers: list[RemovableHandle] = []
         # A model that cannot be wrapped is left as it was: it may be wrapped otherwise.
         with contextlib.ExitStack() as undo:
@@ -128,7 +132,7 @@ class HybridRun:
             undo.callback(self._pools.close)
             self._transports = self._open_transports()
             undo.callback(self._transports.close)
-            self._watch = GradientWatch(self._layers, self)
+            self._watch = GradientWatch(self._layers, self, self._used)
             undo.callback(self._watch.close)
             if options.batch is None:
                 self._observe()
@@ -174,7 +178,7 @@ class HybridRun:
         self._epoch += 1
         self.plan, self.schedule = None, None
         self._transports = self._open_transports()
-        self._used.clear()
+        self._called.clear()
         for factors in self._watch.factors.values():
             self._watch.dense.add(factors.name)
             factors.remove()
@@ -208,8 +212,8 @@ class HybridRun:
 
     def _on_use(self, index: int) -> Any:
         def used(_module: nn.Module, _args: Any) -> None:
-            if index not in self._used:
-                self._used.append(index)
+            if index not in self._called:
+                self._called.append(index)
 
         return used
 
@@ -232,7 +236,7 @@ class HybridRun:
         if self.plan is not None:
             return
         rows = {name: factors.count_rows() for name, factors in self._watch.factors.items()}
-        self._decide(max([*rows.values(), 1]), Usage(rows, list(self._used)))
+        self._decide(max([*rows.values(), 1]), Usage(rows, list(self._called)))
 
     def _decide(self, batch: int, usage: Usage | None) -> None:
         """Make the plan on rank 0, give it to all, connect and make the syncers."""
@@ -288,6 +292,19 @@ class HybridRun:
             )
             ticket += syncer.num_tickets
             syncers.append(syncer)
+        self.layer_syncers = list(syncers)
+        flags = FlagPart(self._used, self._transports.flags(), self._talk.num_ranks)
+        syncers.append(
+            Syncer(
+                len(syncers),
+                flags.key,
+                [flags],
+                first_ticket=ticket,
+                place=self._place,
+                trace=self.trace,
+            )
+        )
+        ticket += syncers[-1].num_tickets
         self._has_ordered = ticket > 0
         self._turns = {place: index for index, place in enumerate(plan.order)}
         self.schedule = SyncSchedule(
@@ -310,7 +327,7 @@ class HybridRun:
                 factors.install()
                 self._watch.dense.discard(parameter.name)
                 channel = self._transports.factors(scheme)
-                parts.append(FactorPart(parameter.name, factors, channel))
+                parts.append(FactorPart(parameter.name, factors, channel, self._used))
                 continue
             if factors is not None:
                 factors.remove()
@@ -323,7 +340,7 @@ class HybridRun:
                 groups = [parameters]
             for group in groups:
                 tensors = [parameter.tensor for parameter in group]
-                parts.append(DensePart(group[0].name, tensors, channel))
+                parts.append(DensePart(group[0].name, tensors, channel, self._used))
         return parts
 
     def on_backward_begin(self) -> bool:
@@ -377,6 +394,7 @@ class HybridRun:
         try:
             with waiting:
                 self.schedule.finish(mark_now(self._device))
+            self._used.settle()
         finally:
             self._release_session()
         self.iteration += 1

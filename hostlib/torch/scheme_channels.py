@@ -22,6 +22,8 @@ from hostlib.parameter_server import ParameterClient, PullFuture
 from hostlib.schemes import Scheme
 from hostlib.session import Session
 
+USED_KEY = "(used parameters)"
+"""Of the message that says which parameters a rank has used."""
 Values = NDArray[Any]
 """float32, or float64 where the channel takes it."""
 
@@ -82,6 +84,17 @@ class FactorChannel(Channel, Protocol):
         ...
 
 
+class FlagChannel(Channel, Protocol):
+    """Tells all workers which flags any of them has set."""
+
+    def poll(self, flags: Values, iteration: int) -> Reception:
+        """Send int32 flags of 0 and 1; the mean is not 0 where any worker has set it.
+
+        They must not change until the reception is in.
+        """
+        ...
+
+
 class SwitchChannel:
     """In-network aggregation: the session sums, each chunk's mean is over its contributors."""
 
@@ -101,6 +114,10 @@ class SwitchChannel:
                 values, "mean", timeout_s=self._timeout_s, nonfinite="propagate"
             )
         )
+
+    def poll(self, flags: Values, iteration: int) -> Reception:
+        """Submit the flags as integers, which need no exponents."""
+        return _SwitchReception(self._session.allreduce(flags, timeout_s=self._timeout_s))
 
 
 class _SwitchReception:
@@ -132,6 +149,10 @@ class ServerChannel:
         if buffer is None:
             buffer = self._buffers[key] = np.empty_like(values)
         return _ServerReception(self._client.push_pull(key, values, iteration, buffer))
+
+    def poll(self, flags: Values, iteration: int) -> Reception:
+        """Push the flags as a key of their own."""
+        return self.send(USED_KEY, flags.astype(np.float32), iteration)
 
 
 class AdamChannel:
@@ -169,6 +190,11 @@ class BroadcastChannel:
         if self._rows is not None:
             u, v = (self._filled(key, part) for part in (u, v))
         return _FactorReception(self._exchange.exchange(key, u, v, iteration))
+
+    def poll(self, flags: Values, iteration: int) -> Reception:
+        """Send the flags as factors of a matrix of one column."""
+        u, v = flags.astype(np.float32)[None], np.ones((1, 1), np.float32)
+        return _FactorReception(self._exchange.exchange(USED_KEY, u, v, iteration))
 
     def _filled(self, key: str, part: Values) -> Values:
         assert self._rows is not None

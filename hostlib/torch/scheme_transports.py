@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, final
 
-from hostlib.errors import ConfigurationError
+from hostlib.errors import ConfigurationError, SchemeError
 from hostlib.factors import ExchangeOptions, FactorExchange
 from hostlib.parameter_server import (
     ClientOptions,
@@ -28,10 +28,12 @@ from hostlib.session import Session
 from hostlib.straggler import StragglerPolicy
 from hostlib.torch.group_talk import GroupTalk
 from hostlib.torch.scheme_channels import (
+    USED_KEY,
     AdamChannel,
     BroadcastChannel,
     DenseChannel,
     FactorChannel,
+    FlagChannel,
     ServerChannel,
     SwitchChannel,
 )
@@ -165,6 +167,7 @@ class SchemeTransports:
             if entry.scheme in (Scheme.PS, Scheme.ADAM):
                 is_whole = entry.scheme is Scheme.ADAM
                 client.layout.add(entry.layer.name, entry.layer.num_values, is_whole=is_whole)
+        client.layout.add(USED_KEY, len(book.entries))
         self._channels[Scheme.PS] = ServerChannel(client)
         self._channels[Scheme.ADAM] = AdamChannel(client)
 
@@ -175,6 +178,13 @@ class SchemeTransports:
     def factors(self, scheme: Scheme) -> FactorChannel:
         """Return the channel of SFB or ADAM."""
         return cast("FactorChannel", self._channels[scheme])
+
+    def flags(self) -> FlagChannel:
+        """Return the channel that takes least for flags: the switch, servers, else all ranks."""
+        for scheme in (Scheme.INA, Scheme.PS, Scheme.SFB):
+            if scheme in self._channels:
+                return cast("FlagChannel", self._channels[scheme])
+        raise SchemeError("the book has no parameters")
 
     @property
     def counters(self) -> dict[str, dict[str, Any]]:

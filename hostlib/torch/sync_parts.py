@@ -1,19 +1,27 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The messages of one layer: gradients as they are, or factors of its weight."""
+"""The messages of one layer: gradients as they are, or factors of its weight; and of all: flags."""
 
 from __future__ import annotations
 
 from typing import Any, Protocol, final
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from hostlib.schemes import Scheme
 from hostlib.torch.linear_factors import LinearFactors
-from hostlib.torch.scheme_channels import DenseChannel, FactorChannel, Mean
+from hostlib.torch.scheme_channels import (
+    USED_KEY,
+    DenseChannel,
+    FactorChannel,
+    FlagChannel,
+    Mean,
+)
 from hostlib.torch.streams import CopyStream, host_tensor, to_host
 from hostlib.torch.submission_order import Submission, SubmissionOrder
+from hostlib.torch.used_parameters import UsedParameters
 
 
 class SyncPart(Protocol):
@@ -85,12 +93,15 @@ class _Traffic:
 class DensePart(_Traffic):
     """Gradients of one or more parameters, one after the other in one flat array."""
 
-    def __init__(self, key: str, parameters: list[Tensor], channel: DenseChannel) -> None:
+    def __init__(
+        self, key: str, parameters: list[Tensor], channel: DenseChannel, used: UsedParameters
+    ) -> None:
         self.key = key
         self.scheme = channel.scheme
         self.is_ordered = channel.is_ordered
         self._parameters = parameters
         self._channel = channel
+        self._used = used
         is_long = channel.takes_float64 and any(p.dtype == torch.float64 for p in parameters)
         self._dtype = torch.float64 if is_long else torch.float32
         # Memory of its own: the channel reads it until all workers have what they need.
@@ -128,7 +139,7 @@ class DensePart(_Traffic):
         values = torch.from_numpy(mean.values.reshape(-1))  # pyright: ignore[reportUnknownMemberType]
         with stream.context():
             for place, parameter in self._places(values):
-                _put(parameter, place)
+                self._used.put(parameter, place)
         stream.synchronize()
         return mean.num_contributors
 
@@ -146,7 +157,9 @@ class DensePart(_Traffic):
 class FactorPart(_Traffic):
     """The weight gradient of a linear layer, by its factors."""
 
-    def __init__(self, key: str, factors: LinearFactors, channel: FactorChannel) -> None:
+    def __init__(
+        self, key: str, factors: LinearFactors, channel: FactorChannel, used: UsedParameters
+    ) -> None:
         self.key = key
         self.scheme = channel.scheme
         self.is_ordered = channel.is_ordered
@@ -154,6 +167,7 @@ class FactorPart(_Traffic):
         """Rows K of the last iteration."""
         self._factors = factors
         self._channel = channel
+        self._used = used
         self._sent: tuple[Any, Any] | None = None
 
     @property
@@ -190,23 +204,53 @@ class FactorPart(_Traffic):
         weight = self._factors.weight
         matrix = torch.from_numpy(mean.values.reshape(weight.shape))  # pyright: ignore[reportUnknownMemberType]
         with stream.context():
-            _put(weight, matrix)
+            self._used.put(weight, matrix)
         stream.synchronize()
+        return mean.num_contributors
+
+
+@final
+class FlagPart(_Traffic):
+    """Which parameters each rank has used; the last message, as that needs the whole pass."""
+
+    def __init__(self, used: UsedParameters, channel: FlagChannel, num_ranks: int) -> None:
+        self.key = USED_KEY
+        self.scheme = channel.scheme
+        self.is_ordered = channel.is_ordered
+        self._used = used
+        self._channel = channel
+        self._num_ranks = num_ranks
+        self._flags = np.zeros(len(used.flags), np.int32)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the flags."""
+        return self._flags.nbytes
+
+    def move_out(self, stream: CopyStream) -> None:
+        """Note the flags."""
+        self._flags[:] = self._used.flags
+
+    def send(self, iteration: int, order: SubmissionOrder, ticket: int) -> None:
+        """Give them to the channel; returns at once."""
+        start = Submission(lambda: self._channel.poll(self._flags, iteration))
+        self._submit(start, order if self.is_ordered else None, ticket)
+
+    def receive(self, timeout_s: float) -> None:
+        """Wait for those of all ranks."""
+        self._receive(timeout_s)
+
+    def move_in(self, stream: CopyStream) -> int:
+        """Keep the flags of all.
+
+        Where some rank's are not in, all count as used: a straggler has gradients that others must
+        not lack.
+        """
+        mean = self._take_mean()
+        is_whole = mean.num_contributors == self._num_ranks
+        self._used.learn([bool(each) or not is_whole for each in mean.values.reshape(-1)])
         return mean.num_contributors
 
 
 def _dense(gradient: Tensor) -> Tensor:
     return gradient.to_dense() if gradient.layout != torch.strided else gradient
-
-
-def _put(parameter: Tensor, values: Tensor) -> None:
-    """Write values (in host memory) into a parameter's gradient; make one if there is none."""
-    if parameter.grad is not None and parameter.grad.layout == torch.strided:
-        parameter.grad.copy_(values, non_blocking=True)
-        return
-    gradient = torch.empty_like(parameter)
-    gradient.copy_(values, non_blocking=True)
-    if gradient.device.type == "cuda":
-        # The optimizer uses on its own stream what this one allocated.
-        gradient.record_stream(torch.cuda.default_stream(gradient.device))
-    parameter.grad = gradient

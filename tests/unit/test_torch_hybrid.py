@@ -134,24 +134,38 @@ class Branches(nn.Module):
 
 
 @pytest.mark.parametrize("scheme", ["ps", "ina", "sfb", {"a": "sfb", "b": "sfb"}])
-def test_layers_that_some_ranks_do_not_use_count_as_zeros(ranks: HybridRanks, scheme: Any) -> None:
+def test_what_some_ranks_do_not_use_counts_as_zeros_there(ranks: HybridRanks, scheme: Any) -> None:
     inputs = batches(NUM_RANKS, 5, 6)
     reference = [seeded(Branches, 9) for _ in range(NUM_RANKS)]
     for rank, module in enumerate(reference):
         module(inputs[rank], rank == 0).square().mean().backward()
 
-    def rank_main(rank: int) -> dict[str, Tensor | None]:
-        module = seeded(Branches, 9)
+    def rank_main(rank: int) -> list[dict[str, Tensor | None]]:
+        module: Any = seeded(Branches, 9)
+        found: list[dict[str, Tensor | None]] = []
         with ranks.wrap(rank, module, scheme=scheme, pool=2, batch=5) as model:
             for _ in range(2):  # the second on top of the first, which are means already
                 model(inputs[rank], rank == 0).square().mean().backward()
-            return {name: p.grad for name, p in module.named_parameters()}
+            found.append({name: p.grad for name, p in module.named_parameters()})
+            # Now one rank alone uses b, in a pass whose gradients leave with the next: none else.
+            module.zero_grad()
+            with model.no_sync():
+                model(inputs[rank], rank == 1).square().mean().backward()
+            module.b.bias.grad = torch.full((6,), 7.0) if rank == 1 else None
+            model(inputs[rank], False).square().mean().backward()
+            found.append({name: p.grad for name, p in module.named_parameters()})
+            # And nobody does: what is there stays.
+            kept: Any = [parameter.grad.clone() for parameter in module.b.parameters()]
+            model(inputs[rank], False).square().mean().backward()
+            assert torch.equal(module.b.weight.grad, kept[0])
+            assert torch.equal(module.b.bias.grad, kept[1])
+        return found
 
     results = ranks.run(rank_main)
     for name, _ in reference[0].named_parameters():
         gradients = [module.get_parameter(name).grad for module in reference]
-        found = [result[name] for result in results]
-        if name == "frozen.weight":
+        found = [result[0][name] for result in results]
+        if name == "frozen.weight" or name.startswith("unused."):
             assert found == [None] * NUM_RANKS
             continue
         expected = torch.zeros_like(reference[0].get_parameter(name))
@@ -160,6 +174,9 @@ def test_layers_that_some_ranks_do_not_use_count_as_zeros(ranks: HybridRanks, sc
         for gradient in found:
             assert gradient is not None
             torch.testing.assert_close(gradient, expected, atol=1e-5, rtol=1e-4)
+    for result in results:
+        torch.testing.assert_close(result[1]["b.bias"], torch.full((6,), 7.0 / NUM_RANKS))
+        assert result[1]["b.weight"].abs().max() > 0
 
 
 def test_weights_by_factors_and_biases_otherwise_are_counted_apart(ranks: HybridRanks) -> None:
@@ -173,8 +190,8 @@ def test_weights_by_factors_and_biases_otherwise_are_counted_apart(ranks: Hybrid
     for own in counters:
         assert own["sfb"]["sent_floats"] == 4 * (64 + 48) * (NUM_RANKS - 1)
         assert own["sfb"]["received_floats"] == 4 * (64 + 48) * (NUM_RANKS - 1)
-    # The shard's own rank puts nothing on the wire.
-    assert sorted(own["ps"].get("sent_floats", 0) for own in counters) == [0, 48, 48]
+    # A shard's own rank puts nothing on the wire; flags of two parameters are on another shard.
+    assert sorted(own["ps"].get("sent_floats", 0) for own in counters) == [2, 48, 50]
 
 
 def test_layers_leave_while_the_backward_pass_goes_on(ranks: HybridRanks) -> None:

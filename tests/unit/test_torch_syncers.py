@@ -34,6 +34,7 @@ from hostlib.torch.sync_parts import DensePart, FactorPart  # noqa: E402
 from hostlib.torch.sync_schedule import SyncSchedule  # noqa: E402
 from hostlib.torch.syncer import Syncer, SyncerTrace  # noqa: E402
 from hostlib.torch.syncer_pools import SyncerPools  # noqa: E402
+from hostlib.torch.used_parameters import UsedParameters  # noqa: E402
 
 CPU = torch.device("cpu")
 WAIT_S = 10.0
@@ -94,6 +95,14 @@ class MemoryFactors:
         return GatedReception(gate, Mean(u.T @ v * 2, 3))
 
 
+def all_used(parameters: list[Tensor]) -> UsedParameters:
+    """Return the state after a backward pass through all of them."""
+    used = UsedParameters(parameters)
+    for parameter in parameters:
+        used.note(parameter)
+    return used
+
+
 class Run:
     """Syncers over one channel, a parameter each, at work in pools."""
 
@@ -106,7 +115,7 @@ class Run:
             Syncer(
                 index,
                 f"layer{index}",
-                [DensePart(f"layer{index}", [parameter], channel)],
+                [DensePart(f"layer{index}", [parameter], channel, all_used([parameter]))],
                 first_ticket=index,
                 place="rank 3",
                 trace=self.trace,
@@ -327,7 +336,13 @@ def test_dense_parts_take_any_gradients(channel: MemoryChannel) -> None:
     unused, scalar = nn.Parameter(torch.ones(2)), nn.Parameter(torch.tensor(1.0))
     scalar.grad = torch.tensor(4.0)
     parameters: list[Tensor] = [embedding.weight, half, strided, unused, scalar]
-    assert moved(DensePart("all", parameters, channel)) == 2
+    used = UsedParameters(parameters)
+    for parameter in parameters:
+        if parameter is not unused:
+            used.note(parameter)
+    assert moved(DensePart("all", parameters, channel, used)) == 2
+    assert unused.grad is None  # until it is known that another rank has used it
+    used.settle()
     assert channel.dtypes == [np.float32]
     expected = [
         torch.tensor([[0.0, 0], [2, 2], [0, 0], [2, 2], [0, 0]]),
@@ -341,7 +356,7 @@ def test_dense_parts_take_any_gradients(channel: MemoryChannel) -> None:
         assert torch.equal(parameter.grad, gradient)
     long = nn.Parameter(torch.ones(2, dtype=torch.float64))
     long.grad = torch.full((2,), 1e-12, dtype=torch.float64) + 1
-    moved(DensePart("long", [long], channel))
+    moved(DensePart("long", [long], channel, all_used([long])))
     assert channel.dtypes[1:] == [np.float64]
     assert torch.equal(long.grad, torch.full((2,), 2e-12, dtype=torch.float64) + 2)
 
@@ -351,7 +366,7 @@ def test_factor_parts_replace_the_gradient_by_the_rebuilt_one(dtype: Any, bound:
     layer = nn.Linear(6, 4, bias=False, dtype=dtype)
     capture = LinearFactors("layer", [layer], lambda _: None)
     capture.install()
-    part = FactorPart("layer", capture, MemoryFactors())
+    part = FactorPart("layer", capture, MemoryFactors(), all_used([layer.weight]))
     x = torch.randn(3, 6, dtype=dtype)
     (gradient,) = torch.autograd.grad(
         nn.functional.linear(x, layer.weight).tanh().sum(), layer.weight
@@ -378,7 +393,7 @@ def test_factors_live_until_the_stream_has_joined_them() -> None:
         def synchronize(self) -> None:
             alive.extend(ref() is not None for ref in noted)
 
-    part = FactorPart("layer", capture, MemoryFactors())
+    part = FactorPart("layer", capture, MemoryFactors(), all_used([layer.weight]))
     part.move_out(Stream())
     assert alive == [True] * 4
     assert part.num_rows == 5
@@ -396,7 +411,7 @@ def test_send_of_ten_megabytes_returns_at_once(runs: list[Run]) -> None:
             return GatedReception(self.gate(key), Mean(values, 2))
 
     trace = SyncerTrace()
-    part = DensePart("large", [parameter], Copying())
+    part = DensePart("large", [parameter], Copying(), all_used([parameter]))
     syncer = Syncer(0, "large", [part], first_ticket=0, place="rank 0", trace=trace)
     for iteration in range(5):
         completion = CompletionVector(1)
