@@ -53,8 +53,8 @@ class AllgatherHandle(Protocol):
 class Multicast(Protocol):
     """Something that brings every worker's int32 array to all, in their order: a session."""
 
-    def allgather(self, array: NDArray[Any], /) -> AllgatherHandle:
-        """Send an array; all workers in the same order."""
+    def allgather(self, array: NDArray[Any], /, *, timeout_s: float | None) -> AllgatherHandle:
+        """Send an array; all workers in the same order. The future ends after `timeout_s`."""
         ...
 
 
@@ -150,7 +150,9 @@ class FactorExchange:
             if self._is_closed:
                 raise PeerClosedError("the exchange of factors is closed")
             if self._multicast is not None:
-                handle = self._multicast.allgather(block.with_prefix(key, iteration))
+                handle = self._multicast.allgather(
+                    block.with_prefix(key, iteration), timeout_s=self.options.timeout_s
+                )
                 self.counters["sent_floats"] += block.values.size
                 handle.add_done_callback(
                     lambda done: self._take_gathered(done, future, block, key, iteration)

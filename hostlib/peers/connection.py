@@ -26,6 +26,9 @@ from hostlib.peers.frames import HEADER_BYTES, Frame
 _logger = logging.getLogger(__name__)
 READ_BUDGET_BYTES = 4 << 20
 """Bytes read from one connection before the others get their turn."""
+LOW_WATER_BYTES = 32 << 10
+"""Of a payload so much is collected by the kernel before it wakes this thread, or the rest of it;
+on a slow link each segment would."""
 KEEPALIVE_S = 10
 """The kernel asks a silent other end so often; nine times without an answer end a connection."""
 LINGER_S = 2.0
@@ -68,8 +71,6 @@ class Connection:
         self, loop: EventLoop, sock: socket.socket, receiver: FrameReceiver, *, is_connecting: bool
     ) -> None:
         self.receiver = receiver
-        self.heard_s = time.monotonic()
-        """When the last byte arrived."""
         self.sent_bytes = 0
         """What the kernel has taken."""
         self.was_drained = True
@@ -84,6 +85,8 @@ class Connection:
         self._frame: Frame | None = None
         self._payload: memoryview | None = None
         self._filled = 0
+        self._read_s = time.monotonic()
+        self._low_water = 1
         self._outgoing: deque[memoryview] = deque()
         self._events = 0
         with contextlib.suppress(OSError):  # not TCP in a test
@@ -114,6 +117,14 @@ class Connection:
         return cls(loop, sock, receiver, is_connecting=True)
 
     @property
+    def heard_s(self) -> float:
+        """When the last byte was read, or came into a payload that is being collected."""
+        if self._low_water == 1:
+            return self._read_s
+        ages_ms = self._ages_ms()
+        return max(self._read_s, time.monotonic() - ages_ms[0] / 1000) if ages_ms else self._read_s
+
+    @property
     def alive_s(self) -> float:
         """When the other end's kernel gave a sign of life: bytes, read or not, or receipts of ours.
 
@@ -121,12 +132,18 @@ class Connection:
         both ends live. But a process that hangs has a living kernel: who relies on this needs a
         time-out besides.
         """
+        ages_ms = self._ages_ms()
+        return (
+            max(self._read_s, time.monotonic() - min(ages_ms) / 1000) if ages_ms else self._read_s
+        )
+
+    def _ages_ms(self) -> tuple[int, int] | None:
+        """Return how long ago bytes and an acknowledgement came; None if not TCP, or closed."""
         try:
             info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_AGES.size)
-            ages_ms: tuple[int, int] = _TCP_INFO_AGES.unpack(info)
-        except (OSError, struct.error):  # not TCP, or closed
-            return self.heard_s
-        return max(self.heard_s, time.monotonic() - min(ages_ms) / 1000)
+            return _TCP_INFO_AGES.unpack(info)
+        except (OSError, struct.error):
+            return None
 
     @property
     def is_closed(self) -> bool:
@@ -158,7 +175,7 @@ class Connection:
         """Read again after the receiver had no place for a payload."""
         if self._is_paused and not self._is_closed:
             self._is_paused = False
-            self.heard_s = time.monotonic()
+            self._read_s = time.monotonic()
             self._watch()
             # The header is here already; its payload may be empty, then nothing more arrives.
             self._loop.call_later(0, self._read_on)
@@ -197,7 +214,7 @@ class Connection:
                 self.close(PeerUnreachableError(f"connection failed: {name}"))
                 return
             self._is_connecting = False
-            self.heard_s = time.monotonic()
+            self._read_s = time.monotonic()
         if events & selectors.EVENT_READ:
             self._read_on()
         if events & selectors.EVENT_WRITE and not self._is_closed:
@@ -234,6 +251,7 @@ class Connection:
             if self._frame is None:
                 count = self._receive(self._header_view[self._filled :])
                 if count == 0:
+                    self._expect(0)
                     return
                 self._filled += count
                 if self._filled < HEADER_BYTES:
@@ -244,18 +262,29 @@ class Connection:
                 self._payload = self.receiver.target(self, frame)
                 if self._payload is None:
                     self._is_paused = True
+                    self._expect(0)
                     self._watch()
                     return
                 self._filled = 0
             if self._filled < frame.payload_bytes:
                 count = self._receive(self._payload[self._filled : frame.payload_bytes])
                 if count == 0:
+                    self._expect(frame.payload_bytes - self._filled)
                     return
                 self._filled += count
                 budget -= count
             if self._filled == frame.payload_bytes:
                 payload, self._payload, self._frame, self._filled = self._payload, None, None, 0
                 self.receiver.on_frame(self, frame, payload)
+        if not self._is_closed:
+            self._expect(0)  # what is here already may be less than was expected
+
+    def _expect(self, num_bytes: int) -> None:
+        """Let the kernel wake this thread when so much of a payload is in; else at once."""
+        low_water = max(1, min(num_bytes, LOW_WATER_BYTES))
+        if low_water != self._low_water:
+            self._low_water = low_water
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, low_water)
 
     def _receive(self, place: memoryview) -> int:
         """Return the bytes received, 0 when there are none now; raise at the stream's end."""
@@ -265,7 +294,7 @@ class Connection:
             return 0
         if count == 0:
             raise PeerClosedError("the other end closed the connection")
-        self.heard_s = time.monotonic()
+        self._read_s = time.monotonic()
         return count
 
     def _guard_write(self) -> None:

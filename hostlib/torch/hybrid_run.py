@@ -102,6 +102,7 @@ class HybridRun:
         self._is_closed = False
         self._has_ordered = False  # whether something goes by the session's sequence
         self._has_claim = False
+        self._missing: list[int] = []  # ranks that are not in the session's layout
         self._layers = trained_layers(module)
         self._known = KnownParameters(module, self._layers)
         tensors = [each.tensor for layer in self._layers for each in layer.parameters]
@@ -293,7 +294,9 @@ class HybridRun:
             ticket += syncer.num_tickets
             syncers.append(syncer)
         self.layer_syncers = list(syncers)
-        flags = FlagPart(self._used, self._transports.flags(), self._talk.num_ranks)
+        # A straggler has gradients that the others must not lack; who is lost has none.
+        fewest = self._talk.num_ranks if self._straggler.allow_partial else 0
+        flags = FlagPart(self._used, self._transports.flags(), fewest)
         syncers.append(
             Syncer(
                 len(syncers),
@@ -395,9 +398,28 @@ class HybridRun:
             with waiting:
                 self.schedule.finish(mark_now(self._device))
             self._used.settle()
+            self._note_missing()
         finally:
             self._release_session()
         self.iteration += 1
+
+    def _note_missing(self) -> None:
+        """Say who is missing, once per change: a session may go on with fewer workers."""
+        if self._session is None:
+            return
+        here = self._session.view.member_ids
+        missing = [rank for rank in range(self._talk.num_ranks) if rank not in here]
+        if missing == self._missing:
+            return
+        self._missing = missing
+        _logger.warning(
+            "%s, iteration %d: %s; means are over %d of %d ranks",
+            self._place,
+            self.iteration,
+            f"the session goes on without ranks {missing}" if missing else "all ranks are back",
+            self._talk.num_ranks - len(missing),
+            self._talk.num_ranks,
+        )
 
     @property
     def counters(self) -> dict[str, dict[str, Any]]:

@@ -213,13 +213,13 @@ class FactorPart(_Traffic):
 class FlagPart(_Traffic):
     """Which parameters each rank has used; the last message, as that needs the whole pass."""
 
-    def __init__(self, used: UsedParameters, channel: FlagChannel, num_ranks: int) -> None:
+    def __init__(self, used: UsedParameters, channel: FlagChannel, fewest: int) -> None:
         self.key = USED_KEY
         self.scheme = channel.scheme
         self.is_ordered = channel.is_ordered
         self._used = used
         self._channel = channel
-        self._num_ranks = num_ranks
+        self._fewest = fewest
         self._flags = np.zeros(len(used.flags), np.int32)
 
     @property
@@ -241,13 +241,9 @@ class FlagPart(_Traffic):
         self._receive(timeout_s)
 
     def move_in(self, stream: CopyStream) -> int:
-        """Keep the flags of all.
-
-        Where some rank's are not in, all count as used: a straggler has gradients that others must
-        not lack.
-        """
+        """Keep the flags of all; where fewer ranks than `fewest` are in them, all count as used."""
         mean = self._take_mean()
-        is_whole = mean.num_contributors == self._num_ranks
+        is_whole = mean.num_contributors >= self._fewest
         self._used.learn([bool(each) or not is_whole for each in mean.values.reshape(-1)])
         return mean.num_contributors
 

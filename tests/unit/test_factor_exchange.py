@@ -208,14 +208,18 @@ class Copier:
 class CopierEnd:
     def __init__(self, gather: Callable[[NDArray[Any]], Future[Any]]) -> None:
         self._gather = gather
+        self.timeouts_s: list[float | None] = []
 
-    def allgather(self, array: NDArray[Any], /) -> Future[Any]:
+    def allgather(self, array: NDArray[Any], /, *, timeout_s: float | None) -> Future[Any]:
+        self.timeouts_s.append(timeout_s)
         return self._gather(array)
 
 
 def test_a_switch_may_copy_the_factors() -> None:
     copier = Copier(4)
-    workers = [FactorExchange(w, multicast=copier.end(w)) for w in range(4)]
+    ends = [copier.end(w) for w in range(4)]
+    options = ExchangeOptions(timeout_s=7.0)
+    workers = [FactorExchange(w, (), options, multicast=end) for w, end in enumerate(ends)]
     factors = batch_factors([4] * 4, (64, 48))
     for pairs in exchange_all(workers, "fc", factors):
         for have, want in zip(pairs, factors, strict=True):
@@ -223,6 +227,8 @@ def test_a_switch_may_copy_the_factors() -> None:
             assert have.v.tobytes() == want.v.tobytes()
     for worker in workers:
         assert worker.counters["sent_floats"] + worker.counters["received_floats"] == 1792
+    # The exchange's own time-out holds, not that of the session.
+    assert [end.timeouts_s for end in ends] == [[7.0]] * 4
     # Workers that exchange in different orders find out.
     futures = [
         worker.exchange(f"fc{w % 2}", *own, 1)

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
+# pyright: reportPrivateUsage=false
 """Peer servers: results fetched from other workers, strangers refused, nothing hangs."""
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostlib.errors import (
+    PeerError,
     PeerProtocolError,
     PeerRefusedError,
     PeerUnreachableError,
@@ -26,7 +28,7 @@ from hostlib.errors import (
     ResultTimeoutError,
 )
 from hostlib.peers import PeerServer, RetainedResult, RetainedResults
-from hostlib.peers.connection import Connection
+from hostlib.peers.connection import LOW_WATER_BYTES, Connection
 from hostlib.peers.event_loop import EventLoop
 from hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind, Greeting, Purpose
 from hostlib.peers.results import describe_result
@@ -245,4 +247,55 @@ def test_acknowledgements_are_signs_of_life() -> None:
             assert connection.heard_s == heard_s
             loop.run(connection.close)
             assert connection.alive_s == heard_s
+        loop.stop(lambda: None)
+
+
+def test_small_segments_of_a_large_payload_are_heard_but_wake_nobody() -> None:
+    room = bytearray(3 * LOW_WATER_BYTES + 500)
+    arrived: list[tuple[int, bytes]] = []
+
+    class Receiver:
+        def target(self, connection: Connection, frame: Frame) -> memoryview:
+            return memoryview(room)[: frame.payload_bytes]
+
+        def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
+            arrived.append((wakes[0], bytes(payload)))
+
+        def on_drained(self, connection: Connection) -> None: ...
+
+        def on_closed(self, connection: Connection, error: PeerError) -> None: ...
+
+    wakes = [0]
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        loop = EventLoop("test")
+        opened: list[Connection] = []
+        address: tuple[str, int] = listener.getsockname()
+        loop.run(lambda: opened.append(Connection.open(loop, address, "127.0.0.1", Receiver())))
+        (connection,) = opened
+        on_ready = connection.on_ready
+
+        def count(events: int) -> None:
+            wakes[0] += 1
+            on_ready(events)
+
+        connection.on_ready = count
+        with closing(listener.accept()[0]) as other:
+            payload = bytes(range(256)) * (len(room) // 256)
+            short = Frame(FrameKind.LANES, payload_bytes=8)
+            other.sendall(Frame(FrameKind.LANES, payload_bytes=len(payload)).pack())
+            wait_until(lambda: connection._low_water == LOW_WATER_BYTES, "the header")
+            before = wakes[0]
+            for start in (0, 1000):
+                heard_s = connection.heard_s
+                wait_until(lambda since_s=heard_s: time.monotonic() - since_s > 0.1, "silence")
+                other.sendall(payload[start : start + 1000])
+                # The kernel counts in ticks.
+                wait_until(lambda since_s=heard_s: connection.heard_s > since_s + 0.05, "a sign")
+            assert wakes[0] == before
+            # The rest of it wakes the thread at once, and so does what comes behind.
+            other.sendall(payload[2000:] + short.pack() + b"12345678")
+            wait_until(lambda: len(arrived) == 2, "both frames")
+            assert [each for _, each in arrived] == [payload, b"12345678"]
+            assert arrived[0][0] <= before + 8
+        loop.run(connection.close)
         loop.stop(lambda: None)

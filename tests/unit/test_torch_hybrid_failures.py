@@ -20,6 +20,7 @@ torch, _ = load_torch()
 
 from torch import Tensor, nn  # noqa: E402
 
+from fake_switch import FakeSwitch  # noqa: E402
 from hostlib.errors import ConfigurationError  # noqa: E402
 from hostlib.straggler import StragglerPolicy  # noqa: E402
 from hostlib.torch.sync_error import SyncError  # noqa: E402
@@ -36,6 +37,7 @@ from hybrid_ranks import (  # noqa: E402
     three_layers,
     train,
 )
+from layout_driver import LayoutDriver  # noqa: E402
 
 __all__ = ["one_thread", "ranks"]
 
@@ -97,6 +99,45 @@ def test_a_late_rank_is_dropped_and_its_update_discarded(scheme: str) -> None:
     if results[0][1] == [3, 2, 3]:  # no other rank was late, as on a busy machine
         torch.testing.assert_close(results[0][0], torch.full((4, 1), -2.0 - 1.5 - 2.0))
     partial.close()
+
+
+def test_a_session_that_goes_on_with_fewer_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    group = HybridRanks(NUM_RANKS, has_switch=False)
+    driver = LayoutDriver(FakeSwitch(NUM_RANKS), range(NUM_RANKS))
+    sessions = dict(driver.sessions)
+    is_done, is_changed = (threading.Barrier(NUM_RANKS) for _ in range(2))
+
+    def rank_main(rank: int) -> list[int]:
+        module = nn.Linear(1, 4, bias=False)
+        counts: list[int] = []
+        with group.wrap(rank, module, session=sessions[rank], scheme="ina", batch=1) as model:
+            for iteration in range(4):
+                if iteration == 1:
+                    is_done.wait(WAIT_S)
+                    if rank == 2:
+                        driver.kill(rank)
+                        driver.change({100: 16})
+                    is_changed.wait(WAIT_S)
+                if rank < 2 or iteration == 0:
+                    module.zero_grad()
+                    model(torch.full((1, 1), float(rank + 1))).sum().backward()
+                    assert module.weight.grad is not None
+                    mean = 1.5 if iteration else 2.0
+                    torch.testing.assert_close(module.weight.grad, torch.full((4, 1), mean))
+                    counts.append(model.num_contributors["linear"])
+            is_done.wait(WAIT_S)
+            return counts
+
+    with caplog.at_level("WARNING", "hostlib.torch"):
+        assert group.run(rank_main) == [[3, 2, 2, 2], [3, 2, 2, 2], [3]]
+    said = [record.getMessage() for record in caplog.records if "goes on" in record.getMessage()]
+    assert sorted(said) == [
+        f"rank {rank}, iteration 1: the session goes on without ranks [2]; means are over 2 of 3"
+        " ranks"
+        for rank in range(2)
+    ]
+    driver.close()
+    group.close()
 
 
 def test_a_killed_parameter_server_comes_back_and_the_iteration_is_redone() -> None:
