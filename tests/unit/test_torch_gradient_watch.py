@@ -18,6 +18,7 @@ from torch import Tensor, nn  # noqa: E402
 
 from hostlib.torch.gradient_watch import GradientWatch  # noqa: E402
 from hostlib.torch.trained_layers import trained_layers  # noqa: E402
+from hostlib.torch.used_parameters import UsedParameters  # noqa: E402
 
 
 class _Listener:
@@ -70,9 +71,13 @@ class _Twice(nn.Module):
         return self.last(x.squeeze(2))
 
 
+def watched(model: nn.Module, listener: _Listener) -> GradientWatch:
+    return GradientWatch(trained_layers(model), listener, UsedParameters([*model.parameters()]))
+
+
 def test_the_pass_after_a_refused_one_is_a_new_one() -> None:
     model, listener = nn.Sequential(nn.Linear(3, 2)), _Listener()
-    GradientWatch(trained_layers(model), listener)
+    watched(model, listener)
     listener.is_refusing = True
     with pytest.raises(RuntimeError, match="refused"):
         model(torch.ones(4, 3)).sum().backward()
@@ -83,7 +88,7 @@ def test_the_pass_after_a_refused_one_is_a_new_one() -> None:
 
 def test_gradients_that_come_twice_in_one_pass_are_told_twice() -> None:
     model, listener = _Twice(), _Listener()
-    GradientWatch(trained_layers(model), listener)
+    watched(model, listener)
     model(torch.ones(4, 3)).sum().backward()
     assert listener.told.count(1) > 1  # a schedule raises at the second
     assert [listener.told.count(layer) for layer in (0, 2, -1)] == [1, 1, 1]
@@ -91,7 +96,7 @@ def test_gradients_that_come_twice_in_one_pass_are_told_twice() -> None:
 
 def test_factors_of_passes_are_not_kept_for_layers_that_go_otherwise() -> None:
     model = nn.Sequential(nn.Linear(3, 2))
-    watch = GradientWatch(trained_layers(model), _Listener())
+    watch = watched(model, _Listener())
     factors = watch.factors["0.weight"]
     factors.install()
     output = model(torch.ones(4, 3))
