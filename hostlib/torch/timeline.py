@@ -79,7 +79,9 @@ class Recording:
     def enter_group(self) -> None:
         """Note a process group that records here; call it when all of its ranks are there."""
         self._num_groups += 1
-        self.timeline.note_barrier()
+        # The first has all ranks of the job; later ones may be of some, whose clocks would differ.
+        if not self.timeline.clock.barrier_s:
+            self.timeline.note_barrier()
 
     def leave_group(self) -> None:
         """Stop with the last process group; an unwritable file is logged, not raised."""

@@ -60,6 +60,11 @@ def record_by_hand(rank: int) -> list[str]:
     recording = start_recording(rank)
     with pytest.raises(ConfigurationError, match="stop that first"):
         start_recording(rank)
+    clocks: list[Any] = []
+    for _ in range(2):  # the second group may be of other ranks: no barrier to align all by
+        recording.enter_group()
+        clocks.append(recording.timeline.clock)
+    assert clocks[0] == clocks[1]
     model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 1))
     with pytest.raises(RuntimeError):
         model(torch.ones(1, 4))
