@@ -79,6 +79,7 @@ def _check(key: str, iteration: int) -> int:
     return zlib.crc32(f"{iteration} {key}".encode()) & 0x7FFFFFFF
 
 
+@np.errstate(over="ignore", invalid="ignore")  # infinity and not-a-number travel, too
 def rebuild(pairs: Sequence[FactorPair], out: Floats | None = None) -> Floats:
     """Return the sum [M, N] of all workers' u^T v, float32.
 

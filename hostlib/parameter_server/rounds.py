@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, final
 
 import numpy as np
 
-from hostlib.parameter_server.rules import PairParameters, Values
+from hostlib.parameter_server.rules import PairParameters, Values, as_workers_sent
 
 
 class FailureKind(enum.StrEnum):
@@ -121,6 +121,7 @@ class Round:
         self._total: Values | None = None
         self._is_lent = False
 
+    @as_workers_sent
     def add(self, worker_id: int, values: Values, *, is_lent: bool) -> None:
         """Take a worker's values; lent ones are only read, others belong to the round now."""
         self.contributors.add(worker_id)
@@ -129,6 +130,7 @@ class Round:
             self._accumulate(*self._waiting.pop(self._next))
             self._next += 1
 
+    @as_workers_sent
     def total(self) -> Values:
         """Return the sum of all that came, in memory of the pool."""
         for worker_id in sorted(self._waiting):

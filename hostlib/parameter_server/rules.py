@@ -15,6 +15,9 @@ from hostlib.errors import ConfigurationError
 
 Values = NDArray[np.float32]
 
+as_workers_sent = np.errstate(over="ignore", invalid="ignore")
+"""For what adds up gradients: infinity and not-a-number are results, not reasons for a warning."""
+
 
 class RuleKind(enum.Enum):
     """Names of rules, as the command line takes them."""
@@ -69,6 +72,7 @@ class UpdateRule:
         """Whether there is something to initialise and to checkpoint."""
         return self.kind is RuleKind.SGD
 
+    @as_workers_sent
     def apply(self, total: Values, num_contributors: int, kept: PairParameters | None) -> None:
         """Turn the sum of the updates into the answer, in place."""
         if self.kind is not RuleKind.SUM and num_contributors > 1:

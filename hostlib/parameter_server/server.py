@@ -35,7 +35,7 @@ from hostlib.parameter_server.rounds import (
     PairRounds,
     Round,
 )
-from hostlib.parameter_server.rules import PairParameters, Values
+from hostlib.parameter_server.rules import PairParameters, Values, as_workers_sent
 from hostlib.parameter_server.worker_end import WorkerEnd
 from hostlib.peers import PeerServer
 from hostlib.peers.connection import Connection
@@ -175,6 +175,7 @@ class ParameterServer:
                 return found
         raise PeerProtocolError(f"pair {pair} of key {key} is not on server {self.options.shard}")
 
+    @as_workers_sent
     def multiply(self, origin: Origin, key: int, u: Values, v: Values) -> None:
         """Take a worker's factors, u of [K, M] and v of [K, N]: its update is u^T v."""
         values = np.matmul(u.T, v).reshape(-1)
@@ -238,7 +239,8 @@ class ParameterServer:
         for older in rounds.unfillable(worker_id, iteration):
             text = (
                 f"{self._name(key)}: worker {worker_id} is at iteration {iteration} and will not"
-                f" contribute to iteration {older}: it has the answer of a server that was killed"
+                f" contribute to iteration {older}: it left that out, or has its answer of a server"
+                " that was killed"
             )
             self._fail(key, pair, older, Failure(FailureKind.RESTARTED, text, (worker_id,)))
         self.counters["updates"] += 1

@@ -81,6 +81,12 @@ def test_batches_may_differ_and_be_empty() -> None:
         assert (rebuild(empty[0]) == np.zeros((5, 7))).all()
 
 
+def test_infinity_and_overflow_are_rebuilt_without_a_word() -> None:
+    u = np.array([[3e38, np.inf], [3e38, -np.inf]], np.float32)
+    gradient = rebuild([FactorPair(u, np.ones((2, 1), np.float32))])
+    np.testing.assert_array_equal(gradient, np.array([[np.inf], [np.nan]]))
+
+
 def test_iterations_and_keys_in_any_order() -> None:
     names = [(key, iteration) for key in ("a", "b") for iteration in range(3)]
     factors = {name: batch_factors([2, 2], (3, 4), seed) for seed, name in enumerate(names)}

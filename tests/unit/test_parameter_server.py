@@ -195,6 +195,13 @@ def test_broken_connection_resends_what_is_not_answered() -> None:
         assert cluster.clients[0].counters["reconnections"] == 4
 
 
+def test_infinity_and_overflow_travel_without_a_word() -> None:
+    arrays = [np.array([3e38, np.inf, sign * np.inf, 1], np.float32) for sign in (1, -1)]
+    with ParameterCluster(2) as cluster:  # a warning would end the update: pytest raises it
+        for result in cluster.push_pull("w", arrays, 0):
+            np.testing.assert_array_equal(result, np.array([np.inf, np.inf, np.nan, 2]))
+
+
 def test_mean_and_sgd_rules() -> None:
     arrays = gradients(2, 100)
     mean = sum_in_order(arrays) / np.float32(2)
