@@ -199,6 +199,8 @@ def launch_process(
     log = run_directory / f"{name}.log"
     pid_file = run_directory / f"{name}.pid"
     pid_file.unlink(missing_ok=True)
+    # A former process of this name may have left children that still write to their log.
+    log.unlink(missing_ok=True)
     ready_read, ready_write = os.pipe()
     launch = [sys.executable, "-I", "-S", launcher.__file__, str(pid_file)]
     launch += [str(namespace_path(namespace)) if namespace else "-"]

@@ -9,9 +9,15 @@ import sys
 from importlib import metadata
 from typing import Final, cast
 
-import click
+try:
+    import click
 
-from controller.errors import ToolError
+    from controller.errors import ToolError
+except ModuleNotFoundError as exc:  # the package was installed for workers that join nothing
+    sys.exit(
+        f"error: 'switchfold' needs the Python module {exc.name}, which is missing; run"
+        " pip install 'switchfold[controller]', or 'make deps' in a checkout"
+    )
 
 EXIT_CODES: Final = """\b
 Exit codes:

@@ -80,7 +80,8 @@ class OperatorClient:
                 if error.code() in _NO_CONTROLLER:
                     raise ControllerUnreachableError(
                         f"no controller answers at {self.address}; start one with 'switchfold "
-                        "controller run' or give --controller HOST:PORT"
+                        "controller run' or give --controller ADDRESS; `switchfold testbed "
+                        "status` shows those of testbeds"
                     ) from exc
                 raise OperatorRefusedError(error.details() or str(error.code())) from exc
         assert isinstance(response, response_type)

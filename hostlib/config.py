@@ -55,10 +55,11 @@ TUNNEL_WORKER_UDP_PORT = UDP_PORT + 1
 """Inside a tunnel no kernel hands out ports; any will do, as each worker has its own address."""
 
 
-def place_variables(variables: Mapping[str, str]) -> Mapping[str, str]:
+def place_variables(variables: Mapping[str, str], rank: int | None = None) -> Mapping[str, str]:
     """Return the variables, with those of this process's place where SWITCHFOLD_PLACES names some.
 
-    One file serves all processes that torchrun starts on a machine. Raises ConfigurationError.
+    One file serves all processes that torchrun starts on a machine. `rank` numbers a process that
+    no variable numbers, such as one that the script itself has spawned. Raises ConfigurationError.
     """
     path = variables.get("SWITCHFOLD_PLACES", "")
     if not path:
@@ -82,18 +83,18 @@ def place_variables(variables: Mapping[str, str]) -> Mapping[str, str]:
             for name in ("LOCAL_RANK", "RANK", "SWITCHFOLD_WORKER_ID")
             if variables.get(name)
         ),
-        "",
+        "" if rank is None else str(rank),
     )
     if not isinstance(places, list) or not number.isdecimal():
         raise ConfigurationError(
             f"{problem}: the file must hold a list, and LOCAL_RANK (it is {number!r}) must say"
-            " which of its entries is this process's; start it with torchrun"
+            " which of its entries is this process's; start it with torchrun, or set LOCAL_RANK"
         )
     entries = cast(list[Any], places)
     if int(number) >= len(entries) or not isinstance(entries[int(number)], dict):
         raise ConfigurationError(
             f"{problem}: it has {len(entries)} places and none for process {number} of this"
-            " machine; start fewer processes, or make a testbed with more workers"
+            " machine, counted from 0; start fewer processes, or make a testbed with more workers"
         )
     place = cast(dict[str, Any], entries[int(number)])
     return {**{name: str(value) for name, value in place.items()}, **variables}
@@ -114,9 +115,13 @@ class _Variables:
     def text(self, name: str, default: str | None = None) -> str:
         value = self._variables.get(name, default)
         if not value and default is None:
-            places = "" if self._has_places else "; or set SWITCHFOLD_PLACES to a testbed's file"
+            places = (
+                "; or set SWITCHFOLD_PLACES to the file that `switchfold testbed up` or `testbed"
+                " status` names, where all workers are on this machine"
+            )
             raise ConfigurationError(
-                f"environment variable {name} is not set; a worker needs it{places}"
+                f"environment variable {name} is not set; a worker needs it"
+                f"{'' if self._has_places else places}"
             )
         return value or ""
 

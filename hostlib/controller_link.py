@@ -373,6 +373,11 @@ def _is_transient(error: Any) -> bool:
 def _refusal(error: Any, controller: str, request: JoinRequest) -> HostlibError:
     """Turn a gRPC status into our error."""
     code, text = error.code(), f"job {request.job!r} at {controller}: {error.details()}"
+    if code is _grpc.StatusCode.UNIMPLEMENTED:  # gRPC's word for any other server's HTTP 404, too
+        return ControllerUnreachableError(
+            f"what answers at {controller} is no controller of Switchfold ({error.details()});"
+            " check the address"
+        )
     kinds: dict[Any, type[JoinError]] = {
         _grpc.StatusCode.UNAVAILABLE: ControllerUnreachableError,
         _grpc.StatusCode.DEADLINE_EXCEEDED: WorkerArrivalError,

@@ -126,7 +126,14 @@ class Session:
         Raises JoinError and its kinds; the transport is closed when joining fails.
         """
         # grpc is needed by those who join, not by those who import.
-        from hostlib.controller_link import GrpcControllerLink, JoinRequest  # noqa: PLC0415
+        try:
+            from hostlib.controller_link import GrpcControllerLink, JoinRequest  # noqa: PLC0415
+        except ModuleNotFoundError as exc:
+            transport.close()
+            raise ConfigurationError(
+                f"joining a job needs the Python module {exc.name}, which is missing; run"
+                " pip install 'switchfold[controller]'"
+            ) from exc
 
         options = options or SessionOptions()
         with contextlib.ExitStack() as undo:

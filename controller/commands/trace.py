@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from controller.commands.output import json_option, print_json, print_table
+from controller.errors import ConfigError
 from controller.traces.alignment import load_traces
 from controller.traces.summary import RankSummary, summarize
 
@@ -18,7 +19,7 @@ files_argument = click.argument(
     "files",
     nargs=-1,
     required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(path_type=Path),
 )
 
 
@@ -36,17 +37,17 @@ def trace() -> None:
 @files_argument
 @json_option
 def summary(files: tuple[Path, ...], is_json: bool) -> None:
-    """Sum up FILES, one per rank: time computing, time on the network, and how much overlapped.
+    """Sum up FILES, one per rank, or a folder of them: computing, the network, and their overlap.
 
     "hidden" is the part of the communication, first packet to last result, in which the rank
     computed too; "exposed" is the rest.
 
     \b
     Examples:
-      switchfold trace summary traces/trace-*.json
+      switchfold trace summary traces
       switchfold trace summary traces/trace-0.json --json
     """  # fmt: skip
-    loaded = load_traces(files)
+    loaded = load_traces(_files(files))
     summaries = [summarize(events) for events in loaded.ranks]
     if is_json:
         print_json({"alignment": loaded.alignment, "ranks": [_as_dict(each) for each in summaries]})
@@ -84,18 +85,32 @@ def summary(files: tuple[Path, ...], is_json: bool) -> None:
 @click.option("--from", "begin_s", default=0.0, metavar="S", help="Leave out what came before.")
 @click.option("--to", "end_s", type=float, metavar="S", help="Leave out what came after.")
 def plot(files: tuple[Path, ...], out: Path, begin_s: float, end_s: float | None) -> None:
-    """Draw FILES, one per rank; times count in seconds from the first event.
+    """Draw FILES, one per rank, or a folder of them; times count in seconds from the first event.
 
     \b
     Examples:
-      switchfold trace plot traces/trace-*.json --out trace.png
+      switchfold trace plot traces --out trace.png
       switchfold trace plot traces/trace-*.json --out trace.svg --from 2.5 --to 2.8
     """
     # matplotlib takes half a second to import.
     from controller.traces.plot import draw_trace  # noqa: PLC0415
 
-    draw_trace(load_traces(files), out, begin_s=begin_s, end_s=end_s)
+    draw_trace(load_traces(_files(files)), out, begin_s=begin_s, end_s=end_s)
     click.echo(f"picture: {out}")
+
+
+def _files(paths: tuple[Path, ...]) -> list[Path]:
+    """Return the files, and of folders those that SWITCHFOLD_TRACE=FOLDER leaves there."""
+    files: list[Path] = []
+    for path in paths:
+        found = sorted(path.glob("trace-*.json")) if path.is_dir() else [path]
+        if not found:
+            raise ConfigError(
+                f"{path} holds no trace-RANK.json; was SWITCHFOLD_TRACE={path} set when training"
+                " started, and has it ended?"
+            )
+        files += found
+    return files
 
 
 def _as_dict(each: RankSummary) -> dict[str, object]:

@@ -153,7 +153,7 @@ class SwitchfoldState:
         return job_name(cast(Any, group).group_name, is_default=False)
 
     def _join(self, job: str, straggler: StragglerPolicy) -> Session:
-        place = GroupPlace(job, self.rank, self.num_ranks)
+        place = GroupPlace(job, self.rank, self.num_ranks, _dist.get_rank())
         return place.join(place.open_transport(), self.timeout, straggler=straggler)
 
     def _close(self) -> None:

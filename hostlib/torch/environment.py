@@ -46,11 +46,12 @@ def store_prefix() -> str:
 class GroupPlace:
     """One rank's place in a job. Raises ConfigurationError where SWITCHFOLD_PLACES is wrong."""
 
-    def __init__(self, job: str, rank: int, num_ranks: int) -> None:
+    def __init__(self, job: str, rank: int, num_ranks: int, process: int | None = None) -> None:
+        """Read it; `process` is the rank in the default group, where `rank` is not."""
         self._variables: Mapping[str, str] = {
             # The sum over fewer ranks is not what the caller asked for.
             "SWITCHFOLD_MIN_WORKERS": str(num_ranks),
-            **place_variables(os.environ),
+            **place_variables(os.environ, rank if process is None else process),
             "SWITCHFOLD_JOB": job,
             "SWITCHFOLD_WORKER_ID": str(rank),
             "SWITCHFOLD_NUM_WORKERS": str(num_ranks),
@@ -88,12 +89,12 @@ class GroupPlace:
             raise
 
 
-def peer_address() -> str:
-    """Return where other ranks reach this one by TCP, beside the process group.
+def peer_address(rank: int) -> str:
+    """Return where other ranks reach this one, `rank` of the default group, by TCP.
 
     SWITCHFOLD_PEER_ADDRESS says it; else it is the address that faces MASTER_ADDR.
     """
-    given = place_variables(os.environ).get("SWITCHFOLD_PEER_ADDRESS", "")
+    given = place_variables(os.environ, rank).get("SWITCHFOLD_PEER_ADDRESS", "")
     if given:
         return given
     loopback = "127.0.0.1"

@@ -42,7 +42,8 @@ def create_group(options: BackendOptions) -> dist.ProcessGroup:
     session, reason = None, "it has one rank"
     if num_ranks > 1:
         rendezvous = Rendezvous(options.store, rank, num_ranks, timeout)
-        session, reason = _join(rendezvous, job, rank, num_ranks)
+        process = rank if is_default else options.global_ranks_in_group[rank]
+        session, reason = _join(rendezvous, job, rank, num_ranks, process)
     if session is None:
         if is_default and num_ranks > 1:
             raise GroupJoinError(
@@ -66,13 +67,13 @@ def create_group(options: BackendOptions) -> dist.ProcessGroup:
 
 
 def _join(
-    rendezvous: Rendezvous, job: str, rank: int, num_ranks: int
+    rendezvous: Rendezvous, job: str, rank: int, num_ranks: int, process: int
 ) -> tuple[Session | None, str]:
     """Return a session, or None and the reason: on all ranks the same of both."""
     transport = place = None
     problem = ""
     try:
-        place = GroupPlace(job, rank, num_ranks)
+        place = GroupPlace(job, rank, num_ranks, process)
         transport = place.open_transport()
     except HostlibError as error:
         problem = str(error)

@@ -95,7 +95,7 @@ class HybridParallel(nn.Module):
             straggler=straggler,
             timeout_s=timeout_s,
             first_iteration=first_iteration,
-            address=address or peer_address(),
+            address=address or peer_address(dist.get_rank()),
             token=token or secret_from_environment(),
         )
         device = next(module.parameters(), torch.empty(0)).device

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import grpc
 import pytest
 
 from hostlib.config import (
@@ -72,6 +75,22 @@ def test_join_reaches_for_the_controller() -> None:
         join_from_environment(variables=WORKER)
 
 
+def test_another_server_is_no_controller() -> None:
+    server = grpc.server(ThreadPoolExecutor(1))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    with pytest.raises(ControllerUnreachableError, match=f"at 127.0.0.1:{port} is no controller"):
+        join_from_environment(variables={**WORKER, "SWITCHFOLD_CONTROLLER": f"127.0.0.1:{port}"})
+    server.stop(None).wait()
+
+
+def test_join_names_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "hostlib.controller_link")
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with pytest.raises(ConfigurationError, match=r"module grpc, .* 'switchfold\[controller\]'"):
+        join_from_environment(variables=WORKER)
+
+
 def test_place_lies_under_the_variables(tmp_path: Path) -> None:
     path = tmp_path / "places.json"
     path.write_text(json.dumps([{"SWITCHFOLD_ADDRESS": "10.0.0.1"}, {"SWITCHFOLD_ADDRESS": "b"}]))
@@ -81,6 +100,9 @@ def test_place_lies_under_the_variables(tmp_path: Path) -> None:
     own = {**process, "SWITCHFOLD_ADDRESS": "own"}
     assert place_variables(own)["SWITCHFOLD_ADDRESS"] == "own"
     assert place_variables({"X": "own"}) == {"X": "own"}
+    spawned = {"SWITCHFOLD_PLACES": str(path)}
+    assert place_variables(spawned, 1)["SWITCHFOLD_ADDRESS"] == "b"
+    assert place_variables({**spawned, "LOCAL_RANK": "0"}, 1)["SWITCHFOLD_ADDRESS"] == "10.0.0.1"
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,8 @@ def test_trace_is_read_back_as_it_was_written(tmp_path: Path) -> None:
         assert each.category == twin.category
         assert (each.begin_s, each.end_s) == pytest.approx((twin.begin_s, twin.end_s), abs=1e-6)
     assert [entry.name for entry in path.parent.iterdir()] == ["trace-3.json"]
+    assert run(["trace", "summary", str(path.parent)]) == 0
+    assert run(["trace", "summary", str(tmp_path)]) == 1
 
 
 def test_trace_obeys_the_trace_event_format(tmp_path: Path) -> None:
