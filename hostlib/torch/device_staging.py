@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 import torch
 
-from hostlib.torch.staging import ARRAY_DTYPES, Array, from_numpy
+from hostlib.torch.staging import ARRAY_DTYPES, Array, from_numpy, mode_of
 
 
 class Event(Protocol):
@@ -126,11 +126,12 @@ class DeviceStaging:
         """Put the copies back to the device onto the side stream."""
         if not self._is_kept:
             return
-        # The session is done with the first copy: its memory serves again.
-        self._host.copy_(from_numpy(result))
-        with self._stream.entered():
+        with mode_of(self._host), self._stream.entered():
+            # The session is done with the first copy: its memory serves again.
+            self._host.copy_(from_numpy(result))
             for part, tensor in zip(self._parts(), self._tensors, strict=True):
-                tensor.copy_(part, non_blocking=True)
+                with mode_of(tensor):
+                    tensor.copy_(part, non_blocking=True)
             self._written = self._stream.record()
 
     def after_scatter(self) -> contextlib.AbstractContextManager[Any]:

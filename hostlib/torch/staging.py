@@ -67,6 +67,13 @@ class HostMemory:
         """Do nothing."""
 
 
+def mode_of(tensor: torch.Tensor) -> contextlib.AbstractContextManager[Any]:
+    """Return a context in which any thread may write to a tensor, also to one of inference mode."""
+    if tensor.is_inference():
+        return torch.inference_mode()
+    return contextlib.nullcontext()
+
+
 def writable(tensor: torch.Tensor) -> Array:
     """Return the memory of a CPU tensor as an array, strides and all; bfloat16 as int16.
 
@@ -147,7 +154,8 @@ class BitStaging(HostMemory):
             np.copyto(self._octets(self._tensor), octets)
             return
         values = from_numpy(octets.copy()).view(self._tensor.dtype)
-        self._tensor.detach().copy_(values.reshape(self._tensor.shape))
+        with mode_of(self._tensor):
+            self._tensor.detach().copy_(values.reshape(self._tensor.shape))
 
     @staticmethod
     def _octets(tensor: torch.Tensor) -> NDArray[np.uint8]:

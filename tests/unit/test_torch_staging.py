@@ -138,6 +138,24 @@ def test_device_copies_wait_for_the_caller_and_the_caller_for_them(dtype: str) -
     assert stream.log[-1] == "caller waits for 2"
 
 
+def test_tensors_of_inference_mode_are_written_by_a_thread_outside_of_it() -> None:
+    normal = torch.ones(2)
+    with torch.inference_mode():
+        strided, plain = torch.zeros(4)[::2], torch.ones(2)
+        stagings = [
+            BitStaging(strided, is_root=False),
+            SumStaging([plain]),
+            DeviceStaging([plain], FakeStream()),
+            DeviceStaging([normal], FakeStream()),
+        ]
+    stagings[0].scatter(np.array([3.0, 5.0], np.float32).view(np.int32))
+    for staging in stagings[1:]:
+        staging.scatter(staging.gather() * 2)
+    assert strided.tolist() == [3, 5]
+    assert normal.tolist() == [2, 2]
+    assert plain.tolist() == [2, 2]  # the device's copy was made before the sum came
+
+
 def test_cuda_tensors_go_through_pinned_memory() -> None:
     if not torch.cuda.is_available():
         pytest.skip("needs a CUDA device; the fake stream above shows the order of the copies")
