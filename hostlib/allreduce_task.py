@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import zlib
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ from hostlib.quantization import Quantizer
 Quantizers = dict[np.dtype[Any], Quantizer]
 """Cache by dtype."""
 SUPPORTED_DTYPES = ("float16", "float32", "float64", "int32")
+POSITION_BITS: Final = 20
+"""Of a header's tensor id; the bits above are a signature. Far more tensors than are under way."""
 MAX_ELEMENTS = (1 << 32) - 1024
 """Ranges are 32-bit element numbers; a padded last chunk must not wrap."""
 
@@ -58,6 +61,17 @@ def check_tensor(array: NDArray[Any], operation: ReduceOperation) -> NDArray[Any
     return np.ascontiguousarray(native).reshape(-1)
 
 
+def wire_id(number: int, operation: ReduceOperation, label: str) -> int:
+    """Return what headers call the tensor of this number, from 0: docs/wire_format.md.
+
+    Switches add up only what has the same: so it tells a mean from a sum, and labels apart.
+    """
+    signature = 0
+    if label or operation != "sum":
+        signature = zlib.crc32(f"{operation} {label}".encode()) >> POSITION_BITS
+    return signature << POSITION_BITS | (number + 1) & ((1 << POSITION_BITS) - 1)
+
+
 class AllreduceTask:
     """The state of one allreduce; used by the I/O thread alone once it is submitted.
 
@@ -74,12 +88,15 @@ class AllreduceTask:
         nonfinite: NonfinitePolicy,
         deadline_s: float,
         timeout_s: float,
+        label: str = "",
     ) -> None:
         self._flat = check_tensor(array, operation)
         self.number = number
         """Position in the sequence of the job's allreduces, from 0."""
         self.tensor_id = number + 1
-        """What headers and people call it."""
+        """What people call it."""
+        self.wire_id = wire_id(number, operation, label)
+        """What headers call it."""
         self.future = AllreduceFuture(self.tensor_id, array.nbytes)
         self.deadline_s = deadline_s
         self.timeout_s = timeout_s
@@ -108,11 +125,11 @@ class AllreduceTask:
         self.has_begun = True
         self._agreed = np.empty(0, np.int32)
         if self._flat.dtype == np.int32:
-            self.source = IntegerSource(self.tensor_id, self._flat, values, retains=retains)
+            self.source = IntegerSource(self.wire_id, self._flat, values, retains=retains)
             self.source.times = self.future.times
         else:
             self._chunks = TensorChunks(self._flat, values)
-            self.exponents = ExponentSource(self.tensor_id, self._chunks, values)
+            self.exponents = ExponentSource(self.wire_id, self._chunks, values)
             self.exponents.times = self.future.times
 
     @property
@@ -144,7 +161,7 @@ class AllreduceTask:
         if dtype not in quantizers:
             quantizers[dtype] = Quantizer(BLOCK_CHUNKS, values, dtype)
         self.source = FloatSource(
-            self.tensor_id,
+            self.wire_id,
             self._flat,
             self._chunks,
             agreed,

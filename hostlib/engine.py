@@ -117,6 +117,7 @@ class Engine:
         operation: ReduceOperation,
         timeout_s: float,
         nonfinite: NonfinitePolicy,
+        label: str = "",
     ) -> AllreduceFuture:
         """Queue an allreduce; all workers must submit the same sequence of shapes and dtypes."""
         with self._lock:
@@ -126,6 +127,7 @@ class Engine:
                 array,
                 operation=operation,
                 nonfinite=nonfinite,
+                label=label,
                 deadline_s=time.monotonic() + timeout_s,
                 timeout_s=timeout_s,
             )

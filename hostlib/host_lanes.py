@@ -76,7 +76,9 @@ class HostStream:
 
         source.times.note_first_packet()
         # Padding hides small differences in length from the number of lanes.
-        tag = 1 << 31 | (source.tensor_id & 0x7FFF) << 16 | source.num_elements & 0xFFFF
+        # The upper bits of the id, too, tell tensors apart that are not to be added up.
+        folded = (source.tensor_id ^ source.tensor_id >> 17) & 0x7FFF
+        tag = 1 << 31 | folded << 16 | source.num_elements & 0xFFFF
         is_plain = isinstance(source, IntegerSource)
         self._lanes.reduce(self._operation, lanes, finish, tag=tag, is_plain=is_plain)
 

@@ -223,7 +223,7 @@ class LayoutRunner:
             self.counters["generation"] += len(words)
         for tensor_id in arrivals.behind:
             for task in self._started:
-                if task.tensor_id & 0xFFFFFFFF == tensor_id:
+                if task.wire_id == tensor_id:
                     self._fetch(task)
         return arrivals.results > 0
 

@@ -177,16 +177,18 @@ class Session:
         *,
         timeout_s: float | None = None,
         nonfinite: NonfinitePolicy | None = None,
+        label: str = "",
     ) -> AllreduceFuture:
         """Sum (or average) an array of any shape over all workers; return a future at once.
 
         Takes float16, float32, float64 (`hostlib.quantization` states the error bound) and int32.
         Every worker must submit the same sequence of shapes, dtypes and operations. The array must
         not change until the future is done. `timeout_s` and `nonfinite` override the session's
-        options.
+        options. A mean and a sum, or tensors of different `label`, are never added up: workers that
+        differ in them wait for each other until the timeout.
         """
         nonfinite = nonfinite or self.options.nonfinite
-        return self._engine.submit(array, op, self._checked(timeout_s), nonfinite)
+        return self._engine.submit(array, op, self._checked(timeout_s), nonfinite, label)
 
     @property
     def can_multicast(self) -> bool:

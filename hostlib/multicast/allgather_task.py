@@ -60,7 +60,9 @@ class AllgatherTask:
         self.number = number
         """Position in the job's sequence, from 0."""
         self.tensor_id = number + 1
-        """What headers and people call it."""
+        """What people call it."""
+        self.wire_id = self.tensor_id & 0xFFFFFFFF
+        """What headers call it."""
         self.future = AllgatherFuture(self.tensor_id, array.nbytes)
         self.deadline_s = deadline_s
         self.timeout_s = timeout_s

@@ -130,7 +130,7 @@ class BlockReceiver:
         numbers = np.arange(first, first + len(chunks))
         ends = np.minimum((numbers + 1) * self._values, task.num_words)
         is_own = (
-            (headers[:, WORD_TENSOR] == task.tensor_id & 0xFFFFFFFF)
+            (headers[:, WORD_TENSOR] == task.wire_id)
             & (headers[:, WORD_CHUNK] == numbers)
             & (headers[:, WORD_END] == ends)
             & (headers[:, WORD_SIGNATURE] & 0xFF == task.signature)

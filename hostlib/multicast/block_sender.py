@@ -171,7 +171,7 @@ class BlockSender:
         headers = np.repeat(self._template[None, :], count, axis=0)
         chunks = np.arange(first, first + count)
         headers[:, WORD_SEQUENCE] = (self._next + chunks - first) & 0xFFFFFFFF
-        headers[:, WORD_TENSOR] = task.tensor_id & 0xFFFFFFFF
+        headers[:, WORD_TENSOR] = task.wire_id
         headers[:, WORD_CHUNK] = chunks
         headers[:, WORD_START] = chunks * self._values
         headers[:, WORD_END] = np.minimum((chunks + 1) * self._values, task.num_words)

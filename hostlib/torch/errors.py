@@ -97,6 +97,8 @@ _REMEDIES: tuple[tuple[type[Exception], type[CollectiveError], str], ...] = (
 
 def collective_error(place: str, error: Exception) -> CollectiveError:
     """Return the error of a collective; `place` names rank, collective and group."""
+    if isinstance(error, CollectiveMismatchError):  # broke the session, and says all that is to say
+        return CollectiveMismatchError(f"{place}: {error}")
     kinds = ((kind, remedy) for cause, kind, remedy in _REMEDIES if isinstance(error, cause))
     other = (CollectiveError, "destroy the process group and init again")
     kind, remedy = next(kinds, other)

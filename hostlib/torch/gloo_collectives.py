@@ -5,12 +5,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 import torch
 import torch.distributed as dist
 
-from hostlib.torch.torch_seam import Gloo
+from hostlib.torch.call_log import CallLog
+from hostlib.torch.delegated_work import DelegatedWork
+from hostlib.torch.failure_report import FailureReport
+from hostlib.torch.placement import check_device
+from hostlib.torch.torch_seam import Gloo, Store
 
 logger = logging.getLogger("hostlib.torch")
 
@@ -29,9 +34,19 @@ class GlooCollectives(dist.ProcessGroup):
     """
 
     def __init__(
-        self, rank: int, num_ranks: int, *, name: str, gloo: Gloo, backend: Gloo | None = None
+        self,
+        store: Store,
+        rank: int,
+        num_ranks: int,
+        *,
+        name: str,
+        gloo: Gloo,
+        backend: Gloo | None = None,
     ) -> None:
-        """Take a Gloo group, and what to call in its place where that is not the group itself."""
+        """Take a Gloo group, and what to call in its place where that is not the group itself.
+
+        Ranks whose collectives do not end tell each other through the store what they called.
+        """
         # The stubs name only a form that C++ does not offer to subclasses.
         super().__init__(rank, num_ranks)  # pyright: ignore[reportCallIssue]
         self.label = name
@@ -41,6 +56,8 @@ class GlooCollectives(dist.ProcessGroup):
         # A group of C++ alone, whose methods let go of Python's lock at once.
         self._gloo: Any = cast("Any", dist.ProcessGroup)(rank, num_ranks)
         self._said: set[tuple[str, str]] = set()
+        self._log = CallLog()
+        self._report = FailureReport(store, rank, num_ranks, self._log)
         for group in (self, self._gloo):
             for device in ("cpu", "cuda"):
                 group._register_backend(torch.device(device), self.BackendType.GLOO, backend)
@@ -52,70 +69,107 @@ class GlooCollectives(dist.ProcessGroup):
             self._said.add((collective, how))
             logger.info("group %s: %s: %s", self.label, collective, how)
 
+    def _place(self, collective: str) -> str:
+        return f"rank {self.rank()}, {collective} of group {self.label!r}"
+
+    def _settle(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Wait until nothing but Gloo is at work on these tensors."""
+
+    def _delegate(
+        self,
+        kind: str,
+        how: str,
+        method: str,
+        arguments: Sequence[Any],
+        named: Mapping[str, Any] | None = None,
+        *,
+        what: str = "",
+        key: str = "",
+    ) -> DelegatedWork:
+        """Run a collective of all ranks by Gloo.
+
+        `what` and `key` are as in Call.
+        """
+        named = named or {}
+        self._say(kind, how)
+        tensors = list(_tensors_in((*arguments, *named.values())))
+        check_device(self._place(kind), tensors)
+        self._settle(tensors)
+        work = getattr(self._gloo, method)(*arguments, **named)
+        call = self._log.add(kind, f"{what} by Gloo".lstrip(), f"{key} by Gloo")
+        return DelegatedWork(work, self._place(call.name), self._report)
+
     def allgather(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
-        self._say("all_gather", MOVES)
-        return self._gloo.allgather(*arguments, **named)
+        return self._delegate("all_gather", MOVES, "allgather", arguments, named)
 
     def allgather_coalesced(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
-        self._say("all_gather_coalesced", MOVES)
-        return self._gloo.allgather_coalesced(*arguments, **named)
+        return self._delegate(
+            "all_gather_coalesced", MOVES, "allgather_coalesced", arguments, named
+        )
 
     def _allgather_base(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
-        self._say("all_gather_into_tensor", MOVES)
-        return self._gloo._allgather_base(*arguments, **named)
+        return self._delegate("all_gather_into_tensor", MOVES, "_allgather_base", arguments, named)
 
     def all_gather_single(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
-        self._say("all_gather_into_tensor", MOVES)
-        return self._gloo.all_gather_single(*arguments, **named)
+        return self._delegate(
+            "all_gather_into_tensor", MOVES, "all_gather_single", arguments, named
+        )
 
     def all_gather_single_coalesced(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
-        self._say("all_gather_into_tensor_coalesced", MOVES)
-        return self._gloo.all_gather_single_coalesced(*arguments, **named)
+        return self._delegate(
+            "all_gather_into_tensor_coalesced",
+            MOVES,
+            "all_gather_single_coalesced",
+            arguments,
+            named,
+        )
 
     def gather(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
-        self._say("gather", MOVES)
-        return self._gloo.gather(*arguments, **named)
+        return self._delegate("gather", MOVES, "gather", arguments, named)
 
     def scatter(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
-        self._say("scatter", MOVES)
-        return self._gloo.scatter(*arguments, **named)
+        return self._delegate("scatter", MOVES, "scatter", arguments, named)
 
     def reduce_scatter(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
-        self._say("reduce_scatter", PARTS)
-        return self._gloo.reduce_scatter(*arguments, **named)
+        return self._delegate("reduce_scatter", PARTS, "reduce_scatter", arguments, named)
 
     def _reduce_scatter_base(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
-        self._say("reduce_scatter_tensor", PARTS)
-        return self._gloo._reduce_scatter_base(*arguments, **named)
+        return self._delegate(
+            "reduce_scatter_tensor", PARTS, "_reduce_scatter_base", arguments, named
+        )
 
     def reduce_scatter_single(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
-        self._say("reduce_scatter_tensor", PARTS)
-        return self._gloo.reduce_scatter_single(*arguments, **named)
+        return self._delegate(
+            "reduce_scatter_tensor", PARTS, "reduce_scatter_single", arguments, named
+        )
 
     def reduce_scatter_single_coalesced(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
-        self._say("reduce_scatter_tensor_coalesced", PARTS)
-        return self._gloo.reduce_scatter_single_coalesced(*arguments, **named)
+        return self._delegate(
+            "reduce_scatter_tensor_coalesced",
+            PARTS,
+            "reduce_scatter_single_coalesced",
+            arguments,
+            named,
+        )
 
     def alltoall(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
-        self._say("all_to_all", MOVES)
-        return self._gloo.alltoall(*arguments, **named)
+        return self._delegate("all_to_all", MOVES, "alltoall", arguments, named)
 
     def all_to_all_single(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
-        self._say("all_to_all_single", MOVES)
-        return self._gloo.all_to_all_single(*arguments, **named)
+        return self._delegate("all_to_all_single", MOVES, "all_to_all_single", arguments, named)
 
     def send(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
@@ -134,12 +188,12 @@ class GlooCollectives(dist.ProcessGroup):
 
     def barrier(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
-        self._say("barrier", EMPTY)
-        return self._gloo.barrier(*arguments, **named)
+        return self._delegate("barrier", EMPTY, "barrier", arguments, named)
 
     def monitored_barrier(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
         self._say("monitored_barrier", EMPTY)
+        self._log.add("monitored_barrier", "by Gloo", "by Gloo")
         return self._gloo.monitored_barrier(*arguments, **named)
 
     def shutdown(self) -> None:
@@ -149,3 +203,12 @@ class GlooCollectives(dist.ProcessGroup):
     def abort(self) -> None:
         """End what is under way by Gloo."""
         self._gloo.abort()
+
+
+def _tensors_in(arguments: Sequence[Any]) -> Iterator[torch.Tensor]:
+    """Yield the tensors among the arguments, and in lists and lists of lists of them."""
+    for argument in arguments:
+        if isinstance(argument, torch.Tensor):
+            yield argument
+        elif isinstance(argument, list | tuple):
+            yield from _tensors_in(cast("Sequence[Any]", argument))

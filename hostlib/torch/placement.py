@@ -31,8 +31,6 @@ def sum_reason(tensors: Sequence[torch.Tensor], op: Any) -> str | None:
         return f"by Gloo: {dtype_name(first.dtype)} is not added up on the switch"
     if is_one_of(op, ReduceOp.AVG) and not first.dtype.is_floating_point:
         return "by Gloo: the mean of integers is not an integer"
-    if first.device.type not in SWITCH_DEVICES:
-        return f"by Gloo: tensors on {first.device.type}"
     return None
 
 
@@ -53,7 +51,10 @@ def move_reason(tensor: torch.Tensor, num_ranks: int) -> str | None:
 
 
 def check_alike(place: str, tensors: Sequence[torch.Tensor]) -> None:
-    """Raise CollectiveInputError unless the tensors are alike in device, dtype and layout."""
+    """Raise CollectiveInputError unless the tensors are alike in device, dtype and layout.
+
+    And where the backend does not serve their device.
+    """
     if not tensors:
         raise CollectiveInputError(f"{place}: the list of tensors is empty; pass at least one")
     for what in ("device", "dtype", "layout"):
@@ -62,6 +63,17 @@ def check_alike(place: str, tensors: Sequence[torch.Tensor]) -> None:
             raise CollectiveInputError(
                 f"{place}: the tensors are of different {what}s ({', '.join(kinds)}); call it once"
                 f" for the tensors of each {what}"
+            )
+    check_device(place, tensors[:1])
+
+
+def check_device(place: str, tensors: Sequence[torch.Tensor]) -> None:
+    """Raise CollectiveInputError for tensors on devices that the backend does not serve."""
+    for tensor in tensors:
+        if tensor.device.type not in SWITCH_DEVICES:
+            raise CollectiveInputError(
+                f"{place}: tensors on device {str(tensor.device)!r} cannot be sent; the backend"
+                f" serves {' and '.join(SWITCH_DEVICES)}: move them there"
             )
 
 

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import weakref
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final, cast
@@ -18,16 +16,17 @@ from hostlib.options import ReduceOperation
 from hostlib.session import Session
 from hostlib.torch.call_check import CallCheck
 from hostlib.torch.device_staging import CudaStream, DeviceStaging
-from hostlib.torch.failure_report import FailureReport
 from hostlib.torch.gloo_collectives import GlooCollectives
 from hostlib.torch.placement import (
     check_alike,
     dtype_name,
     is_one_of,
     move_reason,
+    operation_name,
     sum_reason,
     tree_reason,
 )
+from hostlib.torch.program_end import open_groups
 from hostlib.torch.staging import BitStaging, Staging, SumStaging
 from hostlib.torch.switch_queue import SwitchQueue, Transfer
 from hostlib.torch.timeline import Recording
@@ -70,7 +69,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
         backend: Gloo | None = None,
         check: CallCheck | None = None,
     ) -> None:
-        super().__init__(rank, num_ranks, name=name, gloo=gloo, backend=backend)
+        super().__init__(store, rank, num_ranks, name=name, gloo=gloo, backend=backend)
         self._check = check
         self._store = store
         self._session = session
@@ -81,12 +80,10 @@ class SwitchfoldProcessGroup(GlooCollectives):
             recording.enter_group()
         self._queue = None
         if session is not None:
-            report = FailureReport(store, rank, num_ranks)
-            self._queue = SwitchQueue(session, name, timeline, report=report)
+            self._queue = SwitchQueue(session, name, timeline, report=self._report)
         self._streams: dict[torch.device, CudaStream] = {}
-        self._num_calls = 0
         if session is not None:
-            _open_groups.add(self)
+            open_groups.add(self)
 
     @property
     def session(self) -> Session | None:
@@ -102,8 +99,8 @@ class SwitchfoldProcessGroup(GlooCollectives):
         return self._store
 
     def _get_sequence_number_for_group(self) -> int:
-        """Return how many collectives the group has run, on the switch and by Gloo."""
-        return self._num_calls + self._gloo._get_sequence_number_for_group()
+        """Return how many collectives of all ranks the group has begun."""
+        return self._log.num_calls
 
     # PyTorch calls the next methods by position, from Python and from C++.
 
@@ -121,8 +118,10 @@ class SwitchfoldProcessGroup(GlooCollectives):
         if reason is None and len(tensors) > 1:
             reason = "by Gloo: several tensors of one rank are added up, too"
         if reason is not None:
-            self._say("all_reduce", reason)
-            return self._gloo.allreduce(tensors, opts)
+            what, key = _summed(tensors, opts)
+            return self._delegate(
+                "all_reduce", reason, "allreduce", (tensors, opts), what=what, key=key
+            )
         return self._sum("all_reduce", tensors, opts)
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
@@ -132,22 +131,33 @@ class SwitchfoldProcessGroup(GlooCollectives):
         check_alike(self._place("all_reduce_coalesced"), tensors)
         reason = self._unless(sum_reason(tensors, opts.reduceOp))
         if reason is not None:
-            self._say("all_reduce_coalesced", reason)
-            return self._gloo.allreduce_coalesced(tensors, opts)
+            what, key = _summed(tensors, opts)
+            return self._delegate(
+                "all_reduce_coalesced",
+                reason,
+                "allreduce_coalesced",
+                (tensors, opts),
+                what=what,
+                key=key,
+            )
         return self._sum("all_reduce_coalesced", tensors, opts)
 
     def reduce(self, tensors: Any, opts: Any = None, *arguments: Any, **named: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Sum or average into one rank's tensor; the others keep theirs where the switch sums."""
         if not isinstance(opts, ReduceOptions):
-            self._say("reduce", "by Gloo: called without options")
-            return self._gloo.reduce(tensors, opts, *arguments, **named)
+            reason = "by Gloo: called without options"
+            return self._delegate("reduce", reason, "reduce", (tensors, opts, *arguments), named)
         check_alike(self._place("reduce"), tensors)
         reason = self._unless(sum_reason(tensors, opts.reduceOp))
         reason = reason or tree_reason(tensors[0], self.size())
         if reason is not None or len(tensors) > 1:
-            self._say("reduce", reason or "by Gloo: several tensors of one rank")
-            return self._gloo.reduce(tensors, opts)
-        return self._sum("reduce", tensors, opts, is_kept=opts.rootRank == self.rank())
+            reason = reason or "by Gloo: several tensors of one rank"
+            what, key = _summed(tensors, opts)
+            root = f" to rank {opts.rootRank}"
+            return self._delegate(
+                "reduce", reason, "reduce", (tensors, opts), what=what + root, key=key + root
+            )
+        return self._sum("reduce", tensors, opts, root=opts.rootRank)
 
     def broadcast(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, tensors: Any, opts: Any = None, timeout: timedelta | None = None
@@ -160,27 +170,40 @@ class SwitchfoldProcessGroup(GlooCollectives):
             opts = _with_timeout(options, timeout)
         check_alike(self._place("broadcast"), tensors)
         reason = self._unless(move_reason(tensors[0], self.size()))
-        if reason is not None or len(tensors) > 1:
-            self._say("broadcast", reason or "by Gloo: several tensors of one rank")
-            return self._gloo.broadcast(tensors, opts)
-        staging = BitStaging(tensors[0], is_root=opts.rootRank == self.rank())
         what = f"from rank {opts.rootRank}, {_described(tensors)}"
-        return self._start("broadcast", staging, tensors, opts, what=what)
+        key = f"from rank {opts.rootRank}, {_measured(tensors)}"
+        if reason is not None or len(tensors) > 1:
+            reason = reason or "by Gloo: several tensors of one rank"
+            return self._delegate(
+                "broadcast", reason, "broadcast", (tensors, opts), what=what, key=key
+            )
+        staging = BitStaging(tensors[0], is_root=opts.rootRank == self.rank())
+        return self._start("broadcast", staging, tensors, opts, what=what, key=key)
 
     def _unless(self, reason: str | None) -> str | None:
         """Return the reason why a sum runs by Gloo, of the group or of the call."""
         return "by Gloo: the group has no session" if self._queue is None else reason
 
-    def _sum(self, collective: str, tensors: Tensors, opts: Any, *, is_kept: bool = True) -> Any:
+    def _settle(self, tensors: Tensors) -> None:
+        if self._queue is not None:
+            self._queue.settle(tensors)
+
+    def _sum(self, collective: str, tensors: Tensors, opts: Any, root: int | None = None) -> Any:
+        is_kept = root is None or root == self.rank()
         staging: Staging
         if tensors[0].device.type == "cpu":
             staging = SumStaging(tensors, is_kept=is_kept)
         else:
+            self._settle(tensors)  # the copies to the host begin now
             stream = self._stream(tensors[0].device)
             staging = DeviceStaging(tensors, stream, is_kept=is_kept)
         operation: ReduceOperation = "mean" if is_one_of(opts.reduceOp, ReduceOp.AVG) else "sum"
-        what = f"{operation} of {_described(tensors)}"
-        return self._start(collective, staging, tensors, opts, what=what, operation=operation)
+        to = "" if root is None else f" to rank {root}"
+        what = f"{operation} of {_described(tensors)}{to}"
+        key = f"{operation} of {_measured(tensors)}{to}"
+        return self._start(
+            collective, staging, tensors, opts, what=what, key=key, operation=operation
+        )
 
     def _start(
         self,
@@ -190,15 +213,15 @@ class SwitchfoldProcessGroup(GlooCollectives):
         opts: Any,
         *,
         what: str,
+        key: str,
         operation: ReduceOperation = "sum",
     ) -> SwitchfoldWork:
         assert self._queue is not None
         self._say(collective, ON_SWITCH)
-        self._num_calls += 1
-        name = f"{collective} {self._num_calls}"
-        place, called = f"{self._place(name)}, {what}", f"{name}, {what}"
+        call = self._log.add(collective, what, key)
+        place = f"{self._place(call.name)}, {what}"
         if self._check is not None:
-            self._check.compare(place, called)
+            self._check.compare(place, str(call))
         work = SwitchfoldWork(place, tensors, staging)
         if any(tensor.numel() for tensor in tensors):
             timeout = opts.timeout if opts.timeout > NO_TIMEOUT else default_timeout(self._timeouts)
@@ -208,16 +231,13 @@ class SwitchfoldProcessGroup(GlooCollectives):
                     staging,
                     operation,
                     timeout.total_seconds(),
-                    name=name,
-                    called=called,
+                    name=call.name,
+                    label=f"{collective} {key}",
                 )
             )
         else:
             work.finish()
         return work
-
-    def _place(self, collective: str) -> str:
-        return f"rank {self.rank()}, {collective} of group {self.label!r}"
 
     def _stream(self, device: torch.device) -> CudaStream:
         if device not in self._streams:
@@ -226,25 +246,26 @@ class SwitchfoldProcessGroup(GlooCollectives):
 
     def shutdown(self) -> None:
         """Leave the job; collectives that are under way end with GroupDestroyedError."""
-        self.leave()
+        self.wait_for_others()
+        self.close()
         super().shutdown()
 
     def abort(self) -> None:
         """Leave the job without waiting for anybody."""
-        self._close()
+        self.close()
         super().abort()
 
-    def leave(self) -> None:
-        """Leave the job once the other ranks need nothing more from it, or after a while."""
-        if self._session is not None and self in _open_groups:
+    def wait_for_others(self) -> None:
+        """Wait until the other ranks need nothing more from this one, or for a while."""
+        if self._session is not None and self in open_groups:
             # A rank that goes must not take away results that others still wait for. One that
             # does not come to leave is busy elsewhere, or broken.
             with contextlib.suppress(HostlibError):
                 self._session.barrier("leave", LEAVE_S)
-        self._close()
 
-    def _close(self) -> None:
-        _open_groups.discard(self)
+    def close(self) -> None:
+        """Leave the job without waiting for anybody; Gloo's part goes on."""
+        open_groups.discard(self)
         if self._session is not None:
             self._session.close()
         if self._queue is not None:
@@ -252,16 +273,6 @@ class SwitchfoldProcessGroup(GlooCollectives):
         recording, self._recording = self._recording, None
         if recording is not None:
             recording.leave_group()
-
-
-_open_groups: weakref.WeakSet[SwitchfoldProcessGroup] = weakref.WeakSet()
-"""Groups with a session; a program may end without destroying them."""
-
-
-@atexit.register
-def _leave_all() -> None:
-    for group in list(_open_groups):
-        group.leave()
 
 
 def _with_timeout(options: Any, timeout: timedelta | None) -> Any:
@@ -274,3 +285,16 @@ def _described(tensors: Tensors) -> str:
     shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors[:4])
     more = f" and {len(tensors) - 4} more" if len(tensors) > 4 else ""
     return f"{dtype_name(tensors[0].dtype)} {shapes}{more}"
+
+
+def _measured(tensors: Tensors) -> str:
+    """Return what of tensors must be the same on all ranks."""
+    return f"{dtype_name(tensors[0].dtype)} {sum(tensor.numel() for tensor in tensors)}"
+
+
+def _summed(tensors: Tensors, opts: Any) -> tuple[str, str]:
+    """Return what of a call that goes to Gloo people read, and what is compared."""
+    if tensors[0].layout != torch.strided:  # may differ in size
+        return "sparse tensors", "sparse"
+    operation = operation_name(opts.reduceOp)
+    return f"{operation} of {_described(tensors)}", f"{operation} of {_measured(tensors)}"

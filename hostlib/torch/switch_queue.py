@@ -8,17 +8,25 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from hostlib.errors import SessionClosedError, TensorError
+import torch
+
+from hostlib.errors import AllreduceTimeoutError, SessionClosedError, TensorError
 from hostlib.future import AllreduceFuture
 from hostlib.options import ReduceOperation
 from hostlib.session import Session
 from hostlib.timeline import Timeline, finished_transfer
-from hostlib.torch.errors import CollectiveInputError, RankExitedError, collective_error
-from hostlib.torch.failure_report import FailureReport
+from hostlib.torch.errors import (
+    CollectiveInputError,
+    CollectiveMismatchError,
+    RankExitedError,
+    collective_error,
+)
+from hostlib.torch.failure_report import FailureReport, look_pauses_s
+from hostlib.torch.memory_use import MemoryUse
 from hostlib.torch.session_use import use_of
 from hostlib.torch.staging import Staging
 from hostlib.torch.work import SwitchfoldWork
@@ -37,11 +45,13 @@ class Transfer:
     timeout_s: float
     name: str = ""
     """In a timeline."""
-    called: str = ""
-    """Name and tensors, the same on all ranks if they agree."""
+    label: str = ""
+    """What must be the same on all ranks: others are not added up."""
     ready_s: float = field(default_factory=time.monotonic)
 
 
+_Staged = tuple[Transfer, Sequence[SwitchfoldWork]]
+"""A transfer and the works before it that use the same memory."""
 _Submitted = tuple[Transfer, AllreduceFuture | Exception]
 
 
@@ -50,8 +60,9 @@ class SwitchQueue:
 
     A caller never waits: copies into staging memory are made in one thread, copies back in
     others, one at a time. All are started with the first transfer that needs them. Callbacks of
-    futures may wait for later transfers: another thread then goes on with those. Sums that lack
-    ranks are errors unless `is_partial_allowed`.
+    futures may wait for later transfers: another thread then goes on with those. A transfer of
+    memory that one before it uses is read when that one is written back, and so are all behind it.
+    Sums that lack ranks are errors unless `is_partial_allowed`.
     """
 
     def __init__(
@@ -73,7 +84,8 @@ class SwitchQueue:
         self._lock = threading.Lock()
         self._is_closed = False
         self._num_staged = 0
-        self._to_submit: queue.SimpleQueue[Transfer | None] = queue.SimpleQueue()
+        self._memory = MemoryUse()
+        self._to_submit: queue.SimpleQueue[_Staged | None] = queue.SimpleQueue()
         self._to_finish: queue.SimpleQueue[_Submitted | None] = queue.SimpleQueue()
         self._submitter: threading.Thread | None = None
         self._finishers: list[threading.Thread] = []
@@ -94,14 +106,24 @@ class SwitchQueue:
                 return
             if not self._finishers:
                 self._add_finisher()
-            if transfer.staging.is_immediate and not self._num_staged:
+            tensors = transfer.work.tensors
+            before = self._memory.users(tensors)
+            self._memory.add(transfer.work, tensors)
+            if transfer.staging.is_immediate and not self._num_staged and not before:
                 self._submit(transfer)
                 return
             self._num_staged += 1
             self._use.stage()
             if self._submitter is None:
                 self._submitter = self._started("submit", self._submit_all)
-            self._to_submit.put(transfer)
+            self._to_submit.put((transfer, before))
+
+    def settle(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Wait until no transfer under way uses the tensors' memory."""
+        with self._lock:
+            before = self._memory.users(tensors)
+        for work in before:
+            work.wait_for_end()
 
     def close(self) -> None:
         """End all threads; the session should be closed, which ends what is under way.
@@ -142,18 +164,23 @@ class SwitchQueue:
                 transfer.operation,
                 timeout_s=transfer.timeout_s,
                 nonfinite="propagate",
+                label=transfer.label,
             )
         except Exception as error:
             outcome = error
         self._to_finish.put((transfer, outcome))
 
     def _submit_all(self) -> None:
-        while (transfer := self._to_submit.get()) is not None:
+        while (staged := self._to_submit.get()) is not None:
+            transfer, before = staged
+            for work in before:
+                work.wait_for_end()
             self._submit(transfer)
             self._use.submitted()
             with self._lock:
                 self._num_staged -= 1
-            del transfer
+            # Nothing may keep the tensors alive while this thread waits.
+            del staged, transfer, before
 
     def _finish_all(self) -> None:
         while True:
@@ -163,9 +190,12 @@ class SwitchQueue:
                     self._to_finish.put(None)  # for the others
                     return
                 work = item[0].work
-                has_future = work.end(self._finish(*item))
+                error = self._finish(*item)
+                with self._lock:
+                    self._memory.remove(work)
+                has_future = work.end(error)
                 # Nothing may keep the tensors alive while this thread waits.
-                del item
+                del item, error
                 if has_future:
                     self._find_heir()
             if has_future:
@@ -201,6 +231,8 @@ class SwitchQueue:
     def _write_back(self, transfer: Transfer, future: AllreduceFuture) -> Exception | None:
         place = transfer.work.place
         try:
+            if self._report is not None:
+                self._watch(future, self._report)
             result = future.result()
             if future.num_contributors < self._num_ranks and not self._is_partial_allowed:
                 gone = sorted(set(range(self._num_ranks)) - set(future.members))
@@ -212,10 +244,24 @@ class SwitchQueue:
             transfer.staging.scatter(result.reshape(-1))
         except Exception as error:
             failure = collective_error(place, error)
-            if self._report is None or isinstance(error, TensorError | SessionClosedError):
+            is_own = isinstance(error, TensorError | SessionClosedError | CollectiveMismatchError)
+            if self._report is None or is_own:
                 return failure
-            return self._report.explain(place, transfer.called, failure)
+            return self._report.explain(place, failure)
         return None
+
+    def _watch(self, future: AllreduceFuture, report: FailureReport) -> None:
+        """Wait for the end; break the session once the ranks are seen to disagree."""
+        for pause_s in look_pauses_s():
+            try:
+                future.exception(pause_s)
+            except AllreduceTimeoutError:  # of this waiting, not the transfer's own
+                differs = report.disagreement()
+                if differs:
+                    self._session.fail(CollectiveMismatchError(differs))
+                    return
+            else:
+                return
 
 
 def _claimed(place: str, owner: str) -> CollectiveInputError:

@@ -31,7 +31,8 @@ class SwitchfoldWork(dist.Work):
         super().__init__()
         self.place = place
         """Rank, collective and group, for error messages."""
-        self._tensors = list(tensors)
+        self.tensors = list(tensors)
+        """What it is about."""
         self._staging = staging
         self._is_done = threading.Event()
         self._lock = threading.Lock()
@@ -67,19 +68,23 @@ class SwitchfoldWork(dist.Work):
         self._staging.make_visible()
         return True
 
+    def wait_for_end(self) -> None:
+        """Wait until it has ended, well or not."""
+        self._is_done.wait()
+
     def synchronize(self) -> None:
         """Wait as `wait` does."""
         self.wait()
 
     def result(self) -> list[torch.Tensor]:
         """Return the tensors, once the work is done."""
-        return self._tensors
+        return self.tensors
 
     def get_future(self) -> Future[Any]:
         """Return a future of the list of tensors; it fails with the error's text."""
         with self._lock:
             if self._future is None:
-                devices = {tensor.device for tensor in self._tensors if tensor.device.type != "cpu"}
+                devices = {tensor.device for tensor in self.tensors if tensor.device.type != "cpu"}
                 self._source = Future(devices=list(devices))
                 # An error set from Python stays a value in C++; one raised by a callback does not.
                 self._future = self._source.then(self._outcome)
@@ -106,9 +111,9 @@ class SwitchfoldWork(dist.Work):
             source, self._source = self._source, None
         if source is not None:
             with self._staging.after_scatter():
-                source.set_result(self._tensors)
+                source.set_result(self.tensors)
 
     def _outcome(self, _: Future[Any]) -> list[torch.Tensor]:
         if self._error is not None:
             raise self._error
-        return self._tensors
+        return self.tensors

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import threading
 import time
@@ -20,6 +21,8 @@ from torch_ranks import load_torch
 NUM_RANKS = 3
 TIMEOUT_S = 0.8
 ENDED_S = 6.0
+LONG_S = 60.0
+"""A timeout that nothing may wait for."""
 JOIN_TIMEOUT_S = 30.0
 AWAY_S = 3.0
 """Less than what a worker waits for a controller at most."""
@@ -113,8 +116,8 @@ def fail(rank: int, folder: str) -> dict[str, Any]:
     f.ends("dtypes", lambda: f.summed(10, "int32" if odd else "float32"))
 
     def disagree() -> Any:
-        if odd:
-            return f.summed(10, op="MAX")  # which runs by Gloo
+        if rank:  # which run by Gloo
+            return f.summed(10, op="MAX") if odd else dist.barrier()
         work = dist.all_reduce(torch.ones(10), async_op=True)
         future = work.get_future().then(_value)
         try:
@@ -123,12 +126,23 @@ def fail(rank: int, folder: str) -> dict[str, Any]:
             f.seen["future"] = str(error)
         return work.wait()
 
-    f.ends("operations", disagree)
+    f.ends("operations", disagree, timeout_s=LONG_S)
+    f.ends("averages", lambda: [f.summed(4), f.summed(10, op="AVG" if odd else "SUM")], LONG_S)
     mixed = [torch.ones(1), torch.ones(1).int()]
     f.ends("mixed", lambda: dist.group.WORLD.allreduce_coalesced(mixed))
     f.ends("strided", lambda: _strided(torch, dist), timeout_s=20)
 
     def saturate() -> Any:
+        meta = torch.ones(2, device="meta")
+        for name, call in {
+            "one device": lambda: dist.all_reduce(meta),
+            "two devices": lambda: dist.group.WORLD.allreduce_coalesced([mixed[0], meta]),
+            "by Gloo": lambda: dist.all_gather([meta] * NUM_RANKS, meta),
+        }.items():
+            try:
+                call()
+            except RuntimeError as error:
+                f.seen[name] = [type(error).__name__, str(error), 0.0]
         tensor = torch.full((4,), 2**31 - 1, dtype=torch.int32)
         try:
             dist.all_reduce(tensor)
@@ -191,6 +205,7 @@ def fail(rank: int, folder: str) -> dict[str, Any]:
     def leave() -> Any:
         f.summed(3)
         if odd:
+            (Path(folder) / "seen-1.json").write_text(json.dumps(f.seen))
             os._exit(3)
         return f.summed(3)
 

@@ -256,6 +256,24 @@ def coalescing_manager_async_bfloat16(scene: Scene) -> Seen:
     return tensors
 
 
+@case()
+def all_reduce_of_tensors_that_are_under_way(scene: Scene) -> Seen:
+    """Each is to see the results of those before; Gloo's threads would run them at once."""
+    base = scene.random(3000, dtype="int32") % 2
+    halves = base.view(2, 1500)
+    max_ = scene.dist.ReduceOp.MAX
+    last = (base[::2], halves[1], halves.T[:5], base)
+    for tensor in (base, base, base[1000:], *last):
+        if scene.backend == "gloo":
+            dense = tensor.contiguous()
+            scene.dist.all_reduce(dense)
+            tensor.copy_(dense)
+        else:
+            scene.dist.all_reduce(tensor, async_op=True)
+    scene.dist.all_reduce(base[:2000], op=max_)  # by Gloo, after those on the switch
+    return base
+
+
 @case(sums=True)
 def process_group_methods(scene: Scene) -> Seen:
     group, first, second = scene.dist.group.WORLD, scene.random(5), scene.random(5)

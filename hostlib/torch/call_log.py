@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which collectives a rank has called in a group, and where two ranks differ in that."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+LOGGED_CALLS: Final = 256
+"""Latest calls that a rank remembers; ranks differ by those that are under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One collective of a group."""
+
+    kind: str
+    """As torch.distributed calls it."""
+    number: int
+    """From 1, over all collectives of the group but those of two ranks."""
+    what: str
+    """Operation, dtype, shapes, root: for people."""
+    key: str
+    """What must be the same on all ranks, next to the kind."""
+
+    @property
+    def name(self) -> str:
+        """Kind and number."""
+        return f"{self.kind} {self.number}"
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.what}"
+
+
+@final
+class CallLog:
+    """The latest calls of one rank; safe from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: deque[Call] = deque(maxlen=LOGGED_CALLS)
+        self._num_calls = 0
+
+    @property
+    def num_calls(self) -> int:
+        """Calls since the group was made."""
+        return self._num_calls
+
+    def add(self, kind: str, what: str, key: str) -> Call:
+        """Note a call."""
+        with self._lock:
+            self._num_calls += 1
+            call = Call(kind, self._num_calls, what, key)
+            self._calls.append(call)
+            return call
+
+    def latest(self) -> dict[int, Call]:
+        """Return the latest calls by number."""
+        with self._lock:
+            return {call.number: call for call in self._calls}
+
+
+def to_text(calls: Mapping[int, Call]) -> str:
+    """Return calls as JSON."""
+    return json.dumps([[c.kind, c.number, c.what, c.key] for c in calls.values()])
+
+
+def from_text(text: str) -> dict[int, Call]:
+    """Return the calls of `to_text`, by number."""
+    return {number: Call(kind, number, what, key) for kind, number, what, key in json.loads(text)}
+
+
+def difference(calls_by_rank: Mapping[int, Mapping[int, Call]]) -> str:
+    """Return what ranks called first that is not the same; empty where they agree as far as known.
+
+    A rank that has not come as far as others does not differ from them.
+    """
+    numbers = sorted({number for calls in calls_by_rank.values() for number in calls})
+    for number in numbers:
+        called = {rank: calls[number] for rank, calls in calls_by_rank.items() if number in calls}
+        if len({(call.kind, call.key) for call in called.values()}) > 1:
+            ranks_by_text: dict[str, list[int]] = {}
+            for rank, call in sorted(called.items()):
+                ranks_by_text.setdefault(str(call), []).append(rank)
+            texts = (f"{_ranks(ranks)} {text}" for text, ranks in ranks_by_text.items())
+            return "; ".join(texts)
+    return ""
+
+
+def _ranks(ranks: list[int]) -> str:
+    return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks}"

@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Groups that a program leaves open: they leave their jobs when it ends, however it ends."""
+
+from __future__ import annotations
+
+import atexit
+import signal
+import sys
+import threading
+import weakref
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol
+
+
+class OpenGroup(Protocol):
+    """A process group with a session."""
+
+    def wait_for_others(self) -> None:
+        """Wait until the other ranks need nothing more from this one, or for a while."""
+        ...
+
+    def close(self) -> None:
+        """Leave the job without waiting for anybody."""
+        ...
+
+
+open_groups: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Groups with a session; a program may end without destroying them."""
+
+
+@atexit.register
+def leave_all() -> None:
+    """Leave the jobs of all open groups.
+
+    A program that an error or Ctrl-C ends has nothing that others could wait for: it leaves at
+    once. Another Ctrl-C meanwhile only ends the waiting.
+    """
+    groups: list[OpenGroup] = list(open_groups)
+    is_failed = getattr(sys, "last_exc", None) is not None
+    with _interrupts_end(_Waiting()) as waiting:
+        for group in groups:
+            if not is_failed:
+                with suppress(KeyboardInterrupt), waiting:
+                    group.wait_for_others()
+            group.close()
+
+
+class _Waiting:
+    """Whether an interrupt may be raised now."""
+
+    def __init__(self) -> None:
+        self.is_now = False
+        self.is_over = False
+
+    def __enter__(self) -> None:
+        if self.is_over:
+            raise KeyboardInterrupt
+        self.is_now = True
+
+    def __exit__(self, *_: object) -> None:
+        self.is_now = False
+
+
+@contextmanager
+def _interrupts_end(waiting: _Waiting) -> Generator[_Waiting]:
+    """Let Ctrl-C interrupt waiting only, this and all later."""
+    if threading.current_thread() is not threading.main_thread():
+        yield waiting
+        return
+
+    def interrupt(_number: int, _frame: object) -> None:
+        waiting.is_over = True
+        if waiting.is_now:
+            waiting.is_now = False
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield waiting
+    finally:
+        signal.signal(signal.SIGINT, before)
