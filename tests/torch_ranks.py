@@ -57,6 +57,15 @@ class RankFailure:
     trace: str = ""
 
 
+@dataclass(frozen=True)
+class RankEnd:
+    """How the process of a rank ended, after it had returned its result."""
+
+    status: int
+    """Exit status; of a signal, its number below zero."""
+    stderr: str
+
+
 class TorchTestbed:
     """A narrow softswitch and a controller over loopback, with a place for each rank.
 
@@ -105,12 +114,15 @@ def run_ranks(
     preload: Sequence[str] = (),
     timeout_s: float = 60.0,
     check: bool = True,
+    interrupted: Sequence[int] = (),
+    ends: list[RankEnd] | None = None,
 ) -> list[Any]:
     """Call "module:function" as function(rank, **arguments) in one process per rank.
 
     Returns what they returned, through JSON, or a RankFailure in its place. With `check` any
     failure fails the test, with all ranks' traces. Modules are found in tests/ and its folders.
     Those of `preload` are loaded once, before the ranks are forked, and must not start threads.
+    The ranks of `interrupted` get a SIGINT in their last line. `ends` gets how each ended.
     """
     job = job or f"run-{os.getpid()}-{next(_run_numbers)}"
     master = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
@@ -127,9 +139,12 @@ def run_ranks(
             "arguments": dict(arguments or {}),
         }
         plan["preload"] = [*preload]
+        plan["interrupted"] = [*interrupted]
         (Path(folder) / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
         _run_forker(Path(folder), timeout_s)
         results = [_outcome(Path(folder), rank) for rank in range(num_ranks)]
+        if ends is not None:
+            ends += [_end(Path(folder), rank) for rank in range(num_ranks)]
     failed = {i: r for i, r in enumerate(results) if isinstance(r, RankFailure)}
     if check and failed:
         texts = [f"rank {i}: {f.type}: {f.text}\n{f.trace}" for i, f in failed.items()]
@@ -181,6 +196,11 @@ def _outcome(folder: Path, rank: int) -> Any:
     return said["result"]
 
 
+def _end(folder: Path, rank: int) -> RankEnd:
+    stderr = (folder / f"{rank}.stderr").read_text(errors="replace")
+    return RankEnd(int((folder / f"{rank}.status").read_text()), stderr)
+
+
 def _run_rank(rank: int, folder: Path, plan: Mapping[str, Any]) -> None:
     """Be one rank, in a forked process."""
     import faulthandler  # noqa: PLC0415
@@ -207,6 +227,7 @@ def _wait_ranks(folder: Path, pids: Mapping[int, int]) -> None:
     while remaining:
         pid, status = os.wait()
         rank = remaining.pop(pid)
+        (folder / f"{rank}.status").write_text(str(os.waitstatus_to_exitcode(status)))
         if not (folder / f"{rank}.json").exists():
             text = f"{_ENDED_UNSAID}: status {os.waitstatus_to_exitcode(status)}"
             said = {"failure": "exit", "text": text, "trace": ""}
@@ -232,6 +253,9 @@ def main(arguments: Sequence[str]) -> None:
         pid = os.fork()
         if not pid:
             _run_rank(rank, folder, plan)
+            if rank in plan["interrupted"]:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                signal.raise_signal(signal.SIGINT)
             # As an ordinary interpreter ends: atexit and threads included.
             return
         pids[pid] = rank

@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import logging
+import signal
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from hostlib.quantization import error_bound
-from torch_ranks import TorchTestbed, free_port, load_torch, require_torch, run_ranks
+from torch_ranks import RankEnd, TorchTestbed, free_port, load_torch, require_torch, run_ranks
 
 require_torch()
 
@@ -21,6 +22,8 @@ from torch_scene import CASES, SPAN, differences, run_battery  # noqa: E402
 
 CASE_MODULES = {torch_move_cases.__name__, torch_sum_cases.__name__}
 NUM_RANKS = 4
+INTERRUPTED = (0, 1, 2)
+JOB = "collectives"
 SOME_REASONS = (
     "all_reduce: by Gloo: MAX is not a sum",
     "all_reduce: by Gloo: int64 is not added up on the switch",
@@ -44,6 +47,20 @@ def heard_lines() -> list[str]:
     return lines
 
 
+def interrupt_leaving(group: Any) -> None:
+    """Let another Ctrl-C come while the program waits for others, and while it leaves."""
+
+    def interrupted(call: Any) -> Any:
+        def run(*arguments: Any) -> None:
+            signal.raise_signal(signal.SIGINT)
+            call(*arguments)
+
+        return run
+
+    group.close = interrupted(group.close)
+    group.session.barrier = interrupted(group.session.barrier)
+
+
 def compare(rank: int, ports: list[int]) -> dict[str, Any]:
     torch, dist = load_torch()
     seen: dict[str, dict[str, Any]] = {}
@@ -57,7 +74,10 @@ def compare(rank: int, ports: list[int]) -> dict[str, Any]:
             timeout=timedelta(seconds=60),
         )
         seen[backend] = run_battery(torch, dist, rank, NUM_RANKS, backend)
-        dist.destroy_process_group()
+        if backend == "gloo":
+            dist.destroy_process_group()
+    # The group stays: the program's end, by Ctrl-C or not, is to leave its job.
+    interrupt_leaving(dist.group.WORLD)
     found: list[str] = []
     for name, (_, sums) in CASES.items():
         tolerance = 0.0
@@ -80,13 +100,24 @@ def test_collectives_give_what_gloo_gives(torch_testbed: TorchTestbed) -> None:
     assert {f.__module__ for f, _ in CASES.values()} == CASE_MODULES
     assert len(CASES) >= 80
     ports = [free_port(), free_port()]
+    ends: list[RankEnd] = []
     results = run_ranks(
         "test_torch_collectives:compare",
         NUM_RANKS,
         testbed=torch_testbed,
         arguments={"ports": ports},
+        job=JOB,
         timeout_s=200,
+        interrupted=INTERRUPTED,
+        ends=ends,
     )
+    for rank, end in enumerate(ends):
+        assert end.status == (-signal.SIGINT if rank in INTERRUPTED else 0), end
+        assert end.stderr.count("KeyboardInterrupt") == (rank in INTERRUPTED), end.stderr
+        assert "Exception ignored" not in end.stderr
+        assert "atexit" not in end.stderr
+    listed: Any = torch_testbed.live.show("job", "list")
+    assert JOB not in [job["name"] for job in listed]
     for rank, result in enumerate(results):
         assert not result["differences"], f"rank {rank}: {result['differences']}"
         assert not result["failed on gloo"]

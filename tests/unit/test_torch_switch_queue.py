@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 
+from time_bound import wait_until
 from torch_ranks import load_torch, require_torch
 
 require_torch()
@@ -95,6 +96,24 @@ def test_a_transfer_that_is_submitted_while_the_queue_closes_fails(session: Fake
         work.wait(timedelta(seconds=WAIT_S))
     closing.join(WAIT_S)
     assert not closing.is_alive()
+
+
+def test_memory_under_way_is_read_again_once_it_is_written(session: FakeSession) -> None:
+    switch_queue = SwitchQueue(cast("Any", session), "test")
+    base = torch.ones(12)
+    works = [put(switch_queue, part) for part in (base[:6], base[::5], base[11:])]
+    # The second shares a value with the first; the third keeps its place in the order.
+    assert len(session.arrays) == 1
+    session.finish(0)
+    assert works[0].wait(timedelta(seconds=WAIT_S))
+    wait_until(lambda: len(session.arrays) == 3, "the transfers behind")
+    assert session.arrays[1].tolist() == [2.0, 2.0, 1.0]
+    session.finish(1)
+    session.finish(2)
+    switch_queue.settle([base])
+    assert all(work.is_success() for work in works)
+    assert base.tolist() == [4.0, 2.0, 2.0, 2.0, 2.0, 4.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0]
+    switch_queue.close()
 
 
 def test_a_transfer_that_is_refused_fails_in_its_turn(session: FakeSession) -> None:
