@@ -63,7 +63,9 @@ class MemoryUse:
 
 
 def memory_span(tensor: torch.Tensor) -> tuple[int, int]:
-    """Return the first address of a tensor with strides, and one behind its last."""
+    """Return the first address of a tensor, and one behind its last; nothing of sparse ones."""
+    if tensor.layout != torch.strided:
+        return 0, 0
     start = tensor.data_ptr()
     if not tensor.numel():
         return start, start
