@@ -20,6 +20,7 @@ import math
 import statistics
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -52,7 +53,7 @@ from hostlib.schemes import (  # noqa: E402
     three_way,
     two_way,
 )
-from hostlib.schemes.wire_cost import seconds, wire_bytes  # noqa: E402
+from hostlib.schemes.wire_cost import factor_time, seconds, wire_bytes  # noqa: E402
 
 WORKER = Path(__file__).with_name("schemes_worker.py")
 CONTENDERS = {
@@ -179,10 +180,7 @@ def measure(vector: Vector, options: argparse.Namespace, flops_per_s: float) -> 
         name: describe(name, workers, book, vector.iterations)
         for name in options.schemes.split(",")
     }
-    predicted_s = {
-        name: seconds(scheme, layer, cluster.replace(has_multicast=has_multicast))
-        for name, (scheme, has_multicast) in CONTENDERS.items()
-    }
+    predicted_s = {name: predict(name, layer, cluster) for name in CONTENDERS}
     chosen = book.best_scheme(layer.name).value
     return {
         "vector": vector.name,
@@ -196,6 +194,14 @@ def measure(vector: Vector, options: argparse.Namespace, flops_per_s: float) -> 
         "statistics": workers[0]["statistics"],
         "slots": workers[0]["slots"],
     }
+
+
+def predict(name: str, layer: Layer, cluster: Cluster) -> float:
+    """Return a contender's time."""
+    scheme, is_copied = CONTENDERS[name]
+    if scheme is Scheme.SFB:
+        return factor_time(layer, cluster, is_copied=is_copied).seconds
+    return seconds(scheme, layer, cluster)
 
 
 def compare(chosen: str, schemes: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -231,12 +237,12 @@ def describe(
     ]
     return {
         "seconds": statistics.median(end - start for start, end in pairwise(ends_s)),
-        "predicted_s": seconds(scheme, layer, cluster),
+        "predicted_s": predict(name, layer, cluster),
         "formula_bytes": expected,
         "carried_bytes": carried,
         "largest_difference": max(differences, key=abs),
         "packets": [run["packets"] for run in runs],
-        "resent_segments": sum(run["resent_segments"] for run in runs),
+        "tcp": dict(sum((Counter[str](run["tcp"]) for run in runs), Counter[str]())),
         "busy_cores": max(run["busy_s"] for run in runs) / (ends_s[-1] - ends_s[0]),
     }
 

@@ -16,6 +16,7 @@ import json
 import os
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -44,6 +45,8 @@ QUIET_S = 0.06
 PATIENCE_S = 3.0
 COPIED = "sfb-copied"
 """Factors that go to the switch once, which copies them; the other names are those of schemes."""
+TCP_COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPDSACKRecv", "PassiveOpens")
+"""The last but one: segments that had come twice; the last: connections anew."""
 
 Floats = NDArray[np.float32]
 Run = Callable[[int], Floats]
@@ -93,7 +96,7 @@ def run_scheme(
     before = quiet_bytes(testbed) if testbed else {}
     session.barrier(f"{name}-go")
     packets = session.statistics
-    segments = resent_segments()
+    streams = tcp_counters()
     processor = read_times([])
     began_s = time.monotonic()
     results: list[Floats] = []
@@ -116,7 +119,7 @@ def run_scheme(
             for count, value in session.statistics.items()
             if value != packets.get(count, 0)
         },
-        "resent_segments": resent_segments() - segments,
+        "tcp": dict(tcp_counters() - streams),
         "carried": {
             link: [after[link][way] - before[link][way] for way in (0, 1)] for link in after
         },
@@ -124,14 +127,16 @@ def run_scheme(
     }
 
 
-def resent_segments() -> int:
-    """Return how many TCP segments this host's namespace has sent again since it was made."""
-    names, values = [
-        line.split()
-        for line in Path("/proc/self/net/snmp").read_text().splitlines()
-        if line.startswith("Tcp:")
-    ]
-    return int(values[names.index("RetransSegs")])
+def tcp_counters() -> Counter[str]:
+    """Return what the kernel counts of TCP in this host's namespace."""
+    found = Counter[str]()
+    for name in ("snmp", "netstat"):
+        lines = Path(f"/proc/self/net/{name}").read_text().splitlines()
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            if names.startswith("Tcp"):
+                pairs = zip(names.split()[1:], values.split()[1:], strict=True)
+                found.update({key: int(value) for key, value in pairs if key in TCP_COUNTERS})
+    return found
 
 
 def quiet_bytes(testbed: Testbed) -> dict[str, tuple[int, int]]:

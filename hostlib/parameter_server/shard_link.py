@@ -132,6 +132,7 @@ class RemoteShard:
                 token=self._token,
                 source=self._source,
                 patience_s=self._patience_s,
+                hears_receipts=True,
             )
         return self._link.is_up
 

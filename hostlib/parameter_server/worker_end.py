@@ -46,7 +46,9 @@ class WorkerEnd:
         """Say that the server lives; give up a worker that says nothing."""
         if self.connection.is_drained:
             self.connection.send(Frame(FrameKind.HEARTBEAT))
-        if now_s - self.connection.heard_s > SILENCE_S:
+        # Where links are full, heartbeats wait behind large frames, and these for lost segments. A
+        # process that hangs is left to the pairs' time-out.
+        if now_s - self.connection.alive_s > SILENCE_S:
             self.connection.close(PeerClosedError(f"silent for {SILENCE_S:g} s"))
 
     # What follows is called by the server.

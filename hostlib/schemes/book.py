@@ -18,7 +18,7 @@ from hostlib.schemes.cluster import Cluster
 from hostlib.schemes.cost import Scheme
 from hostlib.schemes.layer import Layer
 
-BOOK_VERSION: Final = 1
+BOOK_VERSION: Final = 2
 STORED: Final = (Scheme.PS, Scheme.ADAM, Scheme.INA_PS)
 """Schemes whose parameters are on shards."""
 
@@ -38,6 +38,8 @@ class LayerEntry:
     scheme: Scheme
     pairs: tuple[Pair, ...] = ()
     """Runs of values and the shard that has each; none for SFB and INA."""
+    is_copied: bool = False
+    """Of SFB: factors go to the switch, which copies them; else in a stream to each worker."""
 
     @property
     def shards(self) -> tuple[int, ...]:
@@ -122,6 +124,7 @@ class InformationBook:
                     "layer": _plain(entry.layer).as_dict(),
                     "scheme": entry.scheme.value,
                     "pairs": [list(pair) for pair in entry.pairs],
+                    "is_copied": entry.is_copied,
                 }
                 for entry in self.entries
             ],
@@ -149,6 +152,7 @@ class InformationBook:
                         layer=Layer.from_dict(entry["layer"]),
                         scheme=Scheme(entry["scheme"]),
                         pairs=tuple(Pair(*map(_number, pair)) for pair in entry["pairs"]),
+                        is_copied=entry["is_copied"] is True,
                     )
                     for entry in read["layers"]
                 ),
@@ -222,6 +226,10 @@ def _check_entry(entry: LayerEntry, book: InformationBook) -> None:
     layer, scheme = entry.layer, entry.scheme
     if scheme in (Scheme.SFB, Scheme.ADAM) and not layer.has_factors:
         raise InformationBookError(f"layer {layer.name} has no factors for {scheme.value}")
+    if entry.is_copied and not (scheme is Scheme.SFB and book.cluster.has_multicast):
+        raise InformationBookError(
+            f"layer {layer.name}: no switch copies what {scheme.value} sends"
+        )
     if scheme in (Scheme.INA, Scheme.INA_PS) and not book.cluster.can_aggregate:
         raise InformationBookError(f"layer {layer.name} is for a switch that has no free slots")
     if scheme not in STORED:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, final
 
 from hostlib.errors import SchemeError
@@ -14,7 +14,7 @@ from hostlib.schemes.book import STORED, InformationBook, LayerEntry, Place
 from hostlib.schemes.cluster import Cluster
 from hostlib.schemes.cost import Scheme, check_scheme
 from hostlib.schemes.layer import Layer
-from hostlib.schemes.wire_cost import seconds
+from hostlib.schemes.wire_cost import goes_by_copies, seconds
 
 FIRST_PORT: Final = 21400
 """Of shards, then workers, where they have none of their own."""
@@ -31,7 +31,8 @@ class Coordinator:
     `workers` and `servers`: (address, port) of each, port 0 to be given one from `first_port` on;
     none: addresses stay empty. Co-located shards are at the workers' addresses.
     `scheme`: "auto" (PS, INA or SFB), "two-way" (PS or SFB), one for all layers (by factors
-    go those that have any, the others through PS), or a mapping. Raises SchemeError.
+    go those that have any, the others through PS), or a mapping. `copies` tells whether a
+    switch that can copies a layer's factors. Raises SchemeError.
     """
 
     def __init__(
@@ -46,9 +47,11 @@ class Coordinator:
         pair_bytes: int = PAIR_BYTES,
         first_port: int = FIRST_PORT,
         cost: Cost = seconds,
+        copies: Callable[[Layer, Cluster], bool] = goes_by_copies,
     ) -> None:
         self._layers = tuple(layers)
         self._cost = cost
+        self._copies = copies
         self._job = job
         self._first_port = first_port
         self._pair_bytes = pair_bytes
@@ -107,7 +110,8 @@ class Coordinator:
             if scheme in STORED:
                 number = layout.add(layer.name, layer.num_values, is_whole=scheme is Scheme.ADAM)
                 pairs = layout.keys[number].pairs
-            entries.append(LayerEntry(layer=layer, scheme=scheme, pairs=pairs))
+            is_copied = scheme is Scheme.SFB and self._copies(layer, cluster)
+            entries.append(LayerEntry(layer=layer, scheme=scheme, pairs=pairs, is_copied=is_copied))
         servers = self._servers
         if not servers and self._workers and cluster.is_colocated:
             hosts = len(self._workers)

@@ -24,7 +24,7 @@ from hostlib.peers.frames import HEADER_BYTES as MESSAGE_BYTES
 from hostlib.schemes.cluster import Cluster
 from hostlib.schemes.cost import NodeFloats, Scheme, floats
 from hostlib.schemes.layer import Layer
-from hostlib.schemes.tcp import stream_bytes
+from hostlib.schemes.tcp import contention, stream_bytes
 from hostlib.switch_path import split_slots
 
 ROUNDS: Final = {
@@ -157,21 +157,22 @@ def exchange_time(scheme: Scheme, layer: Layer, cluster: Cluster) -> ExchangeTim
     """Return the time of a layer's exchange; SchemeError as `floats`.
 
     The busiest direction's bytes over the rate, plus round trips. INA goes no faster than a
-    payload per slot and round trip. SFB adds the rebuilding of the others' gradients, where the
-    cluster says how fast that is. A dedicated server answers a pair when the last gradient
-    of it is in: what cannot overlap is latency.
+    payload per slot and round trip. Long streams of TCP that share a card do so unevenly. SFB: the
+    faster of streams and copies, if the switch copies. A dedicated server answers a pair when the
+    last gradient of it is in: what cannot overlap is latency.
     """
     if cluster.num_workers == 1 and (cluster.is_colocated or scheme in _AMONG_WORKERS):
         return ExchangeTime(0.0, 0.0)
+    if scheme is Scheme.SFB:
+        return factor_time(layer, cluster, is_copied=goes_by_copies(layer, cluster))
     node = wire_bytes(scheme, layer, cluster)
     transfer_s = 8 * node.busiest / cluster.link_bits_per_s
     latency_s = ROUNDS[scheme] * cluster.round_trip_s
     if scheme in (Scheme.INA, Scheme.INA_PS):
-        transfer_s = max(transfer_s, _slot_limit_s(layer, cluster))
-    elif scheme is Scheme.SFB:
-        flops = 2 * cluster.batch * layer.num_values * (cluster.num_workers - 1)
-        transfer_s += flops / cluster.flops_per_s
-    elif scheme is Scheme.PS and not cluster.is_colocated:
+        return ExchangeTime(max(transfer_s, _slot_limit_s(layer, cluster)), latency_s)
+    share = layer.num_bytes / (1 if scheme is Scheme.ADAM else cluster.num_servers)
+    transfer_s *= contention(share, _streams(cluster))
+    if scheme is Scheme.PS and not cluster.is_colocated:
         latency_s += transfer_s / _pairs(layer.num_bytes / cluster.num_servers)
     elif scheme is Scheme.ADAM:
         # All factors are in before the matrix goes out.
@@ -180,6 +181,37 @@ def exchange_time(scheme: Scheme, layer: Layer, cluster: Cluster) -> ExchangeTim
             ways = (node.worker_sent, node.worker_received)
         latency_s += 8 * min(ways) / cluster.link_bits_per_s
     return ExchangeTime(transfer_s, latency_s)
+
+
+def factor_time(layer: Layer, cluster: Cluster, *, is_copied: bool) -> ExchangeTime:
+    """Return the time of SFB by streams or by the switch's copies; SchemeError as `floats`.
+
+    Adds the rebuilding of the others' gradients, where the cluster says how fast that is.
+    """
+    if cluster.num_workers == 1:
+        return ExchangeTime(0.0, 0.0)
+    node = wire_bytes(Scheme.SFB, layer, cluster.replace(has_multicast=is_copied))
+    transfer_s = 8 * node.busiest / cluster.link_bits_per_s
+    if not is_copied:
+        one = 4 * cluster.batch * (layer.rows + layer.columns)
+        transfer_s *= contention(one, _streams(cluster))
+    flops = 2 * cluster.batch * layer.num_values * (cluster.num_workers - 1)
+    return ExchangeTime(
+        transfer_s + flops / cluster.flops_per_s, ROUNDS[Scheme.SFB] * cluster.round_trip_s
+    )
+
+
+def goes_by_copies(layer: Layer, cluster: Cluster) -> bool:
+    """Tell whether a layer's factors are faster by the switch's copies than by streams."""
+    if not cluster.has_multicast:
+        return False
+    copied, streams = (factor_time(layer, cluster, is_copied=each) for each in (True, False))
+    return copied.seconds < streams.seconds
+
+
+def _streams(cluster: Cluster) -> int:
+    """Return how many streams share the busiest card in one direction."""
+    return cluster.num_workers - cluster.is_colocated
 
 
 def _slot_limit_s(layer: Layer, cluster: Cluster) -> float:

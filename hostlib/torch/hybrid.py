@@ -49,8 +49,9 @@ class HybridParallel(nn.Module):
     or ["host:port", ...] of servers with the rule "mean".
     `pool`: threads and copy streams; so many layers are under way at a time.
     `overlap` False: layers start when the backward pass is over.
-    `multicast`: the switch copies factors to the ranks, none of which may then have more rows in an
-    iteration than `batch`, or than rank 0 had in the first forward pass.
+    `multicast`: the switch copies factors to the ranks, layer by layer where the cost model finds
+    that faster than streams; of these layers no rank may have more rows in an iteration than
+    `batch`, or than rank 0 had in the first forward pass.
     `straggler`: what is done about late ranks, by default what the session's job does.
     `timeout_s`: for a layer to get through, from when its turn has come.
     `first_iteration`: where a run was that goes on with the same servers, see `iteration`.

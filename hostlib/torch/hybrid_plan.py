@@ -14,7 +14,7 @@ from typing import final
 from hostlib.errors import ConfigurationError, SchemeError
 from hostlib.schemes import Cluster, Coordinator, InformationBook, Layer, Scheme
 from hostlib.schemes.coordinator import parse_scheme
-from hostlib.schemes.wire_cost import seconds
+from hostlib.schemes.wire_cost import goes_by_copies, seconds
 from hostlib.session import Session
 from hostlib.torch.trained_layers import TrainedLayer, TrainedParameter
 
@@ -160,6 +160,9 @@ class Planner:
                 return math.inf  # factors of a worker that is late cannot be left out
             return seconds(scheme, layer, facts.replace(batch=rows.get(layer.name) or 1))
 
+        def copies(layer: Layer, facts: Cluster) -> bool:
+            return goes_by_copies(layer, facts.replace(batch=rows.get(layer.name) or 1))
+
         coordinator = Coordinator(
             layers,
             cluster,
@@ -168,6 +171,7 @@ class Planner:
             job=self._job,
             scheme=schemes,
             cost=cost,
+            copies=copies,
         )
         return HybridPlan(coordinator.book, self._order(usage), rows)
 

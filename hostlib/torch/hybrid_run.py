@@ -323,13 +323,14 @@ class HybridRun:
         parts: list[SyncPart] = []
         dense: dict[Scheme, list[Any]] = {}
         for parameter in layer.parameters:
-            scheme = plan.book.best_scheme(parameter.name)
+            entry = plan.book.query(parameter.name)
+            scheme = entry.scheme
             factors = self._watch.factors.get(parameter.name)
             if scheme in (Scheme.SFB, Scheme.ADAM):
                 assert factors is not None
                 factors.install()
                 self._watch.dense.discard(parameter.name)
-                channel = self._transports.factors(scheme)
+                channel = self._transports.factors(scheme, is_copied=entry.is_copied)
                 parts.append(FactorPart(parameter.name, factors, channel, self._used))
                 continue
             if factors is not None:

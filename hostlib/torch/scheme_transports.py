@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, final
@@ -72,7 +73,8 @@ class SchemeTransports:
         self.server: ParameterServer | None = None
         """This rank's shard."""
         self._listener: PeerServer | None = None
-        self.exchange: FactorExchange | None = None
+        self._exchanges: list[FactorExchange] = []
+        self._copied: BroadcastChannel | None = None
         self.client: ParameterClient | None = None
         drawn = {"token": secrets.token_hex(16), "job": secrets.randbelow((1 << 31) - 1) + 1}
         agreed = json.loads(talk.broadcast_bytes(json.dumps(drawn).encode()))
@@ -128,28 +130,25 @@ class SchemeTransports:
             if self._session is None:
                 raise ConfigurationError("the book has layers for the switch, but no session")
             self._channels[Scheme.INA] = SwitchChannel(self._session, self._options.timeout_s)
-        if Scheme.SFB in used:
-            self._connect_peers(book, rows)
+        ways = {entry.is_copied for entry in book.entries if entry.scheme is Scheme.SFB}
+        if False in ways:
+            exchange = self._open_exchange(list(book.workers), server=self._listener)
+            self._channels[Scheme.SFB] = BroadcastChannel(exchange)
+        if True in ways:
+            exchange = self._open_exchange([], multicast=cast("Any", self._session))
+            self._copied = BroadcastChannel(exchange, rows)
 
-    def _connect_peers(self, book: InformationBook, rows: Mapping[str, int]) -> None:
+    def _open_exchange(self, peers: list[_Place], **way: Any) -> FactorExchange:
         options = ExchangeOptions(
             job=self._job,
             token=self._token,
             timeout_s=0.9 * self._options.timeout_s,  # its errors name who is missing
             connect_s=self._options.timeout_s,
         )
-        has_multicast = book.cluster.has_multicast
-        self.exchange = FactorExchange(
-            self._talk.rank,
-            list(book.workers),
-            options,
-            server=None if has_multicast else self._listener,
-            multicast=cast("Any", self._session) if has_multicast else None,
-        )
-        self._stack.callback(self.exchange.close)
-        self._channels[Scheme.SFB] = BroadcastChannel(
-            self.exchange, rows if has_multicast else None
-        )
+        exchange = FactorExchange(self._talk.rank, peers, options, **way)
+        self._stack.callback(exchange.close)
+        self._exchanges.append(exchange)
+        return exchange
 
     def _connect_servers(self, book: InformationBook) -> None:
         is_elsewhere = isinstance(self._options.servers, Sequence)
@@ -175,8 +174,11 @@ class SchemeTransports:
         """Return the channel of PS or INA."""
         return cast("DenseChannel", self._channels[scheme])
 
-    def factors(self, scheme: Scheme) -> FactorChannel:
-        """Return the channel of SFB or ADAM."""
+    def factors(self, scheme: Scheme, *, is_copied: bool) -> FactorChannel:
+        """Return the channel of SFB or ADAM; `is_copied`: by the switch's copies."""
+        if is_copied:
+            assert self._copied is not None
+            return self._copied
         return cast("FactorChannel", self._channels[scheme])
 
     def flags(self) -> FlagChannel:
@@ -184,7 +186,9 @@ class SchemeTransports:
         for scheme in (Scheme.INA, Scheme.PS, Scheme.SFB):
             if scheme in self._channels:
                 return cast("FlagChannel", self._channels[scheme])
-        raise SchemeError("the book has no parameters")
+        if self._copied is None:
+            raise SchemeError("the book has no parameters")
+        return self._copied
 
     @property
     def counters(self) -> dict[str, dict[str, Any]]:
@@ -192,8 +196,11 @@ class SchemeTransports:
         found: dict[str, dict[str, Any]] = {}
         if self.client is not None:
             found["ps"] = dict(self.client.counters)
-        if self.exchange is not None:
-            found["sfb"] = dict(self.exchange.counters)
+        if self._exchanges:
+            total = Counter[str]()
+            for exchange in self._exchanges:
+                total.update(exchange.counters)
+            found["sfb"] = dict(total)
         if self.server is not None:
             found["server"] = dict(self.server.counters)
         return found

@@ -168,7 +168,7 @@ class Append(NamedTuple):
     [
         (("epoch",), 7, "changed on its way"),
         (("hash",), "x", "changed on its way"),
-        (("version",), 2, "of version 2"),
+        (("version",), 1, "of version 1"),
         (("epoch",), 0, "epoch 0"),
         (("job",), REMOVE, "malformed information book: KeyError"),
         (("layers",), [3], "malformed"),
@@ -186,6 +186,7 @@ class Append(NamedTuple):
         ((*CONV, "scheme"), "sfb", "no factors for sfb"),
         ((*CONV, "scheme"), "ina", "is on shards"),
         ((*CONV, "scheme"), "fast", "malformed"),
+        ((*CONV, "is_copied"), True, "no switch copies what ps sends"),
         (("layers", 1, "scheme"), "adam", "adam, but is on several"),
         (("cluster", "slots"), -1, "0 means none are free"),
     ],

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from hostlib.errors import SchemeError
 from hostlib.schemes import (
     Cluster,
+    Coordinator,
     HeaderFactors,
+    InformationBook,
     Layer,
     Scheme,
     busiest_floats,
@@ -26,7 +28,8 @@ from hostlib.schemes import (
 )
 from hostlib.schemes.cost import break_even_workers, multicast_floats
 from hostlib.schemes.models import VGG19
-from hostlib.schemes.wire_cost import seconds, wire_bytes
+from hostlib.schemes.tcp import contention
+from hostlib.schemes.wire_cost import factor_time, goes_by_copies, seconds, wire_bytes
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PS, SFB, INA, ADAM = Scheme.PS, Scheme.SFB, Scheme.INA, Scheme.ADAM
@@ -290,6 +293,33 @@ def test_rebuilding_costs_time_where_it_is_slow() -> None:
     extra = seconds(SFB, layer, slow) - seconds(SFB, layer, cluster)
     assert extra == pytest.approx(2 * 32 * 1_024_000 * 3 / 1e9)
     assert three_way(layer, slow) is INA
+
+
+def test_factors_are_copied_layer_by_layer_where_that_is_faster() -> None:
+    cluster = together(4, 128, link_bits_per_s=20e6, has_multicast=True)
+    large, small = fc(1024, 1000), fc(16, 12)
+    # Long streams that share a link make less of it than frames in a window.
+    assert goes_by_copies(large, cluster)
+    assert not goes_by_copies(large, cluster.replace(has_multicast=False))
+    # Blocks of a frame or two do not fill it, and a report of it is as large as they are.
+    assert not goes_by_copies(small, cluster)
+    assert not goes_by_copies(large, cluster.replace(values_per_packet=32))
+    for layer in (large, small):
+        times = [factor_time(layer, cluster, is_copied=each).seconds for each in (True, False)]
+        assert seconds(SFB, layer, cluster) == min(times)
+    book = Coordinator([large, small], cluster, scheme="sfb").book
+    assert [entry.is_copied for entry in book.entries] == [True, False]
+    assert InformationBook.from_json(book.to_json()) == book
+
+
+def test_long_streams_that_share_a_card_take_longer_than_their_bytes() -> None:
+    assert contention(1 << 20, 1) == 1  # nobody to share with
+    assert contention(10 * 1448, 7) == 1  # leaves at once
+    assert contention(20 * 1448, 7) == pytest.approx(1 + (1 / 0.92 - 1) / 2)
+    layer, cluster = fc(1024, 1000), together(4, link_bits_per_s=20e6, round_trip_s=0.0)
+    node = wire_bytes(PS, layer, cluster)
+    alone = 8 * node.busiest / 20e6
+    assert seconds(PS, layer, cluster) / alone == pytest.approx(contention(1_024_000, 3))
 
 
 def test_one_worker_exchanges_nothing() -> None:

@@ -22,6 +22,7 @@ from hostlib.schemes.prediction import (
     predict,
     ring_time,
 )
+from hostlib.schemes.tcp import SHARED_USE
 from hostlib.schemes.wire_cost import ExchangeTime, seconds
 
 TOY = """
@@ -99,7 +100,8 @@ def test_strategies_order_where_the_network_decides() -> None:
     found = {each: predict(VGG19, cluster, each, computing) for each in Strategy}
     took = {each: prediction.overlapped_s for each, prediction in found.items()}
     assert took[Strategy.BEST] < took[Strategy.TWO_WAY] < took[Strategy.INA] < took[Strategy.PS]
-    assert took[Strategy.RING] == pytest.approx(took[Strategy.PS], rel=0.01)
+    # As many bytes; but streams to and from all workers share the links.
+    assert 1.05 < took[Strategy.PS] / took[Strategy.RING] < 1 / SHARED_USE
     for prediction in found.values():
         assert 0.9 <= prediction.overlapped_s <= prediction.sequential_s
         assert prediction.compute_s == pytest.approx(0.9)
