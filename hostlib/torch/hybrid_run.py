@@ -177,7 +177,7 @@ class HybridRun:
         self._talk.meet(self._options.timeout_s)
         self._transports.close()
         self._epoch += 1
-        self.plan, self.schedule = None, None
+        self.plan, self.schedule, self.layer_syncers = None, None, []
         self._transports = self._open_transports()
         self._called.clear()
         for factors in self._watch.factors.values():

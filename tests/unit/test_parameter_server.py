@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
+# pyright: reportPrivateUsage=false
 from __future__ import annotations
 
 import re
@@ -200,6 +201,33 @@ def test_infinity_and_overflow_travel_without_a_word() -> None:
     with ParameterCluster(2) as cluster:  # a warning would end the update: pytest raises it
         for result in cluster.push_pull("w", arrays, 0):
             np.testing.assert_array_equal(result, np.array([np.inf, np.inf, np.nan, 2]))
+
+
+@pytest.mark.parametrize("is_server", [False, True])
+def test_streams_that_stand_still_are_not_dialled_again(
+    monkeypatch: pytest.MonkeyPatch, *, is_server: bool
+) -> None:
+    for module, beat in (("peers.dialled", "BEAT_S"), ("parameter_server.server", "HEARTBEAT_S")):
+        monkeypatch.setattr(f"hostlib.{module}.{beat}", 0.05)
+    for module in ("peers.dialled", "parameter_server.worker_end"):
+        monkeypatch.setattr(f"hostlib.{module}.SILENCE_S", 0.6)
+    arrays, release = gradients(2, 1000), threading.Event()
+    with ParameterCluster(2) as cluster:
+        cluster.push_pull("w", arrays, 0)
+        loop = cluster.servers[0].loop if is_server else cluster.clients[0]._loop
+
+        def hang() -> None:
+            release.wait(WAIT_S)
+
+        # Nothing comes from it, but its kernel acknowledges.
+        loop.post(hang)
+        futures = [c.push_pull("w", a, 1) for c, a in zip(cluster.clients, arrays, strict=True)]
+        with pytest.raises(TimeoutError):
+            futures[1].result(1.2)
+        release.set()
+        for future in futures:
+            assert future.result(WAIT_S).tobytes() == sum_in_order(arrays).tobytes()
+        assert [client.counters["reconnections"] for client in cluster.clients] == [0, 0]
 
 
 def test_mean_and_sgd_rules() -> None:
