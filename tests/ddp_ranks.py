@@ -60,6 +60,7 @@ def run(rank: int, folder: str) -> dict[str, Any]:
     _init("switchfold", folder)
     gloo = dist.new_group(backend="gloo")
     _run_cases(said, _backend_cases(gloo))
+    _run_cases(said, _parallel_cases(gloo, Path(folder)))
     dist.destroy_process_group()
     _init("switchfold", folder, number=1)
     _time(said, "exit", lambda: _exit_in_a_step(rank))
@@ -141,6 +142,17 @@ def _backend_cases(gloo: Any) -> dict[str, Case]:
         "parameter counts": lambda: _failure(
             lambda: DistributedDataParallel(nn.Linear(4, 4, bias=dist.get_rank() != EXITING_RANK))
         ),
+    }
+
+
+def _parallel_cases(gloo: Any, folder: Path) -> dict[str, Case]:
+    import parallel_cases as cases  # noqa: PLC0415 - torch is loaded by then
+
+    return {
+        "compiled": lambda: cases.compiled(gloo),
+        "sharded": lambda: cases.sharded(gloo),
+        "functional collectives": lambda: cases.functional_collectives(gloo),
+        "checkpoint": lambda: cases.checkpointed(folder / "checkpoint"),
     }
 
 

@@ -14,10 +14,12 @@ from torch.futures import Future
 
 from hostlib.torch.errors import CollectiveMismatchError
 from hostlib.torch.failure_report import FailureReport, look_pauses_s
+from hostlib.torch.torch_seam import run_as_is
 from hostlib.torch.work import NO_TIMEOUT
 
 
 @final
+@run_as_is
 class DelegatedWork(dist.Work):
     """A work of Gloo's. Errors are Gloo's but for CollectiveMismatchError.
 

@@ -15,7 +15,7 @@ from hostlib.torch.call_log import CallLog
 from hostlib.torch.delegated_work import DelegatedWork
 from hostlib.torch.failure_report import FailureReport
 from hostlib.torch.placement import check_device
-from hostlib.torch.torch_seam import Gloo, Store
+from hostlib.torch.torch_seam import Gloo, Store, run_as_is
 
 logger = logging.getLogger("hostlib.torch")
 
@@ -25,6 +25,7 @@ PAIRS: Final = "by Gloo: it concerns two ranks"
 EMPTY: Final = "by Gloo: there is nothing to add up"
 
 
+@run_as_is
 class GlooCollectives(dist.ProcessGroup):
     """A process group that runs everything by Gloo, as PyTorch's own Gloo group does.
 

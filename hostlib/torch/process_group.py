@@ -39,6 +39,7 @@ from hostlib.torch.torch_seam import (
     ReduceOptions,
     Store,
     default_timeout,
+    run_as_is,
 )
 from hostlib.torch.work import NO_TIMEOUT, SwitchfoldWork
 
@@ -49,6 +50,7 @@ ON_SWITCH: Final = "on the switch"
 Tensors = Sequence[torch.Tensor]
 
 
+@run_as_is
 class SwitchfoldProcessGroup(GlooCollectives):
     """A torch.distributed process group whose sums are made in the network.
 

@@ -5,10 +5,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, cast
+from types import FunctionType
+from typing import Any, TypeVar, cast
 
 import torch.distributed as dist
 from torch._C import _distributed_c10d as c10d  # pyright: ignore[reportPrivateUsage]
+from torch._C._dynamo import eval_frame as _eval_frame
+
+_Kind = TypeVar("_Kind")
+eval_frame: Any = _eval_frame
 
 AllgatherOptions = c10d.AllgatherOptions
 AllreduceOptions = c10d.AllreduceOptions
@@ -39,6 +44,19 @@ def checked(gloo: Gloo, options: BackendOptions) -> Gloo:
         world_size=options.group_size,
         timeout=options.timeout,
     )
+
+
+def run_as_is(kind: type[_Kind]) -> type[_Kind]:
+    """Let torch.compile run the methods of a class as they are, and what they call.
+
+    C++ calls them also while compiled code runs, and their frames would be compiled, too. To
+    decorate them for it would load the compiler with every script.
+    """
+    skip = eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_frame._FrameAction.SKIP)
+    for method in vars(kind).values():
+        if isinstance(method, FunctionType):
+            eval_frame.set_code_exec_strategy(method.__code__, skip)
+    return kind
 
 
 def make_gloo(options: BackendOptions, prefix: str = "gloo") -> Gloo:

@@ -15,11 +15,13 @@ from torch.futures import Future
 
 from hostlib.torch.errors import CollectiveTimeoutError
 from hostlib.torch.staging import Staging
+from hostlib.torch.torch_seam import run_as_is
 
 NO_TIMEOUT = timedelta(0)
 """What PyTorch passes where the caller gave no timeout."""
 
 
+@run_as_is
 class SwitchfoldWork(dist.Work):
     """One collective under way; safe to use from any thread, and to drop.
 

@@ -34,7 +34,7 @@ def outcomes(torch_testbed: TorchTestbed, tmp_path_factory: pytest.TempPathFacto
         arguments={"folder": str(folder)},
         check=False,
         timeout_s=200.0,
-        preload=("torch._dynamo", "torch.distributed.optim"),
+        preload=("torch._dynamo", "torch.distributed.optim", "parallel_cases"),
     )
     failures = [outcome for outcome in said if isinstance(outcome, RankFailure)]
     assert failures == said[DISAGREEING_RANK:], failures
@@ -105,6 +105,21 @@ def test_sharded_optimizer_gives_the_bytes_of_the_plain_one(
 ) -> None:
     for each in figures(outcomes, "zero optimizer"):
         assert len(set(each["hashes"])) == 1
+
+
+def test_compiled_model_is_trained_to_the_same_bytes(outcomes: list[Any]) -> None:
+    for each in figures(outcomes, "compiled"):
+        assert len(set(each["hashes"])) == 1
+
+
+def test_what_builds_upon_process_groups(outcomes: list[Any]) -> None:
+    """Sharded parameters, device meshes, functional collectives and sharded checkpoints."""
+    for each in figures(outcomes, "sharded"):
+        assert 0 < each["rows"] < each["all"]
+    for each in figures(outcomes, "functional collectives"):
+        assert each == {"sum": [20.0] * 3, "gathered": [0.0, 1.0, 2.0, 3.0]}
+    for each in figures(outcomes, "checkpoint"):
+        assert each["read"] == [float(value) for value in range(8)]
 
 
 def test_hook_after_its_state_was_closed(outcomes: list[Any]) -> None:
