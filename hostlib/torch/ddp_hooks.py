@@ -9,6 +9,7 @@ DDP compares the hook's annotations with classes, so this module's annotations s
 import atexit
 import contextlib
 import logging
+import os
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Final, Self, cast, final
@@ -86,7 +87,8 @@ class SwitchfoldState:
         self._stream: CudaStream | None = None
         self._is_closed = False
         # Who just vanishes fails the ranks that still wait for results.
-        atexit.register(self._close)
+        self._process_id = os.getpid()
+        atexit.register(self._close_at_exit)
         _logger.info(
             "DDP hook of rank %d of %d: %s, timeout %s, %s",
             self.rank, self.num_ranks, self.session.view, timeout, straggler,
@@ -156,8 +158,13 @@ class SwitchfoldState:
         place = GroupPlace(job, self.rank, self.num_ranks, _dist.get_rank())
         return place.join(place.open_transport(), self.timeout, straggler=straggler)
 
+    def _close_at_exit(self) -> None:
+        # A forked process shares the connections, and must not leave in the parent's place.
+        if os.getpid() == self._process_id:
+            self._close()
+
     def _close(self) -> None:
-        atexit.unregister(self._close)
+        atexit.unregister(self._close_at_exit)
         self._is_closed = True
         if self._owns_session:
             self.session.close()

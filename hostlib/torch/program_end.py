@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import signal
 import sys
 import threading
@@ -28,6 +29,9 @@ class OpenGroup(Protocol):
 
 open_groups: weakref.WeakSet[Any] = weakref.WeakSet()
 """Groups with a session; a program may end without destroying them."""
+
+# A forked process shares the parent's connections, and must not leave in its place as it ends.
+os.register_at_fork(after_in_child=open_groups.clear)
 
 
 @atexit.register

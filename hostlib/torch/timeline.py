@@ -16,6 +16,7 @@ import atexit
 import functools
 import itertools
 import logging
+import os
 import threading
 import time
 from importlib import import_module
@@ -98,6 +99,15 @@ class Recording:
 
 
 _current: Recording | None = None
+
+
+def _forget() -> None:
+    """Leave the file of this process's parent alone."""
+    global _current  # noqa: PLW0603 - hooks are global too
+    _current = None
+
+
+os.register_at_fork(after_in_child=_forget)
 _lives: Final = itertools.count(1)
 """Of the process's groups, as far as they were recorded."""
 
