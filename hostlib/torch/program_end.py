@@ -42,7 +42,8 @@ def leave_all() -> None:
     once. Another Ctrl-C meanwhile only ends the waiting.
     """
     groups: list[OpenGroup] = list(open_groups)
-    is_failed = getattr(sys, "last_exc", None) is not None
+    # Python 3.11 knows the second only.
+    is_failed = any(getattr(sys, name, None) for name in ("last_exc", "last_value"))
     with _interrupts_end(_Waiting()) as waiting:
         for group in groups:
             if not is_failed:

@@ -9,6 +9,9 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
+from hostlib.torch import program_end
 from torch_ranks import require_torch
 
 require_torch()
@@ -51,3 +54,25 @@ print("registered")
         cwd=ROOT,
     )
     assert done.stdout.strip() == "registered", done.stderr
+
+
+class _Group:
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def wait_for_others(self) -> None:
+        self.calls.append("wait")
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+def test_programs_that_failed_leave_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = _Group()
+    monkeypatch.setattr(program_end, "open_groups", {group})
+    for name in ("last_exc", "last_value"):
+        monkeypatch.setattr(sys, name, None, raising=False)
+    program_end.leave_all()
+    monkeypatch.setattr(sys, "last_value", ValueError())  # by Python 3.11, which has no last_exc
+    program_end.leave_all()
+    assert group.calls == ["wait", "close", "close"]
