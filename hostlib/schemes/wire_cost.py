@@ -17,7 +17,9 @@ from typing import Final
 
 from hostlib import wire
 from hostlib.factors.block import PREFIX_WORDS
+from hostlib.multicast.block_exchange import DELAY_SHARE
 from hostlib.multicast.block_sender import largest_window
+from hostlib.multicast.packet import MIN_DELAY_S
 from hostlib.options import SessionOptions
 from hostlib.parameter_server.layout import PAIR_BYTES
 from hostlib.peers.frames import HEADER_BYTES as MESSAGE_BYTES
@@ -186,13 +188,16 @@ def exchange_time(scheme: Scheme, layer: Layer, cluster: Cluster) -> ExchangeTim
 def factor_time(layer: Layer, cluster: Cluster, *, is_copied: bool) -> ExchangeTime:
     """Return the time of SFB by streams or by the switch's copies; SchemeError as `floats`.
 
-    Adds the rebuilding of the others' gradients, where the cluster says how fast that is.
+    Copies go no faster than a window per round trip and the report that opens the next one. Adds
+    the rebuilding of the others' gradients, where the cluster says how fast that is.
     """
     if cluster.num_workers == 1:
         return ExchangeTime(0.0, 0.0)
     node = wire_bytes(Scheme.SFB, layer, cluster.replace(has_multicast=is_copied))
     transfer_s = 8 * node.busiest / cluster.link_bits_per_s
-    if not is_copied:
+    if is_copied:
+        transfer_s = max(transfer_s, _window_limit_s(layer, cluster))
+    else:
         one = 4 * cluster.batch * (layer.rows + layer.columns)
         transfer_s *= contention(one, _streams(cluster))
     flops = 2 * cluster.batch * layer.num_values * (cluster.num_workers - 1)
@@ -207,6 +212,16 @@ def goes_by_copies(layer: Layer, cluster: Cluster) -> bool:
         return False
     copied, streams = (factor_time(layer, cluster, is_copied=each) for each in (True, False))
     return copied.seconds < streams.seconds
+
+
+def _window_limit_s(layer: Layer, cluster: Cluster) -> float:
+    """Return the time of full windows of copied blocks on links that are not what decides."""
+    words = cluster.batch * (layer.rows + layer.columns) + PREFIX_WORDS
+    chunks = ina_frames(words, cluster.values_per_packet, is_float=False)
+    full = chunks // largest_window(SessionOptions().window, cluster.num_workers - 1)
+    # Whose window is full has no chunks that could carry receipts, and waits before it reports.
+    wait_s = max(MIN_DELAY_S, cluster.round_trip_s / DELAY_SHARE)
+    return full * (cluster.round_trip_s + wait_s)
 
 
 def _streams(cluster: Cluster) -> int:

@@ -304,6 +304,12 @@ def test_factors_are_copied_layer_by_layer_where_that_is_faster() -> None:
     # Blocks of a frame or two do not fill it, and a report of it is as large as they are.
     assert not goes_by_copies(small, cluster)
     assert not goes_by_copies(large, cluster.replace(values_per_packet=32))
+    # On fast links windows of 85 chunks wait for reports, a millisecond each.
+    fast = cluster.replace(link_bits_per_s=10e9, round_trip_s=200e-6)
+    assert not goes_by_copies(large, fast)
+    windows = math.ceil((128 * 2024 + 4) / 352) // 85
+    waiting = factor_time(large, fast, is_copied=True).transfer_s
+    assert waiting == pytest.approx(windows * 1.2e-3)
     for layer in (large, small):
         times = [factor_time(layer, cluster, is_copied=each).seconds for each in (True, False)]
         assert seconds(SFB, layer, cluster) == min(times)
