@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""torchrun starts the ranks anew after one was killed; the job goes on from the checkpoint."""
+"""torchrun starts the ranks anew after one was killed, or a machine with its agent; the job goes on
+from the checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,14 @@ from typing import Any
 import pytest
 
 from bmv2_topos.rendezvous import PLACES_FILE
-from torch_ranks import TorchTestbed, require_torch, run_ranks, torch_testbed
+from torch_ranks import (
+    RankFailure,
+    TorchTestbed,
+    free_port,
+    require_torch,
+    run_ranks,
+    torch_testbed,
+)
 
 require_torch()
 
@@ -58,6 +67,39 @@ def test_killed_rank_is_started_anew_and_changes_no_byte(
     assert before < at_first < after
     listed: Any = torch_testbed.live.show("job", "list", "--all")
     assert {job["generation"] for job in listed if job["name"] == JOB} == {before, at_first, after}
+
+
+@pytest.mark.slow
+def test_vanished_machine_comes_back_and_every_step_counts_once(
+    torch_testbed: TorchTestbed, tmp_path: Path
+) -> None:
+    job = "nodes"
+    said = run_ranks(
+        "elastic_nodes:agent",
+        4,
+        testbed=torch_testbed,
+        arguments={"folder": str(tmp_path), "endpoint": f"127.0.0.1:{free_port()}"},
+        # The last agent is that of the third machine again.
+        environment=lambda number: torch_testbed.place(2, 4, job) if number == 3 else {},
+        preload=("torch._dynamo", "torch.distributed.launcher.api"),
+        job=job,
+        timeout_s=LIMIT_S,
+        check=False,
+    )
+    vanished = said.pop(2)
+    assert isinstance(vanished, RankFailure), vanished
+    failures = [each for each in said if isinstance(each, RankFailure)]
+    assert not failures, "\n".join(f"{each.type}: {each.text}\n{each.trace}" for each in failures)
+    assert [each["is_exact"] for each in said] == [True] * 3
+    lives = said[0]["lives"]
+    assert all(each["lives"] == lives for each in said)
+    # A busy machine's agents may be late and begin a life more.
+    steps = [(num_ranks, first_step) for num_ranks, _, first_step in lives]
+    assert steps[0] == (3, 0)
+    assert (2, 2) in steps
+    assert steps[-1] == (3, 4)
+    generations = [generation for _, generation, _ in lives]
+    assert generations == sorted(set(generations))
 
 
 def torchrun(testbed: TorchTestbed, folder: Path) -> list[dict[str, Any]]:
