@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from side_by_side import make_scheduler
+from side_by_side import make_scheduler, shorten_folder, turn
 from torch_ranks import torch_testbed
 
 __all__ = ["torch_testbed"]
@@ -25,6 +25,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return make_scheduler(config, log)
+
+
+# Before pytest makes that folder.
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    shorten_folder(config)
+
+
+# Before the clock of pytest-timeout.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    with turn(item):
+        return (yield)
 
 
 @pytest.fixture

@@ -136,7 +136,7 @@ def test_no_root_where_it_is_needed(imports: str, call: str, error: str, remedy:
     assert status == 0
     assert text.startswith(f"{error}: ")
     assert remedy in text
-    assert float(text.splitlines()[-1].removeprefix("took ")) < 0.5
+    assert float(text.splitlines()[-1].removeprefix("took ")) < 3, "it does not try again"
 
 
 @contextmanager

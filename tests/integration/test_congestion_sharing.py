@@ -18,6 +18,7 @@ from benchmarks.shared_link import Load, measure
 from bmv2_topos import state
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]

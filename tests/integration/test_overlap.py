@@ -14,6 +14,7 @@ from torch_ranks import require_torch
 
 require_torch()
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]

