@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Train an example twice on 4 workers of one testbed, over Gloo and over Switchfold, and compare.
+"""Train an example twice on the workers of one testbed, over Gloo and over Switchfold, and compare.
 
     python examples/pytorch/compare.py digits_cnn --mbit 100 --epochs 5
 
@@ -81,10 +81,11 @@ def main() -> None:
     )
     parser.add_argument("example", choices=["digits_cnn", "text_transformer"])
     parser.add_argument("--mbit", type=float, default=100, help="rate of each link, Mbit/s")
+    parser.add_argument("--workers", type=int, default=4)
     options, words = parser.parse_known_args()
     mode = "veth" if os.geteuid() == 0 else "udp"
     rate = round(options.mbit * 1e6) if mode == "veth" else None
-    topology = single_switch(4, rate_bits_per_s=rate)
+    topology = single_switch(options.workers, rate_bits_per_s=rate)
     with tempfile.TemporaryDirectory() as folder, Testbed(topology, mode=mode) as testbed:
         gloo = train(testbed, gloo_version(options.example, Path(folder)), words)
         ours = train(testbed, HERE / f"{options.example}.py", words)

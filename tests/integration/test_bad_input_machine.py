@@ -10,7 +10,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -140,7 +140,7 @@ def test_no_root_where_it_is_needed(imports: str, call: str, error: str, remedy:
 
 
 @contextmanager
-def taken_address(kind: str, folder: Path) -> Iterator[str]:
+def taken_address(kind: str, folder: Path) -> Generator[str]:
     """Yield what somebody else holds."""
     if kind == "udp":
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
