@@ -13,7 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +52,7 @@ class Running:
 
 
 @contextmanager
-def running(*options: str) -> Iterator[Running]:
+def running(*options: str) -> Generator[Running]:
     """Run a switch until the block ends; SIGTERM must end it with status 0."""
     reader, writer = os.pipe()
     command = [*COMMAND, "run", *options, "--ready-fd", str(writer)]
