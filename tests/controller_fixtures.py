@@ -19,7 +19,7 @@ from fake_program import write_program
 from hostlib.session_api import session_pb2 as pb
 from hostlib.session_api import session_pb2_grpc
 
-TEST_TIMEOUT_S = 30.0
+TEST_TIMEOUT_S = 90.0
 _T = TypeVar("_T")
 
 HOSTS = tuple(

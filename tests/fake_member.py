@@ -59,7 +59,7 @@ class FakeMember(FakeWorker):
         """Worker ids of that layout."""
         return [member.worker_id for member in self.layout.members]
 
-    async def until(self, is_so: Callable[[], Any], limit_s: float = 10.0) -> float:
+    async def until(self, is_so: Callable[[], Any], limit_s: float = 20.0) -> float:
         """Wait until it is so; return the time that it took in seconds."""
         began_s = time.monotonic()
         try:
@@ -74,14 +74,14 @@ class FakeMember(FakeWorker):
             ) from None
         return time.monotonic() - began_s
 
-    async def until_members(self, *members: int, limit_s: float = 10.0) -> float:
+    async def until_members(self, *members: int, limit_s: float = 20.0) -> float:
         """Wait for a committed layout of these workers."""
         return await self.until(
             lambda: self.welcomed is not None and self.members == [*members], limit_s
         )
 
     async def until_settled(
-        self, is_so: Callable[[], Any], what: str, limit_s: float = 5.0
+        self, is_so: Callable[[], Any], what: str, limit_s: float = 20.0
     ) -> None:
         """Wait for something that no message tells of."""
         end_s = time.monotonic() + limit_s

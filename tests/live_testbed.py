@@ -23,7 +23,7 @@ from hostlib.options import SessionOptions
 from hostlib.session import Session
 from time_bound import wait_until
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 class LiveTestbed:

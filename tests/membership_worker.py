@@ -36,7 +36,7 @@ def main() -> None:
         worker_id=worker_id,
         num_workers=int(os.environ["SWITCHFOLD_NUM_WORKERS"]),
         transport=transport_from_environment(),
-        options=SessionOptions(join_timeout_s=20.0),
+        options=SessionOptions(join_timeout_s=60.0),
         ingress_port=int(os.environ["SWITCHFOLD_INGRESS_PORT"]),
         is_joining="IS_JOINING" in os.environ,
         peer_address="127.0.0.1",
@@ -47,7 +47,7 @@ def main() -> None:
         while tensor <= last and not is_over.is_set():
             array = np.full(size, (worker_id + 1) * (tensor + 1), np.int32)
             future = session.allreduce(array)
-            result = future.result(20.0)
+            result = future.result(60.0)
             line = {
                 "tensor": tensor,
                 "members": list(future.members),

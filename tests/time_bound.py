@@ -67,7 +67,7 @@ def check_time(took_s: float, limit_s: float, busy: BusyTime, what: str) -> None
     )
 
 
-def wait_until(is_so: Callable[[], Any], what: str, limit_s: float = 20.0) -> None:
+def wait_until(is_so: Callable[[], Any], what: str, limit_s: float = 60.0) -> None:
     """Ask again until it is so; fail with `what` after the limit."""
     end_s = time.monotonic() + limit_s
     while not is_so():
@@ -75,7 +75,7 @@ def wait_until(is_so: Callable[[], Any], what: str, limit_s: float = 20.0) -> No
         time.sleep(0.02)
 
 
-async def until(is_true: Callable[[], bool], deadline_s: float = 20.0) -> None:
+async def until(is_true: Callable[[], bool], deadline_s: float = 60.0) -> None:
     """Return when the condition holds; TimeoutError when it does not in time."""
     async with asyncio.timeout(deadline_s):
         while not is_true():

@@ -28,7 +28,7 @@ SHAPES: Sequence[Shape] = (
 """Depth 1, 2, 2, 3, 3."""
 SHAPES_OF_TWO_SWITCHES: Sequence[Shape] = (((4, 0), 7), ((2, 5), 3, 1))
 NUM_SWITCHES = 4
-NUM_SCHEDULES = {"softswitch-narrow": 500, "softswitch-wide": 40}
+NUM_SCHEDULES = {"softswitch-narrow": 250, "softswitch-wide": 40}
 NUM_SCHEDULES_BMV2 = 16
 STEPS, ROUNDS = 40, 3
 SLOT_COUNT = 2

@@ -118,18 +118,18 @@ def test_missing_and_dead_workers_are_named_in_time() -> None:
         with pytest.raises(
             ExchangeTimeoutError, match=r"'fc', iteration 0: .* worker 0, 2"
         ) as caught:
-            late.result(5)
+            late.result(20)
         assert caught.value.worker_ids == [0, 2]
         exchange_all(workers, "fc", factors, 1)
         started_s = time.monotonic()
         waiting = workers[0].exchange("fc", *factors[0], 2)
         workers[2].close()
         for future in (waiting, workers[0].exchange("fc", *factors[0], 3)):
-            error = future.exception(5)
+            error = future.exception(20)
             assert isinstance(error, MemberLostError | ExchangeTimeoutError)
         assert isinstance(error, MemberLostError)
         assert error.worker_id == 2
-        assert time.monotonic() - started_s < 3
+        assert time.monotonic() - started_s < 15
 
 
 @pytest.mark.parametrize("stalled", [0, 1])
@@ -170,9 +170,9 @@ def test_worker_that_never_comes_or_has_another_secret_is_named() -> None:
         ]
         (own,) = batch_factors([1], (2, 2))
         with pytest.raises(MemberLostError, match="worker 0 is lost: wrong secret"):
-            workers[1].exchange("fc", *own, 0).result(5)
+            workers[1].exchange("fc", *own, 0).result(20)
         with pytest.raises(MemberLostError, match="worker 1 is lost: it did not connect"):
-            workers[0].exchange("fc", *own, 0).result(5)
+            workers[0].exchange("fc", *own, 0).result(20)
 
 
 def test_bad_arguments_and_repeated_exchanges_are_refused() -> None:

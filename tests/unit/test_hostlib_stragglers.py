@@ -50,7 +50,7 @@ def test_deadline_closes_rounds_without_the_late_worker() -> None:
             assert future.result().tobytes() == futures[0].result().tobytes()
             assert 1 <= future.num_contributors <= 3
             assert future.members == (0, 1, 2, 3)
-        assert time.monotonic() - began_s < 5
+        assert time.monotonic() - began_s < 15
         assert sum(w.statistics["value_packets_flushed"] for w in workers) > 0
         # Much later, with rounds of its slots long gone: it takes the result from the others.
         late = workers[3].allreduce(arrays[3], "mean")

@@ -135,7 +135,7 @@ def test_many_streams_leave_room_for_unary_calls() -> None:
             client.become_primary(number)
         assert (
             clients[0]
-            .stub.Capabilities(p4r.CapabilitiesRequest(), timeout=5)
+            .stub.Capabilities(p4r.CapabilitiesRequest(), timeout=20)
             .p4runtime_api_version.startswith("1.4")
         )
         clients[-1].arbitrate(100)

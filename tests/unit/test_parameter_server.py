@@ -266,7 +266,7 @@ def test_stragglers_are_dropped_and_the_mean_is_of_those_who_came() -> None:
         for future in futures:
             assert future.result(WAIT_S).tobytes() == expected.tobytes()
             assert future.num_contributors == 2
-        assert 0.15 < time.monotonic() - started_s < 5
+        assert 0.15 < time.monotonic() - started_s < 15
         # The late update is thrown away; its worker gets what the others got.
         late = cluster.clients[1].push_pull("w", 1000 * arrays[1], 1)
         assert late.result(WAIT_S).tobytes() == expected.tobytes()
@@ -280,7 +280,7 @@ def test_missing_worker_is_named_in_time() -> None:
         array = np.ones(10, np.float32)
         future = cluster.clients[1].push_pull("fc1", array, 0)
         with pytest.raises(ExchangeTimeoutError, match=r"'fc1', iteration 0: .*worker 0, 2 in 1 s"):
-            future.result(5)
+            future.result(20)
         error = future.exception()
         assert isinstance(error, ExchangeTimeoutError)
         assert error.worker_ids == [0, 2]
@@ -292,7 +292,7 @@ def test_dead_worker_is_named_in_time() -> None:
         cluster.push_pull("w", [array, array], 0)
         cluster.clients[1].close()
         with pytest.raises(MemberLostError, match="worker 1 is gone") as caught:
-            cluster.clients[0].push_pull("w", array, 1).result(5)
+            cluster.clients[0].push_pull("w", array, 1).result(20)
         assert caught.value.worker_id == 1
 
 
@@ -344,7 +344,7 @@ def test_server_that_is_away_is_named_in_time() -> None:
         ) as caught:
             client.push_pull("w", np.ones(10, np.float32), 0).result(WAIT_S)
         assert caught.value.shard == 0
-        assert time.monotonic() - started_s < 3
+        assert time.monotonic() - started_s < 15
 
 
 def test_bad_arguments_are_refused_at_once() -> None:

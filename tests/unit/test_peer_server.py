@@ -112,7 +112,7 @@ def test_fetch_errors_are_typed_and_in_time(servers: list[PeerServer]) -> None:
     servers[1].close()
     with pytest.raises(PeerUnreachableError):
         servers[0].fetch_result(other, 2)
-    assert time.monotonic() - start_s < 3
+    assert time.monotonic() - start_s < 15
 
 
 def test_wrong_secret_is_refused_and_counted(servers: list[PeerServer]) -> None:

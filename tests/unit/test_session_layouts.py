@@ -16,7 +16,7 @@ from fake_switch import FakeSwitch
 from hostlib import errors
 from layout_driver import LayoutDriver
 from layout_trainers import NUM_TENSORS, Trainer, finish, start, wait_for
-from time_bound import wait_until
+from time_bound import wait_until, within
 
 IMPAIRED: dict[str, Any] = {"loss": 0.02, "duplication": 0.03, "reordering": 0.03}
 
@@ -119,11 +119,10 @@ def test_sums_on_the_host_path_follow_each_other_at_once() -> None:
     array = np.ones(1000, np.float32)
     with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
         driver.change({})
-        began_s = time.monotonic()
-        for _ in range(10):  # of two steps each: exponents, values
-            for future in [s.allreduce(array) for s in driver.sessions.values()]:
-                np.testing.assert_array_equal(future.result(20), 2 * array)
-        assert time.monotonic() - began_s < 5
+        with within(5, "ten sums"):
+            for _ in range(10):  # of two steps each: exponents, values
+                for future in [s.allreduce(array) for s in driver.sessions.values()]:
+                    np.testing.assert_array_equal(future.result(20), 2 * array)
 
 
 def test_errors_are_the_same_on_the_host_path() -> None:
@@ -152,7 +151,7 @@ def test_deadline_runs_on_while_the_layout_changes() -> None:
 def test_session_that_breaks_leaves_the_job_at_once() -> None:
     with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
         future = driver.sessions[0].allreduce(np.ones(8, np.int32), timeout_s=0.2)
-        assert isinstance(future.exception(5), errors.AllreduceTimeoutError)
+        assert isinstance(future.exception(20), errors.AllreduceTimeoutError)
         wait_until(lambda: driver.links[0].is_closed, "the others need not wait for it")
         assert not driver.links[1].is_closed
         with pytest.raises(errors.SessionBrokenError):

@@ -92,7 +92,7 @@ def test_record_of_a_dead_owner_is_swept_with_its_processes(records: Path) -> No
     made.owner_start_time -= 1  # as if the pid had been given to another process since
     made.save()
     with udp_testbed(name="other") as other:
-        assert process.popen.wait(5) == -signal.SIGTERM
+        assert process.popen.wait(20) == -signal.SIGTERM
         assert state.record_names() == ["other"]
         assert other.run_directory.parent == records
 

@@ -57,7 +57,7 @@ def test_closing_does_not_wait_for_what_never_ends(monkeypatch: pytest.MonkeyPat
     average = state.average(values, "bucket")
     start_s = time.monotonic()
     state.close()
-    assert time.monotonic() - start_s < 2.0
+    assert time.monotonic() - start_s < 15
     assert not average.done()
     session.future.set_result(torch.zeros(2).numpy(), 3, (0, 1, 2))
     assert average.wait().tolist() == [0.0, 0.0]
