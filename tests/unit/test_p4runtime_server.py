@@ -83,7 +83,7 @@ def test_malformed_messages_do_not_harm_the_server() -> None:
         channel = grpc.insecure_channel(server.address)
         call = channel.unary_unary("/p4.v1.P4Runtime/Write")
         with pytest.raises(grpc.RpcError):
-            call(b"\xff\xff\xff", timeout=20)
+            call(b"\xff\xff\xff", timeout=5)
         channel.close()
         with BareClient(server.port) as client:
             client.become_primary()
