@@ -124,7 +124,7 @@ _ARGUMENTS: Final[dict[str, Sequence[object]]] = {
     "switch_table_find": [_S, _U, _ENTRY, _OUT64],
     "switch_table_set_default": [_S, _U, _ENTRY],
     "switch_table_idle": [_S, _U, _ENTRY, _OUT64],
-    "switch_table_expired": [_S, _U, POINTER(c_uint32), _U, _OUT64],
+    "switch_table_expired": [_S, *[POINTER(c_uint32)] * 2, _U, _OUT64],
     "switch_table_match": [_S, _U, c_uint64, c_void_p, c_void_p, *[POINTER(c_int32)] * 2],
     "switch_table_layout": [_S, _U, POINTER(TableLayout)],
     "switch_table_dump": [_S, _U, POINTER(c_uint32), _U, c_void_p],

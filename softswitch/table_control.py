@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from ctypes import byref, c_int32, c_uint32, c_uint64
 from typing import NamedTuple
 
-from softswitch.errors import BadArgumentError, UnsupportedControlError
+from softswitch.errors import BadArgumentError
 from softswitch.idle_scan import IdleScan
 from softswitch.pipeline import GroupMember, MeterRatesT
 from softswitch.runtime_library import SwitchHandle
@@ -259,32 +259,30 @@ class TableControl(TableRecords):
             self._idle = IdleScan(lambda: self._tell_expired(callback))
 
     def _tell_expired(self, callback: Callable[[int, Match], None]) -> None:
-        table = 0
-        start = c_uint32(0)
+        table, start = c_uint32(0), c_uint32(0)
         while True:
             try:
                 found = self._expired(table, start)
-            except UnsupportedControlError:  # no timeouts in this table
-                found = []
-            except BadArgumentError:  # there are no more tables
+            except BadArgumentError:  # there are no more tables with timeouts
                 return
             for match in found:
-                callback(table, match)
+                callback(table.value, match)
             if start.value == 0:
-                table += 1
+                table.value += 1
 
-    def _expired(self, table: int, start: c_uint32) -> list[Match]:
+    def _expired(self, table: c_uint32, start: c_uint32) -> list[Match]:
+        """Take a step in the first table from `table` on with timeouts; advance both to there."""
         handles = (c_uint64 * EXPIRED_PER_STEP)()
         with self.atomically():  # so that the handles still mean these entries
             count = self._control(
-                f"idle entries of table {table}",
+                "idle entries",
                 "switch_table_expired",
-                table,
+                byref(table),
                 byref(start),
                 EXPIRED_PER_STEP,
                 handles,
             )
-            return [self._match_of(table, handles[index]) for index in range(count)]
+            return [self._match_of(table.value, handles[index]) for index in range(count)]
 
     def _match_of(self, table: int, handle: int) -> Match:
         key = ctypes.create_string_buffer(KEY_BYTES_MAX)

@@ -124,9 +124,19 @@ int switch_table_idle(softswitch_t *sw, uint32_t table, const table_entry_t *mat
   WITH_PIPELINE(sw, idle_read(ops, pipeline, table, match, now, idle_us));
 }
 
-int switch_table_expired(softswitch_t *sw, uint32_t table, uint32_t *from, uint32_t entries, uint64_t *handles) {
+static int expired_read(const pipeline_ops_t *ops, pipeline_t *pipeline, uint32_t *table, uint64_t now, uint32_t *from,
+                        uint32_t entries, uint64_t *handles) {
+  int result = ops->table_expired(pipeline, *table, now, from, entries, handles);
+  while (result == P_UNSUPPORTED) {
+    *from = 0;
+    result = ops->table_expired(pipeline, ++*table, now, from, entries, handles);
+  }
+  return result;
+}
+
+int switch_table_expired(softswitch_t *sw, uint32_t *table, uint32_t *from, uint32_t entries, uint64_t *handles) {
   uint64_t now = now_us(sw);
-  WITH_PIPELINE(sw, ops->table_expired(pipeline, table, now, from, entries, handles));
+  WITH_PIPELINE(sw, expired_read(ops, pipeline, table, now, from, entries, handles));
 }
 
 int switch_table_match(softswitch_t *sw, uint32_t table, uint64_t handle, uint8_t *key, uint8_t *mask,

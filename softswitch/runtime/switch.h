@@ -87,7 +87,9 @@ int switch_direct_meter_write(softswitch_t *, uint32_t table, const table_entry_
 int switch_meter_read(softswitch_t *, uint32_t array, uint32_t index, meter_rates_t *out);
 int switch_meter_write(softswitch_t *, uint32_t array, uint32_t index, const meter_rates_t *);
 int switch_table_idle(softswitch_t *, uint32_t table, const table_entry_t *match, uint64_t *idle_us);
-int switch_table_expired(softswitch_t *, uint32_t table, uint32_t *from, uint32_t entries, uint64_t *handles);
+// Of the first table from `table` on that has timeouts, which it then is; P_BAD_ARGUMENT when there is none. One call for
+// tables without, since each waits for its turn beside the packets.
+int switch_table_expired(softswitch_t *, uint32_t *table, uint32_t *from, uint32_t entries, uint64_t *handles);
 int switch_table_match(softswitch_t *, uint32_t table, uint64_t handle, uint8_t *key, uint8_t *mask,
                        int32_t *prefix_len, int32_t *priority);
 int switch_table_layout(softswitch_t *, uint32_t table, table_layout_t *out);
