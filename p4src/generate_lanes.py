@@ -57,16 +57,13 @@ control Lanes(inout headers_t hdr, inout metadata_t md) {{
 
     bit<32> held;
     bit<32> wrapped;
-    bit<32> lost;
 
     action lanes_overwrite() {{
 {overwrite}
     }}
 
     action lanes_add() {{
-        lost = 0;
 {add}
-        md.is_saturated = (bit<1>)(lost != 0);
     }}
 
     action lanes_max() {{
@@ -101,7 +98,7 @@ def _add(lane: str) -> str:
         f"        lane{lane}.read(held, md.slot_copy);\n"
         f"        wrapped = held + hdr.lanes.v{lane};\n"
         f"        hdr.lanes.v{lane} = (bit<32>)((int<32>)held |+| (int<32>)hdr.lanes.v{lane});\n"
-        f"        lost = lost | (wrapped ^ hdr.lanes.v{lane});\n"
+        f"        md.saturated_bits = md.saturated_bits | (wrapped ^ hdr.lanes.v{lane});\n"
         f"        lane{lane}.write(md.slot_copy, hdr.lanes.v{lane});"
     )
 

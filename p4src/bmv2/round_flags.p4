@@ -33,7 +33,7 @@ control RoundFlags(inout headers_t hdr, inout metadata_t md) {
                 if (md.outcome == OUTCOME_RESULT_STORED) {
                     md.copy_flags = hdr.switchfold.flags & FLAGS_FROM_ABOVE;
                 }
-                if (md.is_saturated == 1) {
+                if (md.saturated_bits != 0) {
                     md.copy_flags = md.copy_flags | FLAG_OVERFLOW;
                 }
                 if (hdr.ipv4.ecn == ECN_CONGESTION_EXPERIENCED) {

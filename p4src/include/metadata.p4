@@ -69,7 +69,7 @@ struct metadata_t {
     slot_access_t   slot_access;
     exponent_t      copy_exponent;
     bit<16>         copy_flags;
-    bit<1>          is_saturated;
+    bit<32>         saturated_bits; // of any lane: where its sum differs from the wrapped one
 
     // Delivery.
     reply_t         reply;

@@ -37,10 +37,10 @@ class ArrayWriter:
         sizes += [(f"m{item.position}", item.size) for item in self.meters]
         sizes += [(block.member, block.elements) for block in self.blocks]
         for member, size in sizes:
-            text.append(f"s->{member} = calloc({max(size, 1)}, sizeof *s->{member});")
+            text.append(f"s->{member} = pages_reserve({_bytes(member, size)});")
             text.append(f"if (s->{member} == NULL) return false;")
         text += ["return true;", "}", "", "static void p4_free_arrays(pipeline_t *s) {", "(void)s;"]
-        text += [f"free(s->{member});" for member, _ in sizes]
+        text += [f"pages_release(s->{member}, {_bytes(member, size)});" for member, size in sizes]
         text += ["}", "", *self._counter(), *self._meter(), *self._register()]
         return "\n".join(text)
 
@@ -93,3 +93,7 @@ class ArrayWriter:
                 limit = f"if (index >= {item.size}) return P_NOT_FOUND;"
                 text.append(f"case {item.position}: {limit} {cell}")
         return [*text, "default: return P_BAD_ARGUMENT;", "}", "}", ""]
+
+
+def _bytes(member: str, size: int) -> str:
+    return f"(size_t){max(size, 1)} * sizeof *s->{member}"

@@ -35,10 +35,19 @@ def resolve_marks(text: str) -> str:
     return MARK.sub(lambda found: found[2], text)
 
 
+LINE_BYTES = 64
+"""An array of so many bytes begins where a vector does: one in two cache lines costs twice."""
+
+
 def storage_type(width: int, is_signed: bool) -> str:
     """C type that stores a field of at most 64 bits."""
-    bits = next(size for size in (8, 16, 32, 64) if width <= size)
+    bits = storage_bits(width)
     return f"int{bits}_t" if is_signed else f"uint{bits}_t"
+
+
+def storage_bits(width: int) -> int:
+    """Bits of the C type that stores a field of at most 64 bits."""
+    return next(size for size in (8, 16, 32, 64) if width <= size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,7 +279,9 @@ def _declare(run: Run) -> str:
         return f"uint8_t {run.member}[{(item.width + 7) // 8}]; // {item.width} bits"
     kind = storage_type(item.width, item.is_signed)
     if run.is_array:
-        return f"{kind} {run.member}[{len(run.fields)}]; {comment(f'to {run.fields[-1].name}')}"
+        is_long = len(run.fields) * storage_bits(item.width) >= 8 * LINE_BYTES
+        last = comment(f"to {run.fields[-1].name}")
+        return f"{'P4_ALIGNED ' * is_long}{kind} {run.member}[{len(run.fields)}]; {last}"
     return f"{kind} {run.member};"
 
 

@@ -14,6 +14,8 @@ from softswitch.generator.headers import MARK, resolve_marks
 MIN_REPEATS = 4
 MIN_STATEMENTS = 8
 MAX_PERIOD = 48
+LOOP = "for (size_t i = 0;"
+"""What a rolled loop begins with."""
 
 
 class _Statement:
@@ -147,7 +149,7 @@ def _emit_loop(items: list[_Statement], period: int, repeats: int) -> str:
             line += parts[index + 2]
         texts.append(line)
     body = "\n".join(texts)
-    return f"for (size_t i = 0; i < {repeats}; i++) {{\n{body}\n}}"
+    return f"{LOOP} i < {repeats}; i++) {{\n{body}\n}}"
 
 
 def _index(start: int, after: str) -> str:

@@ -15,6 +15,9 @@ __extension__ typedef __int128 wide_int_t;
 __extension__ typedef unsigned __int128 wide_uint_t;
 
 #define P4_UNUSED __attribute__((unused))
+#define P4_ALIGNED _Alignas(64)
+// Inlined, a function loses what `restrict` says, and its loops are no longer vectorised.
+#define P4_APART __attribute__((noinline))
 #define P4_COLD __attribute__((noinline, cold)) // of the control plane: small rather than fast
 
 P4_UNUSED static inline uint16_t load_be16(const uint8_t *from) {
@@ -113,7 +116,8 @@ P4_UNUSED static inline int32_t saturating_add_32(int32_t left, int32_t right) {
   uint32_t sum = (uint32_t)left + (uint32_t)right;
   uint32_t overflow = ((uint32_t)left ^ sum) & ((uint32_t)right ^ sum);
   uint32_t limit = (uint32_t)(left >> 31) ^ UINT32_C(0x7fffffff);
-  return (int32_t)((overflow >> 31) != 0 ? limit : sum);
+  uint32_t chosen = (uint32_t)((int32_t)overflow >> 31); // no condition: loops with one would not be vectorised
+  return (int32_t)(sum ^ ((sum ^ limit) & chosen));
 }
 
 // Ones' complement sums: keep a 64-bit running sum of 16-bit words, fold at the end.

@@ -12,6 +12,7 @@
 #include "message.h"
 #include "meter.h"
 #include "packet.h"
+#include "pages.h"
 #include "pipeline.h"
 #include "table.h"
 #include "table_match.h"

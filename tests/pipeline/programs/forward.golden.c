@@ -68,14 +68,14 @@ struct pipeline {
 
 static bool p4_allocate_arrays(pipeline_t *s) {
   (void)s;
-  s->r0 = calloc(1, sizeof *s->r0);
+  s->r0 = pages_reserve((size_t)1 * sizeof *s->r0);
   if (s->r0 == NULL) return false;
   return true;
 }
 
 static void p4_free_arrays(pipeline_t *s) {
   (void)s;
-  free(s->r0);
+  pages_release(s->r0, (size_t)1 * sizeof *s->r0);
 }
 
 static int p4_counter(pipeline_t *s, uint32_t array, uint32_t index,
