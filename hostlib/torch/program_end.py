@@ -39,12 +39,14 @@ def leave_all() -> None:
     """Leave the jobs of all open groups.
 
     A program that an error or Ctrl-C ends has nothing that others could wait for: it leaves at
-    once. Another Ctrl-C meanwhile only ends the waiting.
+    once. Another Ctrl-C meanwhile only ends the waiting; one behind ends the process, as nothing
+    is left then that others could miss.
     """
     groups: list[OpenGroup] = list(open_groups)
     # Python 3.11 knows the second only.
-    is_failed = any(getattr(sys, name, None) for name in ("last_exc", "last_value"))
-    with _interrupts_end(_Waiting()) as waiting:
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    is_failed = error is not None
+    with _interrupts_end(_Waiting(is_over=isinstance(error, KeyboardInterrupt))) as waiting:
         for group in groups:
             if not is_failed:
                 with suppress(KeyboardInterrupt), waiting:
@@ -55,9 +57,9 @@ def leave_all() -> None:
 class _Waiting:
     """Whether an interrupt may be raised now."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_over: bool) -> None:
         self.is_now = False
-        self.is_over = False
+        self.is_over = is_over
 
     def __enter__(self) -> None:
         if self.is_over:
@@ -85,4 +87,6 @@ def _interrupts_end(waiting: _Waiting) -> Generator[_Waiting]:
     try:
         yield waiting
     finally:
-        signal.signal(signal.SIGINT, before)
+        # Elsewhere, in what other libraries run at exit, an exception would only print a traceback.
+        is_quick = waiting.is_over and before is signal.default_int_handler
+        signal.signal(signal.SIGINT, signal.SIG_DFL if is_quick else before)
