@@ -14,7 +14,7 @@ from torch.futures import Future
 
 from hostlib.torch.errors import CollectiveMismatchError
 from hostlib.torch.failure_report import FailureReport, look_pauses_s
-from hostlib.torch.torch_seam import run_as_is
+from hostlib.torch.torch_seam import keep_for_ever, run_as_is
 from hostlib.torch.work import NO_TIMEOUT
 
 
@@ -24,14 +24,15 @@ class DelegatedWork(dist.Work):
     """A work of Gloo's. Errors are Gloo's but for CollectiveMismatchError.
 
     Gloo itself does not notice that ranks called different collectives; its own work then stays
-    under way until the group's timeout.
+    under way until the group's timeout. Destroying Gloo's group would wait for that: it is kept.
     """
 
-    def __init__(self, work: Any, place: str, report: FailureReport) -> None:
+    def __init__(self, work: Any, place: str, report: FailureReport, gloo: Any) -> None:
         super().__init__()
         self._work = work
         self._place = place
         self._report = report
+        self._gloo = gloo
 
     def wait(self, timeout: timedelta = NO_TIMEOUT) -> bool:
         """Wait as Gloo does; raise CollectiveMismatchError where the ranks' calls differ."""
@@ -54,6 +55,8 @@ class DelegatedWork(dist.Work):
     def _check(self, cause: RuntimeError | None) -> None:
         differs = self._report.disagreement()
         if differs:
+            if not self._work.is_completed():
+                keep_for_ever(self._gloo)
             here = f". Here: {cause}" if cause is not None else ""
             raise CollectiveMismatchError(f"{self._place}: {differs}{here}") from cause
 

@@ -98,7 +98,7 @@ class GlooCollectives(dist.ProcessGroup):
         self._settle(tensors)
         work = getattr(self._gloo, method)(*arguments, **named)
         call = self._log.add(kind, f"{what} by Gloo".lstrip(), f"{key} by Gloo")
-        return DelegatedWork(work, self._place(call.name), self._report)
+        return DelegatedWork(work, self._place(call.name), self._report, self._gloo)
 
     def allgather(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from datetime import timedelta
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -44,6 +45,11 @@ def checked(gloo: Gloo, options: BackendOptions) -> Gloo:
         world_size=options.group_size,
         timeout=options.timeout,
     )
+
+
+def keep_for_ever(group: Any) -> None:
+    """Never destroy a group, not even as the interpreter ends: that would wait for its works."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
 
 
 def run_as_is(kind: type[_Kind]) -> type[_Kind]:

@@ -48,6 +48,8 @@ def check_disagreement(seen: dict[str, Any], rank: int) -> None:
         "rank 0 all_reduce 1, sum of float32 (10,); rank 1 all_reduce 1, MAX of float32 (10,)"
         " by Gloo; rank 2 barrier 1, by Gloo; call the same ones",
     )
+    barrier = "ranks [0, 2] barrier 1, by Gloo; rank 1 all_gather 1, by Gloo; call the same"
+    check_end(seen["by Gloo alone"], mismatch, limit_s, barrier)
     means = "rank 1 all_reduce 2, mean of float32 (10,)"
     sums = "ranks [0, 2] all_reduce 2, sum of float32 (10,)"
     check_end(seen["averages"], mismatch, limit_s, f"rank {rank}, all_reduce 2 of", means, sums)

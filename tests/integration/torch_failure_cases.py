@@ -126,7 +126,6 @@ def fail(rank: int, folder: str) -> dict[str, Any]:
             f.seen["future"] = str(error)
         return work.wait()
 
-    f.ends("operations", disagree, timeout_s=LONG_S)
     f.ends("averages", lambda: [f.summed(4), f.summed(10, op="AVG" if odd else "SUM")], LONG_S)
     mixed = [torch.ones(1), torch.ones(1).int()]
     f.ends("mixed", lambda: dist.group.WORLD.allreduce_coalesced(mixed))
@@ -201,6 +200,17 @@ def fail(rank: int, folder: str) -> dict[str, Any]:
     gc.collect()  # the model, which holds its group
     f.seen["threads"] = [t.name for t in threading.enumerate() if t is not threading.main_thread()]
     f.seen["native threads"] = _native_threads()
+
+    # From here on Gloo's threads stay: they are at work on what will not end.
+    f.ends("operations", disagree, timeout_s=LONG_S)
+    blocks = [torch.ones(3)] * NUM_RANKS
+    began_s = time.monotonic()
+    f.ends(
+        "by Gloo alone",
+        lambda: dist.all_gather(blocks, blocks[0]) if odd else dist.barrier(),
+        LONG_S,
+    )
+    f.seen["by Gloo alone"][2] = time.monotonic() - began_s  # with the group's end
 
     def leave() -> Any:
         f.summed(3)
