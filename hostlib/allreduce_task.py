@@ -10,7 +10,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.chunks import BLOCK_CHUNKS, ExponentSource, FloatSource, IntegerSource, TensorChunks
+from hostlib.chunks import (
+    BLOCK_CHUNKS,
+    Empty,
+    ExponentSource,
+    FloatSource,
+    IntegerSource,
+    TensorChunks,
+)
 from hostlib.errors import (
     EmptyTensorError,
     NonFiniteError,
@@ -115,17 +122,20 @@ class AllreduceTask:
         self._operation: ReduceOperation = operation
         self._nonfinite = nonfinite
 
-    def begin(self, view: JobView, *, retains: bool) -> None:
+    def begin(self, view: JobView, *, retains: bool, empty: Empty = np.empty) -> None:
         """Start from the submitted array in a layout; forget what an earlier one has done."""
         values = view.values_per_packet
         self._view = view
         self._retains = retains
+        self._empty = empty
         self.exponents = self.source = self._error = self._fetched = None
         self.is_in_values = False
         self.has_begun = True
         self._agreed = np.empty(0, np.int32)
         if self._flat.dtype == np.int32:
-            self.source = IntegerSource(self.wire_id, self._flat, values, retains=retains)
+            self.source = IntegerSource(
+                self.wire_id, self._flat, values, retains=retains, empty=empty
+            )
             self.source.times = self.future.times
         else:
             self._chunks = TensorChunks(self._flat, values)
@@ -170,6 +180,7 @@ class AllreduceTask:
             is_mean=self._operation == "mean",
             withheld=outliers,
             retains=self._retains,
+            empty=self._empty,
         )
         self.source.times = self.future.times
 

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from hostlib.quantization import (
     NONFINITE_EXPONENT,
@@ -27,6 +28,8 @@ EXPONENT_CHUNKS = 256
 
 Lanes = NDArray[np.int32]
 """Big-endian int32, shape (count, values_per_packet)."""
+Empty = Callable[[tuple[int, ...], DTypeLike], NDArray[Any]]
+"""Makes an array of a shape and dtype, as numpy.empty does."""
 
 
 class ChunkSource(Protocol):
@@ -163,15 +166,16 @@ class IntegerSource:
         values_per_packet: int,
         *,
         retains: bool = False,
+        empty: Empty = np.empty,
     ) -> None:
         self._chunks = TensorChunks(flat, values_per_packet)
         self.tensor_id = tensor_id
         self.num_elements = len(flat)
         self.num_chunks = self._chunks.num_chunks
-        self.output: NDArray[Any] = np.empty((self.num_chunks, values_per_packet), np.int32)
+        self.output: NDArray[Any] = empty((self.num_chunks, values_per_packet), np.int32)
         self.results: Lanes = self.output.view(">i4")
         if retains:
-            self.results = np.empty(self.output.shape, ">i4")
+            self.results = empty((self.num_chunks, values_per_packet), ">i4")
         self._retains = retains
         self.contributors = np.zeros(self.num_chunks, np.uint16)
         self.has_saturated = False
@@ -222,14 +226,16 @@ class FloatSource:
         is_mean: bool,
         withheld: NDArray[np.bool_] | None = None,
         retains: bool = False,
+        empty: Empty = np.empty,
     ) -> None:
         values_per_packet = quantizer.values_per_packet
         self.tensor_id = tensor_id
         self.num_elements = len(flat)
         self.num_chunks = chunks.num_chunks
-        self.output: NDArray[Any] = np.empty((self.num_chunks, values_per_packet), flat.dtype)
+        shape = (self.num_chunks, values_per_packet)
+        self.output: NDArray[Any] = empty(shape, flat.dtype)
         if retains or flat.dtype.itemsize != 4:
-            self.results: Lanes = np.empty(self.output.shape, ">i4")
+            self.results: Lanes = empty(shape, ">i4")
         else:
             self.results = self.output.view(">i4")
         self._retains = retains

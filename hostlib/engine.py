@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hostlib.allreduce_task import AllreduceTask, Quantizers
+from hostlib.arrival_pace import ArrivalPace
 from hostlib.datagram_ring import Words
 from hostlib.errors import (
     AllreduceTimeoutError,
@@ -40,10 +41,9 @@ BUSY_S = 0.001
 """Wait before sending again when the transport took less than all."""
 COALESCE_CHUNKS = 32
 """With at least this many chunks under way, a short pause does not empty the window."""
-COALESCE_SHARE = 2
+QUEUE_SHARE = 2
 """The pause is at most this part of the time that chunks wait in queues: where the round trip is
 the network's own, a pause would hold up what is to come."""
-MIN_PAUSE_S = 0.0001
 LEAD_S = 1.0
 """Probing starts this long before the deadline, or at three quarters of a short timeout."""
 STALL_S = 1.0
@@ -104,6 +104,9 @@ class Engine:
         self._failure: HostlibError | None = None
         self._is_closing = False
         self._is_woken = threading.Event()
+        self._pace = ArrivalPace(options.coalesce_s)
+        self._nap = threading.Lock()  # held, but for a wake that no pause has seen yet
+        self._nap.acquire()
         self._progress_s = time.monotonic()
         self._reported_s = 0.0
         self._watch_s = 0.0  # when deadlines and stalls are to be looked at next
@@ -241,6 +244,9 @@ class Engine:
 
     def _wake(self) -> None:
         self._is_woken.set()
+        with self._lock:
+            if self._nap.locked():
+                self._nap.release()
         self._transport.wake()
 
     def _post(self, command: Callable[[], None]) -> None:
@@ -292,13 +298,9 @@ class Engine:
         if has_finished or not was_waiting:
             self._progress_s = now_s
         wait_s = self._wait_s(path, now_s) if is_idle else BUSY_S
-        if path.outstanding >= COALESCE_CHUNKS:
-            # The window is in the network's queues; a small part of it may gather here.
-            pause_s = min(self._options.coalesce_s, path.values.queueing_s / COALESCE_SHARE)
-            if pause_s > MIN_PAUSE_S:
-                time.sleep(pause_s)
-        count = self._receive(wait_s)
+        count = self._receive_gathered(path, wait_s)
         now_s = time.monotonic()
+        self._pace.note(count, now_s)
         if count and runner.take(self._received_words[:count], now_s):
             self._progress_s = now_s
         if runner.finish():
@@ -306,6 +308,21 @@ class Engine:
         path.keep_time(now_s)
         self._keep_deadlines(path, now_s)
         return True
+
+    def _receive_gathered(self, path: LayoutPath, wait_s: float) -> int:
+        """Return how many datagrams came, after a pause where much is under way."""
+        outstanding = path.outstanding
+        if not outstanding:
+            count = self._receive(wait_s)
+            self._pace.rest()
+            return count
+        if outstanding >= COALESCE_CHUNKS:
+            limit_s = min(wait_s, path.values.queueing_s / QUEUE_SHARE)
+            pause_s = self._pace.pause_s(outstanding, limit_s)
+            if pause_s:
+                # One call of the interpreter, which a new tensor ends; an event takes a dozen.
+                self._nap.acquire(timeout=pause_s)
+        return self._receive(wait_s)
 
     def _receive(self, wait_s: float) -> int:
         """Return how many datagrams came; without a switch, only wait to be woken."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 
 from hostlib.allreduce_task import AllreduceTask, Quantizers
+from hostlib.array_pool import ArrayPool
 from hostlib.datagram_ring import Words
 from hostlib.errors import HostlibError, RoundClosedError, SessionBrokenError
 from hostlib.host_lanes import HostLanes
@@ -60,6 +61,7 @@ class LayoutRunner:
         self._transport = transport
         self._options = options
         self._peers = peers
+        self._pool = ArrayPool()
         self._wake = wake
         self._post = post
         self._fetcher: ResultFetcher | None = None
@@ -164,7 +166,11 @@ class LayoutRunner:
             return
         while self._queued and (limit is None or self._queued[0].number < limit):
             task = self._queued[0]
-            task.begin(self.view, retains=self._peers is not None)
+            retains = self._peers is not None
+            if isinstance(task, AllgatherTask):
+                task.begin(self.view, retains=retains)
+            else:
+                task.begin(self.view, retains=retains, empty=self._pool.empty)
             self._started.append(self._queued.popleft())
             if task.number < path.first_tensor:
                 self._fetch(task)

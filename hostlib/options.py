@@ -30,7 +30,7 @@ class SessionOptions:
     max_rto_s: float = 1.0
     initial_rto_s: float = 0.1
     """Retransmission timeout before the first measured round trip."""
-    coalesce_s: float = 0.0045
+    coalesce_s: float = 0.012
     """Longest pause before a receive while much is under way: larger batches, less work."""
     retain_bytes: int = 256 << 20
     """Results kept for workers that missed them, where results may be partial or without a switch;
