@@ -6,10 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from bmv2_topos.links import GRO_BYTES
 from bmv2_topos.namespaces import call_with_route
 from bmv2_topos.topology import Link, SwitchLink, Topology
+
+_ETHERNET_HEADER_BYTES: Final = 14
+_KINDS: Final = ("rx_bytes", "rx_packets", "tx_bytes", "tx_packets", "rx_dropped", "tx_dropped")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +49,7 @@ class SwitchLinkBytes:
 def read_link_bytes(topology: Topology, namespaces: Mapping[str, str]) -> tuple[LinkBytes, ...]:
     """Read the kernel's 64-bit counters of the switches' interfaces; namespaces by switch name."""
     counted = {
-        switch: _statistics(namespaces[switch])
+        switch: read_counters(namespaces[switch])
         for switch in {link.switch for link in topology.links}
     }
     return tuple(
@@ -58,7 +62,7 @@ def read_switch_link_bytes(
 ) -> tuple[SwitchLinkBytes, ...]:
     """Read the same counters of both ends of every link between switches."""
     ends = {end for link in topology.switch_links for end in (link.a, link.b)}
-    counted = {switch: _statistics(namespaces[switch]) for switch in ends}
+    counted = {switch: read_counters(namespaces[switch]) for switch in ends}
     return tuple(
         _switch_link_bytes(
             link, counted[link.a][link.a_interface], counted[link.b][link.b_interface]
@@ -67,38 +71,50 @@ def read_switch_link_bytes(
     )
 
 
-def _statistics(namespace: str) -> dict[str, dict[str, Any]]:
-    def read(route: Any) -> dict[str, dict[str, Any]]:
-        return {message.get("ifname"): message.get("stats64") for message in route.get_links()}
+def read_counters(namespace: str) -> dict[str, dict[str, int]]:
+    """Read the 64-bit counters of a namespace's interfaces, by name and kind; bytes are frames'."""
+
+    def read(route: Any) -> dict[str, dict[str, int]]:
+        return {message.get("ifname"): _counters(message) for message in route.get_links()}
 
     return call_with_route(namespace, read)
 
 
-def _link_bytes(link: Link, counted: dict[str, Any]) -> LinkBytes:
+def _counters(message: Any) -> dict[str, int]:
+    counted = message.get("stats64")
+    counters = {kind: int(counted[kind]) for kind in _KINDS}
+    if message.get("gro_max_size") == GRO_BYTES:  # a veth with GRO counts what follows the header
+        for direction in ("rx", "tx"):
+            headers = counters[f"{direction}_packets"] * _ETHERNET_HEADER_BYTES
+            counters[f"{direction}_bytes"] += headers
+    return counters
+
+
+def _link_bytes(link: Link, counted: dict[str, int]) -> LinkBytes:
     return LinkBytes(
         host=link.host,
         port=link.port,
-        from_host_bytes=int(counted["rx_bytes"]),
-        from_host_packets=int(counted["rx_packets"]),
-        to_host_bytes=int(counted["tx_bytes"]),
-        to_host_packets=int(counted["tx_packets"]),
-        dropped_packets=int(counted["rx_dropped"]) + int(counted["tx_dropped"]),
+        from_host_bytes=counted["rx_bytes"],
+        from_host_packets=counted["rx_packets"],
+        to_host_bytes=counted["tx_bytes"],
+        to_host_packets=counted["tx_packets"],
+        dropped_packets=counted["rx_dropped"] + counted["tx_dropped"],
     )
 
 
 def _switch_link_bytes(
-    link: SwitchLink, at_a: dict[str, Any], at_b: dict[str, Any]
+    link: SwitchLink, at_a: dict[str, int], at_b: dict[str, int]
 ) -> SwitchLinkBytes:
     return SwitchLinkBytes(
         a=link.a,
         a_port=link.a_port,
         b=link.b,
         b_port=link.b_port,
-        from_a_bytes=int(at_a["tx_bytes"]),
-        from_a_packets=int(at_a["tx_packets"]),
-        from_b_bytes=int(at_b["tx_bytes"]),
-        from_b_packets=int(at_b["tx_packets"]),
+        from_a_bytes=at_a["tx_bytes"],
+        from_a_packets=at_a["tx_packets"],
+        from_b_bytes=at_b["tx_bytes"],
+        from_b_packets=at_b["tx_packets"],
         dropped_packets=sum(
-            int(end[kind]) for end in (at_a, at_b) for kind in ("rx_dropped", "tx_dropped")
+            end[kind] for end in (at_a, at_b) for kind in ("rx_dropped", "tx_dropped")
         ),
     )

@@ -39,6 +39,9 @@ _SIOCETHTOOL: Final = 0x8946
 # linux/ethtool.h: receive checksum, transmit checksum, TSO, GSO, GRO. Frames on a link must look as
 # on a real wire: checksums present, never larger than the MTU.
 _ETHTOOL_OFF: Final = (0x15, 0x17, 0x1F, 0x24, 0x2C)
+_ETHTOOL_SGRO: Final = 0x2C
+GRO_BYTES: Final = 1
+"""What GRO may put together on our links: nothing."""
 _NUD_PERMANENT: Final = 0x80
 _TC_ROOT: Final = 0xFFFFFFFF
 _CUT_ROOT: Final = 0x20000
@@ -139,6 +142,7 @@ def _create_pair(one: _End, other: _End) -> None:
         if end.address is not None:
             route.addr("add", index=index, address=end.address, prefixlen=SUBNET_PREFIX_LENGTH)
         turn_offloads_off(end.interface)
+        _keep_order(route, end.interface)
         route.link("set", index=index, state="up", arp=end.address is not None)
         route.link("set", index=_index(route, "lo"), state="up")
 
@@ -285,12 +289,31 @@ def _index(route: Any, interface: str) -> int:
 
 def turn_offloads_off(interface: str) -> None:
     """Let an interface of the caller's namespace leave neither checksums nor segments to a card."""
+    for command in _ETHTOOL_OFF:
+        _set_feature(interface, command, is_on=False)
+
+
+def _keep_order(route: Any, interface: str) -> None:
+    """Let frames arrive in the order in which they left, as from a cable.
+
+    Else each goes to the queue of the processor that sent it: where a sender moves between
+    processors frames overtake each other, and TCP sends again what was not lost. With GRO a veth
+    has one queue; no frame may grow in it. Nothing happens where the kernel knows no such limit
+    (before Linux 5.19).
+    """
+    index = _index(route, interface)
+    route.link("set", index=index, gro_max_size=GRO_BYTES)
+    (found,) = route.get_links(index)
+    if found.get("gro_max_size") == GRO_BYTES:
+        _set_feature(interface, _ETHTOOL_SGRO, is_on=True)
+
+
+def _set_feature(interface: str, command: int, *, is_on: bool) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        for command in _ETHTOOL_OFF:
-            value = ctypes.create_string_buffer(struct.pack("=II", command, 0))
-            request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
-            try:
-                fcntl.ioctl(control, _SIOCETHTOOL, request)
-            except OSError as exc:
-                if exc.errno != errno.EOPNOTSUPP:  # not offered, so not on
-                    raise KernelError(f"cannot turn offloads of {interface} off: {exc}") from exc
+        value = ctypes.create_string_buffer(struct.pack("=II", command, is_on))
+        request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
+        try:
+            fcntl.ioctl(control, _SIOCETHTOOL, request)
+        except OSError as exc:
+            if exc.errno != errno.EOPNOTSUPP:  # not offered, so not on
+                raise KernelError(f"cannot turn offloads of {interface} off: {exc}") from exc

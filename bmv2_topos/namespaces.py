@@ -131,19 +131,13 @@ def _enter(name: str) -> None:
 
 
 def quieten(name: str) -> None:
-    """Let a namespace's links, made after this, carry what cables carry.
-
-    That is hosts' own packets and nothing else (IPv6 and forwarding off), each flow in order.
-    """
-    call_in_namespace(name, _set_kernel_up)
+    """Leave nothing but hosts' own packets on the links of a namespace: IPv6 and forwarding off."""
+    call_in_namespace(name, _turn_kernel_traffic_off)
 
 
-def _set_kernel_up() -> None:
+def _turn_kernel_traffic_off() -> None:
     # /proc/sys/net is per namespace, that of the thread which writes
     settings = {
-        # A veth hands frames to the processor that sends: where a sender moves between processors
-        # they overtake each other, and TCP sends again what was not lost. Linux 6.4 and later.
-        "core/rps_default_mask": _all_processors(),
         "ipv6/conf/all/disable_ipv6": "1",
         "ipv6/conf/default/disable_ipv6": "1",
         "ipv4/ip_forward": "0",
@@ -152,10 +146,3 @@ def _set_kernel_up() -> None:
         path = Path("/proc/sys/net") / key
         if path.exists():  # a kernel without IPv6 has nothing to turn off
             path.write_text(value)
-
-
-def _all_processors() -> str:
-    """Return the kernel's mask of all processors: words of 32 bits, the last first."""
-    mask = (1 << (os.cpu_count() or 1)) - 1
-    words = [f"{mask >> shift & 0xFFFFFFFF:x}" for shift in range(0, mask.bit_length(), 32)]
-    return ",".join(reversed(words))

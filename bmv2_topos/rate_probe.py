@@ -8,9 +8,10 @@ import errno
 import socket
 import threading
 import time
-from typing import Any, Final
+from typing import Final
 
-from bmv2_topos.namespaces import call_in_namespace, call_with_route
+from bmv2_topos.link_counters import read_counters
+from bmv2_topos.namespaces import call_in_namespace
 from bmv2_topos.testbed import Testbed
 from bmv2_topos.topology import Host
 
@@ -47,9 +48,9 @@ def _fill(sender: str, interface: str, receiver: str, counted: str, duration_s: 
     blast.start()
     try:
         time.sleep(_SETTLE_S)  # until the shaper's burst is spent and its queue holds frames
-        first_bytes, first_s = _received_bytes(receiver, counted), time.monotonic()
+        first_bytes, first_s = read_counters(receiver)[counted]["rx_bytes"], time.monotonic()
         time.sleep(duration_s)
-        last_bytes, last_s = _received_bytes(receiver, counted), time.monotonic()
+        last_bytes, last_s = read_counters(receiver)[counted]["rx_bytes"], time.monotonic()
     finally:
         stop.set()
         blast.join()
@@ -69,11 +70,3 @@ def _send_until(stop: threading.Event, interface: str) -> None:
                 if exc.errno not in _BACKPRESSURE:
                     raise
                 stop.wait(0.001)
-
-
-def _received_bytes(namespace: str, interface: str) -> int:
-    def read(route: Any) -> int:
-        message = next(link for link in route.get_links() if link.get("ifname") == interface)
-        return int(message.get("stats64")["rx_bytes"])
-
-    return call_with_route(namespace, read)

@@ -21,7 +21,7 @@ from scheme_fabric import Fabric, factor_workers, parameter_cluster
 
 WORKERS = 4
 LAYER = Layer(name="fc", kind="fc", rows=1024, columns=1024)
-RATE = 50_000_000
+RATE = 100_000_000
 """Of the links: on faster ones receivers that share processors acknowledge less often."""
 AGREEMENT = 0.02
 ATTEMPTS = 3
