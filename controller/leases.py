@@ -40,6 +40,7 @@ class Leases:
             job.job_number: job.layout.trees for job in jobs if job.layout and job.layout.trees
         }
         self._homeless = self._that_could_fit(homeless)
+        self._shares = self._targets({})
 
     def slots_now(self, job: Job, shape: Shape) -> int:
         """Return how many slots a job gets in a layout made now; 0: there is no room."""
@@ -147,11 +148,27 @@ class Leases:
         if job.slots_wanted:
             return 0
         now = self.slots_now(job, self._shapes[job.job_number])
-        target = self._targets({})[job.job_number]
+        target = self._shares[job.job_number]
         if held > target:
-            is_worth_it = self._homeless or held - target >= held // _LEAST_CHANGE
+            is_worth_it = (
+                self._homeless
+                or held - target >= held // _LEAST_CHANGE
+                or any(self._is_short(other, job) for other in self._jobs)
+            )
             return target - held if now and is_worth_it else 0
         return now - held if now - held > held // _LEAST_CHANGE else 0
+
+    def _is_short(self, job: Job, other: Job) -> bool:
+        """Tell whether a job lacks what another, on the same switch, may hold above its share.
+
+        Many that hold a little more than their shares may leave one with next to nothing.
+        """
+        shape = self._shapes.get(job.job_number, ())
+        if job.slots_wanted or not _switches(shape) & _switches(self._shapes[other.job_number]):
+            return False
+        target = self._shares[job.job_number]
+        enough = target - target // _LEAST_CHANGE
+        return self._held(job) < enough and self.slots_now(job, shape) < enough
 
     def _moves(self, settled: Sequence[Job]) -> list[Job]:
         """Return a job whose slots should move down, so that those who wait find one free range."""
