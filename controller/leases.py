@@ -152,7 +152,7 @@ class Leases:
         if held > target:
             is_worth_it = (
                 self._homeless
-                or held - target >= held // _LEAST_CHANGE
+                or held - target >= target // _LEAST_CHANGE
                 or any(self._is_short(other, job) for other in self._jobs)
             )
             return target - held if now and is_worth_it else 0

@@ -133,10 +133,6 @@ def test_frames_cross_with_checksums_and_are_counted() -> None:
         assert counted.to_host_bytes == 0
 
 
-@pytest.mark.skipif(
-    not Path("/proc/sys/net/core/rps_default_mask").exists(),
-    reason="the kernel cannot steer the flows of new interfaces (Linux 6.4 can)",
-)
 def test_interfaces_keep_the_order_of_frames_and_put_none_together() -> None:
     """Else frames overtake each other where a sender moves between processors."""
 
@@ -161,17 +157,11 @@ def test_interfaces_keep_the_order_of_frames_and_put_none_together() -> None:
             assert found == (limit is not None)
 
 
-def check_shaped(measured: tuple[float, float], rate_bits_per_s: float) -> None:
-    """Check the rates of both directions: never above, and below only as far as others disturb."""
-    assert max(measured) <= rate_bits_per_s * 1.05, measured
-    assert min(measured) >= rate_bits_per_s * 0.75, measured
-
-
 @pytest.mark.alone
 def test_shaped_link_carries_its_rate_in_both_directions() -> None:
     with network(1, name="rate", rate_bits_per_s=100_000_000) as made:
         measured = probe_rate(made, made.topology.hosts[0], duration_s=0.8)
-    check_shaped(measured, 100e6)
+    assert measured == pytest.approx((100e6, 100e6), rel=0.05)
 
 
 @pytest.mark.alone
@@ -189,7 +179,7 @@ def test_htb_shapes_where_tbf_is_missing(monkeypatch: pytest.MonkeyPatch) -> Non
     with network(1, name="htb", rate_bits_per_s=100_000_000) as made:
         assert made.status().shaper == "htb"
         measured = probe_rate(made, made.topology.hosts[0], duration_s=0.5)
-    check_shaped(measured, 100e6)
+    assert measured == pytest.approx((100e6, 100e6), rel=0.05)
 
 
 def test_kernel_without_shapers_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:

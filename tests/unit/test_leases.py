@@ -49,7 +49,7 @@ def changes(*held: int) -> list[str]:
         ([105] * 3 + [96] * 6, []),
         ([127, *[99] * 8], ["job 1"]),
         # All hold little too much, and the last next to nothing.
-        ([112] * 8 + [29], ["job 1"]),
+        ([110] * 8 + [45], ["job 1"]),
     ],
 )
 def test_job_is_disturbed_for_much_or_for_one_that_has_little(
