@@ -38,8 +38,8 @@ _BURST_FRAMES: Final = 10
 _SIOCETHTOOL: Final = 0x8946
 # linux/ethtool.h: receive checksum, transmit checksum, TSO, GSO, GRO. Frames on a link must look as
 # on a real wire: checksums present, never larger than the MTU.
-_ETHTOOL_OFF: Final = (0x15, 0x17, 0x1F, 0x24, 0x2C)
 _ETHTOOL_SGRO: Final = 0x2C
+_ETHTOOL_OFF: Final = (0x15, 0x17, 0x1F, 0x24, _ETHTOOL_SGRO)
 GRO_BYTES: Final = 1
 """What GRO may put together on our links: nothing."""
 _NUD_PERMANENT: Final = 0x80
@@ -316,4 +316,4 @@ def _set_feature(interface: str, command: int, *, is_on: bool) -> None:
             fcntl.ioctl(control, _SIOCETHTOOL, request)
         except OSError as exc:
             if exc.errno != errno.EOPNOTSUPP:  # not offered, so not on
-                raise KernelError(f"cannot turn offloads of {interface} off: {exc}") from exc
+                raise KernelError(f"cannot set the offloads of {interface}: {exc}") from exc
