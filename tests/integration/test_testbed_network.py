@@ -157,11 +157,19 @@ def test_interfaces_keep_the_order_of_frames_and_put_none_together() -> None:
             assert found == (limit is not None)
 
 
+def check_rate(made: Testbed, duration_s: float) -> None:
+    """Measure both directions of a link of 100 Mbit/s; a busy machine may spoil a measurement."""
+    nominal = pytest.approx((100e6, 100e6), rel=0.05)
+    measured = [probe_rate(made, made.topology.hosts[0], duration_s=duration_s)]
+    while measured[-1] != nominal and len(measured) < 3:
+        measured.append(probe_rate(made, made.topology.hosts[0], duration_s=duration_s))
+    assert measured[-1] == nominal, measured
+
+
 @pytest.mark.alone
 def test_shaped_link_carries_its_rate_in_both_directions() -> None:
     with network(1, name="rate", rate_bits_per_s=100_000_000) as made:
-        measured = probe_rate(made, made.topology.hosts[0], duration_s=0.8)
-    assert measured == pytest.approx((100e6, 100e6), rel=0.05)
+        check_rate(made, duration_s=0.8)
 
 
 @pytest.mark.alone
@@ -178,8 +186,7 @@ def test_htb_shapes_where_tbf_is_missing(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(links, "add_shaper", without_tbf)
     with network(1, name="htb", rate_bits_per_s=100_000_000) as made:
         assert made.status().shaper == "htb"
-        measured = probe_rate(made, made.topology.hosts[0], duration_s=0.5)
-    assert measured == pytest.approx((100e6, 100e6), rel=0.05)
+        check_rate(made, duration_s=0.5)
 
 
 def test_kernel_without_shapers_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
