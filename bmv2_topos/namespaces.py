@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import errno
+import fcntl
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -16,6 +19,10 @@ import pyroute2
 from bmv2_topos.errors import KernelError, NameTakenError, PrivilegeError
 
 _CLONE_NEWNET: Final = 0x40000000
+_MS_BIND: Final = 0x1000
+_MS_REC: Final = 0x4000
+_MS_SHARED: Final = 1 << 20
+_MNT_DETACH: Final = 2
 _NAMESPACE_DIRECTORY: Final = Path("/run/netns")
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
@@ -64,7 +71,10 @@ def create_namespace(name: str) -> int:
     require_root()
     check_free(name)
     try:
-        _PYROUTE2.netns.create(name)
+        _create(namespace_path(name))
+    except FileExistsError:
+        check_free(name)
+        raise
     except OSError as exc:
         raise KernelError(f"cannot create network namespace {name}: {exc}") from exc
     quieten(name)
@@ -77,30 +87,22 @@ def remove_namespace(name: str) -> None:
     """Remove a namespace and every interface in it; nothing happens when it is gone already."""
     if namespace_inode(name) is None:
         return
+    path = namespace_path(name)
     try:
-        _PYROUTE2.netns.remove(name)
+        _check(_LIBC.umount2(os.fsencode(path), _MNT_DETACH))
+        path.unlink()
     except OSError as exc:
         raise KernelError(f"cannot remove network namespace {name}: {exc}") from exc
 
 
 def call_in_namespace(name: str, function: Callable[[], T]) -> T:
     """Run a function in a thread that has entered the namespace; the caller stays where it is."""
-    results: list[T] = []
-    failures: list[BaseException] = []
 
-    def enter_and_call() -> None:
-        try:
-            _enter(name)
-            results.append(function())
-        except BaseException as exc:  # handed to the caller below
-            failures.append(exc)
+    def enter_and_call() -> T:
+        _enter(name)
+        return function()
 
-    thread = threading.Thread(target=enter_and_call, name=f"namespace-{name}")
-    thread.start()
-    thread.join()
-    if failures:
-        raise failures[0]
-    return results[0]
+    return _call_in_thread(enter_and_call)
 
 
 def call_with_route(name: str, function: Callable[[Any], T]) -> T:
@@ -114,6 +116,75 @@ def call_with_route(name: str, function: Callable[[Any], T]) -> T:
             return function(route)
 
     return call_in_namespace(name, open_and_call)
+
+
+def _call_in_thread(function: Callable[[], T]) -> T:
+    """Call a function in a thread of its own, the only one whose namespace it may change."""
+    results: list[T] = []
+    failures: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            results.append(function())
+        except BaseException as exc:  # handed to the caller below
+            failures.append(exc)
+
+    thread = threading.Thread(target=call, name="namespace")
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+    return results[0]
+
+
+def _create(path: Path) -> None:
+    """Make a namespace and give it a name, as `ip netns add` does.
+
+    A thread makes it, not a forked process: the caller may have threads, whose locks a copy of it
+    would find taken for ever.
+    """
+
+    def make_and_name() -> None:
+        _check(_LIBC.unshare(_CLONE_NEWNET))
+        _mount(Path("/proc/thread-self/ns/net"), path, _MS_BIND)
+
+    with _named_namespaces():
+        path.touch(mode=0o444, exist_ok=False)
+        try:
+            _call_in_thread(make_and_name)
+        except BaseException:
+            path.unlink()
+            raise
+
+
+@contextlib.contextmanager
+def _named_namespaces() -> Generator[None]:
+    """Hold the directory of names, a mount point that all mount namespaces share."""
+    _NAMESPACE_DIRECTORY.mkdir(mode=0o755, parents=True, exist_ok=True)
+    descriptor = os.open(_NAMESPACE_DIRECTORY, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # two testbeds may start at once
+        try:
+            _mount(Path("none"), _NAMESPACE_DIRECTORY, _MS_SHARED | _MS_REC)
+        except OSError as exc:
+            if exc.errno != errno.EINVAL:
+                raise
+            # It is no mount point yet.
+            _mount(_NAMESPACE_DIRECTORY, _NAMESPACE_DIRECTORY, _MS_BIND | _MS_REC)
+            _mount(Path("none"), _NAMESPACE_DIRECTORY, _MS_SHARED | _MS_REC)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _mount(source: Path, target: Path, flags: int) -> None:
+    _check(_LIBC.mount(os.fsencode(source), os.fsencode(target), b"none", flags, None))
+
+
+def _check(result: int) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 def _enter(name: str) -> None:

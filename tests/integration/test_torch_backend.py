@@ -22,7 +22,8 @@ def fork_and_end() -> None:
     """Let a copy of this process end as programs do; the parent must keep its place."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
-        process_id = os.fork()
+        # What is tested is a user's program that forks, as PyTorch's DataLoader does.
+        process_id = os.fork()  # noqa: TID251
     if not process_id:
         try:
             atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
