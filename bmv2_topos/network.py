@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bmv2_topos import links, namespaces
 from bmv2_topos.errors import PortTakenError
+from bmv2_topos.free_ports import free_port
 from bmv2_topos.state import Record
 from bmv2_topos.topology import Host, Link, Switch, SwitchLink
 
@@ -81,35 +82,28 @@ def negotiate_ecn(record: Record) -> None:
 
 
 def reserve_udp_ports(record: Record, base_port: int | None) -> None:
-    """Choose loopback ports for each link: from `base_port` on, or whichever are free now.
+    """Choose loopback ports for each link: from `base_port` on, or whichever are free.
 
     Raises PortTakenError when one that was asked for is in use.
     """
-    held: list[socket.socket] = []
-    try:
-        topology = record.topology
-        for number, link in enumerate((*topology.links, *topology.switch_links)):
-            wanted = (0, 0)
-            if base_port is not None:
-                wanted = (base_port + 2 * number, base_port + 2 * number + 1)
-            for port in wanted:
-                held.append(_bind_loopback(port))
-            ports = [int(taken.getsockname()[1]) for taken in held[-2:]]
-            record.udp_ports[link.name] = (ports[0], ports[1])
-    finally:
-        for taken in held:
-            taken.close()
+    topology = record.topology
+    for number, link in enumerate((*topology.links, *topology.switch_links)):
+        if base_port is None:
+            ports = (free_port(socket.SOCK_DGRAM), free_port(socket.SOCK_DGRAM))
+        else:
+            ports = (base_port + 2 * number, base_port + 2 * number + 1)
+            for port in ports:
+                _check_is_free(port)
+        record.udp_ports[link.name] = ports
     record.save()
 
 
-def _bind_loopback(port: int) -> socket.socket:
-    bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    try:
-        bound.bind(("127.0.0.1", port))
-    except OSError as exc:
-        bound.close()
-        raise PortTakenError(
-            f"UDP port {port} of 127.0.0.1 cannot be used ({exc.strerror}): end the process that "
-            "holds it or choose another --udp-base-port"
-        ) from exc
-    return bound
+def _check_is_free(port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as exc:
+            raise PortTakenError(
+                f"UDP port {port} of 127.0.0.1 cannot be used ({exc.strerror}): end the process "
+                "that holds it or choose another --udp-base-port"
+            ) from exc

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from bmv2_topos.free_ports import free_port
 from bmv2_topos.namespaces import call_in_namespace
 from bmv2_topos.worker_runs import WorkerEndpoint
 
@@ -28,7 +28,7 @@ def rank_variables(
     """
     first = endpoints[0]
     address = first.host.address if first.mode == "veth" else "127.0.0.1"
-    port = _free_port(address, namespaces[0])
+    port = _port_at(address, namespaces[0])
     return [
         {
             "RANK": str(rank),
@@ -55,10 +55,8 @@ def write_places(path: Path, endpoints: Sequence[WorkerEndpoint]) -> None:
     path.write_text(json.dumps(places, indent=1) + "\n")
 
 
-def _free_port(address: str, namespace: str | None) -> int:
-    def probe() -> int:
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
-            sock.bind((address, 0))
-            return sock.getsockname()[1]
+def _port_at(address: str, namespace: str | None) -> int:
+    def find() -> int:
+        return free_port(address=address)
 
-    return call_in_namespace(namespace, probe) if namespace else probe()
+    return call_in_namespace(namespace, find) if namespace else find()

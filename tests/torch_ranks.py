@@ -15,9 +15,7 @@ import importlib.util
 import itertools
 import json
 import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -28,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 
 TORCH_REASON = "PyTorch is not installed; make deps-torch, or pip install 'switchfold[torch]'"
 NUM_HOSTS = 4
@@ -94,15 +93,6 @@ def torch_testbed() -> Generator[TorchTestbed]:
         yield testbed
 
 
-def free_port() -> int:
-    """Return a TCP port that nobody holds now, and that the kernel hands out to nobody."""
-    while True:
-        port = random.randrange(10_240, 32_000)
-        with socket.socket() as listener, contextlib.suppress(OSError):
-            listener.bind(("", port))
-            return port
-
-
 def run_ranks(
     cases: str,
     num_ranks: int,
@@ -124,6 +114,8 @@ def run_ranks(
     Those of `preload` are loaded once, before the ranks are forked, and must not start threads.
     The ranks of `interrupted` get a SIGINT in their last line. `ends` gets how each ended.
     """
+    from bmv2_topos.free_ports import free_port  # noqa: PLC0415 (not in the process that forks)
+
     job = job or f"run-{os.getpid()}-{next(_run_numbers)}"
     master = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     environments: list[dict[str, str]] = []
@@ -250,7 +242,9 @@ def main(arguments: Sequence[str]) -> None:
         importlib.import_module(module)
     pids: dict[int, int] = {}
     for rank in range(len(plan["environments"])):
-        pid = os.fork()
+        threads = os.listdir("/proc/self/task")
+        assert len(threads) == 1, f"threads {threads} must not be forked beside"
+        pid = os.fork()  # noqa: TID251
         if not pid:
             _run_rank(rank, folder, plan)
             if rank in plan["interrupted"]:

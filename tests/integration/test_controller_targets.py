@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bmv2_topos.free_ports import free_port
 from controller.config import ControllerConfig, SwitchConfig
 from controller.outcome import Count
 from controller.server import ControllerServer
@@ -25,7 +26,6 @@ from hostlib.session_api import session_pb2 as pb
 from hostlib.wire import Flag, Operation, Outcome
 from switch_process import (
     DEADLINE_S,
-    free_port,
     softswitch_command,
     switch_command,
     target,
@@ -121,7 +121,7 @@ class UdpPort:
     def __init__(self, worker_id: int) -> None:
         self._sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._sock.bind(("127.0.0.1", 0))
-        self._sock.settimeout(5.0)
+        self._sock.settimeout(60)
         self._worker_id = worker_id
         self._peer = ("127.0.0.1", free_port(socket.SOCK_DGRAM))
         local = self._sock.getsockname()

@@ -14,16 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from bmv2_topos.free_ports import free_port
+
 PROGRAMS = Path(__file__).parents[1] / "pipeline" / "programs"
 READY_S = 120.0
 AWAITED_S = (0.1, 0.5, 0.9, 1.3, READY_S)
 """How long each switch lives at most; the last one is killed once it is ready."""
-
-
-def free_port(kind: socket.SocketKind) -> int:
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def run_and_kill(options: list[str], environment: dict[str, str], awaited_s: float) -> bool:

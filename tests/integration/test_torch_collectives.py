@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from bmv2_topos.free_ports import free_port
 from hostlib.quantization import error_bound
-from torch_ranks import RankEnd, TorchTestbed, free_port, load_torch, require_torch, run_ranks
+from torch_ranks import RankEnd, TorchTestbed, load_torch, require_torch, run_ranks
 
 require_torch()
 

@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
+from bmv2_topos.free_ports import free_port
 from bmv2_topos.rendezvous import PLACES_FILE
 from torch_ranks import (
     RankFailure,
     TorchTestbed,
-    free_port,
     require_torch,
     run_ranks,
     torch_testbed,

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bmv2_topos.free_ports import free_port
 from hostlib.quantization import error_bound
-from torch_ranks import TorchTestbed, free_port, load_torch, require_torch, run_ranks
+from torch_ranks import TorchTestbed, load_torch, require_torch, run_ranks
 
 require_torch()
 NUM_RANKS = 4

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 from finsy.proto import p4r
 
+from bmv2_topos.free_ports import free_port
 from controller.__main__ import COMMANDS
 from controller.__main__ import run as run_command
 from controller.commands import bench as bench_module
@@ -33,12 +33,6 @@ def command(capsys: pytest.CaptureFixture[str]):
         return code, captured.out, captured.err
 
     return call
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 def test_command_help_and_version(command: Any):

@@ -13,15 +13,10 @@ from pathlib import Path
 
 from grpc import StatusCode
 
+from bmv2_topos.free_ports import free_port
 from controller_fixtures import HOSTS, TEST_TIMEOUT_S, fake_switch, join_all, resume_of, run
 from fake_program import write_program
 from hostlib.session_api import session_pb2 as pb
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 def write_config(folder: Path, switch_address: str, port: int) -> Path:

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ports of loopback that stay free until they are bound, however many testbeds start at once."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import socket
+import tempfile
+from pathlib import Path
+from typing import IO, Final
+
+from bmv2_topos.errors import PortTakenError
+
+_PORTS: Final = range(10_240, 32_000)
+"""Below those that the kernel gives to whoever names none."""
+_held: Final[list[IO[bytes]]] = []
+
+
+def free_port(kind: socket.SocketKind = socket.SOCK_STREAM, address: str = "127.0.0.1") -> int:
+    """Return a port that nobody holds and that this function gives to no other process.
+
+    The port is this process's as long as it lives. Raises PortTakenError when none is left.
+    """
+    folder = Path(tempfile.gettempdir()) / f"switchfold-ports-{os.geteuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for port in random.sample(_PORTS, len(_PORTS)):
+        reservation = (folder / str(port)).open("wb")
+        try:
+            fcntl.flock(reservation, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with socket.socket(socket.AF_INET, kind) as probe:
+                probe.bind((address, port))
+        except OSError:  # somebody has it
+            reservation.close()
+            continue
+        _held.append(reservation)
+        return port
+    raise PortTakenError(
+        f"no port of {address} from {_PORTS.start} to {_PORTS.stop - 1} is free: end processes "
+        "that hold them"
+    )
