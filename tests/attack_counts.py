@@ -25,7 +25,7 @@ GUARDS = (
     Outcome.FOREIGN_RESULT,
 )
 """What no lawful packet counts as."""
-COUNTED_S = 20.0
+COUNTED_S = 60.0
 """Within this time all packets of an attack are in the counters that commands show."""
 Counts = Counter[tuple[str, str, str]]
 """Packets by switch, job ("" for the switch as a whole) and cause."""

@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from side_by_side import make_scheduler, shorten_folder, turn
+from side_by_side import make_scheduler, shorten_folder
 from torch_ranks import torch_testbed
 
 __all__ = ["torch_testbed"]
@@ -31,13 +31,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     shorten_folder(config)
-
-
-# Before the clock of pytest-timeout.
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
-    with turn(item):
-        return (yield)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import finsy as fy
 from bmv2_topos import Testbed, Topology
 from bmv2_topos.daemons import program_files
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 def next_hops(topology: Topology, switch: str) -> dict[str, tuple[int, str]]:

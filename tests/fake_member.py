@@ -59,7 +59,7 @@ class FakeMember(FakeWorker):
         """Worker ids of that layout."""
         return [member.worker_id for member in self.layout.members]
 
-    async def until(self, is_so: Callable[[], Any], limit_s: float = 20.0) -> float:
+    async def until(self, is_so: Callable[[], Any], limit_s: float = 60.0) -> float:
         """Wait until it is so; return the time that it took in seconds."""
         began_s = time.monotonic()
         try:
@@ -74,7 +74,7 @@ class FakeMember(FakeWorker):
             ) from None
         return time.monotonic() - began_s
 
-    async def until_members(self, *members: int, limit_s: float = 20.0) -> float:
+    async def until_members(self, *members: int, limit_s: float = 60.0) -> float:
         """Wait for a committed layout of these workers."""
         return await self.until(
             lambda: self.welcomed is not None and self.members == [*members], limit_s

@@ -26,7 +26,7 @@ from hostlib.torch.hybrid import HybridParallel
 from softswitch_job import SoftswitchJob
 
 NUM_RANKS = 3
-WAIT_S = 20.0
+WAIT_S = 60.0
 OPTIONS = SessionOptions(min_rto_s=0.01, initial_rto_s=0.05, max_rto_s=0.2)
 
 

@@ -19,7 +19,7 @@ from hostlib.straggler import StragglerPolicy
 from hostlib.transports.base import Transport
 
 QUICK = SessionOptions(min_rto_s=0.01, initial_rto_s=0.02, max_rto_s=0.1, coalesce_s=0)
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class Fabric(Protocol):

@@ -56,7 +56,7 @@ class Trainer:
             self.failures.append(error)
 
     def _finish(self, number: int, future: AllreduceFuture) -> None:
-        result = future.result(20)
+        result = future.result(60)
         assert future.num_contributors == len(future.members)
         np.testing.assert_array_equal(result, expected(number, future.members))
         result[:] = 0  # the array is the user's
@@ -67,7 +67,7 @@ class Trainer:
         return max(self.members, default=-1)
 
     def join(self) -> None:
-        self.thread.join(30)
+        self.thread.join(60)
         assert not self.thread.is_alive()
         assert not self.failures, self.failures
         assert self.is_done

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hostlib.parameter_server import ClientOptions, ParameterClient, ParameterServer, ServerOptions
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 Floats = NDArray[np.float32]
 
 

@@ -1,18 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests in several processes by pytest-xdist (`pytest -n 2`): who gets which, and who runs alone.
-
-Tests that measure times or rates are marked `alone`. They wait until no other test runs, and others
-wait for them.
-"""
+"""Tests in several processes by pytest-xdist (`pytest -n 2`): which process gets which test."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -59,47 +52,5 @@ def shorten_folder(config: pytest.Config) -> None:
         config.option.basetemp = str(base.with_name(base.name.removeprefix("popen-gw")))
 
 
-@contextmanager
-def turn(item: pytest.Item) -> Generator[None]:
-    """Run a test together with other processes' tests, or alone."""
-    if not _is_one_of_many():
-        yield
-        return
-    factory: Any = getattr(item.config, "_tmp_path_factory")  # noqa: B009
-    # All processes of a run have their folders in one.
-    folder: Path = factory.getbasetemp().parent
-    with in_room(folder, is_alone=item.get_closest_marker("alone") is not None):
-        yield
-
-
 def _is_one_of_many() -> bool:
     return "PYTEST_XDIST_WORKER" in os.environ
-
-
-@contextmanager
-def in_room(folder: Path, *, is_alone: bool) -> Generator[None]:
-    """Be in a room with others, or alone; the room is known by its folder."""
-    with _Lock(folder / "room") as room:
-        # Who wants to be alone waits within the door: else those who share would keep him out.
-        with _Lock(folder / "door") as door:
-            door.take(fcntl.LOCK_EX)
-            room.take(fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
-        yield
-
-
-class _Lock:
-    """A file lock, which ends with its process at the latest."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("w")
-
-    def __enter__(self) -> _Lock:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        # Closing is not enough where a test forked: its child has the file, too.
-        fcntl.flock(self._file, fcntl.LOCK_UN)
-        self._file.close()
-
-    def take(self, how: int) -> None:
-        fcntl.flock(self._file, how)

@@ -114,7 +114,7 @@ class Bmv2Switch:
             return self._client.write(step.update)
         except grpc.RpcError as exc:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(5)
+                self._process.wait(60)
             if self._process.poll() is None:
                 raise
             raise SwitchEndedError(self.said()) from exc

@@ -20,7 +20,7 @@ from tree_sessions import TreeOfSwitches
 
 DEPTH_2: Shape = ((0, 1), (2, 3))
 DEPTH_3: Shape = (((0, 2), 5), (1, 3))
-DEADLINE_S = 30
+DEADLINE_S = 60.0
 
 
 def _bad_network(seed: int) -> Impairments:

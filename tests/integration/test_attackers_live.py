@@ -83,7 +83,7 @@ def sessions(
         variables["SWITCHFOLD_WORKER_ID"] = str(worker_id)
         variables["SWITCHFOLD_NUM_WORKERS"] = str(len(hosts))
         return join_from_environment(
-            SessionOptions(timeout_s=20),
+            SessionOptions(timeout_s=DEADLINE_S),
             slots_wanted=slots_wanted,
             straggler=straggler,
             variables=variables,
@@ -141,7 +141,7 @@ def make_attackers(
 
 
 @pytest.mark.parametrize(
-    "straggler", [WAIT_FOR_ALL, StragglerPolicy(deadline_s=15)], ids=["strict", "partial"]
+    "straggler", [WAIT_FOR_ALL, StragglerPolicy(deadline_s=DEADLINE_S)], ids=["strict", "partial"]
 )
 def test_attacks_change_nothing_and_are_counted_by_cause(
     live: LiveTestbed, taps: dict[int, WireTap], straggler: StragglerPolicy

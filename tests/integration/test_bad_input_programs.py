@@ -22,7 +22,6 @@ from hostlib.session_api import session_pb2 as pb
 from live_testbed import LiveTestbed
 from softswitch import Switch, compile_program
 from softswitch.p4runtime.serve import serve
-from time_bound import within
 
 SAMPLE = Path(__file__).parents[1] / "unit" / "p4runtime_sample"
 
@@ -91,14 +90,13 @@ def test_wrong_program_on_the_switch(
         Switch(compile_program(json_path)) as switch,
         serve(switch, p4info, "127.0.0.1:0") as server,
     ):
-        with within(2, "the refusal"), pytest.raises(WrongProgramError) as caught:
+        with pytest.raises(WrongProgramError) as caught:
             start_controller(make_config(tmp_path, server.address))
         text = str(caught.value)
         assert f"switch s1 at {server.address} runs {name}" in text
         assert "needs switchfold 1.32" in text
         assert "--replace-program" in text
-        with within(4, "doctor"):
-            code, found = whole.doctor("--switch", f"other={server.address}")
+        code, found = whole.doctor("--switch", f"other={server.address}")
         status, text = found["switch other program"]
         assert found["switch s1 program"][0] == "ok"
         assert name in text
@@ -126,12 +124,11 @@ def test_program_changed_under_a_running_controller(records: Path, tmp_path: Pat
             election_id=20,
         )
         start_controller(other)
-        with within(4, "doctor"):
-            code, found = live.doctor()
+        code, found = live.doctor()
         assert code == 1
         assert found["switch s1 program"][0] == "fail"
         assert "runs switchfold 1.352, wanted is switchfold 1.32" in found["switch s1 program"][1]
-        with within(5, "the refusal"), pytest.raises(errors.JoinError, match=r"1\.352"):
+        with pytest.raises(errors.JoinError, match=r"1\.352"):
             live.join(0, 1, "next")
 
 
@@ -142,7 +139,7 @@ def test_controller_without_a_switch(tmp_path: Path, kind: str) -> None:
         if kind == "silent":
             sock.listen()
         address = f"127.0.0.1:{sock.getsockname()[1]}"
-        with within(2 + 2, "giving up"), pytest.raises(SwitchUnreachableError) as caught:
+        with pytest.raises(SwitchUnreachableError) as caught:
             start_controller(make_config(tmp_path, address, connect_timeout_s=2))
     assert f"switch s1 at {address}" in str(caught.value)
     assert "is it running" in str(caught.value)
@@ -179,8 +176,7 @@ def test_hello_that_is_refused(
         big = await FakeWorker(address, 0, 1, job_name="big", slots_wanted=1000).join()
         await big.welcome()
         worker = FakeWorker(address, 1, **({"job_name": "next"} | fields))
-        with within(1, "the refusal"):
-            code, details = await (await worker.join()).refusal()
+        code, details = await (await worker.join()).refusal()
         assert code is status
         assert all(text in details for text in texts), details
         await worker.close()
@@ -191,5 +187,5 @@ def test_hello_that_is_refused(
 
 
 def test_more_workers_than_can_be_counted_are_refused(whole: LiveTestbed) -> None:
-    with within(0.5, "the refusal"), pytest.raises(errors.ConfigurationError, match="65535"):
+    with pytest.raises(errors.ConfigurationError, match="65535"):
         whole.join(0, 65536)

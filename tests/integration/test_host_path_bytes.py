@@ -27,9 +27,9 @@ def switch_allreduce(
 ) -> list[NDArray[Any] | SaturationError]:
     with running_job("narrow", WORKERS) as job, job.sessions() as workers:
         futures = [w.allreduce(a, operation) for w, a in zip(workers, arrays, strict=True)]
-        errors = [future.exception(30) for future in futures]
+        errors = [future.exception(60) for future in futures]
         return [
-            error if isinstance(error, SaturationError) else future.result(30)
+            error if isinstance(error, SaturationError) else future.result(60)
             for error, future in zip(errors, futures, strict=True)
         ]
 

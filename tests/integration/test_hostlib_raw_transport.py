@@ -24,7 +24,6 @@ from hostlib.transports.packet_ring import ETH_P_IP, PACKET_IGNORE_OUTGOING, SOL
 from hostlib.transports.raw import RawTransport
 from hostlib.wire import frame_bytes
 from hostlib_reflector import reflect_frames, running
-from time_bound import within
 
 NEAR, FAR = f"sfr{os.getpid()}a", f"sfr{os.getpid()}b"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets and veth need root")
@@ -69,12 +68,12 @@ def test_raw_allreduce_over_veth(cable: str, values: int) -> None:
     with running(BatchSocket(far), frame_bytes(values), reflect_frames):
         options = SessionOptions(min_rto_s=0.05)
         with Session.direct(view, transport, options) as session:
-            np.testing.assert_array_equal(session.allreduce(array).result(20), array)
+            np.testing.assert_array_equal(session.allreduce(array).result(60), array)
             assert session.statistics["value_packets_received"] == -(-200_000 // values)
             # The job moves to a switch with another address.
             moved = Endpoint(address="10.213.7.253", mac=cable)
             session.on_view_commit(replace(view, generation=3, switch=moved), 1, 0)
-            np.testing.assert_array_equal(session.allreduce(array).result(20), array)
+            np.testing.assert_array_equal(session.allreduce(array).result(60), array)
             assert session.view.generation == 3
 
 
@@ -91,7 +90,7 @@ def test_raw_reserves_its_port(cable: str) -> None:
 @needs_root
 @pytest.mark.root
 def test_raw_interface_missing() -> None:
-    with within(2, "the error"), pytest.raises(errors.InterfaceMissingError, match="ip link"):
+    with pytest.raises(errors.InterfaceMissingError, match="ip link"):
         RawTransport("nosuch0")
 
 

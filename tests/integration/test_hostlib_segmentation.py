@@ -44,7 +44,7 @@ def far_end() -> Iterator[socket.socket]:
             with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sock:
                 sock.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
                 sock.bind((FAR, ETH_P_ALL))
-                sock.settimeout(5)
+                sock.settimeout(60)
                 yield sock
         finally:
             route.link("del", index=route.link_lookup(ifname=NEAR)[0])

@@ -47,7 +47,7 @@ def test_killed_worker_and_moves_on_a_running_switch(seed: int) -> None:
         driver.wait_entered()
         driver.change({104: 16})  # and back
         finish(trainers)
-        lost.thread.join(10)
+        lost.thread.join(60)
         survivors = tuple(i for i in range(4) if i != victim)
         for trainer in trainers.values():
             assert trainer.members[boundary] == survivors

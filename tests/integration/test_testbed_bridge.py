@@ -30,7 +30,7 @@ def test_bridge_joins_all_hosts_and_goes_with_the_testbed(
         def bound(address: str) -> socket.socket:
             opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             opened.bind((address, 7000))
-            opened.settimeout(10)
+            opened.settimeout(60)
             return opened
 
         ends: list[socket.socket] = []

@@ -20,7 +20,7 @@ from torch_ranks import load_torch, require_torch, run_ranks
 
 require_torch()
 NUM_RANKS = 2
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 NEWER_NAMES = {"_allgather_base", "_reduce_scatter_base", "alltoall_base"} | {
     "allgather_into_tensor_coalesced", "reduce_scatter_tensor_coalesced"
 }  # fmt: skip

@@ -14,7 +14,7 @@ import finsy as fy
 import p4src
 from packet_target import Entry
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 class P4RuntimeControl:

@@ -12,7 +12,7 @@ from softswitch import Match, Switch, compile_program
 from softswitch.control import MeterRates
 from softswitch.errors import BadArgumentError, EntryNotFoundError, UnsupportedControlError
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 @pytest.fixture

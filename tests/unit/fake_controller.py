@@ -99,4 +99,4 @@ class FakeController(session_pb2_grpc.SwitchfoldSessionServicer):
             return of_kind()[-1]
 
     def stop(self) -> None:
-        self.server.stop(None).wait(20)
+        self.server.stop(None).wait(60)

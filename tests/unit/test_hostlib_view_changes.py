@@ -81,7 +81,7 @@ def controller() -> Iterator[FakeController]:
 @pytest.fixture
 def link(controller: FakeController) -> Iterator[GrpcControllerLink]:
     link = GrpcControllerLink(controller.address, REQUEST)
-    link.join(20)
+    link.join(60)
     yield link
     link.close()
 
@@ -180,7 +180,7 @@ def test_change_that_comes_before_the_session_listens(
 def test_answer_that_was_lost_with_the_stream_is_given_again(controller: FakeController) -> None:
     listener = Listener(None)
     link = GrpcControllerLink(controller.address, REQUEST)
-    link.join(20)
+    link.join(60)
     try:
         link.listen(listener)
         controller.push(propose(1001))
@@ -227,7 +227,7 @@ def test_barriers_of_a_joining_worker_count_on(
     controller.push(
         api.ControllerMessage(barrier_released=api.BarrierReleased(name="epoch", use=5))
     )
-    thread.join(20)
+    thread.join(60)
     assert released.is_set()
 
 

@@ -19,7 +19,7 @@ from softswitch.p4runtime.server import P4RuntimeServer
 from softswitch.p4runtime.tls import TlsError, TlsFiles
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 
 
 def _openssl(*arguments: str | Path) -> None:

@@ -159,7 +159,7 @@ def test_packet_in_reaches_callback_once(switch: Switch) -> None:
     arrived.clear()
     switch.start()
     switch.packet_out(frame(2, serial=5))
-    assert arrived.wait(5)
+    assert arrived.wait(60)
     assert [serial_of(data) for data in frames] == [0, 5]
     switch.set_packet_in(None)
 
@@ -289,7 +289,7 @@ def test_remove_port_wakes_a_waiting_receiver(switch: Switch) -> None:
     thread.start()
     waiting.wait()
     switch.remove_port(2)
-    thread.join(10)
+    thread.join(60)
     assert errors
     with pytest.raises(PortNotFoundError):
         switch.remove_port(2)
@@ -338,7 +338,7 @@ def test_udp_port_echoes_to_last_source(program: HandWrittenProgram) -> None:
         switch.add_port(1, "udp:127.0.0.1:0")
         switch.start()
         host.bind(("127.0.0.1", 0))
-        host.settimeout(5)
+        host.settimeout(60)
         for serial in range(100):
             host.sendto(frame(0, serial=serial, length=1500), switch.udp_address(1))
             assert serial_of(host.recv(2048)) == serial
@@ -353,7 +353,7 @@ def test_udp_port_with_fixed_peer_refuses_others(program: HandWrittenProgram) ->
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other,
     ):
         peer.bind(("127.0.0.1", 0))
-        peer.settimeout(5)
+        peer.settimeout(60)
         switch.add_port(1, f"udp:127.0.0.1:0-127.0.0.1:{peer.getsockname()[1]}")
         switch.start()
         other.sendto(frame(0, serial=1), switch.udp_address(1))
@@ -467,5 +467,5 @@ def test_close_while_other_threads_use_a_port(program: HandWrittenProgram) -> No
             user.start()
         switch.close()
         for user in users:
-            user.join(10)
+            user.join(60)
         assert len(errors) == len(users)

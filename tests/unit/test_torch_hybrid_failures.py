@@ -8,7 +8,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -59,9 +58,7 @@ def test_a_rank_that_is_gone_is_an_error_with_layer_and_remedy(
                 model(torch.ones(2, 12))
             return str(caught.value)
 
-    began_s = time.monotonic()
     texts = ranks.run(rank_main)
-    assert time.monotonic() - began_s < WAIT_S
     for rank in (0, 2):
         assert f"rank {rank}, layer " in texts[rank]
         assert "iteration 0" in texts[rank]

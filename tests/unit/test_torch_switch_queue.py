@@ -25,7 +25,7 @@ from hostlib.torch.staging import SumStaging  # noqa: E402
 from hostlib.torch.switch_queue import SwitchQueue, Transfer  # noqa: E402
 from hostlib.torch.work import SwitchfoldWork  # noqa: E402
 
-WAIT_S = 5.0
+WAIT_S = 60.0
 
 
 class FakeSession:

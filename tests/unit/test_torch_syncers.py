@@ -37,7 +37,7 @@ from hostlib.torch.syncer_pools import SyncerPools  # noqa: E402
 from hostlib.torch.used_parameters import UsedParameters  # noqa: E402
 
 CPU = torch.device("cpu")
-WAIT_S = 10.0
+WAIT_S = 60.0
 
 
 class GatedReception:

@@ -30,7 +30,7 @@ def test_moments_are_in_order_and_wait_for_the_last_worker(
         late_s = time.monotonic()
         late = [driver.sessions[1].allreduce(array) for _ in range(3)]
         for future in (*early, *late):
-            np.testing.assert_array_equal(future.result(20), 2 * array)
+            np.testing.assert_array_equal(future.result(60), 2 * array)
             times = future.times
             assert times.num_bytes == array.nbytes
             assert 0 < times.submitted_s <= times.first_packet_s < times.last_result_s
@@ -52,6 +52,6 @@ def test_moments_of_a_tensor_that_fails() -> None:
         future = driver.sessions[0].allreduce(np.ones(10, np.int32))
         wait_for_first_packet(future)
         driver.sessions[0].close()
-        assert future.exception(20) is not None
+        assert future.exception(60) is not None
         assert future.times.done_s > future.times.first_packet_s > 0
         assert future.times.last_result_s == 0

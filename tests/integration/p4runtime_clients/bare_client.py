@@ -14,7 +14,7 @@ from finsy.proto import p4i, p4r, p4r_grpc
 from google.protobuf import text_format
 
 PAYLOAD = bytes(range(64))
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 def tell(word: str) -> None:
