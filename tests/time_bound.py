@@ -10,11 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 
-def wait_until(is_so: Callable[[], Any], what: str, limit_s: float = 60.0) -> None:
-    """Ask again until it is so; fail with `what` after the limit."""
+def wait_until(
+    is_so: Callable[[], Any], what: str | Callable[[], str], limit_s: float = 60.0
+) -> None:
+    """Ask again until it is so; fail after the limit with `what`, or with what it returns then."""
     end_s = time.monotonic() + limit_s
     while not is_so():
-        assert time.monotonic() < end_s, f"not within {limit_s} s: {what}"
+        if time.monotonic() > end_s:
+            raise AssertionError(
+                f"not within {limit_s} s: {what if isinstance(what, str) else what()}"
+            )
         time.sleep(0.02)
 
 

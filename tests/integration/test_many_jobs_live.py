@@ -121,7 +121,13 @@ def test_eight_jobs_sum_as_if_each_were_alone(live: LiveTestbed) -> None:
         def are_shared() -> bool:
             return all(share * 7 // 8 <= t.slot_count <= share for t in trainers)
 
-        wait_until(are_shared, "a share for everybody")
+        wait_until(
+            are_shared,
+            lambda: (
+                f"{share} slots for each of {[(t.name, t.slot_count) for t in trainers]}: "
+                f"{live.show('job', 'list')} {live.show('switch', 'show', 's1')['leases']}"
+            ),
+        )
         check_leases(live, NUM_JOBS)
         shown = [live.show("job", "show", trainer.name) for trainer in trainers]
         assert all(job["path"] == "switch" for job in shown)
