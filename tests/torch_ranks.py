@@ -27,7 +27,6 @@ from typing import Any
 
 import pytest
 
-
 TORCH_REASON = "PyTorch is not installed; make deps-torch, or pip install 'switchfold[torch]'"
 NUM_HOSTS = 4
 _FOLDER = Path(__file__).parent
