@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Desired state in SQLite: switches, jobs, their layouts with members and slot leases, counters.
 
-The database is opened with an exclusive lock, so that two controllers cannot share one by mistake.
+The file is opened with an exclusive lock, so that two controllers cannot share one by mistake.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 import dataclasses
 import sqlite3
 import time
-from collections.abc import Collection, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -31,7 +30,7 @@ from controller.job import (
 )
 from controller.layout_record import dump_layout, load_layout
 from controller.outcome import Count
-from controller.schema import SCHEMA_VERSION, prepare
+from controller.store import Statements, Store
 from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from hostlib.wire import Outcome
 
@@ -47,36 +46,45 @@ KEPT_BARRIERS: Final = 1024
 
 
 class Database:
-    """The controller's only memory; every method commits before it returns."""
+    """The controller's only memory.
+
+    What promises something (numbers, jobs, layouts, secrets) is in the file when its method
+    returns; else DatabaseError, and nothing has changed. What has happened already (ends, losses,
+    counters, barriers) is never refused: while the file cannot be written it is kept in memory.
+    """
 
     def __init__(self, path: Path) -> None:
         """Open or make the database file; DatabaseError when it cannot be used."""
-        self._path = path
-        try:
-            self._connection = sqlite3.connect(path, timeout=2.0, isolation_level=None)
-        except sqlite3.Error as exc:
-            raise _database_error(path, exc) from exc
-        try:
-            self._connection.row_factory = sqlite3.Row
-            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._prepare()
-            self._connection.execute("PRAGMA foreign_keys = ON")
-            self._live = {layout.generation: layout for layout in self._load_live()}
-            """Layouts that lease slots; every switch asks for them again and again."""
-        except sqlite3.Error as exc:
-            self._connection.close()
-            raise _database_error(path, exc) from exc
-        except DatabaseError:
-            self._connection.close()
-            raise
+        self._store = Store(path)
+        self._live = {layout.generation: layout for layout in self._load_live()}
+        """Layouts that lease slots; every switch asks for them again and again."""
 
     def close(self) -> None:
         """Release the lock and the file."""
-        self._connection.close()
+        self._store.close()
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return self._store.path
+
+    @property
+    def failure(self) -> str:
+        """Why the file cannot be written, "" if it can, as far as is known."""
+        return self._store.failure
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something that has happened is not in the file yet."""
+        return self._store.is_behind
+
+    def check(self) -> None:
+        """Find out whether the file can be written, and write what it lacks."""
+        self._store.check()
 
     def allocate_generation(self) -> Generation:
         """Return a generation above every earlier one, also of a lost database."""
-        with self._transaction() as connection:
+        with self._store.change() as connection:
             generation = max(
                 _meta(connection, "generation") + 1, int(time.time()) - GENERATION_EPOCH_S, 1
             )
@@ -85,7 +93,7 @@ class Database:
 
     def allocate_tree_id(self, used: Collection[TreeId]) -> TreeId:
         """Return the tree id after the last one given that is not in `used` (1..65535, cyclic)."""
-        with self._transaction() as connection:
+        with self._store.change() as connection:
             tree_id = _meta(connection, "tree_id")
             for _ in range(MAX_TREE_ID):
                 tree_id = tree_id % MAX_TREE_ID + 1
@@ -96,7 +104,7 @@ class Database:
 
     def store_switches(self, switches: tuple[SwitchConfig, ...]) -> None:
         """Replace the known switches by those of the configuration."""
-        with self._transaction() as connection:
+        with self._store.change(is_record=True) as connection:
             connection.execute("DELETE FROM switches")
             connection.executemany(
                 "INSERT INTO switches VALUES (?, ?, ?)",
@@ -105,11 +113,11 @@ class Database:
 
     def down(self) -> list[str]:
         """Return the switches and keys of links that operators took out of use."""
-        return [str(row["name"]) for row in self._connection.execute("SELECT name FROM down")]
+        return [str(row["name"]) for row in self._store.select("SELECT name FROM down")]
 
     def set_down(self, name: str, *, is_down: bool) -> None:
         """Store that a switch or link is out of use, or in use again."""
-        with self._transaction() as connection:
+        with self._store.change() as connection:
             if is_down:
                 connection.execute("INSERT OR REPLACE INTO down VALUES (?)", (name,))
             else:
@@ -127,7 +135,7 @@ class Database:
         slots_wanted: int = 0,
     ) -> Job:
         """Store a waiting job under a new number."""
-        with self._transaction() as connection:
+        with self._store.change() as connection:
             number = _meta(connection, "job_number") + 1
             _set_meta(connection, "job_number", number)
             connection.execute(
@@ -139,13 +147,36 @@ class Database:
             )  # fmt: skip
         return self.job(number)
 
-    def start_job(self, job_number: JobNumber) -> Job:
-        """Store that the job runs."""
-        with self._transaction() as connection:
+    def start_job(
+        self, job_number: JobNumber, digests: Mapping[WorkerId, bytes] | None = None
+    ) -> Job:
+        """Store that the job runs, and the digests of its workers' secrets."""
+        with self._store.change() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO resume_digests VALUES (?, ?, ?)",
+                [(job_number, worker_id, digest) for worker_id, digest in (digests or {}).items()],
+            )
             connection.execute(
                 "UPDATE jobs SET state = ? WHERE job_number = ?", (JobState.RUNNING, job_number)
             )
         return self.job(job_number)
+
+    def store_resume_digest(
+        self, job_number: JobNumber, worker_id: WorkerId, digest: bytes
+    ) -> None:
+        """Store the digest of the secret of a worker that joins a running job."""
+        with self._store.change() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO resume_digests VALUES (?, ?, ?)",
+                (job_number, worker_id, digest),
+            )
+
+    def resume_digests(self, job_number: JobNumber) -> dict[WorkerId, bytes]:
+        """Return the digests of the workers' secrets."""
+        rows = self._store.select(
+            "SELECT worker_id, digest FROM resume_digests WHERE job_number = ?", (job_number,)
+        )
+        return {int(row["worker_id"]): bytes(row["digest"]) for row in rows}
 
     def end_job(self, job_number: JobNumber, reason: str) -> Job:
         """End the job and free what its layouts lease."""
@@ -154,18 +185,26 @@ class Database:
                 self.forget_layout(layout.generation)
             else:
                 self.store_layout(dataclasses.replace(layout, state=LayoutState.REMOVED))
-        with self._transaction() as connection:
+        with self._store.change(is_record=True) as connection:
             connection.execute(
                 "UPDATE jobs SET state = ?, ended_s = ?, reason = ? WHERE job_number = ?",
                 (JobState.ENDED, time.time(), reason, job_number),
             )
-            connection.execute("DELETE FROM released_barriers WHERE job_number = ?", (job_number,))
+            for table in ("released_barriers", "resume_digests"):
+                connection.execute(
+                    f"DELETE FROM {table} WHERE job_number = ?",  # noqa: S608
+                    (job_number,),
+                )
             _forget_old_jobs(connection)
         return self.job(job_number)
 
-    def store_layout(self, layout: Layout) -> None:
-        """Store a layout or its new state; PLANNED and INSTALLED lease its slots."""
-        with self._transaction() as connection:
+    def store_layout(self, layout: Layout, *, is_record: bool = False) -> None:
+        """Store a layout or its new state; PLANNED and INSTALLED lease its slots.
+
+        That it is REMOVED, and what else `is_record`, is never refused.
+        """
+        is_record = is_record or layout.state is LayoutState.REMOVED
+        with self._store.change(is_record=is_record) as connection:
             connection.execute(
                 "INSERT INTO layouts VALUES (?, ?, ?, ?) ON CONFLICT (generation) DO UPDATE "
                 "SET state = excluded.state, layout = excluded.layout",
@@ -183,7 +222,7 @@ class Database:
 
     def forget_layout(self, generation: Generation) -> None:
         """Free what a layout leases that never was on a switch, and keep no record of it."""
-        with self._transaction() as connection:
+        with self._store.change(is_record=True) as connection:
             connection.execute("DELETE FROM layouts WHERE generation = ?", (generation,))
         self._live.pop(generation, None)
 
@@ -195,13 +234,11 @@ class Database:
         """Return one layout, None when it was forgotten or never made."""
         if generation in self._live:
             return self._live[generation]
-        row = self._connection.execute(
-            "SELECT layout FROM layouts WHERE generation = ?", (generation,)
-        ).fetchone()
-        return load_layout(row["layout"]) if row else None
+        rows = self._store.select("SELECT layout FROM layouts WHERE generation = ?", (generation,))
+        return load_layout(rows[0]["layout"]) if rows else None
 
     def _load_live(self) -> list[Layout]:
-        rows = self._connection.execute(
+        rows = self._store.select(
             "SELECT layout FROM layouts WHERE state != ?", (LayoutState.REMOVED,)
         )
         return [load_layout(row["layout"]) for row in rows]
@@ -215,13 +252,13 @@ class Database:
                 else member
                 for member in layout.members
             )
-            self.store_layout(dataclasses.replace(layout, members=members))
+            self.store_layout(dataclasses.replace(layout, members=members), is_record=True)
 
     def add_counts(
         self, job_number: JobNumber, switch: str, counts: Mapping[Outcome, Count]
     ) -> None:
         """Add what a switch counted for a tree that is being removed."""
-        with self._transaction() as connection:
+        with self._store.change(is_record=True) as connection:
             connection.executemany(
                 "INSERT INTO counts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
                 "packets = packets + excluded.packets, bytes = bytes + excluded.bytes",
@@ -234,7 +271,7 @@ class Database:
     def counts(self, job_number: JobNumber) -> dict[str, dict[Outcome, Count]]:
         """Return what each switch had counted for the job's trees when they were removed."""
         counts: dict[str, dict[Outcome, Count]] = {}
-        for row in self._connection.execute(
+        for row in self._store.select(
             "SELECT * FROM counts WHERE job_number = ? ORDER BY switch, outcome", (job_number,)
         ):
             count = Count(row["packets"], row["bytes"])
@@ -243,7 +280,7 @@ class Database:
 
     def release_barrier(self, job_number: JobNumber, name: str, use: int) -> None:
         """Store that every worker has reached this use of the barrier."""
-        with self._transaction() as connection:
+        with self._store.change(is_record=True) as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO released_barriers VALUES (?, ?, ?, "
                 "(SELECT COALESCE(MAX(position), 0) + 1 FROM released_barriers))",
@@ -257,7 +294,7 @@ class Database:
 
     def released_barriers(self, job_number: JobNumber) -> dict[str, int]:
         """Return the last use that was released, by barrier."""
-        rows = self._connection.execute(
+        rows = self._store.select(
             "SELECT name, use FROM released_barriers WHERE job_number = ? ORDER BY position",
             (job_number,),
         )
@@ -267,7 +304,7 @@ class Database:
         """Return one job; DatabaseError when there is none."""
         rows = self._jobs("WHERE job_number = ?", (job_number,))
         if not rows:
-            raise DatabaseError(f"no job with number {job_number} in {self._path}")
+            raise DatabaseError(f"no job with number {job_number} in {self._store.path}")
         return rows[0]
 
     def jobs(self, *, is_live_only: bool = False, limit: int = KEPT_JOBS) -> list[Job]:
@@ -276,11 +313,11 @@ class Database:
         return self._jobs(f"{where} ORDER BY job_number DESC LIMIT ?", (limit,))[::-1]
 
     def _jobs(self, condition: str, parameters: tuple[object, ...]) -> list[Job]:
-        rows = self._connection.execute(f"SELECT * FROM jobs {condition}", parameters)  # noqa: S608
-        return [self._job(row) for row in rows.fetchall()]
+        rows = self._store.select(f"SELECT * FROM jobs {condition}", parameters)  # noqa: S608
+        return [self._job(row) for row in rows]
 
     def _job(self, row: sqlite3.Row) -> Job:
-        layouts = self._connection.execute(
+        layouts = self._store.select(
             "SELECT generation, layout FROM layouts WHERE job_number = ? ORDER BY generation",
             (row["job_number"],),
         )
@@ -303,54 +340,24 @@ class Database:
             ),
         )
 
-    def _prepare(self) -> None:
-        with self._transaction() as connection:
-            version = prepare(connection)
-        if version not in (0, 1, SCHEMA_VERSION):
-            raise DatabaseError(
-                f"database {self._path} has schema version {version}, this controller knows "
-                f"{SCHEMA_VERSION}; use the controller that made it, or another --database"
-            )
 
-    @contextmanager
-    def _transaction(self) -> Generator[sqlite3.Connection]:
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
-        except sqlite3.Error as exc:
-            raise _database_error(self._path, exc) from exc
-
-
-def _meta(connection: sqlite3.Connection, key: str) -> int:
+def _meta(connection: Statements, key: str) -> int:
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return int(row["value"])
 
 
-def _set_meta(connection: sqlite3.Connection, key: str, value: int) -> None:
+def _set_meta(connection: Statements, key: str, value: int) -> None:
     connection.execute("UPDATE meta SET value = ? WHERE key = ?", (value, key))
 
 
-def _forget_old_jobs(connection: sqlite3.Connection) -> None:
+def _forget_old_jobs(connection: Statements) -> None:
     old = connection.execute(
         "SELECT job_number FROM jobs WHERE state = 'ended' ORDER BY job_number DESC "
         "LIMIT -1 OFFSET ?",
         (KEPT_JOBS,),
     ).fetchall()
-    for table in ("counts", "layouts", "released_barriers", "jobs"):
+    for table in ("counts", "layouts", "released_barriers", "resume_digests", "jobs"):
         connection.executemany(
             f"DELETE FROM {table} WHERE job_number = ?",  # noqa: S608
             [(row["job_number"],) for row in old],
         )
-
-
-def _database_error(path: Path, exc: sqlite3.Error) -> DatabaseError:
-    if "locked" in str(exc):
-        return DatabaseError(
-            f"database {path} is in use by another controller; stop that one or use --database"
-        )
-    return DatabaseError(f"database {path}: {exc}; check the path, its rights and the disk")

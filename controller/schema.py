@@ -7,7 +7,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 _TABLES: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE switches (
@@ -28,6 +28,11 @@ CREATE TABLE down (name TEXT PRIMARY KEY);
 CREATE TABLE released_barriers (
   job_number INTEGER NOT NULL REFERENCES jobs, name TEXT NOT NULL, use INTEGER NOT NULL,
   position INTEGER NOT NULL, PRIMARY KEY (job_number, name));
+"""
+_ADDED_BY_3: Final = """
+CREATE TABLE resume_digests (
+  job_number INTEGER NOT NULL REFERENCES jobs, worker_id INTEGER NOT NULL, digest BLOB NOT NULL,
+  PRIMARY KEY (job_number, worker_id));
 """
 _FROM_1: Final = """
 ALTER TABLE jobs RENAME TO old_jobs;
@@ -55,18 +60,20 @@ DROP TABLE old_jobs;
 def prepare(connection: sqlite3.Connection) -> int:
     """Make or migrate the tables within a transaction; return the version found before, 0: none.
 
-    A version that is not returned as 0, 1 or SCHEMA_VERSION was left alone.
+    A version that is not returned as 0 to SCHEMA_VERSION was left alone.
     """
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version == 0:
-        _execute(connection, _TABLES)
+        _execute(connection, _TABLES + _ADDED_BY_3)
         connection.execute(
             "INSERT INTO meta VALUES ('generation', 0), ('tree_id', 0), ('job_number', 0)"
         )
     elif version == 1:
         _execute(connection, _FROM_1)
         _execute(connection, _TABLES.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
-        _execute(connection, _COPY_FROM_1)
+        _execute(connection, _COPY_FROM_1 + _ADDED_BY_3)
+    elif version == 2:
+        _execute(connection, _ADDED_BY_3)
     else:
         return version
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

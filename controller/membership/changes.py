@@ -12,7 +12,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
-from controller.errors import ControllerError, JobError, NoRoomError, NoSwitchError
+from controller.errors import (
+    ControllerError,
+    DatabaseError,
+    JobError,
+    NoRoomError,
+    NoSwitchError,
+)
 from controller.job import Layout
 from controller.membership.change import Change, Wish
 from controller.membership.live_job import LiveJob
@@ -217,6 +223,10 @@ class JobChanges:
         live = self._live
         _LOGGER.warning("job %s: no new layout (%s): %s", live.name, wish.reason, error)
         if not wish.is_abort:
+            if isinstance(error, DatabaseError):
+                # Stopping all workers would not help: who joins is refused, the others go on.
+                for seat in live.joining:
+                    self._office.refuse(live, seat, error)
             if wish.is_owed or live.has_new_members:
                 # With all workers stopped, the slots of the layout in use are free.
                 self._wish.add(*wish.reasons, is_abort=True, is_owed=wish.is_owed)
@@ -227,7 +237,7 @@ class JobChanges:
         wish.since_s = wish.since_s or loop.time()
         if loop.time() - wish.since_s >= self._limits.no_way_s:
             reason = f"no way for its data within {self._limits.no_way_s:g} s: {error}"
-            is_refusal = isinstance(error, JobError)
+            is_refusal = isinstance(error, JobError | DatabaseError)
             self._office.end(live, reason, error if is_refusal else NoSwitchError(reason))
             return
         await asyncio.sleep(self._limits.retry_s)

@@ -21,7 +21,7 @@ from controller.config import (
     LinkConfig,
     SwitchConfig,
 )
-from controller.errors import ConfigError
+from controller.errors import UnknownNameError
 
 LEAST_SHARE: Final = 0.1
 """A link never counts as fuller than this leaves free: elastic traffic of others gives way."""
@@ -216,9 +216,9 @@ class Fabric:
             return found[0]
         if found:
             keys = ", ".join(link.key for link in found)
-            raise ConfigError(f"link {text!r} may be any of {keys}; name one of these")
+            raise UnknownNameError(f"link {text!r} may be any of {keys}; name one of these")
         known = ", ".join(link.name for link in self.links) or "no link at all"
-        raise ConfigError(f"no link {text!r}; there is {known}")
+        raise UnknownNameError(f"no link {text!r}; there is {known}")
 
 
 def _spellings(link: LinkConfig) -> tuple[str, ...]:

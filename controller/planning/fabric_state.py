@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from controller.config import ControllerConfig, LinkConfig
 from controller.database import Database
-from controller.errors import ConfigError
+from controller.errors import UnknownNameError
 from controller.job import JobNumber
 from controller.planning.fabric import Fabric
 from controller.planning.link_meter import Usage
@@ -60,8 +60,8 @@ class FabricState:
         """Take a link out of use or back, for good; a dead one is tried again. ConfigError."""
         link = self._configured.find_link(name)
         was_up = self.condition(link) is Condition.UP
-        self._dead.discard(link.key)
         self._store(link.key, is_up=is_up)
+        self._dead.discard(link.key)
         if was_up is not is_up:
             self._changed(f"link {link.name} is {'up' if is_up else 'down'}")
         return link
@@ -70,7 +70,7 @@ class FabricState:
         """Take a switch out of use or back, for good; ConfigError when it is not configured."""
         if name not in self._configured.switches:
             known = ", ".join(self._configured.switches)
-            raise ConfigError(f"no switch {name!r}; there is {known}")
+            raise UnknownNameError(f"no switch {name!r}; there is {known}")
         was_up = name not in self._down
         self._store(name, is_up=is_up)
         if was_up is not is_up:

@@ -70,7 +70,7 @@ def _leave_running(path: Path, states: tuple[WorkerState, ...]) -> int:
         state=LayoutState.INSTALLED,
     )
     database.store_layout(layout)
-    database.start_job(job.job_number)
+    database.start_job(job.job_number, dict.fromkeys(range(len(states)), b"digest"))
     database.close()
     return job.job_number
 
