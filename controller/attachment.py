@@ -18,7 +18,7 @@ from controller.errors import ConfigError, InvalidJobError
 from controller.job import Worker
 from hostlib.session_api import session_pb2 as pb
 
-_PORT_NAME = re.compile(r"(?P<switch>.+)-eth(?P<port>\d+)")
+_PORT_NAME = re.compile(r"(?P<switch>.+)-eth(?P<port>[0-9]{1,3})")
 
 
 def attached_switch(hello: pb.Hello, switches: Sequence[SwitchConfig]) -> SwitchConfig:

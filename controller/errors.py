@@ -4,7 +4,9 @@
 
 ControllerError
 ├── ConfigError                   the configuration is unusable
-├── DatabaseError                 the database cannot be opened, is in use or has another schema
+│   └── UnknownNameError          NOT_FOUND: no such switch or link
+├── DatabaseError                 the database cannot be opened or written, is in use or of another
+│                                 schema
 ├── ListenError                   the listen address is taken or not ours
 ├── ControllerStoppingError       the controller is being stopped; join again later
 ├── ControllerUnreachableError    an operator command found no controller
@@ -23,6 +25,8 @@ ControllerError
     ├── WorkerTakenError          ALREADY_EXISTS
     ├── UnknownJobError           NOT_FOUND
     ├── TokenError                UNAUTHENTICATED
+    ├── RoleError                 PERMISSION_DENIED
+    ├── WorkerSilentError         ABORTED
     ├── NoSwitchError             UNAVAILABLE
     └── NoTreeError               RESOURCE_EXHAUSTED: no aggregation tree joins the workers
 """
@@ -47,8 +51,16 @@ class ConfigError(ControllerError):
     """The configuration is unusable."""
 
 
+class UnknownNameError(ConfigError):
+    """There is no such switch or link."""
+
+    status = grpc.StatusCode.NOT_FOUND
+
+
 class DatabaseError(ControllerError):
-    """The database cannot be opened, is in use by another controller or has another schema."""
+    """The database cannot be opened or written, is in use, or has another schema."""
+
+    status = grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 class ListenError(ControllerError):
@@ -142,9 +154,21 @@ class UnknownJobError(JobError):
 
 
 class TokenError(JobError):
-    """The token is wrong."""
+    """The token is missing or wrong."""
 
     status = grpc.StatusCode.UNAUTHENTICATED
+
+
+class RoleError(JobError):
+    """The token or the secret is not for this."""
+
+    status = grpc.StatusCode.PERMISSION_DENIED
+
+
+class WorkerSilentError(JobError):
+    """A worker with a stream said nothing for too long."""
+
+    status = grpc.StatusCode.ABORTED
 
 
 class NoSwitchError(JobError):

@@ -13,6 +13,7 @@ from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 
 MAX_JOB_WORKERS: Final = 0xFFFF
 """Contributors are counted in 16 bits."""
+_LEAST_WEIGHT: Final = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +42,11 @@ class JobRequest:
                 f"job {self.name!r}: min_workers is {self.min_workers}, above the "
                 f"{self.num_workers} workers that it starts with"
             )
-        if not 0 < self.weight < float("inf"):
-            raise InvalidJobError(f"job {self.name!r}: weight {self.weight} is not above 0")
+        if not _LEAST_WEIGHT <= self.weight <= 1 / _LEAST_WEIGHT:
+            raise InvalidJobError(
+                f"job {self.name!r}: weight {self.weight} is not in {_LEAST_WEIGHT:g} to "
+                f"{1 / _LEAST_WEIGHT:g}"
+            )
 
     def __str__(self) -> str:
         slots = self.slots_wanted or "any number of"

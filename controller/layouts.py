@@ -91,6 +91,31 @@ class Layouts:
         the layout, or removes it.
         """
         workers = tuple(sorted(members, key=lambda worker: worker.worker_id))
+        trees, reason = self._arranged(job, workers, avoid, replacing)
+        layout = Layout(
+            generation=self._database.allocate_generation(),
+            job_number=job.job_number,
+            members=workers,
+            trees=self._with_ids(trees),
+            straggler=job.straggler,
+            reason=reason,
+        )
+        self._database.store_layout(layout)
+        self._choice.note(layout)
+        return layout
+
+    def check(self, job: Job, members: Iterable[Worker]) -> None:
+        """Raise what `plan` would raise for these members; nothing is leased or stored."""
+        self._arranged(job, tuple(members), (), None)
+
+    def _arranged(
+        self,
+        job: Job,
+        workers: tuple[Worker, ...],
+        avoid: Collection[str],
+        replacing: Layout | None,
+    ) -> tuple[tuple[Tree, ...], str]:
+        """Return trees with slots, none between the hosts, and why they are not what was wished."""
         trees: tuple[Tree, ...] = ()
         reason = "asked for"
         if job.path is not PathChoice.HOST:
@@ -106,17 +131,7 @@ class Layouts:
                 f"job {job.name!r} is to run between the hosts, but worker {alone} has no peer "
                 "server; start one, or choose another path"
             )
-        layout = Layout(
-            generation=self._database.allocate_generation(),
-            job_number=job.job_number,
-            members=workers,
-            trees=self._with_ids(trees),
-            straggler=job.straggler,
-            reason=reason,
-        )
-        self._database.store_layout(layout)
-        self._choice.note(layout)
-        return layout
+        return trees, reason
 
     async def install(self, layout: Layout) -> Layout:
         """Bring the layout's entries onto all its switches; SwitchError takes it off again."""

@@ -24,7 +24,11 @@ INT32 = np.iinfo(np.int32)
 
 
 def worker_endpoint(worker_id: int) -> Endpoint:
-    return Endpoint(address=f"10.0.0.{worker_id + 1}", mac=f"02:00:00:00:00:{worker_id + 1:02x}")
+    return Endpoint(
+        address=f"10.0.0.{worker_id + 1}",
+        udp_port=40000,
+        mac=f"02:00:00:00:00:{worker_id + 1:02x}",
+    )
 
 
 @dataclass

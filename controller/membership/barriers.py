@@ -5,12 +5,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
+from controller.database import KEPT_BARRIERS
+from controller.errors import InvalidJobError
 from controller.job import WorkerId
 from hostlib.session_api import session_pb2 as pb
 
 Key = tuple[str, int]
 """Name of a barrier, and which use of the name."""
+MAX_WAITING: Final = 1024
+"""Barriers of a job that some have reached and not all."""
 
 
 class Barriers:
@@ -26,6 +31,11 @@ class Barriers:
         name, use = key
         if 0 < use <= self._released.get(name, 0):
             return True
+        if key not in self._reached and len(self._reached) >= MAX_WAITING:
+            raise InvalidJobError(
+                f"worker {worker_id} is at barrier {name!r} while {MAX_WAITING} others wait for "
+                "workers; all workers must reach the same barriers"
+            )
         self._reached.setdefault(key, set()).add(worker_id)
         return False
 
@@ -39,7 +49,10 @@ class Barriers:
         keys = [key for key, workers in self._reached.items() if workers and workers >= present]
         for name, use in keys:
             del self._reached[name, use]
-            self._released[name] = max(use, self._released.get(name, 0))
+            # The latest comes last, for the oldest to be forgotten.
+            self._released[name] = max(use, self._released.pop(name, 0))
+        while len(self._released) > KEPT_BARRIERS:
+            del self._released[next(iter(self._released))]
         return keys
 
     def last_uses(self) -> list[pb.BarrierReleased]:
