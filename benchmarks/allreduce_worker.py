@@ -145,6 +145,7 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
     """
     session = Session.join(
         controller=os.environ["SWITCHFOLD_CONTROLLER"],
+        token=os.environ.get("SWITCHFOLD_TOKEN", ""),
         job=os.environ["SWITCHFOLD_JOB"],
         worker_id=int(os.environ["SWITCHFOLD_WORKER_ID"]),
         num_workers=num_workers_here(),

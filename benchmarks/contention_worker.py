@@ -84,6 +84,7 @@ def main() -> None:
     options = parser.parse_args()
     with Session.join(
         controller=os.environ["SWITCHFOLD_CONTROLLER"],
+        token=os.environ.get("SWITCHFOLD_TOKEN", ""),
         job=os.environ["SWITCHFOLD_JOB"],
         worker_id=int(os.environ["SWITCHFOLD_WORKER_ID"]),
         num_workers=int(os.environ["SWITCHFOLD_NUM_WORKERS"]),

@@ -9,6 +9,8 @@ from pathlib import Path
 
 RUN_DIRECTORY_VARIABLE = "SWITCHFOLD_RUN_DIRECTORY"
 """Set in every process of a testbed to the directory that records it."""
+OPERATOR_CREDENTIAL_FILE = "operator.token"
+"""Beside the socket of a testbed's controller: what opens its operator API."""
 
 
 def records_directory() -> Path:

@@ -25,6 +25,7 @@ from bmv2_topos.config import child_environment
 from bmv2_topos.daemons import Target, Variant
 from bmv2_topos.errors import TargetMissingError
 from bmv2_topos.processes import ManagedProcess, start_process
+from bmv2_topos.tokens import controller_environment, draw_tokens, worker_token
 from bmv2_topos.topology import Host, Switch, Topology
 from bmv2_topos.worker_runs import endpoint_of
 
@@ -233,6 +234,7 @@ class FabricNet(_NET.Mininet):
         _NET.Mininet.start(self)
         if not self._has_controller:
             return
+        draw_tokens(self.run_directory)
         config = self.run_directory / "controller.toml"
         daemons.write_controller_config(
             config,
@@ -245,7 +247,10 @@ class FabricNet(_NET.Mininet):
             "controller",
             daemons.controller_command(config),
             run_directory=self.run_directory,
-            environment=child_environment(self.run_directory),
+            environment={
+                **child_environment(self.run_directory),
+                **controller_environment(self.run_directory),
+            },
             ready_timeout_s=CONTROLLER_TIMEOUT_S,
         )
 
@@ -259,7 +264,11 @@ class FabricNet(_NET.Mininet):
     def environment(self, worker_id: int, *, job: str) -> dict[str, str]:
         """Return the environment of a worker's process on its host."""
         endpoint = endpoint_of(
-            self.topology, worker_id, controller_address=self.controller_address, mode="veth"
+            self.topology,
+            worker_id,
+            controller_address=self.controller_address,
+            mode="veth",
+            token=worker_token(self.run_directory),
         )
         return {**os.environ, **endpoint.environment(job)}
 

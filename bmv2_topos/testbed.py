@@ -42,6 +42,7 @@ from bmv2_topos.processes import (
 )
 from bmv2_topos.rendezvous import PLACES_FILE, rank_variables, write_places
 from bmv2_topos.status import TestbedStatus, read_status
+from bmv2_topos.tokens import controller_environment, draw_tokens, worker_token
 from bmv2_topos.topology import Host, Link, Switch, SwitchLink, Topology
 from bmv2_topos.worker_runs import WorkerEndpoint, WorkerResult, endpoint_of, run_workers
 from softswitch.impairments import parse_impairments
@@ -199,6 +200,8 @@ class Testbed:
             for address in (*self.switch_addresses.values(), self.controller_address):
                 if len(os.fsencode(address.removeprefix("unix:"))) > _MAX_UNIX_PATH_BYTES:
                     raise TestbedError(f"{self.run_directory} is too long for sockets; use --name")
+            if self._has_controller:
+                draw_tokens(self.run_directory)
             if self.mode == "veth":
                 make_network(self._record)
                 if self._tcp_ecn:
@@ -273,6 +276,7 @@ class Testbed:
             controller_address=self.controller_address,
             mode=self.mode,
             udp_ports=self._recorded().udp_ports,
+            token=worker_token(self.run_directory),
         )
 
     def run_workers(
@@ -333,7 +337,12 @@ class Testbed:
             variant=self.variant,
         )
         command = [*daemons.controller_command(config), *self._controller_options]
-        self.start("controller", command, ready_timeout_s=CONTROLLER_TIMEOUT_S)
+        self.start(
+            "controller",
+            command,
+            environment=controller_environment(self.run_directory),
+            ready_timeout_s=CONTROLLER_TIMEOUT_S,
+        )
 
     def stop_controller(self) -> None:
         """Kill the controller at once."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bmv2_topos.errors import ProcessTimeoutError
@@ -30,6 +30,8 @@ class WorkerEndpoint:
     """Loopback port of the switch's end of the link in mode udp, else 0."""
     host_udp_port: int
     """Loopback port of the host's end of the link in mode udp, else 0."""
+    token: str = field(default="", repr=False)
+    """What the controller asks of workers; empty: nothing."""
 
     def environment(self, job: str) -> dict[str, str]:
         """Return the environment variables that tell a worker all this."""
@@ -41,6 +43,7 @@ class WorkerEndpoint:
             "SWITCHFOLD_INGRESS_PORT": str(self.switch_port),
             "SWITCHFOLD_ADDRESS": self.host.address,
             "SWITCHFOLD_MAC": self.host.mac,
+            "SWITCHFOLD_TOKEN": self.token,
         }
         if self.mode == "veth":
             return {
@@ -65,6 +68,7 @@ def endpoint_of(
     controller_address: str,
     mode: str,
     udp_ports: Mapping[str, tuple[int, int]] | None = None,
+    token: str = "",
 ) -> WorkerEndpoint:
     """Return where a worker of a topology stands; `udp_ports` by link name in mode udp."""
     host = topology.host_of(worker_id)
@@ -80,6 +84,7 @@ def endpoint_of(
         mode=mode,
         switch_udp_port=switch_udp_port,
         host_udp_port=host_udp_port,
+        token=token,
     )
 
 

@@ -13,6 +13,7 @@ try:
     import click
 
     from controller.errors import ToolError
+    from controller.printable import escaped
 except ModuleNotFoundError as exc:  # the package was installed for workers that join nothing
     sys.exit(
         f"error: 'switchfold' needs the Python module {exc.name}, which is missing; run"
@@ -40,6 +41,7 @@ COMMANDS: Final = {
     "trace": ("controller.commands.trace:trace", "Look at traces of training: draw, sum up."),
     "testbed": ("bmv2_topos.commands:testbed", "Set up and take down a network to try things."),
 }
+_LINE_BREAK: Final = "\n"
 _OUR_PACKAGES: Final = frozenset({"bmv2_topos", "controller", "hostlib", "p4src", "softswitch"})
 
 
@@ -106,7 +108,7 @@ def run(arguments: list[str]) -> int:
         # Typed errors of our packages speak for themselves; anything else is a defect of ours.
         if type(exc).__module__.partition(".")[0] not in _OUR_PACKAGES:
             raise
-        click.echo(f"error: {exc}", err=True)
+        click.echo(f"error: {escaped(str(exc), keep=_LINE_BREAK)}", err=True)
         return int(getattr(exc, "exit_code", 1))
     return result if isinstance(result, int) else 0
 

@@ -156,8 +156,14 @@ class ControllerConfig:
     """Folder with the program's artefacts instead of the ones that come with the package."""
     replace_program: bool = False
     """Replace another program on a switch instead of refusing."""
-    token: str = ""
-    """Secret that workers present; empty: none asked for."""
+    token: str = dataclasses.field(default="", repr=False)
+    """Secret that workers present; without `operator_token` it opens the operator API too."""
+    operator_token: str = dataclasses.field(default="", repr=False)
+    """Secret that opens everything."""
+    read_only_token: str = dataclasses.field(default="", repr=False)
+    """Secret that opens the calls of the operator API that change nothing."""
+    max_waiting_jobs: int = 256
+    """Jobs that may wait for workers at a time; they hold no slots."""
     default_slots: int = 128
     """Slots of a job whose workers ask for none."""
     lease_s: float = 6.0
@@ -189,6 +195,8 @@ class ControllerConfig:
         check_endpoint("listen", self.listen)
         if self.variant not in VARIANTS:
             raise ConfigError(f"variant {self.variant!r} is not one of {', '.join(VARIANTS)}")
+        if self.max_waiting_jobs < 1:
+            raise ConfigError("max_waiting_jobs must be at least 1")
         if not 1 <= self.default_slots <= wire.NUM_SLOTS:
             raise ConfigError(f"default_slots must lie in 1..{wire.NUM_SLOTS}")
         for field in dataclasses.fields(self):

@@ -10,7 +10,7 @@ import grpc
 
 from controller.config import LinkConfig
 from controller.database import Database
-from controller.errors import ConfigError, NoTreeError, UnknownJobError
+from controller.errors import NoTreeError, UnknownJobError
 from controller.job import Layout
 from controller.operator_api import fabric_pb2 as pb
 from controller.operator_api import fabric_pb2_grpc
@@ -55,8 +55,7 @@ class FabricService(fabric_pb2_grpc.FabricServicer):
         layout = jobs[-1].layout if jobs else None
         if layout is None:
             what = "has no layout yet" if jobs else "is not running"
-            error = UnknownJobError(f"job {request.name!r} {what}; see 'switchfold job list'")
-            await context.abort(error.status, str(error))
+            raise UnknownJobError(f"job {request.name!r} {what}; see 'switchfold job list'")
         size = request.tensor_bytes or _DEFAULT_BYTES
         report = self._report(layout, dataclasses.replace(self._traffic, tensor_bytes=size))
         report.job = request.name
@@ -82,11 +81,7 @@ class FabricService(fabric_pb2_grpc.FabricServicer):
         context: grpc.aio.ServicerContext[pb.SetLinkRequest, pb.Link],
     ) -> pb.Link:
         """Take a link out of use, or back."""
-        try:
-            link = self._state.set_link(request.name, is_up=request.is_up)
-        except ConfigError as exc:
-            await context.abort(grpc.StatusCode.NOT_FOUND, str(exc))
-        return self._link(link)
+        return self._link(self._state.set_link(request.name, is_up=request.is_up))
 
     async def SetSwitch(  # noqa: N802
         self,
@@ -94,10 +89,7 @@ class FabricService(fabric_pb2_grpc.FabricServicer):
         context: grpc.aio.ServicerContext[pb.SetSwitchRequest, pb.SetSwitchResponse],
     ) -> pb.SetSwitchResponse:
         """Take a switch out of use, or back."""
-        try:
-            self._state.set_switch(request.name, is_up=request.is_up)
-        except ConfigError as exc:
-            await context.abort(grpc.StatusCode.NOT_FOUND, str(exc))
+        self._state.set_switch(request.name, is_up=request.is_up)
         return pb.SetSwitchResponse(name=request.name, state="up" if request.is_up else "down")
 
     def _report(self, layout: Layout, traffic: Traffic) -> pb.TreeReport:

@@ -7,23 +7,39 @@ from __future__ import annotations
 from typing import Any, Final, TypeVar, cast
 
 import grpc
+from google.protobuf.message import Message
 
-from controller.errors import ControllerUnreachableError, OperatorRefusedError
+from controller.errors import ConfigError, ControllerUnreachableError, OperatorRefusedError
 from controller.operator_api import fabric_pb2 as fabric_pb
 from controller.operator_api import fabric_pb2_grpc, operator_pb2_grpc
 from controller.operator_api import operator_pb2 as pb
+from controller.operator_token import operator_token
+from controller.printable import escape_message, escaped
+from hostlib.credentials import token_metadata, token_problem
 
 _R = TypeVar("_R")
 _TIMEOUT_S: Final = 15.0
 """Reads of counters go through to the switch, which has 10 s."""
+_MAX_ANSWER_BYTES: Final = 64 << 20
 _NO_CONTROLLER: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 
 class OperatorClient:
-    """One controller, as an operator sees it; ControllerError when it is gone or refuses."""
+    """One controller, as an operator sees it; ControllerError when it is gone or refuses.
 
-    def __init__(self, address: str) -> None:
+    Without a `token` it is that of the testbed at this address, else that of the environment.
+    What the controller answers is escaped: a terminal may print it.
+    """
+
+    def __init__(self, address: str, token: str = "") -> None:
         self.address = address
+        self._token = token or operator_token(address)
+        if problem := token_problem(self._token):
+            raise ConfigError(f"the token for {address} {problem}")
+
+    def show_controller(self) -> pb.Controller:
+        """Return how the controller itself is."""
+        return self._call("ShowController", pb.ShowControllerRequest(), pb.Controller)
 
     def list_jobs(self, *, include_ended: bool = False) -> list[pb.Job]:
         """Return jobs, oldest first, without counters."""
@@ -68,13 +84,18 @@ class OperatorClient:
         return self._call("SetSwitch", request, fabric_pb.SetSwitchResponse).state
 
     def _call(self, method: str, request: object, response_type: type[_R]) -> _R:
-        options = [("grpc.enable_http_proxy", 0)]
+        options = [
+            ("grpc.enable_http_proxy", 0),
+            ("grpc.max_receive_message_length", _MAX_ANSWER_BYTES),
+        ]
         with grpc.insecure_channel(self.address, options) as channel:
             stub: Any = cast("Any", operator_pb2_grpc).OperatorStub(channel)
             if not hasattr(stub, method):
                 stub = cast("Any", fabric_pb2_grpc).FabricStub(channel)
             try:
-                response = getattr(stub, method)(request, timeout=_TIMEOUT_S)
+                response = getattr(stub, method)(
+                    request, timeout=_TIMEOUT_S, metadata=token_metadata(self._token)
+                )
             except grpc.RpcError as exc:
                 error = cast("grpc.Call", exc)
                 if error.code() in _NO_CONTROLLER:
@@ -83,6 +104,8 @@ class OperatorClient:
                         "controller run' or give --controller ADDRESS; `switchfold testbed "
                         "status` shows those of testbeds"
                     ) from exc
-                raise OperatorRefusedError(error.details() or str(error.code())) from exc
+                text = escaped(error.details() or str(error.code()))
+                raise OperatorRefusedError(text) from exc
         assert isinstance(response, response_type)
+        escape_message(cast("Message", response))
         return response

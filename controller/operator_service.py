@@ -10,7 +10,7 @@ import grpc
 
 from controller.config import LinkConfig
 from controller.database import Database
-from controller.errors import ControllerError, SwitchError, UnknownJobError
+from controller.errors import SwitchError, UnknownJobError, UnknownNameError
 from controller.job import Job, JobState
 from controller.layouts import Layouts
 from controller.membership import Membership
@@ -47,6 +47,19 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             one, other = cable.ends
             self._neighbours[one], self._neighbours[other] = other[0], one[0]
 
+    async def ShowController(  # noqa: N802
+        self,
+        request: pb.ShowControllerRequest,
+        context: grpc.aio.ServicerContext[pb.ShowControllerRequest, pb.Controller],
+    ) -> pb.Controller:
+        """Return how the controller itself is, after a try to write its database."""
+        self._database.check()
+        return pb.Controller(
+            database=str(self._database.path.absolute()),
+            database_error=self._database.failure,
+            is_behind=self._database.is_behind,
+        )
+
     async def ListJobs(  # noqa: N802
         self,
         request: pb.ListJobsRequest,
@@ -64,8 +77,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         """Return the newest job of a name with its counters."""
         jobs = [job for job in self._database.jobs() if job.name == request.name]
         if not jobs:
-            error = UnknownJobError(f"no job {request.name!r}; see 'switchfold job list --all'")
-            await context.abort(error.status, str(error))
+            raise UnknownJobError(f"no job {request.name!r}; see 'switchfold job list --all'")
         message = self._job(jobs[-1])
         await self._add_counts(message, jobs[-1])
         return message
@@ -76,10 +88,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         context: grpc.aio.ServicerContext[pb.StopJobRequest, pb.Job],
     ) -> pb.Job:
         """End a job; its workers are told."""
-        try:
-            job = await self._membership.stop_job(request.name, "stopped by the operator")
-        except ControllerError as exc:
-            await context.abort(exc.status, str(exc))
+        job = await self._membership.stop_job(request.name, "stopped by the operator")
         return self._job(job)
 
     async def ListSwitches(  # noqa: N802
@@ -98,10 +107,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         """Return one switch with its counters."""
         link = self._links.get(request.name)
         if link is None:
-            known = ", ".join(self._links)
-            await context.abort(
-                grpc.StatusCode.NOT_FOUND, f"no switch {request.name!r}; there is {known}"
-            )
+            raise UnknownNameError(f"no switch {request.name!r}; there is {', '.join(self._links)}")
         message = self._switch(link)
         jobs = {job.job_number: job for job in self._database.jobs(is_live_only=True)}
         message.leases.extend(lease_messages(request.name, self._database.live_layouts(), jobs))

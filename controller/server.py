@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import grpc
 
+from controller.access import AccessGuard, Tokens
 from controller.config import ControllerConfig
 from controller.database import Database
 from controller.endpoint import is_taken, with_port
@@ -21,16 +22,26 @@ from controller.fabric_watch import FabricWatch
 from controller.job import JobNumber
 from controller.layouts import Layouts
 from controller.membership import Membership
-from controller.operator_api import fabric_pb2_grpc, operator_pb2_grpc
+from controller.operator_api import fabric_pb2, fabric_pb2_grpc, operator_pb2, operator_pb2_grpc
 from controller.operator_service import OperatorService
 from controller.planning.fabric_state import FabricState
 from controller.program import load_program
+from controller.request_check import MAX_MESSAGE_BYTES
+from controller.request_guard import RequestGuard
 from controller.session_service import SessionService
 from controller.switch_link import SwitchLink
-from hostlib.session_api import session_pb2_grpc
+from hostlib.session_api import session_pb2, session_pb2_grpc
 
 _LOGGER = logging.getLogger(__name__)
 _STOP_GRACE_S = 2.0
+_DATABASE_RETRY_S = 1.0
+"""A database that cannot be written is tried again after this time."""
+SERVICES = tuple(
+    service
+    for file in (session_pb2, operator_pb2, fabric_pb2)
+    for service in file.DESCRIPTOR.services_by_name.values()
+)
+"""All that a controller serves."""
 
 
 class ControllerServer:
@@ -40,6 +51,11 @@ class ControllerServer:
         self.config = config
         self.address = ""
         """Where the APIs listen, with the port that was taken."""
+        self._tokens = Tokens(
+            worker=config.token,
+            operator=config.operator_token,
+            read_only=config.read_only_token,
+        )
         self._program = load_program(config.variant, config.program_dir)
         self._database = Database(config.database)
         self.fabric_state = FabricState(config, self._database)
@@ -68,8 +84,14 @@ class ControllerServer:
     async def serve(self) -> AsyncGenerator[None]:
         """Run the controller; entered once switches are ready and the APIs listen."""
         for field in dataclasses.fields(self.config):
-            value = "***" if field.name == "token" else getattr(self.config, field.name)
-            _LOGGER.info("option %s = %s", field.name, value)
+            value = getattr(self.config, field.name)
+            shown = "***" if field.name.endswith("token") and value else value
+            _LOGGER.info("option %s = %s", field.name, shown)
+        if not self._tokens.are_set:
+            _LOGGER.warning(
+                "no token is set: whoever reaches %s can join, look at and end jobs; set token and "
+                "operator_token", self.config.listen,
+            )  # fmt: skip
         tasks: list[asyncio.Task[None]] = []
         server: grpc.aio.Server | None = None
         try:
@@ -79,6 +101,7 @@ class ControllerServer:
             timeout_s = self.config.connect_timeout_s
             await self._wait_ready(timeout_s)
             tasks.append(asyncio.create_task(self.fabric_watch.run()))
+            tasks.append(asyncio.create_task(self._tend_database()))
             self.membership.note_listening()
             server = await self._listen()
             _LOGGER.info("sessions and operators are served at %s", self.address)
@@ -104,7 +127,13 @@ class ControllerServer:
             _LOGGER.warning("starting without a switch: %s", error)
 
     async def _listen(self) -> grpc.aio.Server:
-        server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
+        server = grpc.aio.server(
+            interceptors=(AccessGuard(self._tokens, SERVICES), RequestGuard()),
+            options=[
+                ("grpc.so_reuseport", 0),
+                ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+            ],
+        )
         add_session = cast("Any", session_pb2_grpc).add_SwitchfoldSessionServicer_to_server
         add_session(SessionService(self.membership), server)
         add_operator = cast("Any", operator_pb2_grpc).add_OperatorServicer_to_server
@@ -130,6 +159,13 @@ class ControllerServer:
         await server.start()
         self.address = with_port(listen, port)
         return server
+
+    async def _tend_database(self) -> None:
+        """Write what a database lacks as soon as it can be written again."""
+        while True:
+            await asyncio.sleep(_DATABASE_RETRY_S)
+            if self._database.failure:
+                self._database.check()
 
     def _replan(self, jobs: Collection[JobNumber], reason: str, is_broken: bool) -> None:
         """Have jobs pass to other trees."""

@@ -12,6 +12,8 @@ import grpc
 
 from controller.errors import ControllerError, InvalidJobError
 from controller.membership import LiveJob, Membership, Outbox, Seat
+from controller.printable import details
+from controller.request_check import check_request
 from hostlib.session_api import session_pb2 as pb
 from hostlib.session_api import session_pb2_grpc
 
@@ -38,7 +40,7 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
             live, seat, outbox = await self._membership.enter(hello)
         except ControllerError as exc:
             _LOGGER.info("worker refused: %s", exc)
-            await context.abort(exc.status, str(exc))
+            await context.abort(exc.status, details(exc))
         reader = asyncio.create_task(self._read(live, seat, outbox, context))
         try:
             await self._write(outbox, context)
@@ -60,12 +62,13 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
             ) from exc
         if not isinstance(message, pb.WorkerMessage) or message.WhichOneof("message") != "hello":
             raise InvalidJobError("the first message of a stream must be Hello")
+        check_request(message)
         return message.hello
 
     async def _write(self, outbox: Outbox, context: Context) -> None:
         while (message := await outbox.get()) is not None:
             if isinstance(message, ControllerError):
-                await context.abort(message.status, str(message))
+                await context.abort(message.status, details(message))
             await cast("Any", context).write(message)
 
     async def _read(self, live: LiveJob, seat: Seat, outbox: Outbox, context: Context) -> None:
@@ -77,21 +80,32 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
                 return
             if live.has_ended or live.seats.get(seat.worker_id) is not seat:
                 continue
-            self._membership.heard(seat)
-            match message.WhichOneof("message"):
-                case "heartbeat":
-                    pass
-                case "barrier":
-                    self._membership.reach_barrier(live, seat, message.barrier)
-                case "view_ready":
-                    self._membership.view_ready(live, seat, message.view_ready)
-                case "view_entered":
-                    self._membership.view_entered(live, seat, message.view_entered)
-                case "stalled":
-                    self._membership.stalled(live, seat, message.stalled)
-                case "leave":
-                    self._membership.leave(live, seat, message.leave)
+            try:
+                check_request(message)
+                self._membership.heard(seat)
+                if self._has_left(live, seat, message):
                     return
-                case other:
-                    outbox.put_nowait(InvalidJobError(f"unexpected message {other!r} in a session"))
-                    return
+            except ControllerError as exc:
+                _LOGGER.info("job %s: worker %d is cut off: %s", live.name, seat.worker_id, exc)
+                outbox.put_nowait(exc)
+                return
+
+    def _has_left(self, live: LiveJob, seat: Seat, message: pb.WorkerMessage) -> bool:
+        """Handle one message; return whether it was the worker's last."""
+        match message.WhichOneof("message"):
+            case "heartbeat":
+                pass
+            case "barrier":
+                self._membership.reach_barrier(live, seat, message.barrier)
+            case "view_ready":
+                self._membership.view_ready(live, seat, message.view_ready)
+            case "view_entered":
+                self._membership.view_entered(live, seat, message.view_entered)
+            case "stalled":
+                self._membership.stalled(live, seat, message.stalled)
+            case "leave":
+                self._membership.leave(live, seat, message.leave)
+                return True
+            case other:
+                raise InvalidJobError(f"unexpected message {other!r} in a session")
+        return False

@@ -81,9 +81,15 @@ def _deadline_s(layout: Layout) -> float:
 
 
 def welcome(
-    layout: Layout, worker: Worker, link: SwitchLink, boundary: int, lease_s: float
+    layout: Layout,
+    worker: Worker,
+    link: SwitchLink,
+    *,
+    boundary: int,
+    lease_s: float,
+    secret: bytes,
 ) -> pb.ControllerMessage:
-    """Return the message that lets a worker send."""
+    """Return the message that lets a worker send; `secret`: for coming back, the worker's own."""
     return pb.ControllerMessage(
         welcome=pb.Welcome(
             job_number=layout.job_number,
@@ -92,6 +98,7 @@ def welcome(
             values_per_packet=link.program.values_per_packet,
             wire_version=link.program.wire_version,
             lease_s=lease_s,
+            resume_secret=secret,
         )
     )
 

@@ -16,6 +16,7 @@ from typing import Any, final
 import grpc
 
 from hostlib.controller_seam import ViewListener
+from hostlib.credentials import token_metadata, token_problem
 from hostlib.errors import (
     BarrierTimeoutError,
     ConfigurationError,
@@ -71,6 +72,7 @@ class GrpcControllerLink:
         self._changes = ViewChanges(self._send)
         self._boundary = 0
         self._lease_s = 0.0
+        self._secret = b""  # for taking up a broken stream, from the first welcome
         self._refusal: HostlibError | None = None
         self._ended: HostlibError | None = None
         self._on_ended: Callable[[HostlibError], None] | None = None
@@ -96,6 +98,8 @@ class GrpcControllerLink:
             raise ConfigurationError(
                 f"job {self._request.job!r}: an argument of join cannot be sent: {error}"
             ) from error
+        if problem := token_problem(self._request.token):
+            raise ConfigurationError(f"job {self._request.job!r}: the token {problem}")
         deadline_s = time.monotonic() + timeout_s
         # The refusal is worth more than a time-out: the last attempt ends before that.
         self._taken_deadline_s = time.monotonic() + min(taken_wait_s, timeout_s - 2.0)
@@ -209,7 +213,8 @@ class GrpcControllerLink:
         while not self._is_closing.is_set():
             with self._lock:
                 self._outbox = queue.SimpleQueue()
-                hello = self._request.hello(self._changes.view, self._changes.proposed)
+                changes = self._changes
+                hello = self._request.hello(changes.view, changes.proposed, self._secret)
                 self._outbox.put(hello)
                 for key in self._waiting:
                     self._outbox.put(_barrier_message(key))
@@ -261,7 +266,8 @@ class GrpcControllerLink:
             request_serializer=api.WorkerMessage.SerializeToString,
             response_deserializer=api.ControllerMessage.FromString,
         )
-        call = method(self._messages(outbox))
+        metadata = token_metadata(self._request.token)
+        call = method(self._messages(outbox), metadata=metadata)
         with self._lock:
             self._call = call
             if self._is_closing.is_set():
@@ -330,6 +336,7 @@ class GrpcControllerLink:
             return
         with self._lock:
             self._lease_s = welcome.lease_s
+            self._secret = welcome.resume_secret or self._secret
             if view is not None:
                 self._boundary = welcome.boundary
                 for released in welcome.barriers_released:

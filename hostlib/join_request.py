@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from hostlib.job_view import UNKNOWN_MAC, Endpoint, JobView
@@ -26,7 +26,7 @@ class JoinRequest:
     local: Endpoint
     ingress_port: int | str
     slots_wanted: int = 0
-    token: str = ""
+    token: str = field(default="", repr=False)
     switch_name: str = ""
     values_per_packet: int = 0
     timeout_s: float = 0.0
@@ -46,10 +46,13 @@ class JoinRequest:
     can_change_layout: bool = True
     """Answers proposals of other layouts."""
 
-    def hello(self, resume: JobView | None, proposed: int = 0) -> api.WorkerMessage:
+    def hello(
+        self, resume: JobView | None, proposed: int = 0, secret: bytes = b""
+    ) -> api.WorkerMessage:
         """Return the stream's first message; `resume`: the layout that this worker is in.
 
         `proposed`: generation of a proposal that this worker has heard and no commit followed.
+        `secret`: what its first welcome gave it for this.
         """
         hello = api.Hello(
             job_name=self.job,
@@ -61,7 +64,6 @@ class JoinRequest:
             mac=self.local.mac if self.local.mac != UNKNOWN_MAC else "",
             udp_port=self.local.udp_port,
             slots_wanted=self.slots_wanted,
-            token=self.token,
             switch_name=self.switch_name,
             join_timeout_s=self.timeout_s,
             peer_address=self.peer_address,
@@ -83,4 +85,5 @@ class JoinRequest:
             hello.resume.job_number = resume.job
             hello.resume.generation = resume.generation
             hello.resume.proposed = proposed
+            hello.resume.secret = secret
         return api.WorkerMessage(hello=hello)

@@ -5,17 +5,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import grpc
 
+from bmv2_topos.tokens import worker_token
 from controller.config import ControllerConfig, HostConfig, SwitchConfig
 from controller.server import ControllerServer
 from fake_p4runtime import FakeP4Runtime
 from fake_program import write_program
+from hostlib.credentials import token_metadata
 from hostlib.session_api import session_pb2 as pb
 from hostlib.session_api import session_pb2_grpc
 
@@ -95,10 +97,11 @@ class FakeWorker:
             "address": f"10.0.0.{worker_id + 1}",
             "udp_port": 5000 + worker_id,
         }
+        token = fields.pop("token", "") or _testbed_token(address)
         self.hello = pb.Hello(**(defaults | fields))
         self._channel = grpc.aio.insecure_channel(address)
         stub: Any = session_pb2_grpc.SwitchfoldSessionStub(self._channel)
-        self._call = stub.Join()
+        self._call = stub.Join(metadata=token_metadata(token))
         self._heart: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
 
@@ -162,6 +165,24 @@ async def join_all(address: str, num_workers: int = 2, /, **fields: Any) -> list
     ]
 
 
+async def resume_all(address: str, welcomes: Sequence[pb.Welcome], /) -> list[FakeWorker]:
+    """Bring all workers of a job back, by the welcomes that they got."""
+    num_workers = len(welcomes)
+    return [
+        await FakeWorker(address, worker_id, num_workers, resume=resume_of(welcome)).join()
+        for worker_id, welcome in enumerate(welcomes)
+    ]
+
+
 def resume_of(welcome: pb.Welcome) -> pb.Resume:
-    """Return what a worker says that comes back after this welcome."""
-    return pb.Resume(job_number=welcome.job_number, generation=welcome.layout.generation)
+    """Return what the worker says that got this welcome, and comes back."""
+    return pb.Resume(
+        job_number=welcome.job_number,
+        generation=welcome.layout.generation,
+        secret=welcome.resume_secret,
+    )
+
+
+def _testbed_token(address: str) -> str:
+    """Return the token of the testbed whose controller listens there, "" for others."""
+    return worker_token(Path(address.removeprefix("unix:")).parent)

@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 
-from controller_fixtures import FakeWorker
+from controller_fixtures import FakeWorker, resume_of
 from hostlib.session_api import session_pb2 as pb
 
 
@@ -53,6 +53,13 @@ class FakeMember(FakeWorker):
         """The welcome that let this worker in."""
         assert self.welcomed is not None
         return self.welcomed
+
+    def resume(self, generation: int = 0, proposed: int = 0) -> pb.Resume:
+        """Return what this worker says that comes back from a layout, else that of its welcome."""
+        resume = resume_of(self.first_welcome)
+        resume.generation = generation or resume.generation
+        resume.proposed = proposed
+        return resume
 
     @property
     def members(self) -> list[int]:

@@ -32,6 +32,7 @@ def main() -> None:
     worker_id = int(os.environ["SWITCHFOLD_WORKER_ID"])
     session = Session.join(
         controller=os.environ["SWITCHFOLD_CONTROLLER"],
+        token=os.environ.get("SWITCHFOLD_TOKEN", ""),
         job=os.environ["SWITCHFOLD_JOB"],
         worker_id=worker_id,
         num_workers=int(os.environ["SWITCHFOLD_NUM_WORKERS"]),

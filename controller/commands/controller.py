@@ -22,6 +22,7 @@ from controller.config import (
     parse_switch,
 )
 from controller.errors import ConfigError
+from controller.printable import EscapingFormatter
 from controller.server import ControllerServer
 
 
@@ -53,7 +54,24 @@ def controller() -> None:
 @click.option(
     "--replace-program", is_flag=True, default=None, help="Load ours over another program."
 )
-@click.option("--token", envvar="SWITCHFOLD_TOKEN", show_envvar=True, help="Secret of workers.")
+@click.option(
+    "--token",
+    envvar="SWITCHFOLD_TOKEN",
+    show_envvar=True,
+    help="Secret of workers; without --operator-token of operators too.",
+)
+@click.option(
+    "--operator-token",
+    envvar="SWITCHFOLD_OPERATOR_TOKEN",
+    show_envvar=True,
+    help="Secret that opens everything; workers' then opens sessions only.",
+)
+@click.option(
+    "--read-only-token",
+    envvar="SWITCHFOLD_READ_ONLY_TOKEN",
+    show_envvar=True,
+    help="Secret that shows jobs, switches and links, and changes nothing.",
+)
 @click.option("--lease", "lease_s", type=float, help="Seconds until a silent worker is lost.")
 @click.option("--join-timeout", "join_timeout_s", type=float, help="Seconds for all to arrive.")
 @click.option("--connect-timeout", "connect_timeout_s", type=float, help="Seconds for switches.")
@@ -128,9 +146,9 @@ async def _serve(
 
 
 def _set_up_logging(*, is_verbose: bool) -> None:
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    handler = logging.StreamHandler()
+    handler.setFormatter(EscapingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     finsy = logging.getLogger("finsy")
     finsy.setLevel(logging.DEBUG if is_verbose else logging.CRITICAL)
     for handler in logging.getLogger().handlers:

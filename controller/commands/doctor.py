@@ -9,6 +9,7 @@ import dataclasses
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from controller.commands.output import controller_option, json_option, print_json
 from controller.config import SwitchConfig, parse_switch
@@ -16,6 +17,7 @@ from controller.doctor import Check, Status
 from controller.doctor.machine import check_machine
 from controller.doctor.system import (
     check_controller,
+    check_database,
     check_jobs,
     check_switch,
     check_switch_state,
@@ -42,7 +44,7 @@ def doctor(
     is_local: bool,
     switches: tuple[str, ...],
     interfaces: tuple[str, ...],
-    address: str,
+    client: OperatorClient,
     is_json: bool,
 ) -> int:
     """Check this machine, testbeds, the controller, its switches and its jobs, in this order.
@@ -57,7 +59,7 @@ def doctor(
     """  # fmt: skip
     checks = check_machine(interfaces)
     if not is_local:
-        checks += _check_system(address, [parse_switch(text) for text in switches])
+        checks += _check_system(client, [parse_switch(text) for text in switches])
     has_failed = any(check.status is Status.FAIL for check in checks)
     if is_json:
         status = max((check.status for check in checks), key=list(Status).index)
@@ -67,10 +69,11 @@ def doctor(
     return int(has_failed)
 
 
-def _check_system(address: str, switches: list[SwitchConfig]) -> list[Check]:
-    client = OperatorClient(address)
+def _check_system(client: OperatorClient, switches: list[SwitchConfig]) -> list[Check]:
     verdict, known, jobs = check_controller(client)
-    checks = [*check_testbeds(address), verdict]
+    checks = [*check_testbeds(client.address), verdict]
+    if verdict.status is Status.OK:
+        checks.append(check_database(client))
     for config in switches:
         if config.name not in {switch.name for switch in known}:
             checks += check_switch(config)
@@ -86,7 +89,8 @@ def _check_system(address: str, switches: list[SwitchConfig]) -> list[Check]:
 def _print(checks: list[Check]) -> None:
     table = Table.grid(padding=(0, 2))
     for check in checks:
-        table.add_row(f"[{_COLOURS[check.status]}]{check.status}[/]", check.name, check.text)
+        status = Text(check.status, _COLOURS[check.status])
+        table.add_row(status, Text(check.name), Text(check.text))
         if check.remedy:
-            table.add_row("", "", f"[bold]do:[/] {check.remedy}")
+            table.add_row("", "", Text.assemble(("do:", "bold"), " ", check.remedy))
     Console().print(table)

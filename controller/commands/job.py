@@ -32,7 +32,7 @@ def job() -> None:
 @click.option("--all", "include_ended", is_flag=True, help="Ended jobs too.")
 @controller_option
 @json_option
-def list_jobs(include_ended: bool, address: str, is_json: bool) -> None:
+def list_jobs(include_ended: bool, client: OperatorClient, is_json: bool) -> None:
     """List live jobs.
 
     \b
@@ -40,7 +40,7 @@ def list_jobs(include_ended: bool, address: str, is_json: bool) -> None:
       switchfold job list
       switchfold job list --all --json
     """
-    jobs = OperatorClient(address).list_jobs(include_ended=include_ended)
+    jobs = client.list_jobs(include_ended=include_ended)
     if is_json:
         print_json([_job_dict(message) for message in jobs])
         return
@@ -48,7 +48,7 @@ def list_jobs(include_ended: bool, address: str, is_json: bool) -> None:
         click.echo("no job yet" if include_ended else "no live job; --all shows ended ones")
         return
     print_table(
-        f"Jobs of the controller at {address}",
+        f"Jobs of the controller at {client.address}",
         ("job", "state", "path", "switches", "workers", "slots", "age", "note"),
         [
             (
@@ -70,7 +70,7 @@ def list_jobs(include_ended: bool, address: str, is_json: bool) -> None:
 @click.argument("name")
 @controller_option
 @json_option
-def show_job(name: str, address: str, is_json: bool) -> None:
+def show_job(name: str, client: OperatorClient, is_json: bool) -> None:
     """Show layouts, workers, slots and counters per outcome and switch of the newest job NAME.
 
     A layout is one arrangement of the job: its members, its trees and their slots, under one
@@ -82,7 +82,7 @@ def show_job(name: str, address: str, is_json: bool) -> None:
       switchfold job show train
       switchfold job show train --json
     """
-    message = OperatorClient(address).show_job(name)
+    message = client.show_job(name)
     if is_json:
         print_json(_job_dict(message))
         return
@@ -114,14 +114,14 @@ def show_job(name: str, address: str, is_json: bool) -> None:
 @click.argument("name")
 @controller_option
 @json_option
-def stop_job(name: str, address: str, is_json: bool) -> None:
+def stop_job(name: str, client: OperatorClient, is_json: bool) -> None:
     """End the live job NAME; its workers are told, its slots are free at once.
 
     \b
     Example:
       switchfold job stop train
     """
-    message = OperatorClient(address).stop_job(name)
+    message = client.stop_job(name)
     if is_json:
         print_json(_job_dict(message))
     else:

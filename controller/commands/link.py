@@ -27,7 +27,7 @@ def link() -> None:
 @link.command("list", epilog=_EXIT_CODES)
 @controller_option
 @json_option
-def list_links(address: str, is_json: bool) -> None:
+def list_links(client: OperatorClient, is_json: bool) -> None:
     """List links with their state and measured load in both directions.
 
     \b
@@ -35,12 +35,12 @@ def list_links(address: str, is_json: bool) -> None:
       switchfold link list
       switchfold link list --json
     """
-    links = OperatorClient(address).list_links()
+    links = client.list_links()
     if is_json:
         print_json([message_dict(message) for message in links])
         return
     print_table(
-        f"Links of the controller at {address}",
+        f"Links of the controller at {client.address}",
         ("link", "ends", "state", "rate", "forward", "backward"),
         [
             (
@@ -61,7 +61,7 @@ def list_links(address: str, is_json: bool) -> None:
 @click.argument("state", type=click.Choice(["up", "down"]))
 @click.option("--switch", "is_switch", is_flag=True, help="NAME is a switch with all its links.")
 @controller_option
-def set_link(name: str, state: str, is_switch: bool, address: str) -> None:
+def set_link(name: str, state: str, is_switch: bool, client: OperatorClient) -> None:
     """Take the link NAME out of all trees and routes, or back; this is kept over restarts.
 
     Jobs leave it at their next tensor boundary. A dead link is tried again with "up".
@@ -72,7 +72,6 @@ def set_link(name: str, state: str, is_switch: bool, address: str) -> None:
       switchfold link set s1:3-s3:1 up
       switchfold link set s5 down --switch
     """
-    client = OperatorClient(address)
     if is_switch:
         click.echo(f"switch {name} is {client.set_switch(name, is_up=state == 'up')}")
         return

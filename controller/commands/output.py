@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -13,12 +14,15 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from bmv2_topos.config import records_directory
 from controller.config import DEFAULT_LISTEN
 from controller.endpoint import UNIX_PREFIX
+from controller.operator_client import OperatorClient
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_R = TypeVar("_R")
 
 
 def default_controller() -> str:
@@ -27,18 +31,31 @@ def default_controller() -> str:
     return f"{UNIX_PREFIX}{sockets[0]}" if len(sockets) == 1 else DEFAULT_LISTEN
 
 
-def controller_option(function: _F) -> _F:
-    """Add --controller."""
+def controller_option(function: Callable[..., _R]) -> Callable[..., _R]:
+    """Add --controller and --token; the function gets a `client` made of them."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, controller_address: str, token: str, **options: Any) -> _R:
+        client = OperatorClient(controller_address, token)
+        return function(*arguments, client=client, **options)
+
+    with_token = click.option(
+        "--token",
+        default="",
+        metavar="TOKEN",
+        help="Token of that controller. Without: a testbed's own, else SWITCHFOLD_OPERATOR_TOKEN, "
+        "else SWITCHFOLD_TOKEN.",
+    )(call)
     return click.option(
         "--controller",
-        "address",
+        "controller_address",
         default=default_controller,
         envvar="SWITCHFOLD_CONTROLLER",
         show_default=f"the only testbed's, else {DEFAULT_LISTEN}",
         show_envvar=True,
         metavar="ADDRESS",
         help="Controller to ask, HOST:PORT or unix:/PATH.",
-    )(function)
+    )(with_token)
 
 
 def json_option(function: _F) -> _F:
@@ -84,7 +101,7 @@ def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[obje
             head, justify="right" if is_number and cells else "left", width=width, overflow="fold"
         )
     for row in texts:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))  # a name is no markup
     console.print(table)
 
 

@@ -36,7 +36,11 @@ _CONNECT_TIMEOUT_S = 3.0
 )
 @controller_option
 def shell(
-    name: str | None, switch_address: str | None, device_id: int, election_id: int, address: str
+    name: str | None,
+    switch_address: str | None,
+    device_id: int,
+    election_id: int,
+    client: OperatorClient,
 ) -> None:
     """Open p4runtime-shell on switch NAME, or on the switch at --address.
 
@@ -49,7 +53,7 @@ def shell(
       switchfold shell --address 127.0.0.1:9559
     """  # fmt: skip
     if switch_address is None:
-        switches = OperatorClient(address).list_switches()
+        switches = client.list_switches()
         found = [s for s in switches if name in (None, s.name)]
         if len(found) != 1:
             known = ", ".join(s.name for s in switches)

@@ -28,7 +28,7 @@ def switch() -> None:
 @switch.command("list", epilog=_EXIT_CODES)
 @controller_option
 @json_option
-def list_switches(address: str, is_json: bool) -> None:
+def list_switches(client: OperatorClient, is_json: bool) -> None:
     """List the controller's switches.
 
     \b
@@ -36,12 +36,12 @@ def list_switches(address: str, is_json: bool) -> None:
       switchfold switch list
       switchfold switch list --json
     """
-    switches = OperatorClient(address).list_switches()
+    switches = client.list_switches()
     if is_json:
         print_json([_switch_dict(message) for message in switches])
         return
     print_table(
-        f"Switches of the controller at {address}",
+        f"Switches of the controller at {client.address}",
         ("switch", "address", "state", "program", "used slots", "of"),
         [(s.name, s.address, s.state, s.program, s.used_slots, s.num_slots) for s in switches],
     )
@@ -51,7 +51,7 @@ def list_switches(address: str, is_json: bool) -> None:
 @click.argument("name")
 @controller_option
 @json_option
-def show_switch(name: str, address: str, is_json: bool) -> None:
+def show_switch(name: str, client: OperatorClient, is_json: bool) -> None:
     """Show state, leased slots, counters per outcome and frames per port of switch NAME.
 
     Other frames are those that are no Switchfold packets. Those that pretend to be a switch's
@@ -62,7 +62,7 @@ def show_switch(name: str, address: str, is_json: bool) -> None:
       switchfold switch show s1
       switchfold switch show s1 --json
     """
-    message = OperatorClient(address).show_switch(name)
+    message = client.show_switch(name)
     if is_json:
         print_json(_switch_dict(message))
         return

@@ -84,7 +84,7 @@ def show_tree(  # noqa: PLR0917 - click passes options by name
     tensor_bytes: int,
     picture: Path | None,
     has_hosts: bool,
-    address: str,
+    client: OperatorClient,
     is_json: bool,
 ) -> None:
     """Show the trees of the live job NAME, what an allreduce costs, and the next best ways.
@@ -98,7 +98,7 @@ def show_tree(  # noqa: PLR0917 - click passes options by name
       switchfold tree show train --bytes 1G --picture trees.png
       switchfold tree show train --hosts --json
     """  # fmt: skip
-    report = OperatorClient(address).show_tree(name, tensor_bytes)
+    report = client.show_tree(name, tensor_bytes)
     show(report, picture, has_hosts=has_hosts, is_json=is_json)
 
 

@@ -36,9 +36,27 @@ def check_controller(client: OperatorClient) -> tuple[Check, list[pb.Switch], li
         )
         return fail("controller", text, remedy), [], []
     except ControllerError as exc:
-        return fail("controller", str(exc), "look at the controller's log"), [], []
+        remedy = "give --token if the text asks for one; then look at the controller's log"
+        return fail("controller", str(exc), remedy), [], []
     text = f"answers at {client.address}; switches: {len(switches)}, live jobs: {len(jobs)}"
     return ok("controller", text), switches, jobs
+
+
+def check_database(client: OperatorClient) -> Check:
+    """Check that the controller can write its database."""
+    try:
+        shown = client.show_controller()
+    except ControllerError as exc:
+        return fail("database", str(exc), "look at the controller's log; run doctor again")
+    if not shown.database_error:
+        return ok("database", f"{shown.database} can be written")
+    lag = "; what has happened since is in memory only" if shown.is_behind else ""
+    return fail(
+        "database",
+        f"{shown.database_error}{lag}",
+        "make room on its disk, or give the controller the right to write; until then no job "
+        "starts or changes, and the controller tries again every second",
+    )
 
 
 def check_switch(config: SwitchConfig, wanted_program: str = "") -> list[Check]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
 import logging
 from collections.abc import Collection, Mapping
 from typing import Final
@@ -17,8 +16,11 @@ from controller.database import Database
 from controller.errors import (
     ControllerError,
     ControllerStoppingError,
-    TokenError,
+    NoRoomError,
+    RoleError,
     UnknownJobError,
+    WorkerSilentError,
+    WorkerTakenError,
 )
 from controller.job import Job, JobNumber, Layout, Worker
 from controller.layouts import Layouts
@@ -36,6 +38,7 @@ from controller.membership.roles import Limits
 from controller.membership.seat import Outbox, Seat
 from controller.switch_link import LinkState, SwitchLink
 from controller.welcome import check_compatible
+from controller.worker_place import check_peers, check_place
 from hostlib.session_api import session_pb2 as pb
 
 _LOGGER = logging.getLogger(__name__)
@@ -68,12 +71,13 @@ class Membership:
     def restore(self) -> None:
         """Take up the running jobs of the database; their workers have a grace to come back."""
         for job in self._database.jobs(is_live_only=True):
-            reason = reason_to_end(job, self._links)
+            digests = self._database.resume_digests(job.job_number)
+            reason = reason_to_end(job, self._links, digests)
             if reason is not None:
                 self._database.end_job(job.job_number, reason)
                 continue
             barriers = self._database.released_barriers(job.job_number)
-            live, wish = restored_job(job, barriers, self._lease_expired)
+            live, wish = restored_job(job, barriers, digests, self._lease_expired)
             for seat in live.seats.values():
                 seat.renew(self._config.resume_grace_s)
             self._office.live[job.name] = live
@@ -92,16 +96,13 @@ class Membership:
 
     async def enter(self, hello: pb.Hello) -> tuple[LiveJob, Seat, Outbox]:
         """Seat a worker that says Hello, or a worker that comes back with `resume`."""
-        if self._config.token and not hmac.compare_digest(
-            hello.token.encode(), self._config.token.encode()
-        ):
-            raise TokenError(f"job {hello.job_name!r}: wrong token; ask the operator for it")
         if hello.HasField("resume"):
             return self._resume(hello)
         # Slots of jobs that are just ending count as free.
         await self._office.settled()
         switch = attached_switch(hello, self._config.switches)
         worker = attached_worker(hello, switch)
+        check_place(worker, self._config)
         check_compatible(hello, self._links[switch.name])
         live = self._office.live.get(hello.job_name)
         if live is not None and live.has_started:
@@ -255,6 +256,11 @@ class Membership:
                 f"job {hello.job_name!r} goes on without worker {hello.worker_id} at "
                 f"{hello.address}:{hello.udp_port}; join again with is_joining"
             )
+        if not seat.is_secret(resume.secret):
+            raise RoleError(
+                f"job {hello.job_name!r}: this is not the secret that worker {hello.worker_id} got "
+                "with its first Welcome; only that worker may take up its stream"
+            )
         outbox = seat.attach()
         live.returned.set()
         seat.can_change = hello.can_change_layout
@@ -277,12 +283,19 @@ class Membership:
         old = live.seats.get(hello.worker_id)
         if not hello.is_joining:
             if old is not None and not old.is_attached:
+                self._check_same_host(old, worker)
                 self._office.lose(live, old, "was started anew")
             raise running_refusal(live, hello)
         check_joining(live, hello)
+        check_peers(worker, (one for one in live.workers if one.worker_id != worker.worker_id))
+        if old is not None:
+            self._check_same_host(old, worker)
+        seat = self._new_seat(live, hello, worker)
+        # Before it has the place: what cannot be stored is refused.
+        self._database.store_resume_digest(live.job.job_number, worker.worker_id, seat.digest)
         if old is not None:
             self._office.lose(live, old, "was started anew")
-        seat, outbox = self._seat(live, hello, worker)
+        outbox = self._take(live, seat)
         self._office.wish(live, f"worker {worker.worker_id} joins")
         return live, seat, outbox
 
@@ -291,6 +304,7 @@ class Membership:
         request = requested_job(hello)
         live = self._office.live.get(request.name)
         if live is None:
+            self._check_waiting_jobs()
             job = self._database.create_job(
                 request.name,
                 request.num_workers,
@@ -301,38 +315,74 @@ class Membership:
                 slots_wanted=request.slots_wanted,
             )
             try:
-                # The slots are leased from here on, so that a refusal comes at once.
-                self._layouts.plan(job, [worker])
+                # Nothing is leased for a job that waits; one without any prospect is refused here.
+                self._layouts.check(job, [worker])
             except ControllerError as exc:
                 self._database.end_job(job.job_number, str(exc))
                 raise
-            live = LiveJob(self._database.job(job.job_number), join_timeout_s(hello, self._config))
+            live = LiveJob(job, join_timeout_s(hello, self._config))
             live.join_timer = asyncio.get_running_loop().call_later(
                 live.join_timeout_s, self._office.join_timed_out, live
             )
             self._office.live[request.name] = live
-            _LOGGER.info("job %s admitted: %s", job.name, job)
+            _LOGGER.info("job %s waits for its workers: %s", job.name, request)
         else:
             check_waiting(live, request, hello)
-        seat, outbox = self._seat(live, hello, worker)
+            check_peers(worker, live.workers)
+        outbox = self._take(live, seat := self._new_seat(live, hello, worker))
         if not live.missing:
             live.has_started = True
             self._office.spawn(self._office.start(live))
         return live, seat, outbox
 
-    def _seat(self, live: LiveJob, hello: pb.Hello, worker: Worker) -> tuple[Seat, Outbox]:
+    def _check_waiting_jobs(self) -> None:
+        most = self._config.max_waiting_jobs
+        if sum(not live.has_started for live in self._office.live.values()) >= most:
+            raise NoRoomError(
+                f"{most} jobs wait for workers, and no more may; start the workers that they lack, "
+                "or end them with 'switchfold job stop'"
+            )
+
+    def _check_same_host(self, old: Seat, worker: Worker) -> None:
+        """Keep the place of a worker whose connection just broke from strangers.
+
+        A process that was started anew on its host gets it at once.
+        """
+        if worker.address != old.worker.address:
+            raise WorkerTakenError(
+                f"worker {worker.worker_id} at {old.worker.address} may still come back; "
+                f"{worker.address} gets its place when its grace is over: join again in a moment"
+            )
+
+    def _new_seat(self, live: LiveJob, hello: pb.Hello, worker: Worker) -> Seat:
         seat = Seat(worker, lambda seat: self._lease_expired(live, seat))
         seat.can_change = hello.can_change_layout
+        return seat
+
+    def _take(self, live: LiveJob, seat: Seat) -> Outbox:
+        """Give a worker its place."""
         self._office.seat(live, seat)
         outbox = seat.attach()
         seat.renew(self._config.lease_s)
-        return seat, outbox
+        return outbox
 
     def _lease_expired(self, live: LiveJob, seat: Seat) -> None:
-        why = "no heartbeat" if seat.is_attached else "connection broke"
-        if live.has_started:
-            self._office.lose(live, seat, why)
+        if not seat.is_attached:
+            error = None
+            why = "connection broke"
         else:
+            why = "no heartbeat"
+            error = WorkerSilentError(
+                f"worker {seat.worker_id} of job {live.name} was silent for "
+                f"{self._config.lease_s:g} s (lease_s); a Heartbeat is due at least every third "
+                "of that: join again, and see whether its process was stopped or its machine is "
+                "overloaded"
+            )
+        if live.has_started:
+            self._office.lose(live, seat, why, error)
+        else:
+            if error is not None:
+                seat.send(error)
             self._office.leave(live, seat)
 
     def _switch_lost_state(self, switch: str, layouts: list[Layout]) -> None:

@@ -93,13 +93,9 @@ class Office:
             self.end(live, f"worker {live.missing} left before the job ran")
             return
         try:
-            leased = live.job.live_layouts
-            layout = self.layouts.plan(
-                live.job, live.workers, replacing=leased[0] if leased else None
-            )
-            for planned in leased:
-                await self.layouts.remove(planned)
-            self.database.start_job(live.job.job_number)
+            layout = self.layouts.plan(live.job, live.workers)
+            digests = {worker_id: seat.digest for worker_id, seat in live.seats.items()}
+            self.database.start_job(live.job.job_number, digests)
             layout = await self.layouts.install(layout)
             live.job = self.database.job(live.job.job_number)
         except ControllerError as exc:
@@ -113,13 +109,20 @@ class Office:
         _LOGGER.info("job %s runs with %d workers", live.name, layout.num_workers)
         self.rebalance()
 
-    def lose(self, live: LiveJob, seat: Seat, why: str) -> None:
-        """Take out a worker that is not there any more; the others go on without it."""
+    def lose(
+        self, live: LiveJob, seat: Seat, why: str, error: ControllerError | None = None
+    ) -> None:
+        """Take out a worker that is not there any more; the others go on without it.
+
+        `error` is the status that its stream ends with, if it still has one.
+        """
         if not self._is_seated(live, seat):
             return
         worker_id = seat.worker_id
         reason = f"worker {worker_id} lost ({why})"
         seat.send(_ended(f"{reason}; join again"))
+        if error is not None:
+            seat.send(error)
         can_change = live.can_change
         self._take_out(live, seat, WorkerState.LOST)
         _LOGGER.warning("job %s: %s", live.name, reason)
@@ -198,7 +201,14 @@ class Office:
         """Tell a worker of the layout in use, and of the first tensor that it takes part in."""
         assert live.layout is not None, "a job that runs has a layout"
         link = self.links[seat.worker.switch]
-        message = welcome(live.layout, seat.worker, link, boundary, self.config.lease_s)
+        message = welcome(
+            live.layout,
+            seat.worker,
+            link,
+            boundary=boundary,
+            lease_s=self.config.lease_s,
+            secret=seat.secret,
+        )
         message.welcome.barriers_released.extend(live.barriers.last_uses())
         seat.send(message)
 

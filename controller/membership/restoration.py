@@ -6,19 +6,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from controller.job import Job, JobState, LayoutState, WorkerState
+from controller.job import Job, JobState, LayoutState, WorkerId, WorkerState
 from controller.membership.barriers import Barriers
 from controller.membership.change import Wish
 from controller.membership.live_job import LiveJob
 from controller.membership.seat import Seat
 
 
-def reason_to_end(job: Job, switches: Collection[str]) -> str | None:
+def reason_to_end(
+    job: Job, switches: Collection[str], digests: Mapping[WorkerId, bytes]
+) -> str | None:
     """Return why a job of the database cannot go on, None if it can."""
     if job.state is JobState.WAITING:
         return "controller restarted before the job ran"
     if unknown := {worker.switch for worker in job.workers} - set(switches):
         return f"switch {', '.join(sorted(unknown))} is not configured any more"
+    if not digests:
+        return "controller was replaced by a newer release"
     states = {worker.state for worker in job.workers}
     if WorkerState.JOINED not in states:
         return "completed" if WorkerState.LOST not in states else "all workers were lost"
@@ -26,7 +30,10 @@ def reason_to_end(job: Job, switches: Collection[str]) -> str | None:
 
 
 def restored_job(
-    job: Job, barriers: Mapping[str, int], on_expired: Callable[[LiveJob, Seat], None]
+    job: Job,
+    barriers: Mapping[str, int],
+    digests: Mapping[WorkerId, bytes],
+    on_expired: Callable[[LiveJob, Seat], None],
 ) -> tuple[LiveJob, Wish]:
     """Return the live job, all its workers expected, and why it needs another layout, if it does.
 
@@ -39,7 +46,8 @@ def restored_job(
     wish = Wish()
     for worker in job.workers:
         if worker.state is WorkerState.JOINED:
-            seat = Seat(worker, lambda seat: on_expired(live, seat))
+            digest = digests.get(worker.worker_id, b"")  # no secret has this one
+            seat = Seat(worker, lambda seat: on_expired(live, seat), digest)
             seat.is_welcome = seat.is_expected = True
             live.seats[worker.worker_id] = seat
         else:

@@ -5,7 +5,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
+import secrets
 from collections.abc import Callable
+from typing import Final
 
 from controller.errors import ControllerError
 from controller.job import Worker, WorkerId
@@ -15,11 +19,21 @@ Outbox = asyncio.Queue[pb.ControllerMessage | ControllerError | None]
 """Messages of one stream; an error or None ends it."""
 
 
+_SECRET_BYTES: Final = 16
+
+
 class Seat:
     """A worker's place in a job; outlives a broken stream for as long as its lease runs."""
 
-    def __init__(self, worker: Worker, on_expired: Callable[[Seat], None]) -> None:
+    def __init__(
+        self, worker: Worker, on_expired: Callable[[Seat], None], digest: bytes | None = None
+    ) -> None:
+        """`digest`: of the secret of a worker from before the controller's restart."""
         self.worker = worker
+        self.secret = secrets.token_bytes(_SECRET_BYTES) if digest is None else b""
+        """What this worker alone is told, and shows to take up its stream; b"" after a restart."""
+        self.digest = _digest(self.secret) if digest is None else digest
+        """All that is stored of the secret."""
         self.outbox: Outbox | None = None
         """Messages to the attached stream, None while detached."""
         self.is_welcome = False
@@ -40,6 +54,10 @@ class Seat:
     def is_attached(self) -> bool:
         """Whether a stream carries this seat."""
         return self.outbox is not None
+
+    def is_secret(self, secret: bytes) -> bool:
+        """Whether it is the worker's own."""
+        return hmac.compare_digest(_digest(secret), self.digest)
 
     def attach(self) -> Outbox:
         """Take a new stream; an older one is ended."""
@@ -75,3 +93,7 @@ class Seat:
         if self._lease is not None:
             self._lease.cancel()
             self._lease = None
+
+
+def _digest(secret: bytes) -> bytes:
+    return hashlib.sha256(secret).digest()

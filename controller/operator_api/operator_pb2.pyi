@@ -6,6 +6,20 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class ShowControllerRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Controller(_message.Message):
+    __slots__ = ("database", "database_error", "is_behind")
+    DATABASE_FIELD_NUMBER: _ClassVar[int]
+    DATABASE_ERROR_FIELD_NUMBER: _ClassVar[int]
+    IS_BEHIND_FIELD_NUMBER: _ClassVar[int]
+    database: str
+    database_error: str
+    is_behind: bool
+    def __init__(self, database: _Optional[str] = ..., database_error: _Optional[str] = ..., is_behind: bool = ...) -> None: ...
+
 class ListJobsRequest(_message.Message):
     __slots__ = ("include_ended",)
     INCLUDE_ENDED_FIELD_NUMBER: _ClassVar[int]

@@ -34,6 +34,11 @@ class OperatorStub(object):
         Args:
             channel: A grpc.Channel.
         """
+        self.ShowController = channel.unary_unary(
+                '/switchfold.operator.v1.Operator/ShowController',
+                request_serializer=controller_dot_operator__api_dot_operator__pb2.ShowControllerRequest.SerializeToString,
+                response_deserializer=controller_dot_operator__api_dot_operator__pb2.Controller.FromString,
+                _registered_method=True)
         self.ListJobs = channel.unary_unary(
                 '/switchfold.operator.v1.Operator/ListJobs',
                 request_serializer=controller_dot_operator__api_dot_operator__pb2.ListJobsRequest.SerializeToString,
@@ -63,6 +68,12 @@ class OperatorStub(object):
 
 class OperatorServicer(object):
     """Missing associated documentation comment in .proto file."""
+
+    def ShowController(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
 
     def ListJobs(self, request, context):
         """Missing associated documentation comment in .proto file."""
@@ -97,6 +108,11 @@ class OperatorServicer(object):
 
 def add_OperatorServicer_to_server(servicer, server):
     rpc_method_handlers = {
+            'ShowController': grpc.unary_unary_rpc_method_handler(
+                    servicer.ShowController,
+                    request_deserializer=controller_dot_operator__api_dot_operator__pb2.ShowControllerRequest.FromString,
+                    response_serializer=controller_dot_operator__api_dot_operator__pb2.Controller.SerializeToString,
+            ),
             'ListJobs': grpc.unary_unary_rpc_method_handler(
                     servicer.ListJobs,
                     request_deserializer=controller_dot_operator__api_dot_operator__pb2.ListJobsRequest.FromString,
@@ -132,6 +148,33 @@ def add_OperatorServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class Operator(object):
     """Missing associated documentation comment in .proto file."""
+
+    @staticmethod
+    def ShowController(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/switchfold.operator.v1.Operator/ShowController',
+            controller_dot_operator__api_dot_operator__pb2.ShowControllerRequest.SerializeToString,
+            controller_dot_operator__api_dot_operator__pb2.Controller.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
 
     @staticmethod
     def ListJobs(request,

@@ -51,7 +51,7 @@ class ControllerMessage(_message.Message):
     def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., barrier_released: _Optional[_Union[BarrierReleased, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ..., view_proposal: _Optional[_Union[ViewProposal, _Mapping]] = ..., view_commit: _Optional[_Union[ViewCommit, _Mapping]] = ..., missing: _Optional[_Union[Missing, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("job_name", "worker_id", "num_workers", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "slots_wanted", "token", "switch_name", "resume", "join_timeout_s", "peer_address", "peer_port", "straggler", "weight", "path", "min_workers", "is_joining", "can_change_layout")
+    __slots__ = ("job_name", "worker_id", "num_workers", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "slots_wanted", "switch_name", "resume", "join_timeout_s", "peer_address", "peer_port", "straggler", "weight", "path", "min_workers", "is_joining", "can_change_layout")
     JOB_NAME_FIELD_NUMBER: _ClassVar[int]
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     NUM_WORKERS_FIELD_NUMBER: _ClassVar[int]
@@ -63,7 +63,6 @@ class Hello(_message.Message):
     INGRESS_PORT_FIELD_NUMBER: _ClassVar[int]
     INGRESS_PORT_NAME_FIELD_NUMBER: _ClassVar[int]
     SLOTS_WANTED_FIELD_NUMBER: _ClassVar[int]
-    TOKEN_FIELD_NUMBER: _ClassVar[int]
     SWITCH_NAME_FIELD_NUMBER: _ClassVar[int]
     RESUME_FIELD_NUMBER: _ClassVar[int]
     JOIN_TIMEOUT_S_FIELD_NUMBER: _ClassVar[int]
@@ -86,7 +85,6 @@ class Hello(_message.Message):
     ingress_port: int
     ingress_port_name: str
     slots_wanted: int
-    token: str
     switch_name: str
     resume: Resume
     join_timeout_s: float
@@ -98,7 +96,7 @@ class Hello(_message.Message):
     min_workers: int
     is_joining: bool
     can_change_layout: bool
-    def __init__(self, job_name: _Optional[str] = ..., worker_id: _Optional[int] = ..., num_workers: _Optional[int] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., token: _Optional[str] = ..., switch_name: _Optional[str] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., join_timeout_s: _Optional[float] = ..., peer_address: _Optional[str] = ..., peer_port: _Optional[int] = ..., straggler: _Optional[_Union[Straggler, _Mapping]] = ..., weight: _Optional[float] = ..., path: _Optional[_Union[Path, str]] = ..., min_workers: _Optional[int] = ..., is_joining: bool = ..., can_change_layout: bool = ...) -> None: ...
+    def __init__(self, job_name: _Optional[str] = ..., worker_id: _Optional[int] = ..., num_workers: _Optional[int] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., switch_name: _Optional[str] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., join_timeout_s: _Optional[float] = ..., peer_address: _Optional[str] = ..., peer_port: _Optional[int] = ..., straggler: _Optional[_Union[Straggler, _Mapping]] = ..., weight: _Optional[float] = ..., path: _Optional[_Union[Path, str]] = ..., min_workers: _Optional[int] = ..., is_joining: bool = ..., can_change_layout: bool = ...) -> None: ...
 
 class Straggler(_message.Message):
     __slots__ = ("quorum", "deadline_s")
@@ -109,14 +107,16 @@ class Straggler(_message.Message):
     def __init__(self, quorum: _Optional[int] = ..., deadline_s: _Optional[float] = ...) -> None: ...
 
 class Resume(_message.Message):
-    __slots__ = ("job_number", "generation", "proposed")
+    __slots__ = ("job_number", "generation", "proposed", "secret")
     JOB_NUMBER_FIELD_NUMBER: _ClassVar[int]
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     PROPOSED_FIELD_NUMBER: _ClassVar[int]
+    SECRET_FIELD_NUMBER: _ClassVar[int]
     job_number: int
     generation: int
     proposed: int
-    def __init__(self, job_number: _Optional[int] = ..., generation: _Optional[int] = ..., proposed: _Optional[int] = ...) -> None: ...
+    secret: bytes
+    def __init__(self, job_number: _Optional[int] = ..., generation: _Optional[int] = ..., proposed: _Optional[int] = ..., secret: _Optional[bytes] = ...) -> None: ...
 
 class Layout(_message.Message):
     __slots__ = ("generation", "num_workers", "members", "trees", "child_id", "worker_bitmap", "switch_address", "switch_mac", "switch_udp_port", "quorum", "deadline_s", "reason", "neighbours")
@@ -239,7 +239,7 @@ class Barrier(_message.Message):
     def __init__(self, name: _Optional[str] = ..., use: _Optional[int] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("job_number", "layout", "boundary", "values_per_packet", "wire_version", "lease_s", "barriers_released")
+    __slots__ = ("job_number", "layout", "boundary", "values_per_packet", "wire_version", "lease_s", "barriers_released", "resume_secret")
     JOB_NUMBER_FIELD_NUMBER: _ClassVar[int]
     LAYOUT_FIELD_NUMBER: _ClassVar[int]
     BOUNDARY_FIELD_NUMBER: _ClassVar[int]
@@ -247,6 +247,7 @@ class Welcome(_message.Message):
     WIRE_VERSION_FIELD_NUMBER: _ClassVar[int]
     LEASE_S_FIELD_NUMBER: _ClassVar[int]
     BARRIERS_RELEASED_FIELD_NUMBER: _ClassVar[int]
+    RESUME_SECRET_FIELD_NUMBER: _ClassVar[int]
     job_number: int
     layout: Layout
     boundary: int
@@ -254,7 +255,8 @@ class Welcome(_message.Message):
     wire_version: int
     lease_s: float
     barriers_released: _containers.RepeatedCompositeFieldContainer[BarrierReleased]
-    def __init__(self, job_number: _Optional[int] = ..., layout: _Optional[_Union[Layout, _Mapping]] = ..., boundary: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., wire_version: _Optional[int] = ..., lease_s: _Optional[float] = ..., barriers_released: _Optional[_Iterable[_Union[BarrierReleased, _Mapping]]] = ...) -> None: ...
+    resume_secret: bytes
+    def __init__(self, job_number: _Optional[int] = ..., layout: _Optional[_Union[Layout, _Mapping]] = ..., boundary: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., wire_version: _Optional[int] = ..., lease_s: _Optional[float] = ..., barriers_released: _Optional[_Iterable[_Union[BarrierReleased, _Mapping]]] = ..., resume_secret: _Optional[bytes] = ...) -> None: ...
 
 class BarrierReleased(_message.Message):
     __slots__ = ("name", "use")

@@ -15,7 +15,8 @@ from grpc import StatusCode
 import p4src
 from bmv2_topos import state
 from controller.config import ControllerConfig, SwitchConfig
-from controller.errors import SwitchUnreachableError, WrongProgramError
+from controller.errors import ControllerError, SwitchUnreachableError, WrongProgramError
+from controller.operator_client import OperatorClient
 from controller_fixtures import HOSTS, FakeWorker, run, serving
 from hostlib import errors
 from hostlib.session_api import session_pb2 as pb
@@ -182,6 +183,23 @@ def test_hello_that_is_refused(
         await worker.close()
         whole.command("job", "stop", "big")
         await big.close()
+
+    run(scenario())
+
+
+def test_testbed_is_closed_to_strangers(whole: LiveTestbed) -> None:
+    """It draws its tokens by itself: its workers and commands have them, others have not."""
+    address = whole.made.controller_address
+    with pytest.raises(ControllerError, match="wrong token"):
+        OperatorClient(address, "guess").list_jobs()
+    assert whole.command("job", "list")[0] == 0
+    with whole.sessions(2) as sessions:
+        assert len(sessions) == 2
+
+    async def scenario() -> None:
+        stranger = await FakeWorker(address, 0, 1, token="guess").join()
+        assert (await stranger.refusal())[0] is StatusCode.UNAUTHENTICATED
+        await stranger.close()
 
     run(scenario())
 

@@ -20,7 +20,7 @@ from controller.config import ControllerConfig, SwitchConfig
 from controller.outcome import Count
 from controller.server import ControllerServer
 from controller.switch_link import LinkState
-from controller_fixtures import HOSTS, FakeWorker, join_all, resume_of, run, serving
+from controller_fixtures import HOSTS, FakeWorker, join_all, resume_all, run, serving
 from hostlib import wire
 from hostlib.session_api import session_pb2 as pb
 from hostlib.wire import Flag, Operation, Outcome
@@ -57,9 +57,8 @@ def test_target_job_from_start_to_end(tmp_path: Path, name: str):
             config = make_config(tmp_path, address)
             async with serving(config) as first:
                 workers = await join_all(first.address, 4)
-                welcome = await workers[0].welcome()
-                for worker in workers[1:]:
-                    await worker.welcome()
+                welcomes = [await worker.welcome() for worker in workers]
+                welcome = welcomes[0]
                 assert not await first.links["s1"].apply(), "what was written reads back the same"
                 counts = await first.links["s1"].read_tree_counts(welcome.layout.trees[0].tree_id)
                 assert set(counts.values()) == {Count(0, 0)}
@@ -68,10 +67,9 @@ def test_target_job_from_start_to_end(tmp_path: Path, name: str):
                 await worker.close()
             async with serving(config) as second:
                 assert not await second.links["s1"].apply(), "the entries outlived the controller"
-                resume = resume_of(welcome)
-                workers = await join_all(second.address, 4, resume=resume)
-                for worker in workers:
-                    assert resume_of(await worker.welcome()) == resume
+                workers = await resume_all(second.address, welcomes)
+                for worker, before in zip(workers, welcomes, strict=True):
+                    assert (await worker.welcome()).layout == before.layout
                 await leave_all(workers)
                 changes = await _settled(second)
                 assert not changes
@@ -189,9 +187,8 @@ def test_target_sums_while_the_controller_is_dead(tmp_path: Path):
             config_file.write_text(_toml(tmp_path, address, listen), "utf-8")
             first = await _start_controller(config_file)
             workers = await join_all(listen, 3)
-            welcome = await workers[0].welcome()
-            for worker in workers[1:]:
-                await worker.welcome()
+            welcomes = [await worker.welcome() for worker in workers]
+            welcome = welcomes[0]
             _sum_round(ports, welcome, 1)
             first.kill()
             await first.wait()
@@ -199,10 +196,9 @@ def test_target_sums_while_the_controller_is_dead(tmp_path: Path):
             for worker in workers:
                 await worker.close()
             second = await _start_controller(config_file)
-            resume = resume_of(welcome)
-            workers = await join_all(listen, 3, resume=resume)
-            for worker in workers:
-                assert resume_of(await worker.welcome()) == resume
+            workers = await resume_all(listen, welcomes)
+            for worker, before in zip(workers, welcomes, strict=True):
+                assert (await worker.welcome()).layout == before.layout
             _sum_round(ports, welcome, 3)
             await leave_all(workers)
             second.terminate()

@@ -55,6 +55,8 @@ class FakeController(session_pb2_grpc.SwitchfoldSessionServicer):
     def __init__(self, answer: Answer, address: str = "127.0.0.1:0") -> None:
         self.answer = answer
         self.seen: list[api.WorkerMessage] = []
+        self.tokens: list[object] = []
+        """What each call said of its token, None for nothing."""
         self.pushed: queue.SimpleQueue[api.ControllerMessage] = queue.SimpleQueue()
         self.changed = threading.Condition()
         self._contexts: list[Any] = []
@@ -69,6 +71,7 @@ class FakeController(session_pb2_grpc.SwitchfoldSessionServicer):
         self, request_iterator: Iterator[api.WorkerMessage], context: Any
     ) -> Iterator[api.ControllerMessage]:
         self._contexts.append(context)
+        self.tokens.append(dict(context.invocation_metadata()).get("authorization"))
         for message in request_iterator:
             with self.changed:
                 self.seen.append(message)

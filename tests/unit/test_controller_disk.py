@@ -168,6 +168,34 @@ def test_job_that_ends_while_the_disk_is_full(
     again.close()
 
 
+def test_lost_worker_is_done_without_as_soon_as_that_can_be_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    disk = FaultyDisk(monkeypatch)
+
+    async def scenario() -> None:
+        async with running_controller(tmp_path, lease_s=60.0, reconnect_grace_s=0.1) as (server, _):
+            members = [await mute_member(server, number) for number in (0, 1)]
+            for member in members:
+                await member.until(lambda member=member: member.welcomed)
+            disk.fill()
+            await members[1].close()
+            live = server.membership.live_job("train")
+            assert live is not None
+            await until(lambda: 1 not in live.seats and disk.num_failed > 2, "tries to go on")
+            assert members[0].commits == []
+            disk.mend()
+            await members[0].until_members(0)
+            assert not database_of(server).is_behind
+            await members[0].close()
+
+    run(scenario())
+    again = Database(tmp_path / "controller.sqlite3")
+    *_, layout = again.live_layouts()  # the one before may not have been given up yet
+    assert [member.worker_id for member in layout.members] == [0]
+    again.close()
+
+
 async def command(
     capsys: pytest.CaptureFixture[str], server: ControllerServer, *arguments: str
 ) -> tuple[int, str]:
@@ -248,7 +276,8 @@ def test_file_that_must_not_grow(tmp_path: Path):
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "controller", "controller", "run",
                 "--config", str(tmp_path / "controller.toml"),
-                cwd=source_root(), stdout=asyncio.subprocess.PIPE,
+                cwd=source_root(),
+                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
             )  # fmt: skip
             assert process.stdout is not None
             assert (await process.stdout.readline()).startswith(b"ready")

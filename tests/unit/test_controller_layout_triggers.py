@@ -170,7 +170,7 @@ def test_restart_during_a_change_ends_in_an_abort(tmp_path: Path):
                 # One has heard of the commit, the other has not.
                 back: list[FakeMember] = []
                 for worker_id, generation in enumerate((committed, welcome.layout.generation)):
-                    resume = pb.Resume(job_number=welcome.job_number, generation=generation)
+                    resume = members[worker_id].resume(generation)
                     member = FakeMember(second.address, worker_id, resume=resume)
                     member.position = 2 + worker_id
                     back.append(await member.join())
@@ -222,18 +222,18 @@ def test_restart_before_the_commit_leaves_the_layout_in_use(tmp_path: Path):
                 members[0].is_mute = True
                 newcomer = await FakeMember(first.address, 2, 0, is_joining=True).join()
                 await members[0].until(lambda: members[0].proposals)
-                resume = pb.Resume(
-                    job_number=1,
-                    generation=members[0].layout.generation,
-                    proposed=members[0].proposals[0].generation,
-                )
+                in_use, proposed = members[0].layout, members[0].proposals[0]
+                resumes = [member.resume(0, proposed.generation) for member in members]
             await close_all(*members, newcomer)
             async with serving(config) as second:
                 assert len(second.layouts.placements("s1")) == 1
-                back = [await FakeMember(second.address, n, resume=resume).join() for n in (0, 1)]
+                back = [
+                    await FakeMember(second.address, n, resume=resume).join()
+                    for n, resume in enumerate(resumes)
+                ]
                 for member in back:
                     await member.until(lambda member=member: member.welcomed)
-                    assert member.layout.generation == resume.generation
+                    assert member.layout.generation == in_use.generation
                 # Both hold back tensors for the change that was given up: there is another.
                 await back[0].until(lambda: back[0].commits)
                 await close_all(*back)
@@ -247,7 +247,6 @@ def test_newcomer_right_after_a_restart_does_not_end_the_job(tmp_path: Path):
             config = make_config(tmp_path, fake)
             async with serving(config) as first:
                 members = await start_members(first.address, 2)
-                generation = members[0].layout.generation
             await close_all(*members)
             async with serving(config) as second:
                 # Nobody is back yet: one joins, another does not say that it does.
@@ -257,8 +256,10 @@ def test_newcomer_right_after_a_restart_does_not_end_the_job(tmp_path: Path):
                     lambda: 2 in second.membership.live_job("train").seats,  # pyright: ignore[reportOptionalMemberAccess]
                     "the newcomer waits",
                 )
-                resume = pb.Resume(job_number=1, generation=generation)
-                back = [await FakeMember(second.address, n, resume=resume).join() for n in (0, 1)]
+                back = [
+                    await FakeMember(second.address, n, resume=member.resume()).join()
+                    for n, member in enumerate(members)
+                ]
                 for member in (*back, newcomer):
                     await member.until_members(0, 1, 2)
                 await stranger.until(lambda: "ALREADY_EXISTS" in stranger.ended)

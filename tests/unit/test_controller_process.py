@@ -14,7 +14,7 @@ from pathlib import Path
 from grpc import StatusCode
 
 from bmv2_topos.free_ports import free_port
-from controller_fixtures import HOSTS, TEST_TIMEOUT_S, fake_switch, join_all, resume_of, run
+from controller_fixtures import HOSTS, TEST_TIMEOUT_S, fake_switch, join_all, resume_all, run
 from fake_program import write_program
 from hostlib.session_api import session_pb2 as pb
 
@@ -69,9 +69,7 @@ def test_process_killed_while_a_job_runs(tmp_path: Path):
             address = f"127.0.0.1:{port}"
             process = await start(config)
             workers = await join_all(address, 3)
-            welcome = await workers[0].welcome()
-            for worker in workers[1:]:
-                await worker.welcome()
+            welcomes = [await worker.welcome() for worker in workers]
             entries, pushes = dict(fake.entities), fake.num_pushes
             process.send_signal(signal.SIGKILL)
             await finish(process)
@@ -82,10 +80,9 @@ def test_process_killed_while_a_job_runs(tmp_path: Path):
 
             process = await start(config)
             assert (fake.entities, fake.num_pushes) == (entries, pushes)
-            resume = resume_of(welcome)
-            workers = await join_all(address, 3, resume=resume)
-            for worker in workers:
-                assert resume_of(await worker.welcome()) == resume
+            workers = await resume_all(address, welcomes)
+            for worker, before in zip(workers, welcomes, strict=True):
+                assert (await worker.welcome()).layout == before.layout
                 await worker.send(leave=pb.Leave())
                 await worker.is_at_end()
                 await worker.close()

@@ -20,6 +20,7 @@ from controller_fixtures import (
     fake_switch,
     join_all,
     make_config,
+    resume_all,
     resume_of,
     run,
     running_controller,
@@ -100,12 +101,12 @@ def test_session_barrier_released_while_away_is_answered_again(tmp_path: Path):
         ({"num_workers": 3}, StatusCode.INVALID_ARGUMENT, "the first worker said 2 workers"),
         ({"straggler": pb.Straggler(quorum=1)}, StatusCode.INVALID_ARGUMENT, "quorum 1"),
         ({"path": pb.SWITCH}, StatusCode.INVALID_ARGUMENT, "path switch"),
-        ({"weight": -1.0}, StatusCode.INVALID_ARGUMENT, "not above 0"),
+        ({"weight": -1.0}, StatusCode.INVALID_ARGUMENT, "Hello.weight is -1.0; 0 to 1000000"),
         ({"min_workers": 3}, StatusCode.INVALID_ARGUMENT, "above the 2 workers"),
         ({"worker_id": 0}, StatusCode.INVALID_ARGUMENT, "taken by 10.0.0.1"),
         ({"wire_version": 9}, StatusCode.FAILED_PRECONDITION, "wire version 9"),
         ({"values_per_packet": 352}, StatusCode.FAILED_PRECONDITION, "352 values per packet"),
-        ({"job_name": "big", "slots_wanted": 1000}, StatusCode.RESOURCE_EXHAUSTED, "896 slots"),
+        ({"job_name": "big", "slots_wanted": 1025}, StatusCode.RESOURCE_EXHAUSTED, "1024 in all"),
         ({"job_name": ""}, StatusCode.INVALID_ARGUMENT, "name must have"),
         ({"address": "10.1.1.1"}, StatusCode.INVALID_ARGUMENT, "not a configured host"),
         ({"resume": pb.Resume(generation=5)}, StatusCode.NOT_FOUND, "start the job anew"),
@@ -189,8 +190,8 @@ def test_session_worker_comes_back_within_its_lease(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, lease_s=5.0) as (server, _):
             workers = await join_all(server.address, 2)
-            welcome = await workers[0].welcome()
-            await workers[1].welcome()
+            await workers[0].welcome()
+            welcome = await workers[1].welcome()
             await workers[1].close()
             resume = resume_of(welcome)
             back = await FakeWorker(server.address, 1, resume=resume).join()
@@ -261,8 +262,8 @@ def test_session_survives_a_controller_restart(tmp_path: Path):
             config = make_config(tmp_path, fake)
             async with serving(config) as first:
                 workers = await join_all(first.address, 2)
-                welcome = await workers[0].welcome()
-                await workers[1].welcome()
+                welcomes = [await worker.welcome() for worker in workers]
+                welcome = welcomes[0]
                 entries = dict(fake.entities)
                 pushes, writes = fake.num_pushes, fake.num_writes
             assert (await workers[0].refusal())[0] is StatusCode.UNAVAILABLE
@@ -272,8 +273,7 @@ def test_session_survives_a_controller_restart(tmp_path: Path):
                 live = second.membership.live_job("train")
                 assert live is not None
                 assert live.job.state is JobState.RUNNING
-                resume = resume_of(welcome)
-                back = await join_all(second.address, 2, resume=resume)
+                back = await resume_all(second.address, welcomes)
                 for worker in back:
                     layout = (await worker.welcome()).layout
                     assert layout.generation == welcome.layout.generation

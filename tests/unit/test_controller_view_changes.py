@@ -135,7 +135,7 @@ def test_lost_worker_comes_back_under_its_old_id(tmp_path: Path):
             members = await start_members(server.address, 2)
             await members[1].close()
             await members[0].until_members(0)
-            resume = pb.Resume(job_number=1, generation=members[0].layout.generation)
+            resume = members[1].resume(members[0].layout.generation)
             late = await FakeMember(server.address, 1, resume=resume).join()
             await late.until(lambda: late.ended)
             assert "goes on without worker 1" in late.ended
@@ -307,12 +307,10 @@ def test_worker_that_was_away_hears_of_what_it_missed(tmp_path: Path):
         async with running_controller(tmp_path, reconnect_grace_s=5.0) as (server, _):
             members = await start_members(server.address, 2)
             members[1].position = 9
-            welcome = members[1].first_welcome
             await members[1].close()
             newcomer = await FakeMember(server.address, 2, 0, is_joining=True).join()
             await members[0].until(lambda: members[0].proposals)
-            resume = pb.Resume(job_number=1, generation=welcome.layout.generation)
-            back = FakeMember(server.address, 1, resume=resume)
+            back = FakeMember(server.address, 1, resume=members[1].resume())
             back.position = 9
             await back.join()
             await back.until(lambda: back.commits)
@@ -328,12 +326,10 @@ def test_worker_that_missed_the_commit_gets_it_again(tmp_path: Path):
         async with running_controller(tmp_path, reconnect_grace_s=5.0) as (server, _):
             members = await start_members(server.address, 2)
             members[1].is_slow = True
-            old = members[1].layout.generation
             newcomer = await FakeMember(server.address, 2, 0, is_joining=True).join()
             await members[1].until(lambda: members[1].commits)
             await members[1].close()
-            resume = pb.Resume(job_number=1, generation=old)
-            back = await FakeMember(server.address, 1, resume=resume).join()
+            back = await FakeMember(server.address, 1, resume=members[1].resume()).join()
             await back.until(lambda: back.commits)
             await newcomer.until(lambda: newcomer.welcomed)
             assert newcomer.layout.generation == back.layout.generation

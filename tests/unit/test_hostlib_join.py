@@ -65,7 +65,8 @@ def test_join_allreduce_leave(start: Start) -> None:
     assert hello.address == "10.0.0.1"
     assert hello.mac == "02:00:00:00:00:01"
     assert hello.ingress_port_name == "s1-eth1"
-    assert (hello.wire_version, hello.slots_wanted, hello.token) == (1, 32, "x")
+    assert (hello.wire_version, hello.slots_wanted) == (1, 32)
+    assert controller.tokens == ["Bearer x"]
     assert not hello.HasField("resume")
 
 

@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The tokens of a testbed's controller: drawn when it is made, in files that its owner can read."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+from bmv2_topos.config import OPERATOR_CREDENTIAL_FILE
+
+_WORKER_CREDENTIAL_FILE: Final = "worker.token"
+_TOKEN_BYTES: Final = 16
+
+
+def draw_tokens(run_directory: Path) -> None:
+    """Write tokens for the workers and operators of a new testbed."""
+    for name in (_WORKER_CREDENTIAL_FILE, OPERATOR_CREDENTIAL_FILE):
+        descriptor = os.open(run_directory / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(_TOKEN_BYTES) + "\n")
+
+
+def worker_token(run_directory: Path) -> str:
+    """Return the workers' token, "" where none was drawn."""
+    return _read(run_directory / _WORKER_CREDENTIAL_FILE)
+
+
+def controller_environment(run_directory: Path) -> dict[str, str]:
+    """Return what tells the controller its tokens; those of the shell are another's."""
+    return {
+        "SWITCHFOLD_TOKEN": worker_token(run_directory),
+        "SWITCHFOLD_OPERATOR_TOKEN": _read(run_directory / OPERATOR_CREDENTIAL_FILE),
+        "SWITCHFOLD_READ_ONLY_TOKEN": "",
+    }
+
+
+def _read(path: Path) -> str:
+    return path.read_text("ascii").strip() if path.exists() else ""
