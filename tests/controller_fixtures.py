@@ -110,6 +110,11 @@ class FakeWorker:
         self._heart = asyncio.create_task(self._beat())
         return self
 
+    async def knock(self) -> FakeWorker:
+        """Say Hello without a heart: a beat that is written as a stream ends hides its status."""
+        await self.send(hello=self.hello)
+        return self
+
     async def send(self, **message: Any) -> None:
         async with self._writing:  # two writes at a time are an error in gRPC
             await self._call.write(pb.WorkerMessage(**message))

@@ -177,7 +177,7 @@ def test_hello_that_is_refused(
         big = await FakeWorker(address, 0, 1, job_name="big", slots_wanted=1000).join()
         await big.welcome()
         worker = FakeWorker(address, 1, **({"job_name": "next"} | fields))
-        code, details = await (await worker.join()).refusal()
+        code, details = await (await worker.knock()).refusal()
         assert code is status
         assert all(text in details for text in texts), details
         await worker.close()
@@ -197,7 +197,7 @@ def test_testbed_is_closed_to_strangers(whole: LiveTestbed) -> None:
         assert len(sessions) == 2
 
     async def scenario() -> None:
-        stranger = await FakeWorker(address, 0, 1, token="guess").join()
+        stranger = FakeWorker(address, 0, 1, token="guess")
         assert (await stranger.refusal())[0] is StatusCode.UNAUTHENTICATED
         await stranger.close()
 

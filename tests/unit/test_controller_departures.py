@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
+import sqlite3
 from pathlib import Path
 
 from controller.config import SwitchConfig
@@ -97,3 +99,20 @@ def test_job_that_all_workers_left_ends_at_a_restart(tmp_path: Path):
     assert _state_after_restart(tmp_path / "b", left, lost) is JobState.ENDED
     assert _state_after_restart(tmp_path / "d", joined, lost) is JobState.RUNNING
     assert _state_after_restart(tmp_path / "c", joined, left) is JobState.RUNNING
+
+
+def test_job_of_the_release_before_ends_at_the_start_of_this_one(tmp_path: Path):
+    """Its workers have no secrets with which they could come back."""
+
+    async def scenario() -> None:
+        async with fake_switch() as fake:
+            config = make_config(tmp_path, fake)
+            _leave_running(config.database, (WorkerState.JOINED,))
+            with contextlib.closing(sqlite3.connect(config.database)) as connection:
+                connection.executescript("DROP TABLE resume_digests; PRAGMA user_version = 2")
+            async with serving(config) as server:
+                (job,) = server.membership._database.jobs()  # pyright: ignore[reportPrivateUsage]
+                assert (job.state, "newer release" in job.reason) == (JobState.ENDED, True)
+                assert server.layouts.placements("s1") == []
+
+    run(scenario())

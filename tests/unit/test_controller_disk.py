@@ -143,7 +143,7 @@ def test_job_that_ends_while_the_disk_is_full(
             assert database.is_behind
             assert sum(fake.tables().values()) == entries, "it has left the switch"
             assert json.loads((await command(capsys, server, "job", "list", "--json"))[1]) == []
-            (refused,) = await join_all(server.address, 1, job_name="next")
+            refused = await FakeWorker(server.address, 0, 1, job_name="next").knock()
             code, details = await refused.refusal()
             assert (code, "disk is full" in details) == (StatusCode.RESOURCE_EXHAUSTED, True)
             assert [job.name for job in database.jobs()] == ["train"]
@@ -284,7 +284,7 @@ def test_file_that_must_not_grow(tmp_path: Path):
             place = {"ingress_port": 1, "mac": "02:00:00:00:00:01"}
             unlimited = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, unlimited[1]))
-            refused = await FakeWorker(listen, 0, 1, **place).join()
+            refused = await FakeWorker(listen, 0, 1, **place).knock()
             code, details = await refused.refusal()
             assert code is StatusCode.RESOURCE_EXHAUSTED, details
             assert "check the path, its rights and the disk" in details

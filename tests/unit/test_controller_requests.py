@@ -9,7 +9,7 @@ import io
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -37,7 +37,9 @@ from controller_fixtures import (
     run,
     running_controller,
 )
+from hostlib.credentials import token_metadata
 from hostlib.session_api import session_pb2 as pb
+from hostlib.session_api import session_pb2_grpc
 
 HOSTILE = ("\x1b[2J", "a\nb", "a\0b", "\x9b31m", "\u202egnp", "n" * 256)
 _NUMBERS = {
@@ -206,7 +208,7 @@ def test_peer_servers_are_all_on_loopback_or_none_is():
 def test_hello_that_makes_no_sense(tmp_path: Path, fields: dict[str, Any], text: str):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
-            strange = await FakeWorker(server.address, 0, 1, **fields).join()
+            strange = await FakeWorker(server.address, 0, 1, **fields).knock()
             code, told = await strange.refusal()
             assert (code, text in told) == (StatusCode.INVALID_ARGUMENT, True), told
             await strange.close()
@@ -224,13 +226,20 @@ def test_job_name_of_3_mb_is_neither_read_nor_logged(
             stranger = FakeWorker(server.address, 0, 1, job_name="n" * 3_000_000)
             assert (await stranger.refusal())[0] is StatusCode.UNAUTHENTICATED
             await stranger.close()
-            member = FakeWorker(server.address, 0, 1, job_name="n" * 3_000_000, token="secret")
-            await member.send(hello=member.hello)
-            assert (await member.refusal())[0] is StatusCode.RESOURCE_EXHAUSTED
-            await member.close()
+            hello = pb.WorkerMessage(hello=stranger.hello)
+            status = await asyncio.to_thread(status_of_join, server.address, hello, "secret")
+            assert status is StatusCode.RESOURCE_EXHAUSTED
 
     run(scenario())
     assert "nnnn" not in caplog.text
+
+
+def status_of_join(address: str, message: pb.WorkerMessage, token: str) -> StatusCode:
+    """Send one message, though the call may end before it is written."""
+    with grpc.insecure_channel(address) as channel:
+        stub: Any = cast("Any", session_pb2_grpc).SwitchfoldSessionStub(channel)
+        call = stub.Join(iter([message]), metadata=token_metadata(token))
+        return call.code()
 
 
 def test_operator_request_that_makes_no_sense(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -251,7 +260,7 @@ def test_operator_request_that_makes_no_sense(tmp_path: Path, capsys: pytest.Cap
 def test_message_in_a_session_that_makes_no_sense(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
-            (member,) = await join_all(server.address, 1)
+            member = await FakeWorker(server.address, 0, 1).knock()
             await member.welcome()
             await member.send(barrier=pb.Barrier(name="b\x1b", use=1))
             code, told = await member.refusal()
@@ -278,7 +287,7 @@ def test_waiting_jobs_hold_nothing_and_are_not_endless(tmp_path: Path):
             held = [x.generation for x in server.layouts._database.live_layouts()]  # pyright: ignore[reportPrivateUsage]
             assert held == [layout.generation]
             assert server.layouts.rebalance() == []
-            one_more = await FakeWorker(server.address, 0, 2, job_name="one more").join()
+            one_more = await FakeWorker(server.address, 0, 2, job_name="one more").knock()
             code, told = await one_more.refusal()
             assert (code, "30 jobs wait for workers" in told) == (
                 StatusCode.RESOURCE_EXHAUSTED,
@@ -308,17 +317,16 @@ async def until_waiting(server: Any, count: int) -> None:
 @pytest.mark.parametrize("is_running", [False, True])
 def test_stream_closed_for_silence_says_why(tmp_path: Path, is_running: bool):
     async def scenario() -> None:
-        async with running_controller(tmp_path, lease_s=2.0) as (server, _):
-            worker = await FakeWorker(server.address, 0, 1 if is_running else 2).join()
+        async with running_controller(tmp_path, lease_s=4.0) as (server, _):
+            worker = await FakeWorker(server.address, 0, 1 if is_running else 2).knock()
             if is_running:
                 await worker.welcome()
-            worker.hold_heart()
             if is_running:
                 ended = (await worker.receive()).job_ended
                 assert "worker 0 lost (no heartbeat)" in ended.reason
             code, told = await worker.refusal()
             assert code is StatusCode.ABORTED, told
-            assert "worker 0 of job train was silent for 2 s (lease_s)" in told
+            assert "worker 0 of job train was silent for 4 s (lease_s)" in told
             await worker.close()
 
     run(scenario())

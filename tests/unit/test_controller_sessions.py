@@ -119,7 +119,7 @@ def test_session_refusal(tmp_path: Path, fields: dict[str, Any], status: StatusC
             await first.send(barrier=pb.Barrier(name="only to be sure that it is seated"))
             while server.membership.live_job("train") is None:
                 await first.send(heartbeat=pb.Heartbeat())
-            second = await FakeWorker(server.address, 1, **fields).join()
+            second = await FakeWorker(server.address, 1, **fields).knock()
             code, details = await second.refusal()
             assert code is status
             assert text in details
@@ -149,7 +149,7 @@ def test_session_names_workers_that_never_arrive(tmp_path: Path, whose: str):
 def test_session_token(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, token="secret") as (server, _):
-            wrong = await FakeWorker(server.address, 0, 1, token="guess").join()
+            wrong = FakeWorker(server.address, 0, 1, token="guess")
             assert (await wrong.refusal())[0] is StatusCode.UNAUTHENTICATED
             right = await FakeWorker(server.address, 0, 1, token="secret").join()
             await right.welcome()
@@ -212,7 +212,7 @@ def test_session_workers_started_anew_replace_a_job_that_nobody_is_in(tmp_path: 
             first = [(await worker.welcome()).layout.generation for worker in workers]
             live = server.membership.live_job("train")
             assert live is not None
-            taken = await FakeWorker(server.address, 1).join()
+            taken = await FakeWorker(server.address, 1).knock()
             assert (await taken.refusal())[0] is StatusCode.ALREADY_EXISTS
             for worker in workers:
                 await worker.close()
@@ -232,7 +232,7 @@ def test_session_switch_that_refuses_the_tables(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, reconcile_interval_s=60.0) as (server, fake):
             fake.refuse_writes = True
-            (worker,) = await join_all(server.address, 1)
+            worker = await FakeWorker(server.address, 0, 1).knock()
             code, details = await worker.refusal()
             assert code is StatusCode.UNAVAILABLE
             assert "table is full" in details

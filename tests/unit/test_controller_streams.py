@@ -34,8 +34,9 @@ def test_stream_end_counts_when_the_call_is_cancelled_too(steps: int):
 
         context: Any = Mock(read=read)
         call = asyncio.create_task(SessionService(membership).Join(object(), context))
-        while not membership.enter.await_count:
-            await asyncio.sleep(0)
+        async with asyncio.timeout(30):
+            while not membership.enter.await_count:
+                await asyncio.sleep(0)
         await asyncio.sleep(0)
         ends.set()
         for _ in range(steps):
