@@ -51,6 +51,7 @@ HostlibError
    |- InterfaceMissingError
    |- PortTakenError
    |- AddressUnreachableError
+   |- MtuTooSmallError: an interface that does not carry our datagrams
    `- TransportClosedError
 """
 
@@ -282,6 +283,10 @@ class PortTakenError(TransportError):
 
 class AddressUnreachableError(TransportError):
     """No route to the address, or the address is not this host's."""
+
+
+class MtuTooSmallError(TransportError):
+    """The interface towards the switch carries no packets of the size that the job needs."""
 
 
 class TransportClosedError(TransportError):

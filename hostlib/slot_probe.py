@@ -95,6 +95,16 @@ class SlotProbe:
             return candidates
         return [i for i in candidates if i in self._told or self._view.is_neighbour(i)]
 
+    def _mtu_hint(self) -> str:
+        """Return what ICMP messages claimed about the MTU; nobody can tell whether it is true."""
+        claims = self._transport.counters["path_mtu_ignored"]
+        if not claims:
+            return ""
+        return (
+            f"; {claims} ICMP messages, genuine or forged, said that a link on the path does not"
+            " carry packets of this size: if there is such a link, raise its MTU"
+        )
+
     def verdict(self, task: AllreduceTask) -> AllreduceTimeoutError:
         """Return the error that says what a task waited for in vain."""
         view = self._view
@@ -104,6 +114,7 @@ class SlotProbe:
                 f"{what}; the switch at {view.switch.address}:{view.switch.udp_port} answers"
                 " neither contributions nor probes: check the link, the address, that the switch"
                 f" runs and that job {view.job} generation {view.generation} is installed on it"
+                f"{self._mtu_hint()}"
             )
         candidates = self.missing
         missing = self._certain(candidates)

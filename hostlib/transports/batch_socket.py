@@ -15,6 +15,7 @@ import os
 import select
 import socket
 import threading
+from collections import Counter
 from typing import final
 
 import numpy as np
@@ -26,13 +27,20 @@ MAX_BATCH = 256
 """Messages per system call; longer batches take several."""
 SEND_WAIT_MS = 20
 """How long a send waits for room before it gives the rest back."""
-SOFT_ERRORS = (
+ICMP_ERRORS = (
     errno.ECONNREFUSED,
+    errno.EHOSTDOWN,
     errno.EHOSTUNREACH,
+    errno.EMSGSIZE,
     errno.ENETUNREACH,
-    errno.ENETDOWN,
-    errno.EINTR,
+    errno.ENONET,
+    errno.ENOPROTOOPT,
+    errno.EOPNOTSUPP,
+    errno.EPROTO,
 )
+"""What the kernel makes of ICMP messages about a connected socket. Each fails one call, and anybody
+who knows or guesses the ports can forge them."""
+SOFT_ERRORS = (*ICMP_ERRORS, errno.ENETDOWN, errno.EINTR)
 """Errors that an earlier packet or a link that is down left on the socket; the retransmission timer
 deals with them."""
 SOFT_ERROR_LIMIT = 3
@@ -126,6 +134,10 @@ class BatchSocket:
         self.socket = sock
         self.soft_errors = 0
         """Errors reported for earlier packets (ICMP, no route)."""
+        self.too_long_errors = 0
+        """Those of them that said that a packet is too long for the path."""
+        self.too_long_in_a_row = 0
+        """How often in a row, without a packet sent in between, the kernel said so at a send."""
         self.busy = 0
         """Times that a send had to give rows back."""
         self._descriptor = sock.fileno()
@@ -172,13 +184,15 @@ class BatchSocket:
             sent = self._send_some(rows[done:])
             if sent >= 0:
                 done += sent
+                self.too_long_in_a_row = 0
                 continue
             error = ctypes.get_errno()
             if error in NO_SEGMENTATION_ERRORS and self._segments > 1:
                 self._stop_cutting()
             elif error in SOFT_ERRORS:
                 # The first was left by an earlier packet; the next are this batch's own.
-                self.soft_errors += 1
+                self._count(error)
+                self.too_long_in_a_row += error == errno.EMSGSIZE
                 soft_errors += 1
                 if soft_errors == SOFT_ERROR_LIMIT:
                     return done
@@ -210,8 +224,7 @@ class BatchSocket:
                 self._drain_wake()
             elif event & select.POLLERR:
                 # Whoever reads a ring never meets the error, and poll would not wait again.
-                self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-                self.soft_errors += 1
+                self._count(self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
         return bool(events)
 
     def _receive_now(
@@ -225,10 +238,23 @@ class BatchSocket:
             error = ctypes.get_errno()
             if error not in SOFT_ERRORS:
                 break
-            self.soft_errors += 1
+            self._count(error)
         if got < 0 and error not in BUSY_ERRORS:
             raise OSError(error, os.strerror(error))
         return None
+
+    def _count(self, error: int) -> None:
+        self.soft_errors += 1
+        self.too_long_errors += error == errno.EMSGSIZE
+
+    @property
+    def counters(self) -> Counter[str]:
+        """What was held up or lost here, by cause."""
+        return Counter(
+            network_error=self.soft_errors,
+            path_mtu_ignored=self.too_long_errors,
+            send_busy=self.busy,
+        )
 
     def _drain_wake(self) -> None:
         try:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
 import mmap
@@ -20,16 +19,16 @@ from hostlib.errors import (
     TransportError,
     TransportPermissionError,
 )
+from hostlib.transports.packet_filter import ETH_P_IP
 
 SOL_PACKET = 263
 PACKET_RX_RING = 5
+PACKET_STATISTICS = 6
 PACKET_VERSION = 10
 PACKET_IGNORE_OUTGOING = 23
 TPACKET_V2 = 1
 TP_STATUS_KERNEL = 0
 TP_STATUS_USER = 1
-ETH_P_IP = 0x0800
-SO_ATTACH_FILTER = 26
 SIOCGIFADDR = 0x8915
 SIOCGIFHWADDR = 0x8927
 
@@ -46,39 +45,8 @@ _SLOT_DTYPE = np.dtype(
     }
 )
 """Start of struct tpacket2_hdr, one per ring slot."""
-
-Instruction = tuple[int, int, int, int]
-"""Classic BPF: (code, jump if true, jump if false, constant)."""
-
-
-def results_filter(source_port: int, destination_port: int) -> list[Instruction]:
-    """Return the filter that passes unfragmented IPv4 UDP with these ports."""
-    return [
-        (0x28, 0, 0, 12),  # ldh ethertype
-        (0x15, 0, 10, ETH_P_IP),
-        (0x30, 0, 0, 23),  # ldb protocol
-        (0x15, 0, 8, socket.IPPROTO_UDP),
-        (0x28, 0, 0, 20),  # ldh fragment offset
-        (0x45, 6, 0, 0x1FFF),
-        (0xB1, 0, 0, 14),  # ldx IPv4 header length
-        (0x48, 0, 0, 14),  # ldh source port
-        (0x15, 0, 3, source_port),
-        (0x48, 0, 0, 16),  # ldh destination port
-        (0x15, 0, 1, destination_port),
-        (0x06, 0, 0, 0xFFFFFFFF),  # pass
-        (0x06, 0, 0, 0),  # drop
-    ]
-
-
-DROP_ALL: list[Instruction] = [(0x06, 0, 0, 0)]
-
-
-def attach_filter(sock: socket.socket, program: list[Instruction]) -> None:
-    """Let the kernel drop what the program does not pass."""
-    code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
-    buffer = ctypes.create_string_buffer(code)
-    fprog = struct.pack("HL", len(program), ctypes.addressof(buffer))
-    sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, fprog)
+_STATISTICS = struct.Struct("II")
+"""struct tpacket_stats: packets, drops."""
 
 
 def open_packet_socket(interface: str) -> socket.socket:
@@ -138,6 +106,16 @@ class PacketRing:
         self._status = self._slots["status"]
         self._head = 0
         self._ready = 0
+        self._socket = sock
+        self._overflow = 0
+
+    @property
+    def overflow(self) -> int:
+        """Frames so far that found no room in the ring."""
+        if self._socket.fileno() >= 0:
+            answer = self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, _STATISTICS.size)
+            self._overflow += _STATISTICS.unpack(answer)[1]  # the kernel begins at 0 again
+        return self._overflow
 
     def peek(self, most: int) -> tuple[NDArray[np.uint8], NDArray[np.int32]] | None:
         """Return (frames, lengths) of what has arrived, at most `most`, or None.
@@ -165,6 +143,7 @@ class PacketRing:
 
     def close(self) -> None:
         """Unmap the ring."""
+        self._overflow = self.overflow
         self._bytes = np.empty((0, FRAME_BYTES), np.uint8)
         self._slots = np.empty(0, _SLOT_DTYPE)
         self._status = self._slots["status"]

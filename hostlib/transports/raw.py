@@ -8,21 +8,21 @@ import socket
 from collections import Counter
 from typing import final
 
-from hostlib.errors import TransportClosedError, TransportError
+from hostlib.errors import AddressUnreachableError, TransportClosedError, TransportError
 from hostlib.job_view import Endpoint
 from hostlib.transports.base import Datagrams
 from hostlib.transports.batch_socket import BatchSocket
 from hostlib.transports.frame_sender import FrameSender
 from hostlib.transports.frames import FrameCodec
+from hostlib.transports.interface_mtu import check_interface_mtu
+from hostlib.transports.packet_filter import DROP_ALL, attach_filter, results_filter
 from hostlib.transports.packet_ring import (
-    DROP_ALL,
     PacketRing,
-    attach_filter,
     interface_addresses,
     open_packet_socket,
-    results_filter,
 )
-from hostlib.transports.sockets import open_udp
+from hostlib.transports.sockets import connect_udp, open_udp
+from hostlib.transports.strangers import dropped_datagrams, open_on_same_port
 
 
 @final
@@ -50,6 +50,8 @@ class RawTransport:
         self._batch = BatchSocket(sock)
         self._ring: PacketRing | None = None
         self._counters: Counter[str] = Counter()
+        self._port_counters: Counter[str] = Counter()
+        self._results: socket.socket | None = None
         self._is_closed = False
 
     @property
@@ -60,10 +62,17 @@ class RawTransport:
     @property
     def counters(self) -> Counter[str]:
         """Frames dropped or held up here, by cause."""
-        counters = Counter(self._counters)
-        counters["network_error"] += self._batch.soft_errors
-        counters["send_busy"] += self._batch.busy
-        return +counters
+        if not self._is_closed:
+            self._port_counters = self._read_port()
+        return self._counters + self._batch.counters + self._port_counters
+
+    def _read_port(self) -> Counter[str]:
+        counters: Counter[str] = Counter()
+        if self._ring is not None:
+            counters["overflow"] = self._ring.overflow
+        if self._results is not None:
+            counters["stranger"] = dropped_datagrams(self._reservation)
+        return counters
 
     def open(self, remote: Endpoint, datagram_bytes: int) -> None:
         """Map the ring and prepare frames to and from `remote`, whose MAC address is needed.
@@ -71,18 +80,36 @@ class RawTransport:
         Another call changes the remote end; the ring stays.
         """
         sock: socket.socket = self._batch.socket
+        check_interface_mtu(sock, self._interface, datagram_bytes)
         self._codec = FrameCodec(self._local, remote, datagram_bytes)
         self._sender = FrameSender(self._batch, self._codec)
         attach_filter(sock, results_filter(remote.udp_port, self._local.udp_port))
+        self._tell_results_apart(remote)
         if self._ring is None:
             self._ring = PacketRing(sock, self._interface)
+
+    def _tell_results_apart(self, remote: Endpoint) -> None:
+        """Connect a socket to the switch, so that the reservation's drops are strangers' alone.
+
+        Without a route to the switch, which packet sockets do not need, strangers are not counted.
+        """
+        if self._results is None:
+            self._results = open_on_same_port(self._reservation)
+        try:
+            connect_udp(self._results, remote.address, remote.udp_port)
+        except AddressUnreachableError:
+            self._results.close()
+            self._results = None
 
     def send(self, datagrams: Datagrams) -> int:
         """Send rows in order as frames; return how many the interface took."""
         try:
-            return self._sender.send(datagrams)
+            sent = self._sender.send(datagrams)
         except OSError as error:
             raise self._translated(error) from error
+        if sent < len(datagrams) and self._batch.too_long_in_a_row:
+            check_interface_mtu(self._batch.socket, self._interface, self._codec.datagram_bytes)
+        return sent
 
     def receive(self, out: Datagrams, timeout_s: float) -> int:
         """Fill rows with the datagrams of good frames; return how many."""
@@ -111,7 +138,12 @@ class RawTransport:
 
     def close(self) -> None:
         """Unmap the ring, close the socket and free the port."""
+        if not self._is_closed:
+            self._port_counters = self._read_port()
         self._is_closed = True
+        if self._results is not None:
+            self._results.close()
+            self._results = None
         if self._ring is not None:
             self._ring.close()
             self._ring = None

@@ -26,7 +26,7 @@ _MAX_INTERFACES = 256
 
 def sends_own_frames(sock: socket.socket) -> bool:
     """Return whether the interface of the socket's own address is known to send cut messages."""
-    interface = _interface_of(sock, sock.getsockname()[0])
+    interface = interface_of(sock, sock.getsockname()[0])
     if interface is None:
         return False
     if _is_network_card(sock, interface):
@@ -34,7 +34,8 @@ def sends_own_frames(sock: socket.socket) -> bool:
     return not _computes_checksums(sock, interface)
 
 
-def _interface_of(sock: socket.socket, address: str) -> str | None:
+def interface_of(sock: socket.socket, address: str) -> str | None:
+    """Return the name of the interface that has an address, in the socket's own namespace."""
     buffer = ctypes.create_string_buffer(_IFREQ_BYTES * _MAX_INTERFACES)
     request = struct.pack("iL", len(buffer), ctypes.addressof(buffer))
     size = struct.unpack("iL", fcntl.ioctl(sock.fileno(), SIOCGIFCONF, request))[0]

@@ -13,7 +13,9 @@ from hostlib.transports.frames import ECN_CAPABLE
 BUFFER_BYTES = 4 << 20
 """Asked for in both directions; the kernel may grant less (net.core.rmem_max)."""
 IP_MTU_DISCOVER = 10
-IP_PMTUDISC_DO = 2
+IP_PMTUDISC_PROBE = 3
+"""Never fragment, and go by the interface's MTU alone. Anybody may claim in an ICMP message that
+the path has a smaller one; the kernel would believe that for ten minutes."""
 SO_SNDBUFFORCE = 32
 SO_RCVBUFFORCE = 33
 
@@ -25,7 +27,7 @@ def open_udp(address: str, udp_port: int) -> socket.socket:
     """
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
     try:
-        sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
+        sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
         sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ECN_CAPABLE)
         for forced, plain in (
             (SO_RCVBUFFORCE, socket.SO_RCVBUF),

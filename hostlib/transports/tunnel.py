@@ -16,7 +16,9 @@ from hostlib.transports.base import Datagrams
 from hostlib.transports.batch_socket import BatchSocket
 from hostlib.transports.frame_sender import FrameSender
 from hostlib.transports.frames import FrameCodec
+from hostlib.transports.interface_mtu import check_mtu
 from hostlib.transports.sockets import connect_udp, open_udp
+from hostlib.transports.strangers import PortCounts
 
 
 @final
@@ -39,6 +41,7 @@ class TunnelTransport:
         self._batch = BatchSocket(sock)
         try:
             connect_udp(sock, *port_address)
+            self._port_counts = PortCounts(sock)
         except TransportError:
             self._batch.close()
             raise
@@ -59,23 +62,28 @@ class TunnelTransport:
     @property
     def counters(self) -> Counter[str]:
         """Frames dropped or held up here, by cause."""
-        counters = Counter(self._counters)
-        counters["network_error"] += self._batch.soft_errors
-        counters["send_busy"] += self._batch.busy
-        return +counters
+        return self._counters + self._batch.counters + self._port_counts.counters
 
     def open(self, remote: Endpoint, datagram_bytes: int) -> None:
-        """Prepare frames to and from `remote`."""
+        """Prepare frames to and from `remote`.
+
+        Raises MtuTooSmallError where the cable's interface does not carry the frames.
+        """
         self._codec = FrameCodec(self._local, remote, datagram_bytes)
+        check_mtu(self._batch.socket, self._codec.frame_bytes)
         self._sender = FrameSender(self._batch, self._codec)
         self._in: NDArray[np.uint8] = np.empty((0, self._codec.frame_bytes), np.uint8)
 
     def send(self, datagrams: Datagrams) -> int:
         """Send rows in order as frames; return how many the kernel took."""
         try:
-            return self._sender.send(datagrams)
+            sent = self._sender.send(datagrams)
         except OSError as error:
             raise self._translated(error) from error
+        if sent < len(datagrams) and self._batch.too_long_in_a_row:
+            refusals = self._batch.too_long_in_a_row
+            check_mtu(self._batch.socket, self._codec.frame_bytes, refusals)
+        return sent
 
     def receive(self, out: Datagrams, timeout_s: float) -> int:
         """Fill rows with the datagrams of good frames; return how many."""
@@ -104,4 +112,5 @@ class TunnelTransport:
     def close(self) -> None:
         """Close the socket."""
         self._is_closed = True
+        self._port_counts.close()
         self._batch.close()

@@ -13,8 +13,10 @@ from hostlib.errors import TransportClosedError, TransportError
 from hostlib.job_view import Endpoint
 from hostlib.transports.base import Datagrams
 from hostlib.transports.batch_socket import MSG_TRUNC, BatchSocket
+from hostlib.transports.interface_mtu import check_mtu
 from hostlib.transports.segmentation import sends_own_frames
 from hostlib.transports.sockets import connect_udp, open_udp
+from hostlib.transports.strangers import PortCounts
 
 
 @final
@@ -30,6 +32,7 @@ class UdpTransport:
         self._local = Endpoint(address=address, udp_port=sock.getsockname()[1])
         self._batch = BatchSocket(sock)
         self._counters: Counter[str] = Counter()
+        self._port_counts: PortCounts | None = None
         self._datagram_bytes = 0
         self._is_closed = False
 
@@ -41,14 +44,18 @@ class UdpTransport:
     @property
     def counters(self) -> Counter[str]:
         """Datagrams dropped or held up here, by cause."""
-        counters = Counter(self._counters)
-        counters["network_error"] += self._batch.soft_errors
-        counters["send_busy"] += self._batch.busy
-        return +counters
+        counters = self._counters + self._batch.counters
+        return counters + self._port_counts.counters if self._port_counts else counters
 
     def open(self, remote: Endpoint, datagram_bytes: int) -> None:
-        """Connect to the switch; only its datagrams are received from now on."""
+        """Connect to the switch; only its datagrams are received from now on.
+
+        Raises MtuTooSmallError where the interface does not carry the datagrams.
+        """
+        check_mtu(self._batch.socket, datagram_bytes)
         connect_udp(self._batch.socket, remote.address, remote.udp_port)
+        if self._port_counts is None:
+            self._port_counts = PortCounts(self._batch.socket)
         self._datagram_bytes = datagram_bytes
         if sends_own_frames(self._batch.socket):
             self._batch.cut_messages(datagram_bytes)
@@ -56,9 +63,12 @@ class UdpTransport:
     def send(self, datagrams: Datagrams) -> int:
         """Send rows in order; return how many the kernel took."""
         try:
-            return self._batch.send(datagrams)
+            sent = self._batch.send(datagrams)
         except OSError as error:
             raise self._translated(error) from error
+        if sent < len(datagrams) and self._batch.too_long_in_a_row:
+            check_mtu(self._batch.socket, self._datagram_bytes, self._batch.too_long_in_a_row)
+        return sent
 
     def receive(self, out: Datagrams, timeout_s: float) -> int:
         """Fill rows with datagrams of the right size; return how many."""
@@ -91,4 +101,6 @@ class UdpTransport:
     def close(self) -> None:
         """Close the socket."""
         self._is_closed = True
+        if self._port_counts is not None:
+            self._port_counts.close()
         self._batch.close()

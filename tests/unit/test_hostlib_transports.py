@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import errno
 import socket
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,14 +21,16 @@ from hostlib import errors
 from hostlib.job_view import Endpoint, JobView
 from hostlib.options import SessionOptions
 from hostlib.session import Session
+from hostlib.transports import batch_socket
 from hostlib.transports.base import Transport
-from hostlib.transports.batch_socket import BatchSocket
+from hostlib.transports.batch_socket import ICMP_ERRORS, BatchSocket
 from hostlib.transports.frames import ECN_CAPABLE, FrameCodec
-from hostlib.transports.sockets import open_udp
+from hostlib.transports.sockets import IP_MTU_DISCOVER, IP_PMTUDISC_PROBE, open_udp
 from hostlib.transports.tunnel import TunnelTransport
 from hostlib.transports.udp import UdpTransport
 from hostlib.wire import datagram_bytes, frame_bytes
 from hostlib_reflector import reflect_datagrams, reflect_frames, running
+from time_bound import wait_until
 
 VALUES = 352
 SIZE = datagram_bytes(VALUES)
@@ -101,6 +107,79 @@ def test_udp_without_listener_counts_network_errors() -> None:
     transport.close()
     with pytest.raises(errors.TransportClosedError):
         transport.send(rows)
+
+
+def test_no_path_mtu_by_hearsay() -> None:
+    with contextlib.closing(open_udp("127.0.0.1", 0)) as sock:
+        mode = sock.getsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER)
+        assert mode == IP_PMTUDISC_PROBE
+
+
+@pytest.mark.parametrize("error", ICMP_ERRORS, ids=errno.errorcode.get)
+def test_error_that_icmp_left_fails_no_send(error: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel tells a connected socket of an ICMP error once, at its next call."""
+    real = batch_socket._libc  # pyright: ignore[reportPrivateUsage]
+    left = [error, error]
+
+    def call(name: str, *arguments: object) -> int:
+        if not left:
+            return getattr(real, name)(*arguments)
+        ctypes.set_errno(left.pop())
+        return -1
+
+    kernel = SimpleNamespace(sendmmsg=partial(call, "sendmmsg"), recvmmsg=partial(call, "recvmmsg"))
+    monkeypatch.setattr(batch_socket, "_libc", kernel)
+    with contextlib.closing(UdpTransport("127.0.0.1")) as transport, peer_socket() as peer:
+        transport.open(Endpoint(address="127.0.0.1", udp_port=peer.getsockname()[1]), SIZE)
+        assert transport.send(np.zeros((3, SIZE), np.uint8)) == 3
+        left += [error, error]
+        assert transport.receive(np.empty((1, SIZE), np.uint8), 0.0) == 0
+        counters = transport.counters
+        assert counters["network_error"] == 4
+        assert counters["path_mtu_ignored"] == (4 if error == errno.EMSGSIZE else 0)
+
+
+@pytest.mark.parametrize("kind", ["udp", "tunnel"])
+def test_datagrams_of_strangers_are_counted(kind: str) -> None:
+    transport: UdpTransport | TunnelTransport
+    with peer_socket() as peer, peer_socket() as stranger:
+        port = peer.getsockname()[1]
+        if kind == "udp":
+            transport = UdpTransport("127.0.0.1")
+            remote = Endpoint(address="127.0.0.1", udp_port=port)
+            local = "127.0.0.1", transport.local.udp_port
+        else:
+            transport = TunnelTransport(WORKER, port_address=("127.0.0.1", port))
+            remote, local = SWITCH, transport.cable_address
+        with contextlib.closing(transport):
+            transport.open(remote, SIZE)
+            transport.open(remote, SIZE)  # a view change
+            for _ in range(5):
+                stranger.sendto(bytes(SIZE), local)
+            wait_until(lambda: transport.counters["stranger"] == 5, "five counted datagrams")
+            assert transport.receive(np.empty((9, SIZE), np.uint8), 0.0) == 0
+            with pytest.raises(errors.PortTakenError):
+                UdpTransport(*local)
+        assert transport.counters == Counter(stranger=5)
+
+
+def test_datagrams_without_room_are_counted() -> None:
+    with contextlib.closing(UdpTransport("127.0.0.1")) as transport, peer_socket() as peer:
+        transport.open(Endpoint(address="127.0.0.1", udp_port=peer.getsockname()[1]), SIZE)
+        peer.setblocking(True)
+        sent = 0
+        while not transport.counters["overflow"]:
+            peer.sendto(bytes(SIZE), ("127.0.0.1", transport.local.udp_port))
+            sent += 1
+        out = np.empty((256, SIZE), np.uint8)
+        received = 0
+
+        def are_all_accounted_for() -> bool:
+            nonlocal received
+            received += transport.receive(out, 0.0)
+            return received + transport.counters["overflow"] == sent
+
+        wait_until(are_all_accounted_for, "every datagram is received or counted")
 
 
 def test_udp_receive_returns_when_woken() -> None:

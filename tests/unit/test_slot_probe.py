@@ -38,6 +38,9 @@ class _Stream:
 
 
 class _Transport:
+    def __init__(self) -> None:
+        self.counters: Counter[str] = Counter()
+
     def send(self, datagrams: Datagrams) -> int:
         return len(datagrams)
 
@@ -52,7 +55,8 @@ class Probing:
 
     def __init__(self) -> None:
         self.counters: Counter[str] = Counter()
-        self.probe = SlotProbe(VIEW, cast(Transport, _Transport()), self.counters)
+        self.transport = _Transport()
+        self.probe = SlotProbe(VIEW, cast(Transport, self.transport), self.counters)
         self._now_s = 0.0
 
     def send(self, number: int) -> None:
@@ -91,3 +95,12 @@ def test_switch_that_answers_no_more_is_gone(
     assert probing.probe.missing == ([1] if verdict is WorkerMissingError else [])
     probing.answer(bitmap=0b01)
     assert probing.verdict() is WorkerMissingError
+
+
+@pytest.mark.parametrize("claims", [0, 7])
+def test_silent_switch_with_claims_of_a_small_mtu(claims: int) -> None:
+    probing = Probing()
+    probing.transport.counters["path_mtu_ignored"] = claims
+    text = str(probing.probe.verdict(cast(AllreduceTask, _Task())))
+    assert ("7 ICMP messages, genuine or forged" in text) == bool(claims)
+    assert ("raise its MTU" in text) == bool(claims)

@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""ICMP errors that somebody forges cost retransmissions at most; a small MTU is a clear error."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyroute2
+import pytest
+
+from bmv2_topos import Testbed, state
+from bmv2_topos.topology import single_switch
+from hostlib.errors import MtuTooSmallError
+from hostlib.job_view import Endpoint
+from hostlib.transports.base import Transport
+from hostlib.transports.raw import RawTransport
+from hostlib.transports.tunnel import TunnelTransport
+from hostlib.transports.udp import UdpTransport
+from hostlib.wire import datagram_bytes
+from icmp_forger import KINDS, Address, forge
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="raw sockets and network namespaces need root"),
+]
+NEAR, FAR = f"sfi{os.getpid()}a", f"sfi{os.getpid()}b"
+ADDRESS, SWITCH = "10.213.10.1", "10.213.10.254"
+SIZE = datagram_bytes(352)
+ROWS = 4
+
+
+def open_udp(peer: Address) -> tuple[UdpTransport, Address]:
+    transport = UdpTransport("127.0.0.1")
+    transport.open(Endpoint(address=peer[0], udp_port=peer[1]), SIZE)
+    return transport, ("127.0.0.1", transport.local.udp_port)
+
+
+def open_tunnel(peer: Address) -> tuple[TunnelTransport, Address]:
+    local = Endpoint(address="10.0.0.1", udp_port=4000, mac="02:00:00:00:00:01")
+    transport = TunnelTransport(local, port_address=peer)
+    transport.open(Endpoint(address="10.0.0.254", mac="02:00:00:00:01:00"), SIZE)
+    return transport, transport.cable_address
+
+
+@pytest.mark.parametrize("make", [open_udp, open_tunnel], ids=["udp", "tunnel"])
+def test_every_forged_error_is_counted_and_nothing_is_lost(
+    make: Callable[[Address], tuple[Transport, Address]],
+) -> None:
+    rows = np.zeros((ROWS, SIZE), np.uint8)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        peer.bind(("127.0.0.1", 0))
+        peer.settimeout(20)
+        transport, local = make(peer.getsockname())
+        with closing(transport):
+            errors: list[int] = []
+            for _ in forge(local, peer.getsockname()):
+                before = transport.counters["network_error"]
+                assert transport.send(rows) == ROWS
+                assert transport.receive(rows.copy(), 0.0) == 0
+                for _ in range(ROWS):
+                    assert len(peer.recv(1 << 16)) >= SIZE
+                errors.append(transport.counters["network_error"] - before)
+            assert max(errors) == 1
+            # The kernel hides what may pass: net and host unreachable, time exceeded and the like.
+            assert sum(errors) >= len(KINDS) // 2
+            assert transport.counters["path_mtu_ignored"] == 1
+
+
+def test_forged_errors_wake_a_receive_and_do_no_more() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        peer.bind(("127.0.0.1", 0))
+        transport, local = open_udp(peer.getsockname())
+        with closing(transport):
+            for _ in forge(local, peer.getsockname()):
+                assert transport.receive(np.empty((1, SIZE), np.uint8), 0.001) == 0
+            peer.sendto(bytes(SIZE), local)
+            assert transport.receive(np.empty((1, SIZE), np.uint8), 20.0) == 1
+
+
+@pytest.fixture
+def set_mtu() -> Iterator[Callable[[int], None]]:
+    """A veth pair whose near end has an address; yields what sets both ends' MTU."""
+    with cast(Any, pyroute2).IPRoute() as route:
+        route.link("add", ifname=NEAR, kind="veth", peer={"ifname": FAR})
+        try:
+            ends = [route.link_lookup(ifname=name)[0] for name in (NEAR, FAR)]
+            for end in ends:
+                route.link("set", index=end, state="up")
+            route.addr("add", index=ends[0], address=ADDRESS, prefixlen=24)
+            route.neigh("add", dst=SWITCH, lladdr="02:53:46:00:00:fe", ifindex=ends[0])
+            yield lambda mtu: [route.link("set", index=end, mtu=mtu) for end in ends] and None
+        finally:
+            route.link("del", index=route.link_lookup(ifname=NEAR)[0])
+
+
+@pytest.mark.parametrize("kind", ["udp", "raw"])
+def test_small_mtu_is_an_error_with_advice(set_mtu: Callable[[int], None], kind: str) -> None:
+    remote = Endpoint(address=SWITCH, mac="02:53:46:00:00:fe")
+    rows = np.zeros((ROWS, SIZE), np.uint8)
+    text = rf"{NEAR} has an MTU of 552 bytes .* have 1480; run 'ip link set dev {NEAR} mtu 1500'"
+    with closing(UdpTransport(ADDRESS) if kind == "udp" else RawTransport(NEAR)) as transport:
+        set_mtu(552)
+        with pytest.raises(MtuTooSmallError, match=text):
+            transport.open(remote, SIZE)
+        set_mtu(1500)
+        transport.open(remote, SIZE)
+        assert transport.send(rows) == ROWS
+        set_mtu(552)
+        with pytest.raises(MtuTooSmallError, match=text):
+            transport.send(rows)
+        set_mtu(1500)
+        assert transport.send(rows) == ROWS
+
+
+WORKER = f"""
+import os, socket, sys, time
+from pathlib import Path
+import numpy as np
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from hostlib.config import join_from_environment
+from icmp_forger import CLAIMED_MTU, KINDS, forge
+
+IP_MTU, POLL_S = 14, 0.01
+VICTIMS = [("10.0.0.1", 4000), ("10.0.0.2", 4000)]
+folder, transport = Path(sys.argv[1]), sys.argv[2]
+ends = [folder / "end0", folder / "end1"]
+worker = int(os.environ["SWITCHFOLD_WORKER_ID"])
+
+def attack():
+    while not (folder / "switch").exists():
+        if any(end.exists() for end in ends):
+            return
+        time.sleep(POLL_S)
+    switch = tuple((folder / "switch").read_text().split())
+    while not all(end.exists() for end in ends):
+        for victim in VICTIMS:
+            list(forge(victim, (switch[0], int(switch[1]))))
+        time.sleep(POLL_S)
+
+def known_mtu(address):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.connect(address)
+        return sock.getsockopt(socket.IPPROTO_IP, IP_MTU)
+
+def sum_on():
+    os.environ.update(SWITCHFOLD_NUM_WORKERS="2", SWITCHFOLD_UDP_PORT="4000")
+    os.environ.update(SWITCHFOLD_TRANSPORT=transport)
+    array = np.arange(20_000, dtype=np.int32)
+    with join_from_environment() as session:
+        switch = session.view.switch
+        temporary = folder / f"switch{{worker}}"
+        temporary.write_text(f"{{switch.address}} {{switch.udp_port}}")
+        temporary.rename(folder / "switch")
+        is_over, number = False, 0
+        while not is_over:
+            # Both go on until both have met what they wait for, so that none leaves the other.
+            has_met = known_mtu((switch.address, switch.udp_port)) == CLAIMED_MTU
+            if transport == "udp":
+                has_met = has_met and session.statistics.get("refused_path_mtu_ignored", 0) >= 20
+            else:
+                has_met = number >= 20
+            total = session.allreduce(array + int(has_met)).result(60)
+            is_over = int(total[0]) == 2
+            np.testing.assert_array_equal(total - total[0], 2 * array)
+            number += 1
+        session.barrier("end")
+
+try:
+    attack() if worker == 2 else sum_on()
+finally:
+    if worker < 2:
+        ends[worker].touch()
+"""
+
+
+@pytest.mark.parametrize("transport", ["udp", "raw"])
+def test_job_sums_on_while_a_stranger_forges(
+    transport: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "records_directory", lambda: tmp_path)
+    with Testbed(single_switch(3, rate_bits_per_s=None), name="icmp") as testbed:
+        command = [sys.executable, "-c", WORKER, str(tmp_path), transport]
+        for result in testbed.run_workers(command, timeout_s=120):
+            assert result.exit_status == 0, f"worker {result.worker_id}:\n{result.output}"
