@@ -14,6 +14,7 @@ from softswitch.bmv2_json import read_program
 from softswitch.commands.options import PROGRAM_FILE, errors_in_words
 from softswitch.errors import ProgramError
 from softswitch.generator import generate
+from softswitch.program import Program
 from softswitch.stages import STAGES, dot, format_stage
 
 _SHOW_EXAMPLE = """\b
@@ -26,6 +27,7 @@ Examples:
 _CHECK_EXAMPLE = """\b
 Examples:
   softswitch check program.json
+  softswitch check router.json --p4info router.p4info.txtpb
   softswitch check build/*.json --json
 Exit codes: 0 all programs would run, 1 some are refused.
 """
@@ -58,15 +60,25 @@ def show(program: Path, stage: str, tables: tuple[str, ...], as_dot: bool, as_js
 
 @click.command(epilog=_CHECK_EXAMPLE)
 @click.argument("programs", type=PROGRAM_FILE, nargs=-1, required=True)
+@click.option("--p4info", type=PROGRAM_FILE, help="Also compare the one PROGRAM with its P4Info.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object per program and line.")
 @click.pass_context
-def check(context: click.Context, programs: tuple[Path, ...], as_json: bool) -> None:
+def check(
+    context: click.Context, programs: tuple[Path, ...], p4info: Path | None, as_json: bool
+) -> None:
     """Say whether PROGRAMS (BMv2 JSON) would run, and everything that is refused."""
+    if p4info is not None and len(programs) != 1:
+        raise click.UsageError("--p4info describes one program: give one")
     is_refused = False
     for path in programs:
         problems: list[dict[str, Any]] = []
+        warnings: list[str] = []
         try:
-            generate(read_program(path))
+            read = read_program(path)
+            generate(read)
+            if p4info is not None:
+                with errors_in_words():
+                    warnings = _compare(read, p4info)
         except ProgramError as exc:
             is_refused = True
             problems = [
@@ -75,10 +87,27 @@ def check(context: click.Context, programs: tuple[Path, ...], as_json: bool) -> 
             ]
         if as_json:
             click.echo(
-                json.dumps({"program": str(path), "runs": not problems, "problems": problems})
+                json.dumps(
+                    {
+                        "program": str(path),
+                        "runs": not problems,
+                        "problems": problems,
+                        "warnings": warnings,
+                    }
+                )
             )
             continue
         click.echo(f"{path}: {'runs' if not problems else f'refused, {len(problems)} problem(s)'}")
         for item in problems:
             click.echo(f"  {item['where']}: {item['what']}: {item['why']}. {item['remedy']}.")
+        for warning in warnings:
+            click.echo(f"  warning: {warning}")
     context.exit(1 if is_refused else 0)
+
+
+def _compare(program: Program, p4info: Path) -> list[str]:
+    """Return the harmless differences to a P4Info; ConfigError lists the others."""
+    from softswitch.p4runtime.p4info import build_schema  # noqa: PLC0415 - protobuf when needed
+    from softswitch.p4runtime.serve import read_p4info  # noqa: PLC0415
+
+    return list(build_schema(read_p4info(p4info), program).warnings)

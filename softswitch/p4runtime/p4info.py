@@ -15,6 +15,7 @@ from softswitch.p4runtime.p4info_externs import (
     map_value_sets,
 )
 from softswitch.p4runtime.p4info_tables import map_profiles, map_tables
+from softswitch.p4runtime.removed_tables import find_removed, without_tables
 from softswitch.p4runtime.schema import Schema
 from softswitch.p4runtime.status import ConfigError
 from softswitch.p4runtime.translation import Translation
@@ -22,12 +23,27 @@ from softswitch.program import Program
 
 
 def build_schema(info: p4i.P4Info, program: Program) -> Schema:
-    """Map a P4Info onto a JSON; ConfigError lists every difference."""
+    """Map a P4Info onto a JSON; ConfigError lists every difference that matters."""
     problems = _duplicates(info)
+    removed = find_removed(info, program)
+    warnings = [
+        f"table {name} is in the P4Info, not in the JSON: the compiler removed it, as the program"
+        " never applies it; it is empty, and writes to it get NOT_FOUND"
+        for name in removed.values()
+    ]
+    info = without_tables(info, removed)
     meters, direct_meters = map_meters(info, program, problems)
     translation = Translation(info.type_info)
     profiles = map_profiles(info, program, translation, problems)
-    tables = map_tables(info, program, profiles, direct_meters, problems, translation=translation)
+    tables = map_tables(
+        info,
+        program,
+        profiles,
+        direct_meters,
+        problems,
+        warnings=warnings,
+        translation=translation,
+    )
     for counter in info.direct_counters:
         name = counter.preamble.name
         if all(item.name != name for item in program.counters):
@@ -46,6 +62,8 @@ def build_schema(info: p4i.P4Info, program: Program) -> Schema:
         action_widths=tuple(
             tuple(item.width for item in action.parameters) for action in program.actions
         ),
+        removed=removed,
+        warnings=tuple(warnings),
     )
     if problems:
         raise ConfigError(

@@ -86,6 +86,7 @@ def map_tables(
     direct_meters: dict[int, Meter],
     problems: list[str],
     *,
+    warnings: list[str],
     translation: Translation,
 ) -> dict[int, Table]:
     """Return the tables by id; `direct_meters` by the id of their table."""
@@ -99,7 +100,7 @@ def map_tables(
             problems.append(f"table {name} is not in the JSON")
             continue
         profile = _check_features(table, json_tables[name], profiles, problems)
-        fields = _map_key(table, model, translation, problems)
+        fields = _map_key(table, model, translation, problems, warnings)
         usable = _map_actions(table, actions, model, translation, problems)
         match_types = {item.match_type for item in fields}
         mapped[table.preamble.id] = Table(
@@ -159,7 +160,11 @@ def check_width(where: str, width: int, actual: int, translated: bool, problems:
 
 
 def _map_key(
-    table: p4i.Table, model: ProgramTable, translation: Translation, problems: list[str]
+    table: p4i.Table,
+    model: ProgramTable,
+    translation: Translation,
+    problems: list[str],
+    warnings: list[str],
 ) -> tuple[MatchField, ...]:
     name = table.preamble.name
     # Selector fields are part of the JSON's key in older compilers; they are not matched.
@@ -180,6 +185,10 @@ def _map_key(
         if match_name != json_type:
             problems.append(f"{where}: {match_name or item.match_type} but {json_type} in the JSON")
         translated = item.HasField("type_name")
+        if item.bitwidth == 0 and not translated:
+            # Values of type error have no width in P4; the JSON gives them one.
+            warnings.append(f"{where}: no width in P4Info, {column.width} bits in the JSON")
+            translated = True
         width = check_width(where, item.bitwidth, column.width, translated, problems)
         fields.append(
             MatchField(

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forwarding pipeline configurations: verify, save, commit, and the state that belongs to one."""
 
+import logging
 import re
 import tempfile
 from collections.abc import Callable, Iterable
@@ -27,6 +28,7 @@ Compile = Callable[[Path], Any]
 """`softswitch.compile_program`, or a stand-in of tests."""
 SetRequest = p4r.SetForwardingPipelineConfigRequest
 GetRequest = p4r.GetForwardingPipelineConfigRequest
+logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -155,6 +157,8 @@ class PipelineConfig:
 
     def _build(self, config: p4r.ForwardingPipelineConfig, model: Program) -> Pipeline:
         schema = build_schema(config.p4info, model)
+        for warning in schema.warnings:
+            logger.warning("%s", warning)
         kept = p4r.ForwardingPipelineConfig()
         kept.CopyFrom(config)
         backend = Backend(RecordingDataPlane(schema.tables.values()))

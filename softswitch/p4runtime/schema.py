@@ -186,9 +186,20 @@ class Schema:
     packet_in: ControllerHeader | None
     packet_out: ControllerHeader | None
     action_widths: tuple[tuple[int, ...], ...]
+    removed: dict[int, str]
+    """Names of the P4Info's tables that the compiler removed from the JSON. They are empty."""
+    warnings: tuple[str, ...]
+    """Harmless differences between P4Info and JSON."""
 
     def table(self, table_id: int) -> Table:
         """Return a table or raise NOT_FOUND."""
+        name = self.removed.get(table_id)
+        if name is not None:
+            raise RequestError(
+                rpc_code.NOT_FOUND,
+                f"table {name} is in the P4Info only: the compiler removed it from the program,"
+                " which never applies it",
+            )
         return find(self.tables, table_id, "table_id")
 
 

@@ -29,6 +29,8 @@ class TableReader:
 
     def read(self, query: p4r.TableEntry) -> Iterator[p4r.Entity]:
         """Return the entries that a TableEntry of a ReadRequest selects."""
+        if query.table_id in self._store.schema.removed:
+            return iter(())
         if query.table_id:
             check_queried(self._store.schema.table(query.table_id), query)
         wants = _Wants(
@@ -45,6 +47,8 @@ class TableReader:
 
     def read_direct_counters(self, query: p4r.DirectCounterEntry) -> Iterator[p4r.Entity]:
         """Return the direct counters of the selected entries; NOT_FOUND for a single one."""
+        if query.table_entry.table_id in self._store.schema.removed:
+            return iter(())
         if query.table_entry.table_id:
             check_counter(self._store.schema.table(query.table_entry.table_id))
         rows = self._select_direct(query.table_entry)
@@ -52,6 +56,8 @@ class TableReader:
 
     def read_direct_meters(self, query: p4r.DirectMeterEntry) -> Iterator[p4r.Entity]:
         """Return the direct meters of the selected entries; NOT_FOUND for a single one."""
+        if query.table_entry.table_id in self._store.schema.removed:
+            return iter(())
         if query.table_entry.table_id:
             check_meter(self._store.schema.table(query.table_entry.table_id))
         if query.HasField("counter_data"):

@@ -4,9 +4,20 @@
 
 import grpc
 import pytest
-from finsy.proto import p4i, p4r
+from finsy.proto import p4i, p4r, rpc_code
 
-from p4runtime_fixtures import IDS, JSON, P4INFO, BareClient, insert, loaded, serving, station
+from p4runtime_fixtures import (
+    IDS,
+    JSON,
+    P4INFO,
+    BareClient,
+    insert,
+    loaded,
+    serving,
+    station,
+    update,
+    update_errors,
+)
 
 Set = p4r.SetForwardingPipelineConfigRequest
 Get = p4r.GetForwardingPipelineConfigRequest
@@ -116,6 +127,64 @@ def test_missing_config_and_action_are_refused() -> None:
     with loaded() as (client, _):
         assert "config" in _refused(client, no_config=True)[1]
         assert "action" in _refused(client, action=Set.UNSPECIFIED)[1]
+
+
+REMOVED_ID = 0x02ABCDEF
+
+
+def _with_a_removed_table() -> p4i.P4Info:
+    """Return the P4Info with what p4c leaves there of a table that no packet reaches."""
+    info = p4i.P4Info()
+    info.CopyFrom(P4INFO)
+    removed = info.tables.add()
+    removed.CopyFrom(next(t for t in info.tables if t.preamble.alias == "prefix"))
+    removed.preamble.id, removed.preamble.name = REMOVED_ID, "ToyIngress.unreached"
+    removed.preamble.alias = "unreached"
+    counter = info.direct_counters.add(direct_table_id=REMOVED_ID)
+    counter.preamble.id, counter.preamble.name = 0x13ABCDEF, "ToyIngress.unreached_counter"
+    removed.direct_resource_ids[:] = [counter.preamble.id]
+    meter = info.direct_meters.add(direct_table_id=REMOVED_ID)
+    meter.preamble.id, meter.preamble.name = 0x15ABCDEF, "ToyIngress.unreached_meter"
+    profile = info.action_profiles.add(table_ids=[REMOVED_ID])
+    profile.preamble.id, profile.preamble.name = 0x11ABCDEF, "ToyIngress.unreached_profile"
+    return info
+
+
+def test_table_that_the_compiler_removed_is_empty(caplog: pytest.LogCaptureFixture) -> None:
+    with serving() as (server, _), BareClient(server.port) as client:
+        client.become_primary()
+        client.push(p4info=_with_a_removed_table())
+        assert "table ToyIngress.unreached is in the P4Info, not in the JSON" in caplog.text
+        assert _get(client).p4info == _with_a_removed_table()
+        client.write(insert(station()))
+        entry = p4r.TableEntry(table_id=REMOVED_ID)
+        assert client.read_tables(entry) == []
+        assert client.read_tables(p4r.TableEntry(table_id=REMOVED_ID, is_default_action=True)) == []
+        assert client.read_tables(p4r.TableEntry(table_id=IDS["station"])) == [station()]
+        for query in (
+            p4r.Entity(direct_counter_entry=p4r.DirectCounterEntry(table_entry=entry)),
+            p4r.Entity(direct_meter_entry=p4r.DirectMeterEntry(table_entry=entry)),
+        ):
+            assert client.read(query) == []
+        for kind in (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE):
+            with pytest.raises(grpc.RpcError) as caught:
+                client.write(update(kind, entry))
+            ((code, text),) = update_errors(caught.value)
+            assert code == rpc_code.NOT_FOUND
+            assert "the compiler removed it" in text
+
+
+def test_error_typed_key_has_the_width_of_the_json(caplog: pytest.LogCaptureFixture) -> None:
+    info = p4i.P4Info()
+    info.CopyFrom(P4INFO)
+    (table,) = (t for t in info.tables if t.preamble.alias == "station")
+    table.match_fields[1].bitwidth = 0
+    with serving() as (server, _), BareClient(server.port) as client:
+        client.become_primary()
+        client.push(p4info=info)
+        assert "ingress_port: no width in P4Info, 9 bits in the JSON" in caplog.text
+        client.write(insert(station()))
+        assert client.read_tables(p4r.TableEntry(table_id=IDS["station"])) == [station()]
 
 
 def test_p4info_of_another_program_lists_every_difference() -> None:

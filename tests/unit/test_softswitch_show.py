@@ -63,3 +63,16 @@ def test_check_lists_what_is_refused_with_its_line() -> None:
     found = json.loads(output("check", REFUSED, "--json", status=1))
     assert found["runs"] is False
     assert {"where", "what", "why", "remedy"} == set(found["problems"][0])
+
+
+def test_check_tells_harmless_differences_to_the_p4info(tmp_path: Path) -> None:
+    p4info = tmp_path / "router.p4info.txtpb"
+    text = Path(ROUTER).with_suffix(".p4info.txtpb").read_text()
+    removed = 'tables { preamble { id: 44739242 name: "RouterIngress.unreached" } size: 8 }'
+    p4info.write_text(f"{text}\n{removed}\n")
+    lines = output("check", ROUTER, "--p4info", str(p4info)).splitlines()
+    assert lines[0] == f"{ROUTER}: runs"
+    assert lines[1].startswith("  warning: table RouterIngress.unreached is in the P4Info, not")
+    found = json.loads(output("check", ROUTER, "--p4info", str(p4info), "--json"))
+    assert (found["runs"], len(found["warnings"])) == (True, 1)
+    output("check", ROUTER, ROUTER, "--p4info", str(p4info), status=2)
