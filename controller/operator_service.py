@@ -22,6 +22,7 @@ from controller.operator_messages import (
     outcome_counts,
     put_counts,
 )
+from controller.port_losses import read_port_losses
 from controller.program import describe
 from controller.switch_link import SwitchLink
 from hostlib import wire
@@ -125,6 +126,10 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
                     packets_out=sent.packets,
                     bytes_out=sent.num_bytes,
                 )
+            losses = await read_port_losses(link.config)
+            message.tells_port_losses = losses is not None
+            for loss in losses or ():
+                message.port_losses.add(port=loss.port, cause=loss.cause, frames=loss.frames)
         except SwitchError as exc:
             message.error = str(exc)
         return message

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -245,6 +246,14 @@ class Switch(Control):
             raise port_not_found(number)
         names = [self._library.switch_statistic_name(index).decode() for index in range(count)]
         return dict(zip(names, values, strict=True))
+
+    def statistics(self) -> dict[int, dict[str, int]]:
+        """Return the counters of every port, the CPU port too, by port number."""
+        counters: dict[int, dict[str, int]] = {}
+        for number in sorted({*self.ports, self.cpu_port}):
+            with contextlib.suppress(PortError):  # removed meanwhile
+                counters[number] = self.port_statistics(number)
+        return counters
 
     @property
     def is_running(self) -> bool:

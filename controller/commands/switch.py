@@ -52,10 +52,11 @@ def list_switches(client: OperatorClient, is_json: bool) -> None:
 @controller_option
 @json_option
 def show_switch(name: str, client: OperatorClient, is_json: bool) -> None:
-    """Show state, leased slots, counters per outcome and frames per port of switch NAME.
+    """Show state, leased slots, counters per outcome, frames and losses per port of switch NAME.
 
     Other frames are those that are no Switchfold packets. Those that pretend to be a switch's
-    results are dropped and counted as spoofed.
+    results are dropped and counted as spoofed. Ports lose frames that the P4 program never sees:
+    rx_foreign came from somebody else than the port's peer, rx_overflow found no room.
 
     \b
     Examples:
@@ -113,6 +114,20 @@ def show_switch(name: str, client: OperatorClient, is_json: bool) -> None:
                 )
                 for p in message.ports
             ],
+        )
+        _print_losses(message)
+
+
+def _print_losses(message: pb.Switch) -> None:
+    if not message.tells_port_losses:
+        click.echo("This switch does not tell what its ports lose.")
+    elif not message.port_losses:
+        click.echo("No port has lost or refused a frame.")
+    else:
+        print_table(
+            "Frames lost by port",
+            ("port", "cause", "frames"),
+            [(loss.port, loss.cause, loss.frames) for loss in message.port_losses],
         )
 
 

@@ -185,7 +185,7 @@ class ShowSwitchRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class Switch(_message.Message):
-    __slots__ = ("name", "address", "device_id", "state", "error", "program", "num_slots", "used_slots", "counts", "ports", "service_address", "leases", "ordinary_counts")
+    __slots__ = ("name", "address", "device_id", "state", "error", "program", "num_slots", "used_slots", "counts", "ports", "service_address", "leases", "ordinary_counts", "tells_port_losses", "port_losses")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
@@ -199,6 +199,8 @@ class Switch(_message.Message):
     SERVICE_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     LEASES_FIELD_NUMBER: _ClassVar[int]
     ORDINARY_COUNTS_FIELD_NUMBER: _ClassVar[int]
+    TELLS_PORT_LOSSES_FIELD_NUMBER: _ClassVar[int]
+    PORT_LOSSES_FIELD_NUMBER: _ClassVar[int]
     name: str
     address: str
     device_id: int
@@ -212,7 +214,19 @@ class Switch(_message.Message):
     service_address: str
     leases: _containers.RepeatedCompositeFieldContainer[Lease]
     ordinary_counts: _containers.RepeatedCompositeFieldContainer[OutcomeCount]
-    def __init__(self, name: _Optional[str] = ..., address: _Optional[str] = ..., device_id: _Optional[int] = ..., state: _Optional[str] = ..., error: _Optional[str] = ..., program: _Optional[str] = ..., num_slots: _Optional[int] = ..., used_slots: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ..., ports: _Optional[_Iterable[_Union[PortCount, _Mapping]]] = ..., service_address: _Optional[str] = ..., leases: _Optional[_Iterable[_Union[Lease, _Mapping]]] = ..., ordinary_counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ...) -> None: ...
+    tells_port_losses: bool
+    port_losses: _containers.RepeatedCompositeFieldContainer[PortLoss]
+    def __init__(self, name: _Optional[str] = ..., address: _Optional[str] = ..., device_id: _Optional[int] = ..., state: _Optional[str] = ..., error: _Optional[str] = ..., program: _Optional[str] = ..., num_slots: _Optional[int] = ..., used_slots: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ..., ports: _Optional[_Iterable[_Union[PortCount, _Mapping]]] = ..., service_address: _Optional[str] = ..., leases: _Optional[_Iterable[_Union[Lease, _Mapping]]] = ..., ordinary_counts: _Optional[_Iterable[_Union[OutcomeCount, _Mapping]]] = ..., tells_port_losses: bool = ..., port_losses: _Optional[_Iterable[_Union[PortLoss, _Mapping]]] = ...) -> None: ...
+
+class PortLoss(_message.Message):
+    __slots__ = ("port", "cause", "frames")
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    port: int
+    cause: str
+    frames: int
+    def __init__(self, port: _Optional[int] = ..., cause: _Optional[str] = ..., frames: _Optional[int] = ...) -> None: ...
 
 class Lease(_message.Message):
     __slots__ = ("job", "generation", "tree_id", "slot_base", "slot_count", "weight", "state", "parent")

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from finsy.proto import p4r
 
 from softswitch.compiler import CompiledProgram
-from softswitch.errors import PortError
 from softswitch.p4runtime.entry_names import Reader, describe_entry
 from softswitch.program import Program
 from softswitch.switch import Switch
@@ -116,11 +115,8 @@ class Sampler:
 
     def _ports(self) -> Iterable[PortRates]:
         specs = {**self._switch.ports, self._switch.cpu_port: "CPU"}
-        for number, spec in sorted(specs.items()):
-            try:
-                statistics = self._switch.port_statistics(number)
-            except PortError:  # removed meanwhile
-                continue
+        for number, statistics in self._switch.statistics().items():
+            spec = specs.get(number, "")
             rates = {name: self._rate((number, name), statistics[name]) for name in _TRAFFIC}
             others = {k: v for k, v in statistics.items() if v and k not in _TRAFFIC}
             yield PortRates(

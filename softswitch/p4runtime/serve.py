@@ -3,6 +3,7 @@
 """Starts a P4Runtime server for a `softswitch.Switch`."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from google.protobuf import text_format
 from softswitch.compiler import CompiledProgram, compile_program
 from softswitch.p4runtime.dataplane import DataPlane
 from softswitch.p4runtime.pipeline_config import Compile
+from softswitch.p4runtime.port_statistics import Counters
 from softswitch.p4runtime.server import P4RuntimeServer
 from softswitch.p4runtime.status import ConfigError
 from softswitch.p4runtime.tls import TlsFiles
@@ -59,6 +61,7 @@ def serve(
         running=running,
         program=program,
         tls=tls,
+        port_statistics=switch.statistics,
     )
 
 
@@ -72,10 +75,16 @@ def serve_dataplane(
     running: Program | None = None,
     program: Any = None,
     tls: TlsFiles | None = None,
+    port_statistics: Callable[[], Counters] | None = None,
 ) -> P4RuntimeServer:
     """Start a server; with `running`, the data plane's program is served under `p4info` at once."""
     server = P4RuntimeServer(
-        dataplane, address=address, device_id=device_id, compile_program=compile_program, tls=tls
+        dataplane,
+        address=address,
+        device_id=device_id,
+        compile_program=compile_program,
+        tls=tls,
+        port_statistics=port_statistics,
     )
     if running is not None:
         if p4info is None:

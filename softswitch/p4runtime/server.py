@@ -6,7 +6,7 @@ import itertools
 import logging
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from typing import NoReturn
 
@@ -18,6 +18,7 @@ from softswitch.p4runtime.dataplane import DataPlane
 from softswitch.p4runtime.device import Device
 from softswitch.p4runtime.handlers import generic_handler
 from softswitch.p4runtime.pipeline_config import Compile
+from softswitch.p4runtime.port_statistics import Counters, statistics_handler
 from softswitch.p4runtime.status import (
     DETAILS_KEY,
     AddressInUseError,
@@ -55,11 +56,14 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         device_id: int,
         compile_program: Compile,
         tls: TlsFiles | None = None,
+        port_statistics: Callable[[], Counters] | None = None,
     ) -> None:
         """Make a server; with `tls` only encrypted channels are served. TlsError as of its files.
 
-        Every client of a plain server may do everything: keep it on the loopback interface.
+        `port_statistics` reads the counters of the ports that clients may ask for. Every client of
+        a plain server may do everything: keep it on the loopback interface.
         """
+        self._port_statistics = port_statistics
         self._address = address
         self._credentials = None if tls is None else tls.credentials()
         self.device = Device(dataplane, device_id, compile_program)
@@ -93,6 +97,8 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
             ],
         )
         server.add_generic_rpc_handlers((generic_handler(self),))
+        if self._port_statistics is not None:
+            server.add_generic_rpc_handlers((statistics_handler(self._port_statistics),))
         try:
             if _is_served(self._address):
                 raise RuntimeError("another process serves this Unix socket")

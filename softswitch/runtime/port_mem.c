@@ -109,7 +109,7 @@ static void mem_close(port_t *port) {
   port->fd = -1;
 }
 
-static const port_ops_t mem_ops = {mem_receive, mem_release, mem_transmit, mem_close};
+static const port_ops_t mem_ops = {mem_receive, mem_release, mem_transmit, mem_close, NULL};
 
 int port_mem_open(port_t *port, uint32_t ring_bytes) {
   mem_t *mem = calloc(1, sizeof *mem);

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ typedef struct {
   bool has_peer, is_peer_fixed;
   struct sockaddr_storage peer;
   socklen_t peer_bytes;
+  uint32_t dropped; // by the kernel, as of the last look
   struct sockaddr_storage sources[PORT_BATCH];
   uint8_t frames[PORT_BATCH][FRAME_BYTES_MAX];
 } udp_t;
@@ -105,7 +107,17 @@ static void udp_close(port_t *port) {
   free(port->state);
 }
 
-static const port_ops_t udp_ops = {udp_receive, udp_release, udp_transmit, udp_close};
+// The kernel counts what found no room in the socket's buffer.
+static void count_drops(port_t *port) {
+  udp_t *udp = port->state;
+  uint32_t memory[SK_MEMINFO_VARS] = {0};
+  socklen_t bytes = sizeof memory;
+  if (getsockopt(port->fd, SOL_SOCKET, SO_MEMINFO, memory, &bytes) < 0) return;
+  port->statistics[RX_OVERFLOW] += memory[SK_MEMINFO_DROPS] - udp->dropped; // modulo 2^32
+  udp->dropped = memory[SK_MEMINFO_DROPS];
+}
+
+static const port_ops_t udp_ops = {udp_receive, udp_release, udp_transmit, udp_close, count_drops};
 
 static int resolve(const char *host, const char *service, struct sockaddr_storage *address, socklen_t *bytes) {
   const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_DGRAM};
@@ -125,6 +137,15 @@ static void enlarge_buffer(int fd, int forced, int plain) {
   }
 }
 
+// A frame may be longer than the interface's MTU and is then cut into fragments. How small they are is nobody else's
+// business: what ICMP claims of the path is ignored.
+static int ignore_path_mtu(int fd, int family) {
+  const int v4 = IP_PMTUDISC_OMIT, v6 = IPV6_PMTUDISC_OMIT;
+  int done = family == AF_INET6 ? setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &v6, sizeof v6)
+                                : setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &v4, sizeof v4);
+  return done < 0 ? -errno : 0;
+}
+
 int port_udp_open(port_t *port, const char *host, const char *service, const char *peer_host,
                   const char *peer_service) {
   struct sockaddr_storage own;
@@ -140,6 +161,7 @@ int port_udp_open(port_t *port, const char *host, const char *service, const cha
   }
   int fd = error ? -1 : socket(own.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (!error && fd < 0) error = -errno;
+  if (!error) error = ignore_path_mtu(fd, own.ss_family);
   if (!error && bind(fd, (const struct sockaddr *)&own, own_bytes) < 0) error = -errno;
   if (error) {
     if (fd >= 0) close(fd);

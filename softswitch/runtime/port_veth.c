@@ -232,7 +232,7 @@ static void veth_close(port_t *port) {
   free(veth);
 }
 
-static const port_ops_t veth_ops = {veth_receive, veth_release, veth_transmit, veth_close};
+static const port_ops_t veth_ops = {veth_receive, veth_release, veth_transmit, veth_close, count_ring_drops};
 
 static int claim_interface(veth_t *veth) {
   struct sockaddr_un name = {.sun_family = AF_UNIX};

@@ -60,6 +60,10 @@ void port_capture(port_t *port, const uint8_t *frame, uint32_t bytes) {
   if (port->capture && !capture_write(port->capture, frame, bytes)) port->statistics[CAPTURE_ERRORS]++;
 }
 
+void port_count_losses(port_t *port) {
+  if (port->fd >= 0 && port->ops->count_losses) port->ops->count_losses(port);
+}
+
 void port_flush(port_t *port, batch_t *batch) {
   if (port->pending_count > 0) {
     for (uint32_t i = 0; port->capture && i < port->pending_count; i++) {

@@ -24,7 +24,7 @@ typedef enum {
   RX_PACKETS, RX_BYTES, TX_PACKETS, TX_BYTES,
   RX_OVERSIZE,        // larger than FRAME_BYTES_MAX, or segmentation is left to us in a tunnel
   RX_OVERFLOW,        // the kernel or a mem ring had no room
-  RX_FOREIGN,         // udp: not from the port's fixed peer
+  RX_FOREIGN,         // udp: not from the port's fixed peer; not in RX_PACKETS
   TX_OVERSIZE, TX_OVERFLOW,
   TX_DOWN,            // interface down or gone
   TX_NO_PEER,         // udp: nobody has sent to this port yet
@@ -56,6 +56,7 @@ typedef struct {
   void (*release)(port_t *); // the frames of the last receive may be overwritten
   void (*transmit)(port_t *, packet_t *const *packets, uint32_t count); // never blocks; counts what did not go
   void (*close)(port_t *);                                              // frees state
+  void (*count_losses)(port_t *); // add what the kernel lost since the last call to the statistics; may be NULL
 } port_ops_t;
 
 struct port {
@@ -99,6 +100,7 @@ typedef struct {
 void port_enqueue(port_t *, batch_t *, packet_t *); // transmit through the impairments; takes ownership
 void port_advance_out(port_t *, batch_t *, uint64_t now_ns); // enqueue what the out impairments release by now
 void port_flush(port_t *, batch_t *);
+void port_count_losses(port_t *); // before its statistics are read
 void port_capture(port_t *, const uint8_t *frame, uint32_t bytes); // if the port has a capture
 void port_close(port_t *, batch_t *); // sends nothing more; frees everything that the port holds
 

@@ -185,8 +185,11 @@ const char *switch_statistic_name(uint32_t index) {
 
 int switch_port_statistics(softswitch_t *sw, uint32_t number, uint64_t *out) {
   switch_lock(sw);
-  const port_t *port = find_port(sw, number);
-  if (port) memcpy(out, port->statistics, sizeof port->statistics);
+  port_t *port = find_port(sw, number);
+  if (port) {
+    port_count_losses(port);
+    memcpy(out, port->statistics, sizeof port->statistics);
+  }
   switch_unlock(sw);
   return port ? 0 : -ENOENT;
 }

@@ -96,7 +96,12 @@ def set_mtu() -> Iterator[Callable[[int], None]]:
                 route.link("set", index=end, state="up")
             route.addr("add", index=ends[0], address=ADDRESS, prefixlen=24)
             route.neigh("add", dst=SWITCH, lladdr="02:53:46:00:00:fe", ifindex=ends[0])
-            yield lambda mtu: [route.link("set", index=end, mtu=mtu) for end in ends] and None
+
+            def set_both(mtu: int) -> None:
+                for end in ends:
+                    route.link("set", index=end, mtu=mtu)
+
+            yield set_both
         finally:
             route.link("del", index=route.link_lookup(ifname=NEAR)[0])
 

@@ -15,6 +15,7 @@ import pytest
 from softswitch.errors import InterfaceNotFoundError, PortInUseError
 from softswitch.port_watch import PortWatch
 from softswitch.switch import Switch
+from time_bound import wait_until
 from unit.softswitch_runtime.first_byte import HandWrittenProgram, compile_first_byte
 
 pytestmark = [
@@ -63,6 +64,24 @@ def test_veth_port_echoes_frames(program: HandWrittenProgram, interfaces: tuple[
             assert host.recv(2048) == data
         statistics = switch.port_statistics(1)
         assert (statistics["rx_packets"], statistics["tx_packets"]) == (200, 200)
+
+
+def test_frames_that_find_no_room_are_counted(
+    program: HandWrittenProgram, interfaces: tuple[str, str]
+) -> None:
+    with Switch(program) as switch, packet_socket(interfaces[1]) as host:
+        switch.add_port(1, f"veth:{interfaces[0]}")
+        sent = 6000
+        for _ in range(sent):  # nobody takes them yet, and the ring has 4096 slots
+            host.send(bytes(12) + b"\x88\xb5" + bytes(46))
+        wait_until(lambda: switch.port_statistics(1)["rx_overflow"], "a full ring")
+        switch.start()
+
+        def are_all_counted() -> bool:
+            counts = switch.port_statistics(1)
+            return counts["rx_packets"] + counts["rx_overflow"] == sent
+
+        wait_until(are_all_counted, "every frame is received or counted")
 
 
 def test_vlan_tag_is_kept(program: HandWrittenProgram, interfaces: tuple[str, str]) -> None:

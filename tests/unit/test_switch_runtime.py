@@ -33,6 +33,8 @@ from softswitch.switch import Switch
 sys.path.insert(0, str(Path(__file__).parent / "softswitch_runtime"))
 from first_byte import HandWrittenProgram, compile_first_byte
 
+from time_bound import wait_until
+
 MASK = (1 << 64) - 1
 
 
@@ -360,6 +362,24 @@ def test_udp_port_with_fixed_peer_refuses_others(program: HandWrittenProgram) ->
         peer.sendto(frame(0, serial=2), switch.udp_address(1))
         assert serial_of(peer.recv(2048)) == 2
         assert switch.port_statistics(1)["rx_foreign"] == 1
+
+
+def test_udp_port_counts_what_finds_no_room(program: HandWrittenProgram) -> None:
+    with Switch(program) as switch, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        peer.bind(("127.0.0.1", 0))
+        switch.add_port(1, f"udp:127.0.0.1:0-127.0.0.1:{peer.getsockname()[1]}")
+        sent = 3000
+        for _ in range(sent):  # nobody takes them yet, and the buffer has 8 MiB at most
+            peer.sendto(frame(0, serial=1, length=9000), switch.udp_address(1))
+        wait_until(lambda: switch.port_statistics(1)["rx_overflow"], "a full buffer")
+        switch.start()
+
+        def are_all_counted() -> bool:
+            counts = switch.port_statistics(1)
+            return counts["rx_packets"] + counts["rx_overflow"] == sent
+
+        wait_until(are_all_counted, "every frame is received or counted")
+        assert switch.statistics()[1] == switch.port_statistics(1)
 
 
 def test_capture_holds_both_directions(program: HandWrittenProgram, tmp_path: Path) -> None:

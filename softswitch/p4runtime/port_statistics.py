@@ -1,0 +1,36 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A gRPC service beside P4Runtime, which has no counters of ports: what each port counts.
+
+Method `/softswitch.Ports/Statistics` takes google.protobuf.Empty and returns a
+google.protobuf.Struct: for each port number an object with the counters of `Switch.port_statistics`
+that are not zero.
+"""
+
+from collections.abc import Callable, Mapping
+
+import grpc
+from google.protobuf import empty_pb2, struct_pb2
+
+SERVICE = "softswitch.Ports"
+Counters = Mapping[int, Mapping[str, int]]
+
+
+def statistics_handler(read: Callable[[], Counters]) -> grpc.GenericRpcHandler:
+    """Return what serves the method."""
+
+    def statistics(request: empty_pb2.Empty, context: grpc.ServicerContext) -> struct_pb2.Struct:
+        del request, context
+        reply = struct_pb2.Struct()
+        for port, counters in read().items():
+            reply.get_or_create_struct(str(port)).update(
+                {name: count for name, count in counters.items() if count}
+            )
+        return reply
+
+    method = grpc.unary_unary_rpc_method_handler(
+        statistics,
+        request_deserializer=empty_pb2.Empty.FromString,
+        response_serializer=struct_pb2.Struct.SerializeToString,
+    )
+    return grpc.method_handlers_generic_handler(SERVICE, {"Statistics": method})
