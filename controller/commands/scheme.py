@@ -4,115 +4,31 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+import dataclasses
+from typing import Any, Final
 
 import click
 
 from controller.commands.output import json_option, print_json, print_table
+from controller.commands.scheme_options import (
+    capacity_options,
+    cluster_options,
+    described_cluster,
+    read_counts,
+    read_quantities,
+    read_quantity,
+)
 from hostlib.schemes.best_scheme import candidates, two_way
-from hostlib.schemes.cluster import MIN_SLOTS, Cluster
+from hostlib.schemes.capacity import Capacity
 from hostlib.schemes.coordinator import Coordinator
 from hostlib.schemes.cost import busiest_floats
 from hostlib.schemes.model_file import find_model
-from hostlib.schemes.models import MODELS
 from hostlib.schemes.prediction import Computing, Prediction, Strategy, predict
 from hostlib.schemes.wire_cost import seconds
-from hostlib.wire import NUM_SLOTS, VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
 
 _EXIT_CODES = "Exit codes: 0 done, 1 a model or cluster that makes no sense."
-_QUANTITY = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)([kMGT]?)")
-_UNITS: Final = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_F = TypeVar("_F", bound=Callable[..., Any])
-
-
-def quantity(text: str) -> float:
-    """Return the number that a text such as 100M means; BadParameter for others."""
-    match = _QUANTITY.fullmatch(text)
-    if match is None or not float(match[1]) > 0:
-        raise click.BadParameter(f"{text!r} is not a number such as 40M, 10G or 1e9")
-    return float(match[1]) * _UNITS[match[2]]
-
-
-def _quantity(context: click.Context, option: click.Parameter, text: str | None) -> float:
-    return 0.0 if text is None else quantity(text)
-
-
-def _quantities(context: click.Context, option: click.Parameter, text: str) -> list[float]:
-    return [quantity(part.strip()) for part in text.split(",")]
-
-
-def _counts(context: click.Context, option: click.Parameter, text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() and int(part) for part in parts):
-        raise click.BadParameter(f"{text!r} are not numbers of workers such as 4 or 1,2,4,8")
-    return [int(part) for part in parts]
-
-
-def cluster_options(function: _F) -> _F:
-    """Add the options that describe machines and network, and --model."""
-    for option in reversed((
-        click.option(
-            "--model",
-            "model_name",
-            required=True,
-            metavar="NAME|FILE",
-            help=f"{', '.join(sorted(MODELS))}, or a .toml or .json file with [[layers]].",
-        ),
-        click.option(
-            "--batch", default=32, show_default=True, type=click.IntRange(1), help="Per worker."
-        ),
-        click.option(
-            "--servers",
-            default=0,
-            type=click.IntRange(0),
-            help="Shards of the parameter server on hosts of their own; 0: one on each worker's.",
-        ),
-        click.option(
-            "--round-trip-us",
-            default=200.0,
-            show_default=True,
-            type=click.FloatRange(0),
-            help="Of one packet between two hosts.",
-        ),
-        click.option(
-            "--slots",
-            default=NUM_SLOTS // 2,
-            show_default=True,
-            type=click.IntRange(0),
-            help="Free slots of the switch; 0: no aggregation.",
-        ),
-        click.option("--narrow", is_flag=True, help="Packets of 32 values instead of 352."),
-        click.option("--multicast", is_flag=True, help="The switch copies factors to all workers."),
-        click.option(
-            "--rebuild-flops",
-            default=None,
-            callback=_quantity,
-            metavar="RATE",
-            help="How fast a worker rebuilds gradients from factors; without it: at no cost.",
-        ),
-    )):  # fmt: skip
-        function = option(function)
-    return function
-
-
-def _cluster(options: dict[str, Any], num_workers: int, rate_bits_per_s: float) -> Cluster:
-    is_narrow = options["narrow"]
-    return Cluster(
-        num_workers=num_workers,
-        num_servers=options["servers"],
-        is_colocated=options["servers"] == 0,
-        batch=options["batch"],
-        link_bits_per_s=rate_bits_per_s,
-        round_trip_s=options["round_trip_us"] / 1e6,
-        slots=options["slots"],
-        values_per_packet=VALUES_PER_PACKET_NARROW if is_narrow else VALUES_PER_PACKET_WIDE,
-        has_switch=options["slots"] >= MIN_SLOTS,
-        has_multicast=options["multicast"],
-        flops_per_s=options["rebuild_flops"] or math.inf,
-    )
+LITTLE: Final = 1.05
+"""Times that are less apart are no difference."""
 
 
 @click.group(epilog=_EXIT_CODES)
@@ -128,7 +44,7 @@ def scheme() -> None:
 @cluster_options
 @click.option("--workers", default=4, show_default=True, type=click.IntRange(1))
 @click.option(
-    "--rate", default="1G", show_default=True, callback=_quantity, help="Bits/s of each link."
+    "--rate", default="1G", show_default=True, callback=read_quantity, help="Bits/s of each link."
 )
 @json_option
 def best(model_name: str, workers: int, rate: float, is_json: bool, **options: Any) -> None:
@@ -141,7 +57,7 @@ def best(model_name: str, workers: int, rate: float, is_json: bool, **options: A
       switchfold scheme best --model vgg19 --workers 8 --rate 10G
       switchfold scheme best --model model.toml --workers 4 --rate 100M --slots 64 --json
     """
-    model, cluster = find_model(model_name), _cluster(options, workers, rate)
+    model, cluster = find_model(model_name), described_cluster(options, workers, rate)
     book = Coordinator(model.layers, cluster).book
     rows: list[dict[str, Any]] = []
     for layer in model.layers:
@@ -189,14 +105,14 @@ def best(model_name: str, workers: int, rate: float, is_json: bool, **options: A
 @scheme.command("predict", epilog=_EXIT_CODES)
 @cluster_options
 @click.option(
-    "--workers", default="1,2,4,8", show_default=True, callback=_counts, metavar="NUMBERS"
+    "--workers", default="1,2,4,8", show_default=True, callback=read_counts, metavar="NUMBERS"
 )
 @click.option(
     "--rate",
     "rates",
     default="1G",
     show_default=True,
-    callback=_quantities,
+    callback=read_quantities,
     metavar="RATES",
     help="Bits/s of each link; several with commas.",
 )
@@ -209,17 +125,18 @@ def best(model_name: str, workers: int, rate: float, is_json: bool, **options: A
 @click.option(
     "--flops",
     default=None,
-    callback=_quantity,
+    callback=read_quantity,
     metavar="RATE",
     help="Instead: operations per second that a worker really does, such as 5T.",
 )
 @click.option(
     "--bucket",
     default=None,
-    callback=_quantity,
+    callback=read_quantity,
     metavar="BYTES",
     help="Exchange layers together as DistributedDataParallel does, such as 25M.",
 )
+@capacity_options
 @json_option
 def predict_command(
     model_name: str,
@@ -229,12 +146,18 @@ def predict_command(
     iteration_ms: float,
     flops: float,
     bucket: float,
+    worker_us: float,
+    switch_us: float,
+    tcp_ns: float,
+    cores: int,
     is_json: bool,
     **options: Any,
 ) -> None:
     """Predict iteration time, throughput and scaling efficiency of each strategy.
 
-    Compare "ina" and "best" with "ring" (Gloo) to see whether aggregation will help.
+    Compare "ina" and "best" with "ring" (Gloo) to see whether aggregation will help. An exchange
+    takes as long as the slowest of link, workers and switch; the processor times that are assumed
+    were measured on a machine of 2 cores, and yours will differ.
 
     \b
     Examples:
@@ -244,19 +167,37 @@ def predict_command(
     """
     model = find_model(model_name)
     computing = Computing(flops_per_s=flops, iteration_s=iteration_ms / 1e3)
+    capacity = Capacity(
+        worker_chunk_s=worker_us / 1e6,
+        switch_packet_s=switch_us / 1e6,
+        tcp_byte_s=tcp_ns / 1e9,
+        shared_cores=cores,
+    )
     strategies = [each for each in Strategy if each is not Strategy.INA or options["slots"] > 1]
     found = [
         predict(
-            model, _cluster(options, count, rate), strategy, computing, bucket_bytes=int(bucket)
+            model,
+            described_cluster(options, count, rate),
+            strategy,
+            computing,
+            bucket_bytes=int(bucket),
+            capacity=capacity,
         )
         for rate in rates
         for count in workers
         for strategy in strategies
     ]
     if is_json:
-        print_json({"model": model.name, "predictions": [_as_dict(each) for each in found]})
+        print_json(
+            {
+                "model": model.name,
+                "capacity": dataclasses.asdict(capacity),
+                "predictions": [_as_dict(each) for each in found],
+            }
+        )
         return
     click.echo(f"{model.name}: {model.num_values:,} parameters ({model.source})")
+    click.echo(capacity.describe())
     for rate in rates:
         rows = [each for each in found if each.link_bits_per_s == rate]
         print_table(
@@ -283,8 +224,8 @@ def predict_command(
 
 
 def bound(prediction: Prediction) -> str:
-    """Return whether the network or the worker's processor decides the iteration."""
-    return "network" if prediction.efficiency() < 0.95 else "computing"
+    """Return what decides the iteration: the computing, or what limits the exchange."""
+    return prediction.limit if prediction.efficiency() < 0.95 else "computing"
 
 
 def verdicts(predictions: list[Prediction]) -> list[str]:
@@ -299,12 +240,21 @@ def verdicts(predictions: list[Prediction]) -> list[str]:
             strategy: ring / by_strategy[strategy].overlapped_s
             for strategy in (Strategy.INA, Strategy.BEST)
         }
-        helps = "helps" if gains[Strategy.INA] > 1.05 else "brings little"
         lines.append(
-            f"{count} workers: aggregation {helps}: {gains[Strategy.INA]:.2f} times the throughput"
-            f" of a ring; with the best scheme per layer {gains[Strategy.BEST]:.2f} times"
+            f"{count} workers: {_verdict(gains[Strategy.INA], by_strategy[Strategy.INA])};"
+            f" with the best scheme per layer {gains[Strategy.BEST]:.2f} times"
         )
     return lines
+
+
+def _verdict(gain: float, aggregation: Prediction) -> str:
+    if gain < 1 / LITTLE:
+        return (
+            f"a ring is faster here: {1 / gain:.2f} times the throughput of aggregation, which the"
+            f" {aggregation.limit} limits"
+        )
+    helps = "helps" if gain > LITTLE else "brings little"
+    return f"aggregation {helps}: {gain:.2f} times the throughput of a ring"
 
 
 def _as_dict(prediction: Prediction) -> dict[str, Any]:

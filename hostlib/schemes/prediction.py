@@ -12,19 +12,23 @@ from __future__ import annotations
 
 import enum
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from hostlib.errors import SchemeError
-from hostlib.schemes.best_scheme import three_way, two_way
+from hostlib.schemes.best_scheme import Cost, three_way, two_way
+from hostlib.schemes.capacity import LINK, Capacity, LimitedTime
 from hostlib.schemes.cluster import Cluster
 from hostlib.schemes.cost import Scheme
 from hostlib.schemes.layer import Layer
 from hostlib.schemes.models import Model, ModelLayer
 from hostlib.schemes.tcp import stream_bytes
-from hostlib.schemes.wire_cost import ExchangeTime, exchange_time
+from hostlib.schemes.wire_cost import ExchangeTime, seconds
 
+UNLIMITED: Final = Capacity(worker_chunk_s=0, switch_packet_s=0, tcp_byte_s=0)
+"""Hosts and a switch that always keep up with their links."""
 BACKWARD_SHARE: Final = 2 / 3
 """Of an iteration's computing, where only the whole is known: gradients of inputs and weights."""
 
@@ -55,6 +59,8 @@ class LayerTimes:
     backward_s: float
     exchange: ExchangeTime
     scheme: str
+    limit: str = LINK
+    """What decides the exchange: the link, or a `Capacity`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +113,14 @@ class Prediction:
     def efficiency(self, *, has_overlap: bool = True) -> float:
         """Return the throughput over that of as many workers which exchange nothing."""
         return self.compute_s / (self.overlapped_s if has_overlap else self.sequential_s)
+
+    @property
+    def limit(self) -> str:
+        """What decides most of the exchanges' time: "link", "worker", "switch", "shared cores"."""
+        shares: Counter[str] = Counter()
+        for layer in self.layers:
+            shares[layer.limit] += layer.exchange.transfer_s
+        return max(shares, key=lambda each: shares[each])
 
     @property
     def schemes(self) -> dict[str, str]:
@@ -166,14 +180,16 @@ def ring_time(num_bytes: int, cluster: Cluster) -> ExchangeTime:
     )
 
 
-def choose(strategy: Strategy, layer: Layer, cluster: Cluster) -> Scheme | None:
+def choose(
+    strategy: Strategy, layer: Layer, cluster: Cluster, cost: Cost = seconds
+) -> Scheme | None:
     """Return the scheme of a layer under a strategy, None for the ring."""
     if strategy is Strategy.RING:
         return None
     if strategy is Strategy.TWO_WAY:
         return two_way(layer, cluster)
     if strategy is Strategy.BEST:
-        return three_way(layer, cluster)
+        return three_way(layer, cluster, cost)
     if strategy is Strategy.SFB:
         return Scheme.SFB if layer.has_factors else Scheme.PS
     if strategy is Strategy.INA:
@@ -191,34 +207,35 @@ def predict(
     *,
     bucket_bytes: int = 0,
     most_bits_per_s: Mapping[Strategy, float] | None = None,
+    capacity: Capacity = UNLIMITED,
 ) -> Prediction:
     """Predict an iteration of each worker with the cluster's batch.
 
     With `bucket_bytes`, layers that follow each other and go the same way (by INA, ring or PS) are
     exchanged together as soon as they are so many bytes, as DistributedDataParallel does.
     `most_bits_per_s` says what a strategy's software carries at most on this machine, where that
-    is less than the link. Raises SchemeError.
+    is less than the link; `capacity` what hosts and switch do in a time. Raises SchemeError.
     """
     limit = (most_bits_per_s or {}).get(strategy, math.inf)
     cluster = cluster.replace(link_bits_per_s=min(cluster.link_bits_per_s, limit))
     times = computing.times(model, cluster.batch)
     layers: list[LayerTimes] = []
-    for bucket in _buckets(model.layers, strategy, cluster, bucket_bytes):
-        merged = model.layers[bucket[0]]
-        scheme = choose(strategy, merged, cluster)
+    chosen = [choose(strategy, layer, cluster, capacity.seconds) for layer in model.layers]
+    for bucket in _buckets(model.layers, chosen, bucket_bytes):
+        merged, scheme = model.layers[bucket[0]], chosen[bucket[0]]
         if len(bucket) > 1:
             size = sum(model.layers[place].num_values for place in bucket)
             name = f"{merged.name} to {model.layers[bucket[-1]].name}"
             merged = Layer(name=name, kind="other", num_values=size)
+        exchange = _exchange(scheme, merged, cluster, capacity)
         layers.append(
             LayerTimes(
                 name=merged.name,
                 forward_s=sum(times[place][0] for place in bucket),
                 backward_s=sum(times[place][1] for place in bucket),
-                exchange=ring_time(merged.num_bytes, cluster)
-                if scheme is None
-                else exchange_time(scheme, merged, cluster),
+                exchange=exchange.time,
                 scheme=strategy.value if scheme is None else scheme.value,
+                limit=exchange.limit,
             )
         )
     return Prediction(
@@ -230,8 +247,18 @@ def predict(
     )
 
 
+def _exchange(
+    scheme: Scheme | None, layer: Layer, cluster: Cluster, capacity: Capacity
+) -> LimitedTime:
+    if scheme is not None:
+        return capacity.limit(scheme, layer, cluster)
+    workers = cluster.num_workers
+    sent = 2 * (workers - 1) / workers * layer.num_bytes
+    return capacity.limit_streams(ring_time(layer.num_bytes, cluster), sent, cluster)
+
+
 def _buckets(
-    layers: Sequence[Layer], strategy: Strategy, cluster: Cluster, bucket_bytes: int
+    layers: Sequence[Layer], schemes: Sequence[Scheme | None], bucket_bytes: int
 ) -> list[list[int]]:
     """Return the places of the layers in each bucket, from input to output.
 
@@ -240,7 +267,7 @@ def _buckets(
     buckets: list[list[int]] = []
     size, last = 0, None
     for place in range(len(layers) - 1, -1, -1):
-        scheme = choose(strategy, layers[place], cluster)
+        scheme = schemes[place]
         is_open = buckets and scheme is last and scheme is not Scheme.SFB and size < bucket_bytes
         if not is_open:
             buckets.append([])

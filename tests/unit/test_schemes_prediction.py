@@ -195,7 +195,8 @@ def test_command_shows_the_choice(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def test_command_tells_whether_aggregation_helps(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["scheme", "predict", "--model", "vgg19", "--iteration-ms", "900"]
-    assert run([*arguments, "--rate", "1G,1T", "--workers", "1,8"]) == 0
+    keeps_up = ["--worker-us", "0", "--switch-us", "0", "--tcp-ns", "0"]
+    assert run([*arguments, *keeps_up, "--rate", "1G,1T", "--workers", "1,8"]) == 0
     lines = capsys.readouterr().out.splitlines()
     verdicts = [line for line in lines if "aggregation" in line]
     assert "8 workers: aggregation helps: 1.7" in verdicts[0]
