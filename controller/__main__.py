@@ -17,7 +17,7 @@ try:
 except ModuleNotFoundError as exc:  # the package was installed for workers that join nothing
     sys.exit(
         f"error: 'switchfold' needs the Python module {exc.name}, which is missing; run"
-        " pip install 'switchfold[controller]', or 'make deps' in a checkout"
+        " pip install '.[controller]' or 'make deps' in a checkout"
     )
 
 EXIT_CODES: Final = """\b
@@ -62,7 +62,7 @@ class LazyGroup(click.Group):
         except ModuleNotFoundError as exc:
             raise ToolError(
                 f"'switchfold {cmd_name}' needs the Python module {exc.name}, which is missing; "
-                "run pip install 'switchfold[controller]', or 'make deps' in a checkout"
+                "run pip install '.[controller]' or 'make deps' in a checkout"
             ) from exc
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -132,7 +132,7 @@ class Session:
             transport.close()
             raise ConfigurationError(
                 f"joining a job needs the Python module {exc.name}, which is missing; run"
-                " pip install 'switchfold[controller]'"
+                " pip install '.[controller]' in a checkout"
             ) from exc
 
         options = options or SessionOptions()

@@ -20,7 +20,7 @@ PACKAGES: Final = (
 )  # fmt: skip
 COMPILERS: Final = ("cc", "gcc", "clang")
 _CAPABILITIES: Final = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21}
-_INSTALL: Final = "run pip install 'switchfold[controller]', or 'make deps' in a checkout"
+_INSTALL: Final = "run pip install '.[controller]' or 'make deps' in a checkout"
 
 
 def check_machine(interfaces: Sequence[str]) -> list[Check]:
