@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import enum
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -117,9 +116,9 @@ class Prediction:
     @property
     def limit(self) -> str:
         """What decides most of the exchanges' time: "link", "worker", "switch", "shared cores"."""
-        shares: Counter[str] = Counter()
+        shares: dict[str, float] = {}
         for layer in self.layers:
-            shares[layer.limit] += layer.exchange.transfer_s
+            shares[layer.limit] = shares.get(layer.limit, 0.0) + layer.exchange.transfer_s
         return max(shares, key=lambda each: shares[each])
 
     @property

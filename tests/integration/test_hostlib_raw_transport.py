@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from hostlib.transports.packet_ring import ETH_P_IP, PACKET_IGNORE_OUTGOING, SOL
 from hostlib.transports.raw import RawTransport
 from hostlib.wire import frame_bytes
 from hostlib_reflector import reflect_frames, running
+from time_bound import wait_until
 
 NEAR, FAR = f"sfr{os.getpid()}a", f"sfr{os.getpid()}b"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets and veth need root")
@@ -85,6 +87,25 @@ def test_raw_reserves_its_port(cable: str) -> None:
         RawTransport(NEAR, 4321)
     transport.close()
     RawTransport(NEAR, 4321).close()
+
+
+@needs_root
+@pytest.mark.root
+def test_raw_counts_datagrams_of_strangers(cable: str) -> None:
+    transport = RawTransport(NEAR)
+    local = transport.local.address, transport.local.udp_port
+    with (
+        closing(transport),
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger,
+    ):
+        for switch in ("10.213.7.254", "10.213.7.253"):  # the second is a view change
+            transport.open(Endpoint(address=switch, mac=cable), 1452)
+        for _ in range(5):
+            stranger.sendto(bytes(1452), local)
+        wait_until(lambda: transport.counters["stranger"] == 5, "five counted datagrams")
+        with pytest.raises(errors.PortTakenError):
+            RawTransport(NEAR, local[1])
+    assert transport.counters["stranger"] == 5
 
 
 @needs_root

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
@@ -86,10 +87,14 @@ def test_the_slowest_decides(capacity: Capacity, limit: str, per_chunk_s: float)
     assert found.time.transfer_s == pytest.approx(expected, rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["worker_chunk_s", "switch_packet_s", "tcp_byte_s"])
-def test_times_below_zero_are_refused(name: str) -> None:
-    with pytest.raises(SchemeError, match=f"{name} is -1"):
-        Capacity(**{name: -1.0})
+@pytest.mark.parametrize("value", [-1.0, math.inf, math.nan])
+def test_times_that_make_no_sense_are_refused(value: float) -> None:
+    with pytest.raises(SchemeError, match="worker_chunk_s is"):
+        Capacity(worker_chunk_s=value)
+    with pytest.raises(SchemeError, match="switch_packet_s is"):
+        Capacity(switch_packet_s=value)
+    with pytest.raises(SchemeError, match="tcp_byte_s is"):
+        Capacity(tcp_byte_s=value)
 
 
 def test_best_scheme_knows_what_the_switch_carries() -> None:
