@@ -145,6 +145,9 @@ def test_command_jobs_and_switches(tmp_path: Path, command: Any):
                 code, out, _ = await command(*arguments, *at)
                 assert code == 0
                 assert "s1" in out
+            # The fake serves P4Runtime alone, as BMv2 does.
+            assert not switch["tells_port_losses"]
+            assert "This switch does not tell what its ports lose." in out
 
             code, out, _ = await command("job", "stop", "train", *at)
             assert (code, out) == (0, "job train is ended: stopped by the operator\n")
