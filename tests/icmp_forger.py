@@ -19,6 +19,9 @@ KINDS: tuple[tuple[int, int], ...] = (
     (PARAMETER_PROBLEM, 0),
 )
 """Type and code of every ICMP error."""
+TOLD_KINDS = [(DESTINATION_UNREACHABLE, code) for code in (2, 3, 4, 6, 7, 8, 9, 10, 13, 14, 15)]
+TOLD_KINDS.append((PARAMETER_PROBLEM, 0))
+"""Those that Linux tells a connected UDP socket; it hides what may pass, as net unreachable."""
 CLAIMED_MTU = 552
 Address = tuple[str, int]
 
