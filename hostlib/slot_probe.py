@@ -19,6 +19,10 @@ from hostlib.wire import Operation
 INTERVAL_S = 0.05
 FORGETFULNESS = 5
 """What was answered counts no more after so many probes without an answer."""
+STANDING_NOTICES = 5
+"""Where results have come since the questions began, so many notices without a result between
+show that the job stands. One alone is a moment of a job that moves: a contribution was under way,
+or lost and about to be sent again."""
 PROBES_SENT = "probe_packets_sent"
 """Key in the counters."""
 
@@ -42,6 +46,8 @@ class SlotProbe:
     def _forget(self) -> None:
         self._unanswered = 0
         self._has_answer = False
+        self._has_results = False  # since the questions began
+        self._num_notices = 0  # about the awaited round, since the last result
         self._bitmap: int | None = None
 
     def send(self, stream: SlotStream, now_s: float) -> None:
@@ -62,13 +68,21 @@ class SlotProbe:
             self._counters[PROBES_SENT] += self._transport.send(datagram[None, :])
 
     def note_answer(self) -> None:
-        """Note that a result or a notice came: the switch can be reached."""
+        """Note that something came from the switch: it can be reached."""
         self._has_answer = True
         self._unanswered = 0
+
+    def note_results(self) -> None:
+        """Note that results came: what notices told before may be over."""
+        self.note_answer()
+        self._has_results = True
+        self._num_notices = 0
+        self._bitmap = None
 
     def note_notice(self, notice: Notice, *, is_same_round: bool) -> None:
         """Keep who is in the slot's present round."""
         self._bitmap = notice.worker_bitmap if is_same_round else 0
+        self._num_notices += 1
 
     def note_missing(self, workers: Sequence[int]) -> None:
         """Keep whom all workers wait for, which the controller has found out."""
@@ -105,24 +119,40 @@ class SlotProbe:
             " carry packets of this size: if there is such a link, raise its MTU"
         )
 
-    def verdict(self, task: AllreduceTask) -> AllreduceTimeoutError:
-        """Return the error that says what a task waited for in vain."""
+    def verdict(self, task: AllreduceTask, progress: str = "") -> AllreduceTimeoutError:
+        """Return the error that says what a task waited for in vain; `progress`: how far it is."""
+        what = f"tensor {task.tensor_id}: no result after {task.timeout_s} s{progress}"
         view = self._view
-        what = f"tensor {task.tensor_id}: no result after {task.timeout_s} s"
         if not self._has_answer:
             return SwitchUnreachableError(
                 f"{what}; the switch at {view.switch.address}:{view.switch.udp_port} answers"
-                " neither contributions nor probes: check the link, the address, that the switch"
+                f" neither contributions nor probes, the last {self._unanswered} of them: check"
+                " the link, the address, that the switch"
                 f" runs and that job {view.job} generation {view.generation} is installed on it"
                 f"{self._mtu_hint()}"
             )
+        if self._has_results and self._num_notices < STANDING_NOTICES:
+            return AllreduceTimeoutError(
+                f"{what}; results came until now, so no worker is known to be missing: the tensor"
+                " did not get through in time. Likely the timeout is too short for what is queued,"
+                " or the network loses many packets"
+            )
+        return self._standing(what) or AllreduceTimeoutError(
+            f"{what}; the switch at {view.switch.address} answers, but the tensor did not get"
+            " through in time: likely the network loses most packets, or the timeout is too short"
+        )
+
+    def _standing(self, what: str) -> AllreduceTimeoutError | None:
+        """Return what notices tell of a round that does not end, if they tell something."""
+        view = self._view
         candidates = self.missing
         missing = self._certain(candidates)
         if missing:
             names = ", ".join(str(i) for i in missing)
             return WorkerMissingError(
-                f"{what}; job {view.job} waits for worker {names}: see whether it runs and"
-                " submits the same sequence of tensors",
+                f"{what}; job {view.job} waits for worker {names}, of which the switch has no"
+                " contribution: it may be late or gone, submit another sequence of tensors, or"
+                " lose its packets; see whether it runs",
                 missing,
             )
         if candidates:
@@ -136,10 +166,8 @@ class SlotProbe:
             names = ", ".join(str(i) for i in view.present_workers(self._bitmap))
             return AllreduceTimeoutError(
                 f"{what}; the switch has this round from worker {names} but takes none from worker"
-                f" {view.worker_id}: the workers submit different shapes or dtypes; see"
-                " the count of 'mismatch' in 'switchfold job show'"
+                f" {view.worker_id}: if 'mismatch' in 'switchfold job show' is not 0, the workers"
+                " submit different shapes, dtypes, operations or labels; if it is, this worker's"
+                " packets are likely lost on their way to the switch"
             )
-        return AllreduceTimeoutError(
-            f"{what}; the switch at {view.switch.address} answers, but the tensor did not get"
-            " through in time: the network may lose most packets, or the timeout is too short"
-        )
+        return None

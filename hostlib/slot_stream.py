@@ -152,6 +152,13 @@ class SlotStream:
             return min(self._next_expiry_s, self._patience.next_s)
         return self._next_expiry_s
 
+    def num_done(self, source: ChunkSource) -> int:
+        """Return how many chunks of an enqueued tensor, from its first, have their results."""
+        for start, active in self._active:
+            if active is source:
+                return min(max(0, self._base - start), source.num_chunks)
+        return source.num_chunks
+
     def oldest_datagram(self) -> NDArray[np.uint8] | None:
         """Return a copy of the datagram of the oldest chunk without result, or None."""
         if not self._outstanding:

@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from hostlib.allreduce_task import AllreduceTask
 from hostlib.congestion import CongestionWindow
 from hostlib.datagram_ring import WORD_SLOT, WORD_TREE, Words
 from hostlib.errors import HostlibError
@@ -111,7 +112,7 @@ class SwitchPath:
         if done < len(words):
             done += self.exponents.accept_run(words[done:], now_s)
         if done:
-            self.probe.note_answer()
+            self.probe.note_results()
         words = words[done:]
         if len(words) and self.multicast is not None:
             is_copy = words[:, 0] & OPERATION_MASK == MULTICAST_WORD
@@ -143,7 +144,7 @@ class SwitchPath:
                     taken[is_own] = self._accept(stream, own, slots[is_own], now_s)
         results = int(np.count_nonzero(taken))
         if results:
-            self.probe.note_answer()
+            self.probe.note_results()
         behind: list[int] = []
         if results < len(words):
             rest = ~taken
@@ -219,7 +220,17 @@ class SwitchPath:
         if isinstance(task, AllgatherTask):
             assert self.multicast is not None, "else it would not have begun"
             return self.multicast.verdict(task)
-        return self.probe.verdict(task)
+        return self.probe.verdict(task, self._progress(task))
+
+    def _progress(self, task: AllreduceTask) -> str:
+        """Return how far a task is and what was sent again, as known here."""
+        counts = [stream.counters for stream in self._streams]
+        again = sum(each.retransmitted for each in counts)
+        sent = sum(each.sent for each in counts) + again
+        done = "its values were not sent yet"
+        if task.is_in_values and task.source is not None:
+            done = f"{self.values.num_done(task.source)} of {task.source.num_chunks} chunks done"
+        return f" ({done}; {again} of {sent} packets of this layout were sent again)"
 
     def close(self) -> None:
         """Nothing to release: the transport is the session's."""

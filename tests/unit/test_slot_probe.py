@@ -14,7 +14,13 @@ from hostlib.allreduce_task import AllreduceTask
 from hostlib.errors import AllreduceTimeoutError, SwitchUnreachableError, WorkerMissingError
 from hostlib.job_view import Endpoint, JobView, Member, TreeView
 from hostlib.reception import Notice
-from hostlib.slot_probe import FORGETFULNESS, INTERVAL_S, PROBES_SENT, SlotProbe
+from hostlib.slot_probe import (
+    FORGETFULNESS,
+    INTERVAL_S,
+    PROBES_SENT,
+    STANDING_NOTICES,
+    SlotProbe,
+)
 from hostlib.slot_stream import SlotStream
 from hostlib.transports.base import Datagrams, Transport
 from hostlib.wire import HEADER_BYTES
@@ -69,8 +75,11 @@ class Probing:
         notice = Notice(slot=0, round=1, worker_bitmap=bitmap)
         self.probe.note_notice(notice, is_same_round=True)
 
+    def error(self) -> AllreduceTimeoutError:
+        return self.probe.verdict(cast(AllreduceTask, _Task()))
+
     def verdict(self) -> type[AllreduceTimeoutError]:
-        return type(self.probe.verdict(cast(AllreduceTask, _Task())))
+        return type(self.error())
 
 
 @pytest.mark.parametrize(
@@ -104,3 +113,38 @@ def test_silent_switch_with_claims_of_a_small_mtu(claims: int) -> None:
     text = str(probing.probe.verdict(cast(AllreduceTask, _Task())))
     assert ("7 ICMP messages, genuine or forged" in text) == bool(claims)
     assert ("raise its MTU" in text) == bool(claims)
+
+
+def test_living_worker_is_not_blamed_while_results_come() -> None:
+    probing = Probing()
+    probing.send(1)
+    probing.probe.note_results()
+    probing.answer(bitmap=0b01)  # a moment: worker 1's contribution was lost, or is under way
+    error = probing.error()
+    assert type(error) is AllreduceTimeoutError
+    assert "no worker is known to be missing" in str(error)
+    assert "Likely" in str(error)
+    for _ in range(STANDING_NOTICES - 1):
+        assert probing.verdict() is AllreduceTimeoutError
+        probing.send(1)
+        probing.answer(bitmap=0b01)
+    assert probing.verdict() is WorkerMissingError
+    probing.probe.note_results()
+    assert probing.verdict() is AllreduceTimeoutError
+    assert probing.probe.missing == []
+
+
+def test_own_contribution_that_does_not_arrive_is_no_proof_of_other_shapes() -> None:
+    probing = Probing()
+    probing.send(1)
+    probing.answer(bitmap=0b10)
+    text = str(probing.error())
+    assert "takes none from worker 0" in text
+    assert "if 'mismatch'" in text
+    assert "likely lost" in text
+
+
+def test_lost_answers_are_counted_not_explained() -> None:
+    probing = Probing()
+    probing.send(3)
+    assert "the last 3 of them" in str(probing.error())
