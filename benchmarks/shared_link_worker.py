@@ -75,6 +75,8 @@ def run_job(options: argparse.Namespace) -> Report:
                 inside.append((now_s, session.statistics))
             np.testing.assert_array_equal(result[:-1], expected + np.int32(salt * count))
             goes_on = goes_on and int(result[-1]) == count
+        if not inside:
+            raise SystemExit(f"worker {worker_id}: no tensor ended while it counted")
         (first_s, before), (last_s, after) = inside[0], inside[-1]
         counts = {key: after[key] - before[key] for key in before if "packets" in key}
         bits = 8 * counts["value_packets_received"] * frame_bytes(session.view.values_per_packet)
