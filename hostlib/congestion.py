@@ -4,8 +4,10 @@
 
 Slow start up to the first sign of congestion, then additive increase and multiplicative decrease,
 at most once per round trip, like TCP with ECN (RFC 3168). A round trip is a window of results, not
-a time. A sign is a result with ECN_ECHO or a loss; that a result is late is none, since it may wait
-for another worker.
+a time. A sign is a result with ECN_ECHO; that a result is late is none, since it may wait for
+another worker. Nor is a loss, as queues of this network mark long before they are full: it only
+makes room for others to go on while a chunk waits to be sent again. Only where more is lost than
+links lose at random, as queues without marks do that overflow, a loss counts like a mark.
 """
 
 from __future__ import annotations
@@ -22,6 +24,20 @@ INCREASE: Final = 0.16
 """Chunks by which the window grows in a window of results: measured so that a job and a TCP flow
 take about equal shares. TCP's own 0.53 would be too much: its bursts find longer queues."""
 
+TOLERATED_PER_HOP: Final = 0.1
+"""Part of the packets that links may lose at random. A queue that overflows loses as much only
+where windows together are far larger than it."""
+LEAST_SAMPLE: Final = 128
+"""Losses are compared with at least so many results: a small window does not tell a share."""
+
+
+def tolerated_loss(num_workers: int) -> float:
+    """Return which part of a job's chunks may be lost at random on some hop.
+
+    A chunk arrives if all contributions do, and this worker's copy of the result.
+    """
+    return 1 - (1 - TOLERATED_PER_HOP) ** (num_workers + 1)
+
 
 class CongestionWindow:
     """The window of one stream; told of everything that it could react to.
@@ -31,14 +47,29 @@ class CongestionWindow:
     """
 
     def __init__(
-        self, maximum: int, *, initial: int = INITIAL_CHUNKS, minimum: int = MINIMUM_CHUNKS
+        self,
+        maximum: int,
+        *,
+        initial: int = INITIAL_CHUNKS,
+        minimum: int = MINIMUM_CHUNKS,
+        tolerated: float = 0.0,
+        floor: int = 0,
     ) -> None:
-        """Allow `minimum` to `maximum` chunks without result, and `initial` in the beginning."""
+        """Allow `minimum` to `maximum` chunks without result, and `initial` in the beginning.
+
+        Losses leave at least `floor` chunks; but those beyond the part `tolerated` of the results
+        count like marks.
+        """
         self._maximum = maximum
         self._minimum = min(minimum, maximum)
         self._chunks = float(max(self._minimum, min(initial, maximum)))
         self._is_slow_start = True
         self._deaf_for = 0  # results still to come of chunks sent before the last decrease
+        self._tolerated = tolerated
+        self._floor = float(floor)
+        # Of about a window, or a LEAST_SAMPLE.
+        self._recent_results = 0.0
+        self._recent_losses = 0.0
 
     @property
     def limit(self) -> int:
@@ -50,6 +81,10 @@ class CongestionWindow:
 
         `under_way` chunks were without result before.
         """
+        self._recent_results += count
+        if self._recent_results > 2 * self._sample:
+            self._recent_results /= 2
+            self._recent_losses /= 2
         if marked and self._decrease(under_way - count):
             return
         self._deaf_for = max(0, self._deaf_for - count)
@@ -61,9 +96,19 @@ class CongestionWindow:
             self._chunks += INCREASE * count / self._chunks
         self._chunks = min(self._chunks, float(self._maximum))
 
-    def on_loss(self, under_way: int) -> None:
-        """Learn that a packet was lost, with `under_way` chunks without result then."""
-        self._decrease(under_way)
+    def on_loss(self, under_way: int, count: int = 1) -> None:
+        """Learn that `count` packets were lost, with `under_way` chunks without result then."""
+        self._recent_losses += count
+        is_random = self._recent_losses <= self._tolerated * max(self._recent_results, self._sample)
+        if not is_random or self._chunks * DECREASE >= self._floor:
+            self._decrease(under_way)
+        elif self._chunks > self._floor:
+            self._is_slow_start = False
+            self._chunks = self._floor  # and marks are heard all the same
+
+    @property
+    def _sample(self) -> int:
+        return max(self.limit, LEAST_SAMPLE)
 
     def _decrease(self, under_way: int) -> bool:
         if self._deaf_for:

@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+import math
+
+PROBE_MARGIN_S = 0.001
+"""Least margin of a probe's time over the smoothed round trip; else it is half of that."""
 SMOOTHING = 1 / 8
 """Weight of a new sample in the smoothed round-trip time (alpha)."""
 VARIATION = 1 / 4
@@ -36,6 +40,23 @@ class RoundTripTimer:
     def queueing_s(self) -> float:
         """How much longer than the shortest round trip the smoothed one is, 0 without samples."""
         return (self._smoothed_s or 0.0) - self._least_s
+
+    @property
+    def least_s(self) -> float:
+        """Shortest round trip, 0 without samples."""
+        return self._least_s
+
+    @property
+    def probe_s(self) -> float:
+        """How long no result at all may come before a probe asks for one; at most `timeout_s`.
+
+        It runs from the last result, so one round trip is as long as the slowest answer to what
+        that result let go: a probe in vain costs a few packets. Infinite before the first sample.
+        """
+        if self._smoothed_s is None:
+            return math.inf
+        margin_s = max(PROBE_MARGIN_S, self._smoothed_s / 2)
+        return min(self.timeout_s, self._smoothed_s + margin_s)
 
     @property
     def steady_s(self) -> float:

@@ -253,7 +253,10 @@ class Session:
     def statistics(self) -> dict[str, int | float]:
         """Packet counts since the start; now: smoothed round trip in seconds, window in chunks.
 
-        `value_packets_marked` counts results that met congestion.
+        `value_packets_marked` counts results that met congestion. Of what was sent again
+        (`value_packets_retransmitted`), `value_packets_fast_retransmitted` was so because later
+        results had shown the loss, `value_packets_probe_retransmitted` after silence, and all else
+        as a timer ran out.
         """
         counts = self._engine.statistics
         for cause, number in list(self._transport.counters.items()):

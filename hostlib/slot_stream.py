@@ -28,6 +28,7 @@ from hostlib.datagram_ring import (
     Words,
 )
 from hostlib.job_view import JobView
+from hostlib.loss_recovery import LossRecovery
 from hostlib.patience import Patience
 from hostlib.round_trip import RoundTripTimer
 from hostlib.slot_map import SlotMap
@@ -36,8 +37,6 @@ from hostlib.wire import Flag, Operation
 
 OPERATION_BYTE = 1
 FLAGS_BYTES = slice(2, 4)
-STORM_LIMIT = 8
-"""Retransmissions per expiry while nothing at all arrives."""
 _TOLD_FLAGS = int(Flag.REPLAY | Flag.ECN_ECHO | Flag.FLUSHED)
 """Flags of results that need a closer look."""
 
@@ -49,6 +48,10 @@ class StreamCounters:
     sent: int = 0
     """First transmissions."""
     retransmitted: int = 0
+    fast_retransmitted: int = 0
+    """Of these, as later results had shown the loss."""
+    probe_retransmitted: int = 0
+    """Of these, after silence; all others when a timer ran out."""
     received: int = 0
     """Results taken."""
     replayed: int = 0
@@ -89,21 +92,12 @@ class SlotStream:
         )
         self._datagrams = self._ring.datagrams
         own = slice(first_slot, first_slot + slot_count)
-        self._tree_of_row = np.unique(slot_map.tree_ids[own], return_inverse=True)[1]
+        tree_of_row = np.unique(slot_map.tree_ids[own], return_inverse=True)[1]
+        self._recovery = LossRecovery(tree_of_row, timer)
         self._ring_order = np.arange(2 * slot_count) % slot_count
         self._is_busy = np.zeros(slot_count, np.bool_)
-        self._is_retransmitted = np.zeros(slot_count, np.bool_)
-        self._has_retransmitted = False  # whether any of these may be set
         self._is_withheld = np.zeros(slot_count, np.bool_)
         self._has_withheld = False  # whether any of these may be set
-        self._sent_at_s = np.zeros(slot_count)
-        # When the latest of a tree's chunks with results was sent; trees may differ in speed.
-        self._latest_sent_s = np.zeros(int(self._tree_of_row.max(initial=0)) + 1)
-        self._is_single = len(self._latest_sent_s) == 1
-        self._deadline_s = np.full(slot_count, np.inf)
-        self._next_expiry_s = np.inf
-        self._has_progress = True
-        self._has_sample = True
         self._active: deque[tuple[int, ChunkSource]] = deque()
         self._filling: deque[tuple[int, ChunkSource]] = deque()
         self._unsent: deque[tuple[int, ChunkSource]] = deque()
@@ -149,8 +143,8 @@ class SlotStream:
     def next_expiry_s(self) -> float:
         """When `retransmit` is to be called next, at the latest."""
         if self._patience is not None:
-            return min(self._next_expiry_s, self._patience.next_s)
-        return self._next_expiry_s
+            return min(self._recovery.next_s, self._patience.next_s)
+        return self._recovery.next_s
 
     def num_done(self, source: ChunkSource) -> int:
         """Return how many chunks of an enqueued tensor, from its first, have their results."""
@@ -182,7 +176,9 @@ class SlotStream:
         if start is None:
             return
         is_own = self._ring.headers[:, WORD_TENSOR] == source.tensor_id & 0xFFFFFFFF
-        self._release(np.flatnonzero(is_own & self._is_busy))
+        rows = np.flatnonzero(is_own & self._is_busy)
+        self._release(rows)
+        self._recovery.abandon(rows, is_idle=not self._outstanding)
         self._ring.forget(source)
         self._abandoned.add(id(source))
         self._filling = deque(entry for entry in self._filling if entry[1] is not source)
@@ -201,7 +197,6 @@ class SlotStream:
 
     def _release(self, rows: NDArray[np.int64]) -> None:
         self._is_busy[rows] = False
-        self._deadline_s[rows] = np.inf
         if self._patience is not None:
             self._patience.stop(rows)
         self._outstanding = int(np.count_nonzero(self._is_busy))
@@ -247,24 +242,13 @@ class SlotStream:
         return self._transport.send(self._datagrams[slot : slot + count]), count
 
     def _note_sent(self, slot: int, count: int, now_s: float) -> None:
-        deadline_s = now_s + self._timer.timeout_s
-        if not self._outstanding:
-            # After a pause the others may be late: the first expiry sends a few again, not all.
-            self._has_progress = False
+        if not count:
+            return
         rows = slice(slot, slot + count)
         self._is_busy[rows] = True
-        self._sent_at_s[rows] = now_s
-        self._deadline_s[rows] = deadline_s
-        if self._has_retransmitted:
-            self._is_retransmitted[rows] = False
-            self._has_retransmitted = bool(np.count_nonzero(self._is_retransmitted))
-        if self._has_withheld:
-            # What was not sent yields no round trip.
-            self._is_retransmitted[rows] = self._is_withheld[rows]
-            self._has_retransmitted = True
-            self._deadline_s[rows][self._is_withheld[rows]] = np.inf
-        self._next_expiry_s = min(self._next_expiry_s, deadline_s)
-        if self._patience is not None and count:
+        withheld = self._is_withheld[rows] if self._has_withheld else None
+        self._recovery.start(rows, now_s, withheld, after_pause=not self._outstanding)
+        if self._patience is not None:
             self._patience.start(rows, now_s, self._timer.steady_s)
         self._next += count
         while self._unsent and self._unsent[0][0] < self._next:
@@ -320,17 +304,21 @@ class SlotStream:
             run = words[done : done + count]
             if not self._ring.is_plain_run(run, row):
                 break
-            if not done and not (self._has_retransmitted and self._is_retransmitted[row]):
-                self._timer.add_sample(now_s - float(self._sent_at_s[row]))
-                self._has_sample = True
             self._store_run(run)
             self._release_run(slice(row, row + count))
+            self._recovery.finish_run(
+                slice(row, row + count),
+                now_s,
+                is_sampled=not done,
+                is_idle=not self._outstanding,
+            )
             done += count
         if done:
-            self._has_progress = True
             self.counters.received += done
             self._window.on_results(done, 0, before)
             self._drain()
+            if self._recovery.has_again:
+                self._send_lost(now_s)
         return done
 
     def _store_run(self, words: Words) -> None:
@@ -353,13 +341,7 @@ class SlotStream:
     def _release_run(self, rows: slice) -> None:
         """Let the rows of the oldest chunks wait no more."""
         count = rows.stop - rows.start
-        if self._is_single:
-            latest_s = self._sent_at_s[rows.stop - 1]  # in order, so it is the latest
-            self._latest_sent_s[0] = max(self._latest_sent_s[0], latest_s)
-        else:
-            np.maximum.at(self._latest_sent_s, self._tree_of_row[rows], self._sent_at_s[rows])
         self._is_busy[rows] = False
-        self._deadline_s[rows] = np.inf
         if self._patience is not None:
             self._patience.stop(rows)
         self._outstanding -= count
@@ -377,24 +359,18 @@ class SlotStream:
             words, rows = words[is_taken], rows[is_taken]
             if not len(rows):
                 return is_taken
-        replayed = self.counters.replayed
         marked, is_prompt = self._store(words)
-        fresh = rows[~self._is_retransmitted[rows] & is_prompt]
-        if len(fresh):
-            # The slowest of a batch stands for it: one sample per batch, on the safe side.
-            self._timer.add_sample(now_s - float(self._sent_at_s[fresh].min()))
-            self._has_sample = True
-        self._has_progress = True
         before = self._outstanding
         self._release(rows)
         count = before - self._outstanding
+        if count < len(rows):
+            rows, places = np.unique(rows, return_index=True)
+            is_prompt = is_prompt[places]
+        self._recovery.finish(rows, now_s, is_prompt, is_idle=not self._outstanding)
         self.counters.received += count
-        np.maximum.at(self._latest_sent_s, self._tree_of_row[rows], self._sent_at_s[rows])
-        if self.counters.replayed - replayed > len(rows) - count:
-            # An answer alone: the result itself was lost. Beside it in a batch, it is only late.
-            self._window.on_loss(before)
         self._window.on_results(count, marked, before)
         self._advance()
+        self._send_lost(now_s)
         return is_taken
 
     def _store(self, words: Words) -> tuple[int, NDArray[np.bool_]]:
@@ -467,9 +443,15 @@ class SlotStream:
         return id(source) not in self._unfinished
 
     def retransmit(self, now_s: float) -> None:
-        """Send expired chunks again, and flush rounds that have waited too long."""
-        if now_s >= self._next_expiry_s:
-            self._send_expired(now_s)
+        """Send expired chunks again, or a few after silence; flush rounds that waited too long."""
+        if now_s >= self._recovery.next_s:
+            rows, outrun = self._recovery.expired(now_s)
+            if outrun:
+                self._window.on_loss(self._outstanding, outrun)
+            if not self._send_again(rows, now_s):
+                probes = self._recovery.silent(now_s)
+                sent = self._send_again(probes, now_s, is_probe=True)
+                self.counters.probe_retransmitted += sent
         if self._patience is not None and now_s >= self._patience.next_s:
             rows, levels = self._patience.due(now_s)
             if len(rows):
@@ -479,23 +461,20 @@ class SlotStream:
                 flushes.view(">u4")[:, WORD_CONTRIBUTORS] = levels << np.uint32(16)
                 self.counters.flushed += self._transport.send(flushes)
 
-    def _send_expired(self, now_s: float) -> None:
-        """Send expired chunks again: all of them, or the oldest few while nothing arrives."""
-        expired = np.flatnonzero(self._deadline_s <= now_s)
-        if len(expired):
-            # Oldest first: the base's slot is the oldest chunk's.
-            ages = (expired - self._base) % self.slot_count
-            again = expired[np.argsort(ages, kind="stable")]
-            if not self._has_sample:
-                # Results that come at all come late: the round trip exceeds the timeout.
-                self._timer.back_off()
-            if not self._has_progress:
-                again = again[:STORM_LIMIT]
-            self._has_progress = self._has_sample = False
-            self._is_retransmitted[again] = self._has_retransmitted = True
-            self.counters.retransmitted += self._transport.send(self._datagrams[again])
-            self._deadline_s[expired] = now_s + self._timer.timeout_s
-            if (self._sent_at_s[expired] < self._latest_sent_s[self._tree_of_row[expired]]).any():
-                # Later chunks of the tree have results; if all are waiting, a worker may be late.
-                self._window.on_loss(self._outstanding)
-        self._next_expiry_s = float(self._deadline_s.min())
+    def _send_lost(self, now_s: float) -> None:
+        """Send again at once what later results show to be lost."""
+        rows = self._recovery.lost(now_s)
+        if len(rows):
+            lost = self._recovery.num_new(rows)
+            if lost:
+                self._window.on_loss(self._outstanding, lost)
+            self.counters.fast_retransmitted += self._send_again(rows, now_s)
+
+    def _send_again(self, rows: NDArray[np.int64], now_s: float, *, is_probe: bool = False) -> int:
+        """Send rows again; return how many the transport took."""
+        if not len(rows):
+            return 0
+        sent = self._transport.send(self._datagrams[rows])
+        self._recovery.start_again(rows[:sent], now_s, is_probe=is_probe)
+        self.counters.retransmitted += sent
+        return sent

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hostlib.allreduce_task import AllreduceTask
-from hostlib.congestion import CongestionWindow
+from hostlib.congestion import CongestionWindow, tolerated_loss
 from hostlib.datagram_ring import WORD_SLOT, WORD_TREE, Words
 from hostlib.errors import HostlibError
 from hostlib.job_view import JobView
@@ -28,6 +28,11 @@ from hostlib.slot_probe import SlotProbe
 from hostlib.slot_stream import SlotStream
 from hostlib.transports.base import Transport
 from hostlib.wire import Operation
+
+FREE_SHARE = 2
+"""Losses leave at most this part of the slots in the window: a chunk that is sent again holds its
+slot, and the others go on in those that are free. Measured; with all slots in the window, 5 % loss
+costs up to a sixth more of the rate."""
 
 
 def split_slots(slot_count: int) -> tuple[int, int]:
@@ -85,7 +90,11 @@ class SwitchPath:
             first_slot=first_slot,
             slot_count=slot_count,
             slot_map=self._slot_map,
-            window=CongestionWindow(min(options.window, slot_count)),
+            window=CongestionWindow(
+                min(options.window, slot_count),
+                tolerated=tolerated_loss(self.view.num_workers),
+                floor=max(1, slot_count // FREE_SHARE),
+            ),
             patience=patience,
         )
 

@@ -12,8 +12,10 @@ from hostlib.congestion import (
     DECREASE,
     INCREASE,
     INITIAL_CHUNKS,
+    LEAST_SAMPLE,
     MINIMUM_CHUNKS,
     CongestionWindow,
+    tolerated_loss,
 )
 from hostlib.options import SessionOptions
 from hostlib.session import Session
@@ -77,6 +79,52 @@ def test_window_that_was_not_full_does_not_grow() -> None:
     assert window.limit == INITIAL_CHUNKS
 
 
+FLOOR = 50
+
+
+def test_loss_leaves_the_floor() -> None:
+    window = CongestionWindow(100, tolerated=0.2, floor=FLOOR)
+    window.on_loss(INITIAL_CHUNKS)
+    round_trip(window)
+    assert window.limit == 2 * INITIAL_CHUNKS  # slow start goes on below the floor
+    for _ in range(4):
+        round_trip(window)
+    assert window.limit == 100
+    for _ in range(50):
+        window.on_loss(window.limit, 5)
+        round_trip(window)
+        assert window.limit >= FLOOR
+    assert window.limit < FLOOR + 2
+
+
+def test_more_loss_than_links_lose_counts_like_a_mark() -> None:
+    window = CongestionWindow(100, tolerated=0.2, floor=FLOOR)
+    for _ in range(4):
+        round_trip(window)
+    for _ in range(50):
+        window.on_loss(window.limit, window.limit)
+        round_trip(window)
+    assert window.limit < LEAST_SAMPLE * 0.2
+
+
+def test_loss_does_not_hide_a_mark() -> None:
+    window = CongestionWindow(100, tolerated=0.2, floor=FLOOR)
+    for _ in range(4):
+        round_trip(window)
+    for _ in range(4):
+        window.on_loss(window.limit)
+        round_trip(window)
+    before = window.limit
+    window.on_loss(before)
+    window.on_results(1, 1, before)
+    assert window.limit == int(before * DECREASE) < FLOOR
+
+
+@pytest.mark.parametrize(("num_workers", "share"), [(1, 0.19), (2, 0.27), (4, 0.41)])
+def test_tolerated_loss_counts_every_hop_of_a_chunk(num_workers: int, share: float) -> None:
+    assert tolerated_loss(num_workers) == pytest.approx(share, abs=0.005)
+
+
 OPTIONS = SessionOptions(
     min_rto_s=0.02, initial_rto_s=0.05, max_rto_s=0.1, coalesce_s=0, timeout_s=20.0
 )
@@ -112,8 +160,8 @@ def test_late_worker_is_no_congestion() -> None:
     assert statistics["window"] == 128 - 16
 
 
-def test_loss_is_congestion() -> None:
+def test_random_loss_makes_the_window_smaller() -> None:
     switch = FakeSwitch(2, values_per_packet=32, slot_count=128, loss=0.05)
     statistics = run_sums(switch)
     assert statistics["value_packets_retransmitted"] > 0
-    assert MINIMUM_CHUNKS <= statistics["window"] < 64
+    assert MINIMUM_CHUNKS <= statistics["window"] < 128 - 16
