@@ -1,19 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A call to a member's peer server: a living one answers with a challenge."""
+"""A call to a member's peer server: where the process lives, its kernel accepts it.
+
+The process need not run for that: one that is stopped, or that holds its interpreter lock, lives.
+A killed one listens no more, and a frozen host answers nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import final
 
-from hostlib.errors import PeerError, PeerProtocolError
+from hostlib.errors import PeerError
 from hostlib.peers import PeerServer
 from hostlib.peers.connection import Connection
-from hostlib.peers.frames import Frame, FrameKind
+from hostlib.peers.frames import Frame
 
 ANSWER_S = 1.0
-"""Time to answer."""
+"""Time to accept."""
 
 
 @final
@@ -25,7 +29,7 @@ class LifeSign:
     ) -> None:
         self._on_answer: Callable[[bool], None] | None = on_answer
         self._connection: Connection | None = None
-        self._timer = server.loop.call_later(ANSWER_S, lambda: self._end(False))
+        self._timer = server.loop.call_later(ANSWER_S, self._expire)
         try:
             self._connection = Connection.open(server.loop, address, server.address, self)
         except PeerError:
@@ -37,21 +41,24 @@ class LifeSign:
         self._end(False)
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
-        """Return room for the challenge."""
-        if frame.kind is not FrameKind.CHALLENGE:
-            raise PeerProtocolError(f"{frame.kind.name} frame instead of a challenge")
+        """Return room for what the member says, which adds nothing."""
         return memoryview(bytearray(frame.payload_bytes))
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
-        """It lives."""
+        """It runs, too."""
         self._end(True)
 
     def on_drained(self, connection: Connection) -> None:
-        """Nothing is sent."""
+        """The connection stands: it lives."""
+        self._end(True)
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
         """It does not."""
         self._end(False)
+
+    def _expire(self) -> None:
+        # This process may have been stopped itself, with the answer in its kernel.
+        self._end(self._connection is not None and self._connection.is_established)
 
     def _end(self, is_alive: bool) -> None:
         self._timer.cancel()

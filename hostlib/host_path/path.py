@@ -35,7 +35,7 @@ from hostlib.peers.server import HEARTBEAT_S
 from hostlib.wire import Operation
 
 SILENCE_S = 3.0
-"""A member that says nothing for so long, and does not answer a call, is lost."""
+"""A member whose kernel says nothing for so long, and does not accept a call, is lost."""
 CLOSE_S = 5.0
 """Longest wait for the other thread to let go of a path."""
 _PURPOSES = {
@@ -53,7 +53,8 @@ class HostPath:
 
     `on_failure` is called at most once, in that thread; then no callback of a reduction follows,
     and the path is of no more use than to be closed. A member that died is named at once when its
-    host says so, else within SILENCE_S, two heartbeats and 1 s. `costs` replaces the measurement;
+    host says so, else within SILENCE_S, two heartbeats and 1 s. One whose process does not run, but
+    whose host answers, is waited for. `costs` replaces the measurement;
     all members must give the same.
     """
 
@@ -89,6 +90,7 @@ class HostPath:
         self._left: set[int] = set()  # positions
         self._missed: set[int] = set()  # positions of those who left too early
         self._checks: dict[int, LifeSign] = {}  # positions
+        self._called_s: dict[int, float] = {}  # when to call a silent member again, by position
         self._timer: Timer | None = None
         self._plain: set[int] = set()  # upper halves of tags
         server.loop.post(self._open)
@@ -336,10 +338,12 @@ class HostPath:
                 if connection.is_closed:
                     continue
                 end.beat()
-                silent_s = now_s - connection.heard_s
-                if silent_s > self._silence_s and not connection.is_paused:
-                    silence = PeerClosedError(f"silent for {silent_s:.1f} s")
-                    self.suspect(position, silence, has_left=True, is_missed=True)
+                silent_s = now_s - connection.alive_s
+                if silent_s > self._silence_s and now_s >= self._called_s.get(position, now_s):
+                    # Kernels ask ever less often where a full buffer waits for its process: call.
+                    self._called_s[position] = now_s + self._silence_s
+                    silence = PeerClosedError(f"no sign of its host for {silent_s:.1f} s")
+                    self.suspect(position, silence, has_left=False)
         self._timer = self._server.loop.call_later(HEARTBEAT_S, self._beat)
 
 

@@ -29,8 +29,10 @@ READ_BUDGET_BYTES = 4 << 20
 LOW_WATER_BYTES = 32 << 10
 """Of a payload so much is collected by the kernel before it wakes this thread, or the rest of it;
 on a slow link each segment would."""
-KEEPALIVE_S = 10
-"""The kernel asks a silent other end so often; nine times without an answer end a connection."""
+KEEPALIVE_S = 1
+"""The kernel asks a silent other end so often: its kernel answers, whatever the process does."""
+KEEPALIVE_PROBES = 90
+"""So many without an answer end a connection; who needs to know earlier looks at `alive_s`."""
 LINGER_S = 2.0
 """Longest time that a connection closed gently stays."""
 SEND_BUFFERS = 16
@@ -95,6 +97,7 @@ class Connection:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_S)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_S)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE_PROBES)
         sock.setblocking(False)
         self._watch()
 
@@ -144,6 +147,17 @@ class Connection:
             return _TCP_INFO_AGES.unpack(info)
         except (OSError, struct.error):
             return None
+
+    @property
+    def is_established(self) -> bool:
+        """Whether the other end's kernel has accepted, also if nobody has looked since."""
+        if self._is_closed:
+            return False
+        try:
+            self._socket.getpeername()
+        except OSError:
+            return False
+        return True
 
     @property
     def is_closed(self) -> bool:

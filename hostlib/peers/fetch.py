@@ -56,6 +56,11 @@ class _Stream:
             try:
                 self._socket.settimeout(self._left_s())
                 count = self._socket.recv_into(place)
+            except TimeoutError as error:
+                # Its kernel took the connection: it may be in a call that lets no thread run.
+                raise ResultTimeoutError(
+                    f"worker at {self._address[0]}:{self._address[1]} did not answer in time"
+                ) from error
             except OSError as error:
                 raise self._broken(error) from error
             if count == 0:

@@ -113,6 +113,15 @@ def test_fetch_errors_are_typed(servers: list[PeerServer]) -> None:
         servers[0].fetch_result(other, 2)
 
 
+def test_fetch_from_a_process_that_does_not_run_may_be_tried_again(
+    servers: list[PeerServer],
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as kernel:  # accepts, and nobody speaks
+        host, port = kernel.getsockname()
+        with pytest.raises(ResultTimeoutError, match="did not answer in time"):
+            servers[0].fetch_result(Address(1, host, port), 0, 0.2)
+
+
 def test_wrong_secret_is_refused_and_counted(servers: list[PeerServer]) -> None:
     servers[1].results.put(result(0))
     with PeerServer("127.0.0.1", token="guess") as stranger:
