@@ -67,6 +67,14 @@ testbed.add_command(run)
     show_default=True,
     help="Values per packet: 352 or 32.",
 )
+@click.option(
+    "--lease",
+    "lease_s",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="How long a worker may at least say nothing while its connection stands, before its job"
+    " goes on without it; a job may ask for more.  [default: 6]",
+)
 @click.option("--udp-base-port", type=click.IntRange(1024, 65000), help="First port of mode udp.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
 def up(
@@ -78,6 +86,7 @@ def up(
     shaping: Shaping,
     impair: str,
     tcp_ecn: bool,
+    lease_s: float | None,
     udp_base_port: int | None,
     as_json: bool,
     **shape: Any,
@@ -87,7 +96,7 @@ def up(
     \b
     Examples:
       switchfold testbed up --workers 8 --rate 1G
-      switchfold testbed up --mode udp --name mine
+      switchfold testbed up --mode udp --name mine --lease 60
       switchfold testbed up --topology leaf-spine --leaves 4 --spines 2 --hosts-per-leaf 2 --rate 100M --uplink-rate 25M
       switchfold testbed up --topology fat-tree --k 4
 
@@ -105,6 +114,7 @@ def up(
             mode=chosen,
             variant=variant,
             detached=True,
+            controller_options=() if lease_s is None else ("--lease", str(lease_s)),
             udp_base_port=udp_base_port,
             shaping=shaping,
             impairments=impair,

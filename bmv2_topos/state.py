@@ -54,6 +54,8 @@ class Record:
     impairments: str = ""
     switch_options: list[str] = field(default_factory=list[str])
     """Of every switch's command line: a switch is started again with the same."""
+    controller_options: list[str] = field(default_factory=list[str])
+    """Of the controller's command line: it is started again with the same."""
     cut_links: list[str] = field(default_factory=list[str])
 
     @property

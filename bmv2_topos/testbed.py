@@ -58,7 +58,7 @@ class Testbed:
 
     `name` tells testbeds of one user apart (default: made from the pid). With `detached` the
     processes outlive this one until `switchfold testbed down`. `switch_options` go to every
-    switch's command line, `controller_options` to the controller's, not recorded.
+    switch's command line, `controller_options` to the controller's.
     `shaping="switch"` lets each softswitch limit the rates of what it sends,
     so that the P4 program sees the depth of its queues; in mode udp it is what makes rates at all.
     `impairments`, such as "loss=0.01,duplication=0.01", hit each direction of every link once.
@@ -132,6 +132,7 @@ class Testbed:
             variant=cast(Variant, record.variant),
             detached=record.owner_pid is None,
             switch_options=record.switch_options,
+            controller_options=record.controller_options,
             shaping=cast(Shaping, record.shaping),
             impairments=record.impairments,
         )
@@ -195,6 +196,7 @@ class Testbed:
         self._record.impairments = self._impairments
         self._record.shaper = "softswitch" if self._shaping == "switch" else None
         self._record.switch_options = list(self._switch_options)
+        self._record.controller_options = list(self._controller_options)
         self._record.save()
         try:
             for address in (*self.switch_addresses.values(), self.controller_address):

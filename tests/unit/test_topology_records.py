@@ -60,6 +60,7 @@ def udp_testbed(num_workers: int = 2, **options: object) -> Testbed:
 def test_record_round_trips(records: Path) -> None:
     made = state.create_record("a", single_switch(3), target="bmv2", mode="udp", variant="wide")
     made.udp_ports["h1"] = (4000, 4001)
+    made.controller_options = ["--lease", "60"]
     made.namespaces["sf-a-h1"] = 12
     made.save()
     assert state.load_record("a") == made
@@ -279,7 +280,9 @@ def test_status_command_shows_testbeds_and_refuses_unknown_names() -> None:
     assert "no testbed gone" in missing.output
 
 
-@pytest.mark.parametrize("arguments", [["--rate", "fast"], ["--workers", "33"], ["--rate", "1k"]])
+@pytest.mark.parametrize(
+    "arguments", [["--rate", "fast"], ["--workers", "33"], ["--rate", "1k"], ["--lease", "0"]]
+)
 def test_up_command_refuses_wrong_use(arguments: list[str]) -> None:
     result = CliRunner().invoke(commands.testbed, ["up", "--mode", "veth", *arguments])
     assert result.exit_code == 2
