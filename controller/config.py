@@ -167,7 +167,10 @@ class ControllerConfig:
     default_slots: int = 128
     """Slots of a job whose workers ask for none."""
     lease_s: float = 6.0
-    """A worker that is silent for so long is lost."""
+    """A worker that says nothing for so long is lost, though its connection stands; at least so
+    long: workers may ask for more."""
+    host_gone_s: float = 5.0
+    """A worker whose host's kernel answers nothing for so long is lost (sessions over TCP)."""
     reconnect_grace_s: float = 0.5
     """A worker whose connection broke is lost when it has not come back by then."""
     resume_grace_s: float = 30.0

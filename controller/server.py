@@ -20,6 +20,7 @@ from controller.endpoint import is_taken, with_port
 from controller.errors import ListenError, SwitchUnreachableError
 from controller.fabric_watch import FabricWatch
 from controller.job import JobNumber
+from controller.keepalive import probe_connections, server_options
 from controller.layouts import Layouts
 from controller.membership import Membership
 from controller.operator_api import fabric_pb2, fabric_pb2_grpc, operator_pb2, operator_pb2_grpc
@@ -130,7 +131,7 @@ class ControllerServer:
         server = grpc.aio.server(
             interceptors=(AccessGuard(self._tokens, SERVICES), RequestGuard()),
             options=[
-                ("grpc.so_reuseport", 0),
+                *server_options(self.config.host_gone_s),
                 ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ],
         )
@@ -156,6 +157,8 @@ class ControllerServer:
             port = server.add_insecure_port(listen)
         except RuntimeError as exc:
             raise refusal from exc
+        if not listen.startswith("unix:"):
+            probe_connections(port)
         await server.start()
         self.address = with_port(listen, port)
         return server

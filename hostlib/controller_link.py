@@ -44,12 +44,23 @@ FIRST_RESUME_S = 0.05
 """Pause before the first attempt to take up a broken stream; the controller's patience is short."""
 RESUME_INTERVAL_S = 0.5
 """Longest pause between attempts to reach a controller that is gone."""
+BEAT_S = 2.0
+"""Longest pause between heartbeats: a worker that speaks is one that runs."""
+CONTROLLER_GONE_S = 6.0
+"""A controller whose kernel does not take a heartbeat for so long is away."""
+NEVER_MS = 2**31 - 2
+"""In gRPC's options; one more would mean that the option is not set."""
 _CHANNEL_OPTIONS = (
     # Left alone, gRPC waits up to two minutes between attempts; the controller's grace is shorter.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.min_reconnect_backoff_ms", 5000),  # in gRPC this limits one attempt
     ("grpc.max_reconnect_backoff_ms", 500),
     ("grpc.enable_http_proxy", 0),
+    # No pings of gRPC's own, which a stopped process answers too late: its time-out goes to the
+    # kernel as TCP_USER_TIMEOUT, which ends a connection when heartbeats stay unacknowledged.
+    ("grpc.keepalive_time_ms", NEVER_MS),
+    ("grpc.keepalive_timeout_ms", round(1000 * CONTROLLER_GONE_S)),
+    ("grpc.http2.ping_timeout_ms", NEVER_MS),
 )
 _logger = logging.getLogger(__name__)
 _grpc: Any = grpc  # grpcio ships no type information
@@ -284,7 +295,7 @@ class GrpcControllerLink:
         """Yield what is to be sent, and heartbeats between."""
         sequence = 0
         while True:
-            interval_s = self._lease_s / 3 or 1.0
+            interval_s = min(self._lease_s / 3, BEAT_S) or 1.0
             try:
                 message = outbox.get(timeout=interval_s)
             except queue.Empty:

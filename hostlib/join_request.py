@@ -43,6 +43,8 @@ class JoinRequest:
     """The job ends when fewer are left."""
     is_joining: bool = False
     """May join a running job at a tensor boundary; `num_workers` is then not compared."""
+    lease_s: float = 0.0
+    """How long this worker may say nothing; 0 leaves it to the controller."""
     can_change_layout: bool = True
     """Answers proposals of other layouts."""
 
@@ -73,6 +75,7 @@ class JoinRequest:
             min_workers=self.min_workers,
             is_joining=self.is_joining,
             can_change_layout=self.can_change_layout,
+            lease_s=self.lease_s,
         )
         if self.straggler.allow_partial:
             hello.straggler.quorum = self.straggler.quorum or 0

@@ -41,6 +41,11 @@ class SessionOptions:
     """How long joining asks again while the job still runs with an earlier process in this worker's
     place: for programs that a launcher starts anew after a failure."""
 
+    lease_s: float | None = None
+    """How long this worker may say nothing, though its connection stands, before the job goes on
+    without it: while one long call holds the interpreter lock, or the process is stopped. None:
+    `timeout_s`. The controller's own lease is the least."""
+
     def __post_init__(self) -> None:
         """Check ranges."""
         for name in ("timeout_s", "min_rto_s", "max_rto_s", "initial_rto_s", "join_timeout_s"):
@@ -56,6 +61,8 @@ class SessionOptions:
             raise ConfigurationError(
                 f"taken_wait_s is {self.taken_wait_s}; it must not be negative"
             )
+        if self.lease_s is not None and not 0 <= self.lease_s < float("inf"):
+            raise ConfigurationError(f"lease_s is {self.lease_s}; it must be a time, 0 or above")
         if self.coalesce_s < 0:
             raise ConfigurationError(f"coalesce_s is {self.coalesce_s}; it must not be negative")
         if self.nonfinite not in ("raise", "propagate"):

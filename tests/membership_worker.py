@@ -3,49 +3,52 @@
 """A worker process that sums tensor after tensor and says what came out, one line of JSON each.
 
 Tensor t of worker w holds (w + 1) * (t + 1) everywhere. Arguments: values per tensor, number of the
-last tensor. A line on standard input makes the worker leave after the tensor that is under way.
+last tensor. Lines on standard input are obeyed between tensors: "hold 3" makes a call of 3 seconds
+that lets no other thread of the interpreter run, "leave" leaves the job.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import queue
 import sys
 import threading
 import time
 
 import numpy as np
 
-from hostlib.config import transport_from_environment
+from hostlib.config import join_from_environment
 from hostlib.options import SessionOptions
-from hostlib.session import Session
 
 
 def main() -> None:
     size, last = (int(argument) for argument in sys.argv[1:])
-    is_over = threading.Event()
+    orders: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
 
     def listen() -> None:
-        sys.stdin.readline()
-        is_over.set()
+        for line in sys.stdin:
+            orders.put(line.split())
 
     worker_id = int(os.environ["SWITCHFOLD_WORKER_ID"])
-    session = Session.join(
-        controller=os.environ["SWITCHFOLD_CONTROLLER"],
-        token=os.environ.get("SWITCHFOLD_TOKEN", ""),
-        job=os.environ["SWITCHFOLD_JOB"],
-        worker_id=worker_id,
-        num_workers=int(os.environ["SWITCHFOLD_NUM_WORKERS"]),
-        transport=transport_from_environment(),
-        options=SessionOptions(join_timeout_s=60.0),
-        ingress_port=int(os.environ["SWITCHFOLD_INGRESS_PORT"]),
-        is_joining="IS_JOINING" in os.environ,
-        peer_address="127.0.0.1",
+    session = join_from_environment(
+        SessionOptions(
+            join_timeout_s=60.0,
+            timeout_s=60.0,
+            lease_s=float(os.environ.get("LEASE_S", "60")),
+        )
     )
     threading.Thread(target=listen, daemon=True).start()
     tensor = session.first_tensor
     with session:
-        while tensor <= last and not is_over.is_set():
+        while tensor <= last:
+            if not orders.empty():
+                word, *rest = orders.get()
+                if word == "leave":
+                    return
+                print(json.dumps({"held_from_s": time.monotonic()}), flush=True)
+                ctypes.PyDLL(None).usleep(int(1e6 * float(rest[0])))
             array = np.full(size, (worker_id + 1) * (tensor + 1), np.int32)
             future = session.allreduce(array)
             result = future.result(60.0)

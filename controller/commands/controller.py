@@ -72,7 +72,19 @@ def controller() -> None:
     show_envvar=True,
     help="Secret that shows jobs, switches and links, and changes nothing.",
 )
-@click.option("--lease", "lease_s", type=float, help="Seconds until a silent worker is lost.")
+@click.option(
+    "--lease",
+    "lease_s",
+    type=float,
+    help="Seconds until a worker that says nothing is lost though its connection stands; a job may"
+    " ask for more.",
+)
+@click.option(
+    "--host-gone",
+    "host_gone_s",
+    type=float,
+    help="Seconds until a worker is lost whose host answers nothing (sessions over TCP).",
+)
 @click.option("--join-timeout", "join_timeout_s", type=float, help="Seconds for all to arrive.")
 @click.option("--connect-timeout", "connect_timeout_s", type=float, help="Seconds for switches.")
 @click.option("--election-id", type=int, help="P4Runtime election id; the highest is primary.")

@@ -19,7 +19,7 @@ from controller.errors import (
     NoRoomError,
     NoSwitchError,
 )
-from controller.job import Layout
+from controller.job import Layout, WorkerId
 from controller.membership.change import Change, Wish
 from controller.membership.live_job import LiveJob
 from controller.membership.roles import JobOffice, LayoutPlanner, Limits
@@ -200,23 +200,37 @@ class JobChanges:
         self._office.rebalance()
 
     async def _until_ready(self, change: Change) -> None:
+        """Wait for all answers, of a worker that says nothing until it is lost.
+
+        One that speaks and does not answer is broken. One that is silent may be in a long call that
+        holds the interpreter lock: its connection and its lease tell whether it lives.
+        """
         limits = self._limits
         limit_s = limits.abort_answer_s if change.is_abort else limits.graceful_answer_s
         loop = asyncio.get_running_loop()
+        asked_s = loop.time()
+        spoke_s: dict[WorkerId, float] = {}
         while True:
-            end_s = loop.time() + limit_s
-            if await self._until(lambda: not change.silent, limit_s):
+            end_s = loop.time() + limits.look_s
+            if await self._until(lambda: not change.silent, limits.look_s):
                 return
-            if loop.time() - end_s < limits.held_up_s:
-                break
-            # We were held up ourselves: the answers may lie here unread.
-        if not change.is_abort:
-            self.wish(f"workers {change.silent} did not answer", is_abort=True)
+            if loop.time() - end_s >= limits.held_up_s:
+                spoke_s.clear()  # we were held up ourselves: answers may lie here unread
+                asked_s = loop.time()
+            heard_s = {i: self._live.seats[i].heard_s for i in change.silent}
+            for worker_id, at_s in heard_s.items():
+                if at_s > asked_s:
+                    spoke_s.setdefault(worker_id, at_s)
+            broken = [i for i, at_s in heard_s.items() if at_s - spoke_s.get(i, at_s) >= limit_s]
+            if not broken:
+                continue
+            if not change.is_abort:
+                self.wish(f"workers {broken} did not answer", is_abort=True)
+                raise _SupersededError
+            for worker_id in broken:
+                seat = self._live.seats[worker_id]
+                self._office.lose(self._live, seat, f"no answer for {limit_s:g} s during a change")
             raise _SupersededError
-        for worker_id in change.silent:
-            seat = self._live.seats[worker_id]
-            self._office.lose(self._live, seat, f"no answer for {limit_s:g} s during a change")
-        raise _SupersededError
 
     async def _no_way(self, wish: Wish, error: ControllerError) -> None:
         """Go on without a change that cannot be; try again if the job cannot go on."""

@@ -28,6 +28,7 @@ from controller.membership.arrival import (
     check_joining,
     check_waiting,
     join_timeout_s,
+    lease_s,
     requested_job,
     running_refusal,
 )
@@ -77,7 +78,9 @@ class Membership:
                 self._database.end_job(job.job_number, reason)
                 continue
             barriers = self._database.released_barriers(job.job_number)
-            live, wish = restored_job(job, barriers, digests, self._lease_expired)
+            live, wish = restored_job(
+                job, barriers, digests, self._lease_expired, self._config.lease_s
+            )
             for seat in live.seats.values():
                 seat.renew(self._config.resume_grace_s)
             self._office.live[job.name] = live
@@ -126,7 +129,7 @@ class Membership:
     def heard(self, seat: Seat) -> None:
         """Renew the lease of a worker that said something."""
         if not self._is_closing:
-            seat.renew(self._config.lease_s)
+            seat.hear()
 
     def reach_barrier(self, live: LiveJob, seat: Seat, barrier: pb.Barrier) -> None:
         """Note a worker at a barrier; one that was released while it was away is answered again."""
@@ -264,7 +267,8 @@ class Membership:
         outbox = seat.attach()
         live.returned.set()
         seat.can_change = hello.can_change_layout
-        seat.renew(self._config.lease_s)
+        seat.lease_s = lease_s(hello, self._config)
+        seat.hear()
         self._office.send_welcome(live, seat, live.boundary)
         change = live.change
         if change is not None and change.is_committed:
@@ -355,7 +359,8 @@ class Membership:
             )
 
     def _new_seat(self, live: LiveJob, hello: pb.Hello, worker: Worker) -> Seat:
-        seat = Seat(worker, lambda seat: self._lease_expired(live, seat))
+        lease = lease_s(hello, self._config)
+        seat = Seat(worker, lambda seat: self._lease_expired(live, seat), lease)
         seat.can_change = hello.can_change_layout
         return seat
 
@@ -363,7 +368,7 @@ class Membership:
         """Give a worker its place."""
         self._office.seat(live, seat)
         outbox = seat.attach()
-        seat.renew(self._config.lease_s)
+        seat.hear()
         return outbox
 
     def _lease_expired(self, live: LiveJob, seat: Seat) -> None:
@@ -371,10 +376,10 @@ class Membership:
             error = None
             why = "connection broke"
         else:
-            why = "no heartbeat"
+            why = f"no heartbeat for {seat.lease_s:g} s"
             error = WorkerSilentError(
                 f"worker {seat.worker_id} of job {live.name} was silent for "
-                f"{self._config.lease_s:g} s (lease_s); a Heartbeat is due at least every third "
+                f"{seat.lease_s:g} s (its lease); a Heartbeat is due at least every third "
                 "of that: join again, and see whether its process was stopped or its machine is "
                 "overloaded"
             )

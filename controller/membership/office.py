@@ -206,7 +206,7 @@ class Office:
             seat.worker,
             link,
             boundary=boundary,
-            lease_s=self.config.lease_s,
+            lease_s=seat.lease_s,
             secret=seat.secret,
         )
         message.welcome.barriers_released.extend(live.barriers.last_uses())

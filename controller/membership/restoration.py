@@ -34,6 +34,7 @@ def restored_job(
     barriers: Mapping[str, int],
     digests: Mapping[WorkerId, bytes],
     on_expired: Callable[[LiveJob, Seat], None],
+    lease_s: float,
 ) -> tuple[LiveJob, Wish]:
     """Return the live job, all its workers expected, and why it needs another layout, if it does.
 
@@ -47,7 +48,7 @@ def restored_job(
     for worker in job.workers:
         if worker.state is WorkerState.JOINED:
             digest = digests.get(worker.worker_id, b"")  # no secret has this one
-            seat = Seat(worker, lambda seat: on_expired(live, seat), digest)
+            seat = Seat(worker, lambda seat: on_expired(live, seat), lease_s, digest)
             seat.is_welcome = seat.is_expected = True
             live.seats[worker.worker_id] = seat
         else:

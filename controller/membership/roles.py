@@ -80,12 +80,14 @@ class Limits:
     coalesce_s: float = 0.05
     """Wishes that come within this time are one change."""
     abort_answer_s: float = 1.0
-    """Who has not answered an abort by then is lost."""
+    """Who has spoken for so long since it was asked, and not answered an abort, is lost."""
     graceful_answer_s: float = 2.0
-    """When not all have answered a graceful change by then, it becomes an abort."""
+    """When one has spoken for so long and not answered a graceful change, that becomes an abort."""
     no_way_s: float = 30.0
     """A job whose layout is broken waits so long for another way, then it ends."""
     retry_s: float = 0.3
     """Time between attempts to plan a layout."""
+    look_s: float = 0.1
+    """Time between looks at those who have not answered."""
     held_up_s: float = 0.2
     """When a limit is noticed so much too late, workers are not blamed."""

@@ -26,10 +26,18 @@ class Seat:
     """A worker's place in a job; outlives a broken stream for as long as its lease runs."""
 
     def __init__(
-        self, worker: Worker, on_expired: Callable[[Seat], None], digest: bytes | None = None
+        self,
+        worker: Worker,
+        on_expired: Callable[[Seat], None],
+        lease_s: float,
+        digest: bytes | None = None,
     ) -> None:
         """`digest`: of the secret of a worker from before the controller's restart."""
         self.worker = worker
+        self.lease_s = lease_s
+        """How long the worker may say nothing, though its connection stands."""
+        self.heard_s = float("-inf")
+        """When it said something last, on the loop's clock."""
         self.secret = secrets.token_bytes(_SECRET_BYTES) if digest is None else b""
         """What this worker alone is told, and shows to take up its stream; b"" after a restart."""
         self.digest = _digest(self.secret) if digest is None else digest
@@ -83,8 +91,13 @@ class Seat:
         if self.outbox is not None:
             self.outbox.put_nowait(None)
 
+    def hear(self) -> None:
+        """Note that the worker said something, and renew its lease."""
+        self.heard_s = asyncio.get_running_loop().time()
+        self.renew(self.lease_s)
+
     def renew(self, lease_s: float) -> None:
-        """Count the lease from now."""
+        """Give the worker so long from now."""
         self.release()
         self._lease = asyncio.get_running_loop().call_later(lease_s, self._on_expired, self)
 

@@ -76,6 +76,7 @@ class GroupPlace:
         timeout_s = timeout.total_seconds()
         options = SessionOptions(
             timeout_s=timeout_s,
+            lease_s=timeout_s,
             nonfinite="propagate",
             join_timeout_s=min(timeout_s, ARRIVAL_S),
             taken_wait_s=timeout_s,
