@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A call to a member's peer server: where the process lives, its kernel accepts it.
 
-The process need not run for that: one that is stopped, or that holds its interpreter lock, lives.
-A killed one listens no more, and a frozen host answers nothing.
+A process that runs answers with a challenge at once. One that is stopped, or that holds its
+interpreter lock, lives too: then the connection stands until the time is over. That of a process
+that is just dying does not, and a frozen host accepts none.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hostlib.peers.connection import Connection
 from hostlib.peers.frames import Frame
 
 ANSWER_S = 1.0
-"""Time to accept."""
+"""Time to answer."""
 
 
 @final
@@ -45,19 +46,17 @@ class LifeSign:
         return memoryview(bytearray(frame.payload_bytes))
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
-        """It runs, too."""
+        """It lives, and runs."""
         self._end(True)
 
     def on_drained(self, connection: Connection) -> None:
-        """The connection stands: it lives."""
-        self._end(True)
+        """The connection stands; the next moment tells whether it stays."""
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
         """It does not."""
         self._end(False)
 
     def _expire(self) -> None:
-        # This process may have been stopped itself, with the answer in its kernel.
         self._end(self._connection is not None and self._connection.is_established)
 
     def _end(self, is_alive: bool) -> None:
