@@ -183,6 +183,8 @@ class ControllerConfig:
     """Switches are compared with the database so often."""
     switch_gone_s: float = 5.0
     """Jobs leave a switch that has been out of reach for so long."""
+    no_route_s: float = 8.0
+    """A running job whose data has no route for so long ends."""
     election_id: int = 10
     """P4Runtime election id; the highest is primary."""
 

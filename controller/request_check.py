@@ -17,6 +17,7 @@ from google.protobuf.message import Message
 
 from controller.errors import InvalidJobError
 from controller.printable import quoted
+from hostlib.options import LONGEST_LEASE_S
 
 MAX_MESSAGE_BYTES: Final = 256 << 10
 """Of one request; a Stalled that misses every worker of the largest job fits."""
@@ -34,6 +35,7 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "Hello.ingress_port": (1, 511),
     "Hello.slots_wanted": (0, 0xFFFF),
     "Hello.join_timeout_s": (0, 86400),
+    "Hello.lease_s": (0, LONGEST_LEASE_S),
     "Hello.peer_port": (0, 0xFFFF),
     "Hello.weight": (0, 1e6),
     "Hello.min_workers": (0, 0xFFFF),
@@ -47,6 +49,7 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "ViewEntered.generation": None,  # as above
     "Stalled.generation": None,  # as above
     "Stalled.missing_workers": (0, 0xFFFF),
+    "Stalled.silent_s": (0, 1e9),
     "Heartbeat.sequence": None,  # not read
     "Leave.position": (0, _MAX_POSITION),
     "Barrier.use": None,  # counts as long as the job lives

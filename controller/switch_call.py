@@ -11,6 +11,7 @@ from typing import Final
 
 import grpc
 from finsy import GRPCStatusCode, P4Client, P4ClientError, Switch, p4client
+from finsy.grpcutil import GRPCOptions
 from finsy.proto import p4r
 
 from controller.config import SwitchConfig
@@ -21,6 +22,19 @@ PROGRAM_TIMEOUT_S: Final = 180.0
 
 # finsy gives every call 10 s, too few for that; each call of ours has a limit of its own.
 p4client.__dict__["_DEFAULT_RPC_TIMEOUT"] = PROGRAM_TIMEOUT_S
+
+
+def _fresh_channel(address: str, *, options: GRPCOptions, **_: object) -> grpc.aio.Channel:
+    """Return a channel that tries at once.
+
+    gRPC's channels to one address share their pauses between attempts, which finsy lets grow to
+    15 s: a switch that is there again would be found so much later.
+    """
+    own_pool = ("grpc.use_local_subchannel_pool", 1)
+    return grpc.aio.insecure_channel(address, options=[*options.to_native(), own_pool])
+
+
+p4client.__dict__["grpc_channel"] = _fresh_channel
 
 
 @contextmanager

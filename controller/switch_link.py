@@ -150,8 +150,18 @@ class SwitchLink:
             await self._changed.wait_for(lambda: self.state in states)
 
     async def apply(self) -> Changes:
-        """Make the switch match the database now; SwitchError when that is not possible."""
+        """Make the switch match the database now; SwitchError when that is not possible.
+
+        Trees that somebody else had taken off it are reported like those of a restart.
+        """
+        changes, lost = await self._apply()
+        self._report_lost(lost)
+        return changes
+
+    async def _apply(self) -> tuple[Changes, frozenset[TreeId]]:
+        """Return what was written, and the trees that should have been there."""
         async with self._lock:
+            expected = self._admitted
             placements = self._placements()
             routes = routes_at(self._fabric(), self.config.name)
             desired = desired_entities(routes, placements)
@@ -160,7 +170,12 @@ class SwitchLink:
             self._admitted = frozenset(placement.tree.tree_id for placement in placements)
         if changes:
             _LOGGER.info("switch %s: %s", self.config.name, changes)
-        return changes
+        return changes, changes.admitted & expected
+
+    def _report_lost(self, lost: frozenset[TreeId]) -> None:
+        if lost and self.on_lost_state is not None:
+            _LOGGER.warning("switch %s was without %d trees", self.config.name, len(lost))
+            self.on_lost_state(lost)
 
     async def read_tree_counts(self, tree_id: TreeId) -> dict[Outcome, Count]:
         """Return an installed tree's counters by outcome."""
@@ -243,16 +258,13 @@ class SwitchLink:
                 raise self._unreachable("connection lost")
             return
         self._switch, self._reconciler = switch, Reconciler(switch)
-        expected = self._admitted
-        lost = (await self.apply()).admitted & expected
+        _, lost = await self._apply()
         self._stop_waiting()
         await self._set_state(LinkState.READY, None)
         _LOGGER.info("switch %s is ready", self.config.name)
         if self.on_ready is not None:
             self.on_ready()
-        if lost and self.on_lost_state is not None:
-            _LOGGER.warning("switch %s came back without %d trees", self.config.name, len(lost))
-            self.on_lost_state(lost)
+        self._report_lost(lost)
         arp = asyncio.create_task(self._answer_arp())
         repair = asyncio.create_task(self._repair())
         backup = switch.ee.event_future(SwitchEvent.BECOME_BACKUP)

@@ -153,9 +153,13 @@ class GrpcControllerLink:
         """Say that this worker uses no layout older than `generation`."""
         self._changes.view_entered(generation)
 
-    def stalled(self, generation: int, missing_workers: Sequence[int]) -> None:
+    def stalled(
+        self, generation: int, missing_workers: Sequence[int], silent_s: float = 0.0
+    ) -> None:
         """Say that nothing comes back in a layout though this worker sends."""
-        stalled = api.Stalled(generation=generation, missing_workers=missing_workers)
+        stalled = api.Stalled(
+            generation=generation, missing_workers=missing_workers, silent_s=silent_s
+        )
         self._send(api.WorkerMessage(stalled=stalled))
 
     def on_job_ended(self, callback: Callable[[HostlibError], None]) -> None:

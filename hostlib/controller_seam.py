@@ -58,8 +58,13 @@ class ControllerLink(Protocol):
         """Say that this worker uses no layout older than `generation`; any thread."""
         ...
 
-    def stalled(self, generation: int, missing_workers: Sequence[int]) -> None:
-        """Say that nothing comes back in a layout though this worker sends; any thread."""
+    def stalled(
+        self, generation: int, missing_workers: Sequence[int], silent_s: float = 0.0
+    ) -> None:
+        """Say that nothing comes back in a layout though this worker sends; any thread.
+
+        `silent_s`: how long its switch has answered not even probes.
+        """
         ...
 
     def barrier(self, name: str, timeout_s: float) -> None:

@@ -62,7 +62,9 @@ class EngineListener(Protocol):
         """Learn that no layout older than `generation` is used here."""
         ...
 
-    def stalled(self, generation: int, missing_workers: Sequence[int]) -> None:
+    def stalled(
+        self, generation: int, missing_workers: Sequence[int], silent_s: float = 0.0
+    ) -> None:
         """Learn that nothing comes back in a layout though this worker sends."""
         ...
 
@@ -426,7 +428,7 @@ class Engine:
         if is_stalled and is_known and now_s >= self._reported_s + STALL_S:
             self._reported_s = now_s
             assert self._listener is not None
-            self._listener.stalled(path.view.generation, path.missing)
+            self._listener.stalled(path.view.generation, path.missing, path.silent_s(now_s))
 
     def _check_deadlines(self, now_s: float) -> None:
         for task in self._runner.unfinished:

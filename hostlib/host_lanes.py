@@ -198,6 +198,10 @@ class HostLanes:
             return [self.failure.worker_id]
         return []
 
+    def silent_s(self, now_s: float) -> float:
+        """No switch is asked."""
+        return 0.0
+
     def note_missing(self, workers: Sequence[int]) -> None:
         """Members that die are named by the host path itself."""
 

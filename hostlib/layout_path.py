@@ -126,6 +126,10 @@ class LayoutPath(Protocol):
         """Workers that the oldest chunk waits for, as far as asking has shown."""
         ...
 
+    def silent_s(self, now_s: float) -> float:
+        """Return how long the switch has answered no question; 0: it has, or none was asked."""
+        ...
+
     def note_missing(self, workers: Sequence[int]) -> None:
         """Learn from the controller who does lack, of those that `missing` names."""
         ...

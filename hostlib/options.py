@@ -9,6 +9,8 @@ from typing import Literal
 
 from hostlib.errors import ConfigurationError
 
+LONGEST_LEASE_S = 7 * 86400.0
+"""No worker is waited for longer, whatever it asks for."""
 NonfinitePolicy = Literal["raise", "propagate"]
 ReduceOperation = Literal["sum", "mean"]
 
@@ -69,3 +71,9 @@ class SessionOptions:
             raise ConfigurationError(
                 f"nonfinite is {self.nonfinite!r}; choose 'raise' or 'propagate'"
             )
+
+    @property
+    def asked_lease_s(self) -> float:
+        """How long this worker asks to be waited for."""
+        asked_s = self.timeout_s if self.lease_s is None else self.lease_s
+        return min(asked_s, LONGEST_LEASE_S)

@@ -161,7 +161,7 @@ class Session:
                 switch_name=switch_name,
                 values_per_packet=values_per_packet,
                 timeout_s=options.join_timeout_s,
-                lease_s=options.timeout_s if options.lease_s is None else options.lease_s,
+                lease_s=options.asked_lease_s,
             )
             link = GrpcControllerLink(controller, request)
             undo.callback(link.close)

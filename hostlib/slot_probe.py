@@ -43,6 +43,8 @@ class SlotProbe:
         self._told: frozenset[int] = frozenset()
         self._forget()
 
+        self._silent_since_s = math.inf
+
     def _forget(self) -> None:
         self._unanswered = 0
         self._has_answer = False
@@ -65,12 +67,14 @@ class SlotProbe:
             if self._unanswered == FORGETFULNESS:
                 self._forget()  # it was reachable once, and is no more
             self._unanswered += 1
+            self._silent_since_s = min(self._silent_since_s, now_s)
             self._counters[PROBES_SENT] += self._transport.send(datagram[None, :])
 
     def note_answer(self) -> None:
         """Note that something came from the switch: it can be reached."""
         self._has_answer = True
         self._unanswered = 0
+        self._silent_since_s = math.inf
 
     def note_results(self) -> None:
         """Note that results came: what notices told before may be over."""
@@ -87,6 +91,10 @@ class SlotProbe:
     def note_missing(self, workers: Sequence[int]) -> None:
         """Keep whom all workers wait for, which the controller has found out."""
         self._told = frozenset(workers)
+
+    def silent_s(self, now_s: float) -> float:
+        """Return how long no probe has been answered, 0 if none was sent."""
+        return max(0.0, now_s - self._silent_since_s)
 
     @property
     def missing(self) -> list[int]:

@@ -220,6 +220,10 @@ class SwitchPath:
             return self.probe.missing
         return self.multicast.missing
 
+    def silent_s(self, now_s: float) -> float:
+        """Return how long the switch has answered no probe."""
+        return self.probe.silent_s(now_s)
+
     def note_missing(self, workers: Sequence[int]) -> None:
         """Learn from the controller who does lack, of those that `missing` names."""
         self.probe.note_missing(workers)

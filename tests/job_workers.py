@@ -51,6 +51,7 @@ class WorkerProcess:
     def next(self, limit_s: float = DEADLINE_S) -> dict[str, Any]:
         """Return the next line, checked: the sum of what the members of its layout gave."""
         line = json.loads(self._queue.get(timeout=limit_s))
+        assert "error" not in line, line
         weights = sum(worker_id + 1 for worker_id in line["members"])
         assert line["is_even"], line
         assert line["value"] == weights * (line["tensor"] + 1), line
@@ -71,6 +72,12 @@ class WorkerProcess:
         while (line := self.next())["at_s"] <= at_s:
             pass
         return line
+
+    def until_error(self) -> str:
+        """Read on to the error that ends the worker; return its kind and text."""
+        while "error" not in (line := json.loads(self._queue.get(timeout=DEADLINE_S))):
+            pass
+        return f"{line['kind']}: {line['error']}"
 
     def leave(self) -> None:
         """Let the worker leave its job, and wait for its end."""

@@ -60,7 +60,9 @@ class DriverLink:
             self.entered.append(generation)
             self.changed.notify_all()
 
-    def stalled(self, generation: int, missing_workers: Sequence[int]) -> None:
+    def stalled(
+        self, generation: int, missing_workers: Sequence[int], silent_s: float = 0.0
+    ) -> None:
         with self.changed:
             self.reports.append((generation, list(missing_workers)))
             self.changed.notify_all()

@@ -4,7 +4,7 @@
 
 Tensor t of worker w holds (w + 1) * (t + 1) everywhere. Arguments: values per tensor, number of the
 last tensor. Lines on standard input are obeyed between tensors: "hold 3" makes a call of 3 seconds
-that lets no other thread of the interpreter run, "leave" leaves the job.
+that lets no other thread of the interpreter run, "leave" leaves the job. An error is the last line.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import time
 import numpy as np
 
 from hostlib.config import join_from_environment
+from hostlib.errors import HostlibError
 from hostlib.options import SessionOptions
 
 
@@ -50,8 +51,12 @@ def main() -> None:
                 print(json.dumps({"held_from_s": time.monotonic()}), flush=True)
                 ctypes.PyDLL(None).usleep(int(1e6 * float(rest[0])))
             array = np.full(size, (worker_id + 1) * (tensor + 1), np.int32)
-            future = session.allreduce(array)
-            result = future.result(60.0)
+            try:
+                future = session.allreduce(array)
+                result = future.result(60.0)
+            except HostlibError as error:
+                print(json.dumps({"error": str(error), "kind": type(error).__name__}), flush=True)
+                return
             line = {
                 "tensor": tensor,
                 "members": list(future.members),

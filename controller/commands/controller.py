@@ -87,6 +87,12 @@ def controller() -> None:
 )
 @click.option("--join-timeout", "join_timeout_s", type=float, help="Seconds for all to arrive.")
 @click.option("--connect-timeout", "connect_timeout_s", type=float, help="Seconds for switches.")
+@click.option(
+    "--no-route",
+    "no_route_s",
+    type=float,
+    help="Seconds until a job ends whose data has no route, such as behind a dead switch.",
+)
 @click.option("--election-id", type=int, help="P4Runtime election id; the highest is primary.")
 @click.option("--ready-fd", type=int, help="Write 'ready' there once workers can join.")
 @click.option("-v", "--verbose", is_flag=True, help="Log P4Runtime events too.")

@@ -4,9 +4,6 @@
 
 from __future__ import annotations
 
-import math
-from typing import Final
-
 from controller.config import ControllerConfig
 from controller.errors import InvalidJobError, WorkerTakenError
 from controller.job import Job, PathChoice
@@ -16,8 +13,6 @@ from hostlib.errors import ConfigurationError
 from hostlib.session_api import session_pb2 as pb
 from hostlib.straggler import StragglerPolicy
 
-LONGEST_LEASE_S: Final = 7 * 86400.0
-"""No worker gets more, whatever it asks for."""
 _PATHS = {pb.AUTO: PathChoice.AUTO, pb.SWITCH: PathChoice.SWITCH, pb.HOST: PathChoice.HOST}
 
 
@@ -100,12 +95,7 @@ def join_timeout_s(hello: pb.Hello, config: ControllerConfig) -> float:
 
 def lease_s(hello: pb.Hello, config: ControllerConfig) -> float:
     """Return how long a worker may say nothing while its connection stands."""
-    if not 0 <= hello.lease_s < math.inf:
-        raise InvalidJobError(
-            f"job {hello.job_name!r}: lease {hello.lease_s} s of worker {hello.worker_id} is no"
-            " time; ask for 0 or more seconds"
-        )
-    return max(config.lease_s, min(hello.lease_s, LONGEST_LEASE_S))
+    return max(config.lease_s, hello.lease_s)
 
 
 def job_terms(job: Job) -> JobRequest:

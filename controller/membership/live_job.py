@@ -11,6 +11,7 @@ from controller.errors import ControllerError
 from controller.job import Generation, Job, Layout, Worker, WorkerId
 from controller.membership.barriers import Barriers
 from controller.membership.change import Change
+from controller.membership.retreat import Retreat
 from controller.membership.seat import Seat
 from controller.membership.stalls import Stalls
 from hostlib.session_api import session_pb2 as pb
@@ -42,6 +43,8 @@ class LiveJob:
     is_draining: bool = False
     """Too few workers are left to go on; those who are there may finish what they began."""
     stalls: Stalls = field(default_factory=Stalls)
+    retreat: Retreat = field(default_factory=Retreat)
+    """Switches that the job has left because they did not work."""
     returned: asyncio.Event = field(default_factory=asyncio.Event)
     """A worker has taken up its broken stream."""
 

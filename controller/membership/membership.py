@@ -32,12 +32,13 @@ from controller.membership.arrival import (
     requested_job,
     running_refusal,
 )
+from controller.membership.diagnosis import Diagnosis
 from controller.membership.live_job import LiveJob
 from controller.membership.office import Office, live_on
 from controller.membership.restoration import reason_to_end, restored_job
 from controller.membership.roles import Limits
 from controller.membership.seat import Outbox, Seat
-from controller.switch_link import LinkState, SwitchLink
+from controller.switch_link import SwitchLink
 from controller.welcome import check_compatible
 from controller.worker_place import check_peers, check_place
 from hostlib.session_api import session_pb2 as pb
@@ -62,12 +63,15 @@ class Membership:
         self._database = database
         self._links = links
         self._layouts = layouts
-        self._office = Office(config, database, links, layouts, limits or Limits())
+        self._office = Office(
+            config, database, links, layouts, limits or Limits(no_way_s=config.no_route_s)
+        )
         self._restored_s = float("-inf")
         self._is_closing = False
         layouts.on_switch_lost_state(self._switch_lost_state)
         layouts.on_switch_gone(self._switch_gone)
-        layouts.on_switch_ready(lambda _: self._office.rebalance())
+        layouts.on_switch_ready(self._switch_ready)
+        self._diagnosis = Diagnosis(config, links, self._office)
 
     def restore(self) -> None:
         """Take up the running jobs of the database; their workers have a grace to come back."""
@@ -178,15 +182,7 @@ class Membership:
         if gone := sorted(missing - live.seats.keys()):
             self._office.wish(live, f"worker {gone} is gone and missed", is_abort=True)
             return
-        away = [n for n in layout.switches if self._links[n].state is not LinkState.READY]
-        live.stalls.report(seat.worker_id, stalled.generation, now_s, missing)
-        live.tell_missing(stalled.generation, now_s)
-        if away:
-            reason = f"no progress, and switch {', '.join(away)} is out of reach"
-            self._office.wish(live, reason, is_abort=True, avoid=away)
-        elif live.stalls.is_everybody(live.welcomed, stalled.generation, now_s):
-            avoid = layout.switches if live.stalls.repair(now_s) else ()
-            self._office.wish(live, "no worker has progress", is_abort=True, avoid=avoid)
+        self._diagnosis.report(live, layout, seat, stalled, now_s)
 
     def stream_ended(self, live: LiveJob, seat: Seat, outbox: Outbox) -> None:
         """Note that a stream broke: who knows a layout may come back, others are gone."""
@@ -389,6 +385,13 @@ class Membership:
             if error is not None:
                 seat.send(error)
             self._office.leave(live, seat)
+
+    def _switch_ready(self, switch: str) -> None:
+        now_s = asyncio.get_running_loop().time()
+        for live in self._office.live.values():
+            if live.retreat.end(switch) and live.stalls.is_lasting(now_s):
+                self._office.wish(live, f"switch {switch} is there again", is_abort=True)
+        self._office.rebalance()
 
     def _switch_lost_state(self, switch: str, layouts: list[Layout]) -> None:
         for live in live_on(self._office, layouts):

@@ -165,8 +165,9 @@ class Office:
         live.release_timers()
         if self.live.get(live.name) is live:
             del self.live[live.name]
-        live.send(error or _ended(reason))
         for seat in live.seats.values():
+            # A stream that ends with a status may be taken up again: members hear it in words.
+            seat.send(_ended(reason) if seat.is_welcome or error is None else error)
             seat.close()
         _LOGGER.info("job %s ended: %s", live.name, reason)
         changes = self._changes.pop(live, None)
@@ -287,8 +288,11 @@ class Office:
         self._rebalance_timer = None
         for job in self.layouts.rebalance():
             live = self.live.get(job.name)
-            if live is not None and live.can_change and not live.is_draining:
-                self.wish(live, "slots are shared anew", is_replan=True)
+            if live is None or not live.can_change or live.is_draining:
+                continue
+            if live.retreat.is_on(asyncio.get_running_loop().time()):
+                continue  # it has just left switches that do not work
+            self.wish(live, "slots are shared anew", is_replan=True)
 
     def _changes_done(self, live: LiveJob, task: asyncio.Task[None]) -> None:
         """End a job whose layouts cannot change any more: its workers might wait for a commit."""

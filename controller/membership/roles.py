@@ -83,7 +83,7 @@ class Limits:
     """Who has spoken for so long since it was asked, and not answered an abort, is lost."""
     graceful_answer_s: float = 2.0
     """When one has spoken for so long and not answered a graceful change, that becomes an abort."""
-    no_way_s: float = 30.0
+    no_way_s: float = 8.0
     """A job whose layout is broken waits so long for another way, then it ends."""
     retry_s: float = 0.3
     """Time between attempts to plan a layout."""

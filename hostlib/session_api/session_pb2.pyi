@@ -205,12 +205,14 @@ class ViewEntered(_message.Message):
     def __init__(self, generation: _Optional[int] = ...) -> None: ...
 
 class Stalled(_message.Message):
-    __slots__ = ("generation", "missing_workers")
+    __slots__ = ("generation", "missing_workers", "silent_s")
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     MISSING_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    SILENT_S_FIELD_NUMBER: _ClassVar[int]
     generation: int
     missing_workers: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, generation: _Optional[int] = ..., missing_workers: _Optional[_Iterable[int]] = ...) -> None: ...
+    silent_s: float
+    def __init__(self, generation: _Optional[int] = ..., missing_workers: _Optional[_Iterable[int]] = ..., silent_s: _Optional[float] = ...) -> None: ...
 
 class Missing(_message.Message):
     __slots__ = ("generation", "missing_workers")

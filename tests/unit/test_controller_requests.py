@@ -323,10 +323,10 @@ def test_stream_closed_for_silence_says_why(tmp_path: Path, is_running: bool):
                 await worker.welcome()
             if is_running:
                 ended = (await worker.receive()).job_ended
-                assert "worker 0 lost (no heartbeat)" in ended.reason
+                assert "worker 0 lost (no heartbeat for 4 s)" in ended.reason
             code, told = await worker.refusal()
             assert code is StatusCode.ABORTED, told
-            assert "worker 0 of job train was silent for 4 s (lease_s)" in told
+            assert "worker 0 of job train was silent for 4 s (its lease)" in told
             await worker.close()
 
     run(scenario())

@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Switches that a job has left because its data did not get through, and when it may come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+FIRST_S: Final = 20.0
+"""A job comes back to a switch that it has left after so long, when nothing else is known."""
+LONGEST_S: Final = 320.0
+"""The time doubles up to this with each retreat."""
+CALM_S: Final = 600.0
+"""After so long without a retreat the first time counts again."""
+
+
+class Retreat:
+    """The retreats of one job."""
+
+    def __init__(self) -> None:
+        self.switches: set[str] = set()
+        """That do not work, as far as the job knows."""
+        self._until_s = float("-inf")
+        self._pause_s = FIRST_S
+
+    def begin(self, switches: Iterable[str], now_s: float) -> float:
+        """Leave switches; return for how long."""
+        if now_s - self._until_s > CALM_S:
+            self._pause_s = FIRST_S
+        pause_s = self._pause_s
+        if not self.is_on(now_s):
+            self._pause_s = min(2 * pause_s, LONGEST_S)
+        self.switches.update(switches)
+        self._until_s = max(self._until_s, now_s + pause_s)
+        return pause_s
+
+    def is_on(self, now_s: float) -> bool:
+        """Return whether the job stays away."""
+        if now_s >= self._until_s:
+            self.switches.clear()
+        return bool(self.switches)
+
+    def end(self, switch: str) -> bool:
+        """Learn that a switch has become ready anew; return whether the job had left it."""
+        had_left = switch in self.switches
+        self.switches.discard(switch)
+        return had_left

@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Drills: a link, a switch or the controller fails while a job sums; docs/operations.md promises.
+
+A drill waits for what is to come of the failure; how long that may take is in the documentation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from finsy import Switch, SwitchOptions
+
+from bmv2_topos import Testbed, single_switch, state
+from bmv2_topos.daemons import program_files
+from job_workers import Workers, agree
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+]
+MakeTestbed = Callable[..., Testbed]
+
+
+@pytest.fixture
+def make_testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeTestbed]:
+    """Make a testbed of 4 hosts at one switch; arguments go to its controller."""
+    monkeypatch.setattr(state, "records_directory", lambda: tmp_path / "records")
+    with ExitStack() as stack:
+
+        def make(*controller_options: str) -> Testbed:
+            made = Testbed(
+                single_switch(4),
+                name=f"test-drill-{os.getpid()}",
+                variant="narrow",
+                controller_options=controller_options,
+            )
+            return stack.enter_context(made)
+
+        yield make
+
+
+@pytest.mark.parametrize("path", ["auto", "host"])
+def test_worker_behind_a_dead_link_is_evicted(make_testbed: MakeTestbed, path: str) -> None:
+    testbed = make_testbed()
+    with Workers(testbed, "cut", 4, SWITCHFOLD_PATH=path) as workers:
+        testbed.cut_link("h2", "s1")
+        others = [workers[0], *workers[2:]]
+        for worker in others:
+            worker.until_members(0, 2, 3)
+            worker.next()
+        agree(others)
+        error = workers[1].until_error()
+        assert error.startswith("JobEndedError")
+        assert "h2 (10.0.0.2)" in error
+
+
+def test_switch_that_is_gone_for_good_is_named_to_all(make_testbed: MakeTestbed) -> None:
+    testbed = make_testbed()
+    with Workers(testbed, "gone", 4) as workers:
+        testbed.stop_switch("s1")
+        for worker in workers:
+            error = worker.until_error()
+            assert error.startswith("JobEndedError")
+            assert "switch s1 is out of reach" in error
+
+
+def test_switch_that_comes_back_is_used_again(make_testbed: MakeTestbed) -> None:
+    testbed = make_testbed("--no-route", "600")
+    with Workers(testbed, "back", 4) as workers:
+        testbed.stop_switch("s1")
+        time.sleep(12)  # longer than the job takes to find that hosts do not reach each other
+        testbed.start_switch("s1")
+        back_s = time.monotonic()
+        for worker in workers:
+            assert worker.until_later(back_s)["members"] == [0, 1, 2, 3]
+        agree(workers)
+
+
+def test_tables_that_a_foreign_client_deletes_come_back(make_testbed: MakeTestbed) -> None:
+    testbed = make_testbed()
+    with Workers(testbed, "tables", 4) as workers:
+        asyncio.run(delete_all_tables(testbed.switch_address))
+        deleted_s = time.monotonic()
+        for worker in workers:
+            assert worker.until_later(deleted_s + 0.5)["members"] == [0, 1, 2, 3]
+        agree(workers)
+
+
+def test_controller_and_a_worker_killed_together(make_testbed: MakeTestbed) -> None:
+    testbed = make_testbed()
+    with Workers(testbed, "both", 4) as workers:
+        workers[3].kill()
+        testbed.restart_controller()
+        for worker in workers[:3]:
+            worker.until_members(0, 1, 2)
+            worker.next()
+        agree(workers[:3])
+
+
+async def delete_all_tables(address: str) -> None:
+    """Become primary with a higher election id, delete what is there, and go away."""
+    _, p4info = program_files("narrow")
+    options = SwitchOptions(p4info=p4info, initial_election_id=20)
+    async with Switch("foreign", address, options) as switch:
+        await switch.delete_all()
