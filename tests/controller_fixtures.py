@@ -50,7 +50,7 @@ def make_config(folder: Path, *fakes: FakeP4Runtime, **options: Any) -> Controll
         "listen": "127.0.0.1:0",
         "database": folder / "controller.sqlite3",
         "program_dir": folder,
-        "lease_s": 1.0,
+        "lease_s": 30.0,
         "join_timeout_s": 10.0,
         "connect_timeout_s": 5.0,
         "reconcile_interval_s": 0.2,

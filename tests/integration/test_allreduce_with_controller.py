@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,9 @@ def join(address: str, switch: FakeSwitch, worker_id: int, **changes: Any) -> Se
     return Session.join(**{**arguments, **changes})
 
 
-async def join_all(address: str, switch: FakeSwitch) -> list[Session]:
+async def join_all(address: str, switch: FakeSwitch, **changes: Any) -> list[Session]:
     joins = [
-        asyncio.to_thread(join, address, switch, worker_id)
+        asyncio.to_thread(join, address, switch, worker_id, **changes)
         for worker_id in range(switch.num_workers)
     ]
     sessions = await asyncio.gather(*joins)
@@ -52,9 +53,10 @@ async def allreduce(sessions: list[Session], array: NDArray[Any]) -> list[NDArra
 
 def test_join_allreduce_barrier_close(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with running_controller(tmp_path) as (server, _):
+        async with running_controller(tmp_path, lease_s=1.0) as (server, _):
             switch = FakeSwitch(2, loss=0.02)
-            sessions = await join_all(server.address, switch)
+            options = dataclasses.replace(OPTIONS, lease_s=1.0)
+            sessions = await join_all(server.address, switch, options=options)
             array = np.arange(1000, dtype=np.int32)
             for result in await allreduce(sessions, array):
                 np.testing.assert_array_equal(result, 2 * array)
