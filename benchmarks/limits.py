@@ -122,7 +122,7 @@ def collect_series(label: str, workers: list[dict[str, Any]], limit_s: float) ->
         ),
         worker_cpu_s=tuple(sum(run["cpu_s"] for run in each) for each in counted),
         switch_cpu_s=tuple(sum(each) for each in switches),
-        busiest_switch_s=tuple(max(each) for each in switches),
+        busiest_switch_s=tuple(max(each, default=0.0) for each in switches),
     )
 
 

@@ -16,6 +16,7 @@ from controller.errors import ToolError
 _FOLDER = Path(__file__).parents[2] / "benchmarks"
 _SCRIPTS: Final = {
     "allreduce": "allreduce.py",
+    "host": "host_allreduce.py",
     "trees": "tree_allreduce.py",
     "contention": "contention.py",
     "planning": "tree_planning.py",
@@ -34,8 +35,8 @@ _DEFAULT: Final = "allreduce"
 def bench(arguments: tuple[str, ...]) -> int:
     """Run a benchmark: allreduce against torch's Gloo ring (default) or another.
 
-    Others are trees, contention, planning, installation, schemes, overlap, training. All further
-    options are the script's.
+    Others are host, trees, contention, planning, installation, schemes, overlap, training. All
+    further options are the script's.
     """
     name, options = _DEFAULT, arguments
     if arguments in (("--help",), ("-h",)):

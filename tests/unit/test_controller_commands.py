@@ -85,7 +85,7 @@ def test_command_bench_names_the_benchmarks(command: Any):
     code, _, err = run(command("bench", "speed"))
     assert code == 1
     assert (
-        "no benchmark 'speed'; choose of allreduce, trees, contention, planning, installation"
+        "no benchmark 'speed'; choose of allreduce, host, trees, contention, planning, installation"
         in err
     )
 
