@@ -168,7 +168,8 @@ class AllreduceTask:
                 # All workers see the same exponents, so all leave this tensor out.
                 self._error = NonFiniteError(self.tensor_id, ranges)
                 return
-        if dtype not in quantizers:
+        if dtype not in quantizers or not self._view.is_on_switch:
+            # On the host path another thread quantises: it must not share the scratch rows.
             quantizers[dtype] = Quantizer(BLOCK_CHUNKS, values, dtype)
         self.source = FloatSource(
             self.wire_id,
@@ -207,7 +208,9 @@ class AllreduceTask:
                 len(result.contributors) != source.num_chunks
             ):
                 raise self._malformed(result)
-            source.load(result.lanes.reshape(source.results.shape), result.contributors)
+            lanes = result.lanes.reshape(source.results.shape)
+            source.keep(lanes, result.contributors)
+            source.take(0, lanes)
             source.has_saturated = result.has_saturated
         self._fetched = result
         self.future.times.note_last_result()

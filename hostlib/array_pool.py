@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 
 SMALLEST_BYTES: Final = 1 << 17
 """For smaller arrays the memory allocator keeps pages itself."""
-LIMIT_BYTES: Final = 128 << 20
+LIMIT_BYTES: Final = 512 << 20
 """Most memory that waits for a new use; an array that is larger is none of the pool's."""
 
 _Memory = NDArray[np.uint8]

@@ -39,7 +39,7 @@ class ChunkSource(Protocol):
     num_elements: int
     num_chunks: int
     results: Lanes
-    """Where the stream stores result lanes, one row per chunk."""
+    """Where the stream stores result lanes, one row per chunk; in native order after `keep`."""
     contributors: NDArray[np.uint16]
     """Where the stream stores the number of contributors of each chunk."""
     has_saturated: bool
@@ -61,8 +61,12 @@ class ChunkSource(Protocol):
         """Learn that all chunks below `end` have their results."""
         ...
 
-    def load(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
-        """Take sums in native order, shape (num_chunks, values), for the results."""
+    def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
+        """Have the results in these lanes from now on, in native order: (num_chunks, values)."""
+        ...
+
+    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
+        """Learn that the kept lanes of the chunks from `first` on are final; `lanes` are these."""
         ...
 
 
@@ -135,10 +139,13 @@ class ExponentSource:
     def drain(self, end: int) -> None:
         """Nothing to do: the exponents are needed all at once."""
 
-    def load(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
-        """Take maxima in native order, shape (num_chunks, values), for the results."""
-        self.results[...] = lanes
+    def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
+        """Have the maxima in these lanes."""
+        self.results = lanes
         self.contributors[...] = contributors
+
+    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
+        """Nothing to do: the exponents are needed all at once."""
 
     def agreed(self) -> NDArray[np.int32]:
         """Return the agreed exponent of each data chunk, once all results are there."""
@@ -176,7 +183,6 @@ class IntegerSource:
         self.results: Lanes = self.output.view(">i4")
         if retains:
             self.results = empty((self.num_chunks, values_per_packet), ">i4")
-        self._retains = retains
         self.contributors = np.zeros(self.num_chunks, np.uint16)
         self.has_saturated = False
         self.times = TransferTimes()
@@ -200,12 +206,15 @@ class IntegerSource:
         self.output[block] = self.results[block]
         self._drained = end
 
-    def load(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
-        """Take sums in native order, shape (num_chunks, values), for the results."""
-        self.output[...] = lanes
-        if self._retains:
-            self.results[...] = lanes
+    def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
+        """Have the sums in these lanes."""
+        self.results = lanes
         self.contributors[...] = contributors
+
+    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
+        """Copy final sums, unless they lie where the output is."""
+        if not np.may_share_memory(self.output, lanes):
+            self.output[first : first + len(lanes)] = lanes
 
 
 class FloatSource:
@@ -238,7 +247,6 @@ class FloatSource:
             self.results: Lanes = empty(shape, ">i4")
         else:
             self.results = self.output.view(">i4")
-        self._retains = retains
         self.contributors = np.zeros(self.num_chunks, np.uint16)
         self.has_saturated = False
         self.times = TransferTimes()
@@ -281,14 +289,16 @@ class FloatSource:
             self._dequantize(start, stop, self.results[start:stop])
             self._drained = stop
 
-    def load(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
-        """Take sums in native order, shape (num_chunks, values), for the results."""
+    def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
+        """Have the sums in these lanes, which must not lie where the output goes."""
         self.contributors[...] = contributors
-        if self._retains:
-            self.results[...] = lanes
-        for start in range(0, self.num_chunks, BLOCK_CHUNKS):
-            stop = min(start + BLOCK_CHUNKS, self.num_chunks)
-            self._dequantize(start, stop, lanes[start:stop])
+        self.results = lanes
+
+    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
+        """Dequantise final sums."""
+        for offset in range(0, len(lanes), BLOCK_CHUNKS):
+            block = lanes[offset : offset + BLOCK_CHUNKS]
+            self._dequantize(first + offset, first + offset + len(block), block)
 
     def _dequantize(self, start: int, stop: int, lanes: Lanes) -> None:
         divisors = None

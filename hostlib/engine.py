@@ -46,8 +46,8 @@ QUEUE_SHARE = 2
 the network's own, a pause would hold up what is to come."""
 LEAD_S = 1.0
 """Probing starts this long before the deadline, or at three quarters of a short timeout."""
-STALL_S = 1.0
-"""A worker without results for so long asks why, and tells the controller, so often."""
+REPORT_S = 1.0
+"""A worker whose path stalls tells the controller so often."""
 LINGER_S = 0.5
 """Longest time that a closed session stays for those who lack what it has sent."""
 ASK_S = 0.05
@@ -308,6 +308,7 @@ class Engine:
         if runner.finish():
             self._progress_s = now_s
         path.keep_time(now_s)
+        self._progress_s = max(self._progress_s, path.moved_s)
         self._keep_deadlines(path, now_s)
         return True
 
@@ -394,10 +395,10 @@ class Engine:
 
     def _next_watch_s(self, path: LayoutPath, now_s: float) -> float:
         """Return when a deadline or a stall could ask for something, as things are now."""
-        until_s = self._progress_s + STALL_S
+        until_s = self._progress_s + path.stall_s
         if now_s >= until_s:
             is_stalled = self._listener is not None and path.is_waiting
-            until_s = now_s + (ASK_S if is_stalled else STALL_S)
+            until_s = now_s + (ASK_S if is_stalled else REPORT_S)
         for task in self._runner.unfinished:
             lead_s = task.deadline_s - _lead_s(task)
             until_s = min(until_s, task.deadline_s, lead_s if now_s < lead_s else now_s + ASK_S)
@@ -417,15 +418,16 @@ class Engine:
         is_stalled = (
             self._listener is not None
             and path.is_waiting
-            and (now_s >= self._progress_s + STALL_S or path.failure is not None)
+            and (now_s >= self._progress_s + path.stall_s or path.failure is not None)
         )
         if is_near or is_stalled:
             path.ask(now_s)
         else:
             path.hush()
         # The first questions need a moment for their answers.
-        is_known = now_s >= self._progress_s + STALL_S + 2 * ASK_S or path.failure is not None
-        if is_stalled and is_known and now_s >= self._reported_s + STALL_S:
+        known_s = self._progress_s + path.stall_s + 2 * ASK_S
+        is_known = now_s >= known_s or path.failure is not None
+        if is_stalled and is_known and now_s >= self._reported_s + REPORT_S:
             self._reported_s = now_s
             assert self._listener is not None
             self._listener.stalled(path.view.generation, path.missing, path.silent_s(now_s))

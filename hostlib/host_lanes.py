@@ -8,6 +8,7 @@ are waited for, whatever the job's policy for stragglers says.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import final
@@ -31,6 +32,44 @@ from hostlib.multicast import BlockExchange
 from hostlib.peers import PeerServer
 from hostlib.slot_stream import StreamCounters
 from hostlib.wire import Operation
+
+STALL_S = 5.0
+"""Longer than the host path takes to name a member that it has lost."""
+FLOW_S = 1.5
+"""Lanes that moved so lately still flow: a path looks each half second."""
+
+
+@final
+class SourceParts:
+    """The lanes of a tensor, quantised and turned back in the host path's thread, part by part.
+
+    So the network does not wait for the arithmetic, and a part is still in the cache when it is
+    sent. Implements LaneParts.
+    """
+
+    def __init__(self, source: ChunkSource) -> None:
+        self._source = source
+        self._rows = source.results.view(np.int32)
+        self.lanes: NDArray[np.int32] = self._rows.reshape(-1)
+        self.grain: int = self._rows.shape[1]
+
+    def prepare(self, first: int, count: int) -> None:
+        """Fill whole chunks."""
+        for block in self._blocks(first, count):
+            self._source.fill(block.start, self._rows[block])
+
+    def settle(self, first: int, count: int) -> None:
+        """Turn whole chunks into results; sums beyond a dtype's range are infinite."""
+        with np.errstate(over="ignore", under="ignore"):
+            for block in self._blocks(first, count):
+                self._source.take(block.start, self._rows[block])
+
+    def _blocks(self, first: int, count: int) -> list[slice]:
+        first_row, end_row = first // self.grain, (first + count) // self.grain
+        return [
+            slice(row, min(row + BLOCK_CHUNKS, end_row))
+            for row in range(first_row, end_row, BLOCK_CHUNKS)
+        ]
 
 
 class HostStream:
@@ -63,16 +102,14 @@ class HostStream:
         return not self._unfinished
 
     def enqueue(self, source: ChunkSource) -> None:
-        """Fill all lanes and hand them to the members."""
-        count = source.num_chunks
-        lanes = np.empty((count, source.results.shape[1]), np.int32)
-        for first in range(0, count, BLOCK_CHUNKS):
-            source.fill(first, lanes[first : first + BLOCK_CHUNKS])
+        """Hand the source to the host path, which reduces its lanes where the results are kept."""
         self._unfinished.add(id(source))
-        self.counters.sent += count
+        self.counters.sent += source.num_chunks
+        contributors = np.full(source.num_chunks, self._lanes.view.num_workers, np.uint16)
+        source.keep(source.results.view(np.int32), contributors)
 
         def finish(has_saturated: bool) -> None:
-            self._finish(source, lanes, has_saturated=has_saturated)
+            self._finish(source, has_saturated=has_saturated)
 
         source.times.note_first_packet()
         # Padding hides small differences in length from the number of lanes.
@@ -80,17 +117,17 @@ class HostStream:
         folded = (source.tensor_id ^ source.tensor_id >> 17) & 0x7FFF
         tag = 1 << 31 | folded << 16 | source.num_elements & 0xFFFF
         is_plain = isinstance(source, IntegerSource)
-        self._lanes.reduce(self._operation, lanes, finish, tag=tag, is_plain=is_plain)
+        parts = SourceParts(source)
+        if self._operation is Operation.AGGREGATE_MAX:
+            # Few lanes that take long: they would hold up the host path's thread.
+            parts.prepare(0, len(parts.lanes))
+        self._lanes.reduce(self._operation, parts, finish, tag=tag, is_plain=is_plain)
 
-    def _finish(
-        self, source: ChunkSource, lanes: NDArray[np.int32], *, has_saturated: bool
-    ) -> None:
+    def _finish(self, source: ChunkSource, *, has_saturated: bool) -> None:
         if id(source) in self._unfinished:
             self._unfinished.remove(id(source))
             self.counters.received += source.num_chunks
             source.times.note_last_result()
-            contributors = np.full(source.num_chunks, self._lanes.view.num_workers, np.uint16)
-            source.load(lanes, contributors)
             source.has_saturated = has_saturated
 
     def abandon(self, source: ChunkSource) -> None:
@@ -137,7 +174,7 @@ class HostLanes:
     def reduce(
         self,
         operation: Operation,
-        lanes: NDArray[np.int32],
+        parts: SourceParts,
         then: Callable[[bool], None],
         *,
         tag: int,
@@ -151,7 +188,12 @@ class HostLanes:
 
         try:
             self._host_path.reduce(
-                operation, lanes.reshape(-1), on_done, tag=tag, is_plain=is_plain
+                operation,
+                parts.lanes,
+                on_done,
+                tag=tag,
+                is_plain=is_plain,
+                parts=parts if operation is Operation.AGGREGATE_ADD else None,
             )
         except PeerError as error:
             self.failure = error
@@ -172,6 +214,16 @@ class HostLanes:
     def is_waiting(self) -> bool:
         """Whether results are due."""
         return not (self.exponents.is_empty and self.values.is_empty)
+
+    @property
+    def stall_s(self) -> float:
+        """Later than the host path names a lost member: another layout has the same hosts."""
+        return STALL_S
+
+    @property
+    def moved_s(self) -> float:
+        """When bytes of lanes last came or went, of finished segments or not."""
+        return self._host_path.standing.moved_s
 
     def take(self, words: Words, now_s: float) -> Arrivals:
         """Refuse datagrams: they are of a layout on switches."""
@@ -212,9 +264,19 @@ class HostLanes:
             return WorkerMissingError(f"{what}; {self.failure}", self.missing)
         if self.failure is not None:
             return AllreduceTimeoutError(f"{what}; {self.failure}")
+        standing = self._host_path.standing
+        still_s = time.monotonic() - standing.moved_s
+        if still_s < FLOW_S:
+            return AllreduceTimeoutError(
+                f"{what}, though its lanes flow: the last moved {still_s:.1f} s ago; give a tensor"
+                " of this size more time on these links"
+            )
+        awaited = f", which waits for lanes of workers {list(standing.awaited)}"
         return AllreduceTimeoutError(
-            f"{what}; all members live: see whether each submits the same sequence of tensors, or"
-            " give it more time"
+            f"{what}; all members live, but no lanes have moved at this worker"
+            f"{awaited if standing.awaited else ''} for {still_s:.0f} s. A guess: some worker has"
+            " not submitted this tensor, or waits itself for one that has not; see whether each"
+            " submits the same sequence of tensors"
         )
 
     def close(self) -> None:

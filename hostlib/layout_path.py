@@ -100,6 +100,16 @@ class LayoutPath(Protocol):
         """Whether results are due."""
         ...
 
+    @property
+    def stall_s(self) -> float:
+        """A worker that waits for so long while nothing moves tells the controller."""
+        ...
+
+    @property
+    def moved_s(self) -> float:
+        """When something of what is waited for last moved that `take` does not tell of."""
+        ...
+
     def take(self, words: Words, now_s: float) -> Arrivals:
         """Take datagrams; count those that are not for this layout."""
         ...

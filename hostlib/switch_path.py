@@ -33,6 +33,8 @@ FREE_SHARE = 2
 """Losses leave at most this part of the slots in the window: a chunk that is sent again holds its
 slot, and the others go on in those that are free. Measured; with all slots in the window, 5 % loss
 costs up to a sixth more of the rate."""
+STALL_S = 1.0
+"""A worker without results for so long asks why, and tells the controller."""
 
 
 def split_slots(slot_count: int) -> tuple[int, int]:
@@ -114,6 +116,16 @@ class SwitchPath:
         """Whether results are due."""
         is_waiting = bool(self.values.outstanding or self.exponents.outstanding)
         return is_waiting or (self.multicast is not None and self.multicast.is_waiting)
+
+    @property
+    def stall_s(self) -> float:
+        """Soon: whatever a switch answers comes within round trips."""
+        return STALL_S
+
+    @property
+    def moved_s(self) -> float:
+        """Nothing moves but the results that `take` counts."""
+        return -np.inf
 
     def take(self, words: Words, now_s: float) -> Arrivals:
         """Take datagrams; count those that are not for this layout by cause."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -13,16 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hostlib.errors import PeerError
-from hostlib.host_path import HostPath, LinkCosts, Reduction
+from hostlib.host_path import Algorithm, HostPath, LinkCosts, Reduction
 from hostlib.job_view import Member
 from hostlib.peers import PeerServer
 from hostlib.wire import Operation
 
 JOB, GENERATION = 5, 1000
-RING = LinkCosts(latency_ns=0, megabyte_us=1000)
-"""Costs with which the ring wins for all but two members."""
-DOUBLING = LinkCosts(latency_ns=1_000_000, megabyte_us=1)
-"""Costs with which recursive doubling wins."""
+
+
+@dataclass(frozen=True)
+class Always(LinkCosts):
+    """Costs with which one algorithm wins, whatever is reduced."""
+
+    algorithm: Algorithm = Algorithm.RING
+
+    def choose(self, num_members: int, num_lanes: int) -> Algorithm:
+        return self.algorithm
+
+
+RING, HALVING, DOUBLING = (Always(algorithm=algorithm) for algorithm in Algorithm)
 
 
 class PeerGroup:
@@ -58,7 +68,7 @@ class PeerGroup:
             generation=self.generation,
             members=self.members,
             on_failure=on_failure,
-            costs=self._costs,
+            costs=self._costs or LinkCosts(),
             silence_s=self._silence_s,
         )
 

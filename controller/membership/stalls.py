@@ -123,8 +123,10 @@ class Stalls:
         }
 
     def is_everybody(self, workers: set[WorkerId], generation: Generation, now_s: float) -> bool:
-        """Return whether all workers have reported this layout of late."""
-        return bool(workers) and len(self._fresh(workers, generation, now_s)) == len(workers)
+        """Return whether no worker has progress in this layout, all at the same time."""
+        fresh = self._fresh(workers, generation, now_s)
+        still = [report for report in fresh.values() if now_s - report.at_s <= STILL_S]
+        return bool(workers) and len(still) == len(workers)
 
     def have_all_lost(self, workers: set[WorkerId], generation: Generation, now_s: float) -> bool:
         """Return whether all workers have reported this layout of late, and each misses another."""

@@ -10,18 +10,26 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Callable
 from typing import Protocol, final
 
 from hostlib.errors import PeerError, PeerMismatchError, PeerProtocolError
 from hostlib.host_path.cost import Algorithm
 from hostlib.host_path.doubling import DoublingSchedule
+from hostlib.host_path.halving import HalvingSchedule
 from hostlib.host_path.lanes import Sums, bytes_of
 from hostlib.host_path.link import OutboundLink
 from hostlib.host_path.reduction import Reduction, Schedule
 from hostlib.host_path.ring import RingSchedule
 from hostlib.peers.connection import Connection
 from hostlib.peers.frames import Frame, FrameKind, LaneFlag, Purpose
+from hostlib.peers.server import HEARTBEAT_S
 
+_SCHEDULES = {
+    Algorithm.RING: RingSchedule,
+    Algorithm.HALVING: HalvingSchedule,
+    Algorithm.DOUBLING: DoublingSchedule,
+}
 _logger = logging.getLogger(__name__)
 
 
@@ -39,8 +47,12 @@ class ChannelOwner(Protocol):
         """Connect to a member; raise PeerUnreachableError when that fails at once."""
         ...
 
-    def choose(self, num_lanes: int) -> Algorithm | None:
-        """Return the algorithm, None while the costs are not agreed."""
+    def choose(self, num_lanes: int) -> Algorithm:
+        """Return the algorithm for so many lanes."""
+        ...
+
+    def call_soon(self, call: Callable[[], None]) -> None:
+        """Run a call in the next turn of the loop."""
         ...
 
     def check_members(self) -> bool:
@@ -84,12 +96,9 @@ class Channel:
         """Whether nothing is under way."""
         return self._active is None and not self._queue
 
-    def submit(self, reduction: Reduction, *, is_urgent: bool = False) -> None:
-        """Queue a reduction; urgent: before all others."""
-        if is_urgent:
-            self._queue.appendleft(reduction)
-        else:
-            self._queue.append(reduction)
+    def submit(self, reduction: Reduction) -> None:
+        """Queue a reduction."""
+        self._queue.append(reduction)
         self.advance()
 
     def stop(self) -> None:
@@ -98,9 +107,13 @@ class Channel:
         self._queue.clear()
         self._active = self._schedule = None
 
+    def awaits(self, position: int) -> bool:
+        """Return whether lanes are due from this member."""
+        return self._schedule is not None and self._schedule.awaits(position)
+
     def misses(self, position: int) -> bool:
         """Return whether lanes are due from this member, and no connection brings them."""
-        if self._schedule is None or not self._schedule.awaits(position):
+        if not self.awaits(position):
             return False
         inbound = self.inbound.get(position)
         return inbound is None or inbound.connection.is_closed
@@ -116,23 +129,28 @@ class Channel:
         while self._active is None and self._queue and not self._is_stopped:
             reduction = self._queue[0]
             if self._owner.num_members > 1:
-                if reduction.algorithm is None:
-                    reduction.algorithm = self._owner.choose(len(reduction.lanes))
-                if reduction.algorithm is None or not self._owner.check_members():
+                if not self._owner.check_members():
                     return
+                reduction.algorithm = self._owner.choose(len(reduction.lanes))
             self._active = self._queue.popleft()
+            if reduction.algorithm is not Algorithm.RING:
+                reduction.prepare(0, len(reduction.lanes))
             if reduction.algorithm is not None:
                 self._start(reduction, reduction.algorithm)
             self.finish()
 
     def _start(self, reduction: Reduction, algorithm: Algorithm) -> None:
-        owner = self._owner
-        kind = RingSchedule if algorithm is Algorithm.RING else DoublingSchedule
-        self._schedule = kind(reduction, owner.position, owner.num_members, self._send)
-        self._schedule.start()
+        kind, owner = _SCHEDULES[algorithm], self._owner
+        self._schedule = schedule = kind(reduction, owner.position, owner.num_members, self._send)
+        self._send_own(schedule)
         self.early_tags.clear()
         for inbound in list(self.inbound.values()):
             inbound.connection.resume()
+
+    def _send_own(self, schedule: Schedule) -> None:
+        """Send what needs nothing from others, turn by turn of the loop."""
+        if schedule is self._schedule and schedule.start():
+            self._owner.call_soon(lambda: self._send_own(schedule))
 
     def finish(self) -> None:
         """End the active reduction if it is complete and all that was sent has left."""
@@ -146,6 +164,8 @@ class Channel:
                 return
         self._active = self._schedule = None
         self._sequence += 1
+        if reduction.algorithm is not Algorithm.RING:
+            reduction.settle(0, len(reduction.lanes))
         try:
             reduction.on_done(reduction)
         except Exception:
@@ -168,7 +188,9 @@ class Channel:
             tag=reduction.tag,
         )
         try:
-            self.link(position).send(frame, bytes_of(lanes))
+            link = self.link(position)
+            link.send(frame, bytes_of(lanes))
+            link.connection.push()
         except PeerError as error:
             self._owner.suspect(position, error, has_left=True, is_missed=True)
 
@@ -225,25 +247,22 @@ class InboundLink:
         connection.receiver = self
         connection.send(Frame(FrameKind.WELCOME))
 
-    def beat(self) -> None:
+    def beat(self, now_s: float) -> None:
         """Tell the member that this worker lives."""
-        if self.connection.is_drained:
-            self.connection.send(Frame(FrameKind.HEARTBEAT))
+        self.connection.beat(now_s, HEARTBEAT_S / 2)
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         """Return room for what members send."""
         if frame.kind is FrameKind.LANES:
             return self._channel.target(self.position, frame)
-        if frame.kind in (FrameKind.HEARTBEAT, FrameKind.PING, FrameKind.LOST):
+        if frame.kind in (FrameKind.HEARTBEAT, FrameKind.LOST):
             return memoryview(bytearray(frame.payload_bytes))
         raise PeerProtocolError(f"{frame.kind.name} frame from a member")
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
-        """Take lanes, answer pings, hear of losses."""
+        """Take lanes, hear of losses."""
         if frame.kind is FrameKind.LANES:
             self._channel.on_lanes(self.position, frame)
-        elif frame.kind is FrameKind.PING:
-            connection.send(Frame(FrameKind.PONG, sequence=frame.sequence))
         elif frame.kind is FrameKind.LOST:
             self._channel.on_member_reported_lost(frame.sequence)
 

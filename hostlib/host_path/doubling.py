@@ -74,10 +74,11 @@ class DoublingSchedule:
         }
         self._num_open = len(self._segments)
 
-    def start(self) -> None:
+    def start(self) -> bool:
         """Send what needs nothing from others."""
         for first, segment in self._segments.items():
             self._go_on(first, segment)
+        return False
 
     @property
     def is_complete(self) -> bool:

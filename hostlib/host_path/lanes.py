@@ -30,14 +30,14 @@ Sums = NDArray[np.int32] | NDArray[np.int64]
 """Partial sums: int64 where any is outside int32."""
 
 
-def cut(start: int, stop: int) -> list[tuple[int, int]]:
-    """Cut a range of lanes into segments (first lane, number of lanes).
+def cut(start: int, stop: int, grain: int = 1) -> list[tuple[int, int]]:
+    """Cut a range of lanes into segments (first lane, number of lanes), in multiples of `grain`.
 
     Small ranges give PIPELINE_DEPTH segments, as long as these are not tiny: while one is passed
     on, the next arrives, and a member that is late for a moment delays nobody.
     """
     size = -(-(stop - start) // PIPELINE_DEPTH)
-    size = min(max(size, MIN_SEGMENT_LANES), SEGMENT_LANES)
+    size = min(max(size, MIN_SEGMENT_LANES), SEGMENT_LANES) // grain * grain
     return [(first, min(size, stop - first)) for first in range(start, stop, size)]
 
 

@@ -4,19 +4,14 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import Callable
 from typing import Protocol, final
 
 from hostlib.errors import PeerError, PeerProtocolError, PeerRefusedError
 from hostlib.peers import PeerAddress, PeerServer
 from hostlib.peers.connection import Connection
-from hostlib.peers.frames import PROBE_BYTES, Frame, FrameKind, Greeting
-
-NUM_PINGS = 5
-"""The shortest of these round trips counts; noise only ever adds."""
-_PROBE = bytes(PROBE_BYTES)
+from hostlib.peers.frames import Frame, FrameKind, Greeting
+from hostlib.peers.server import HEARTBEAT_S
 
 
 class LinkOwner(Protocol):
@@ -47,9 +42,6 @@ class OutboundLink:
         self._owner = owner
         self._is_up = False
         self._waiting: deque[tuple[Frame, memoryview | None]] = deque()
-        self._on_measured: Callable[[float, float], None] | None = None
-        self._round_trips: list[float] = []
-        self._pinged_s = 0.0
         self.connection = Connection.open(
             server.loop, (member.peer_address, member.peer_port), server.address, self
         )
@@ -66,19 +58,14 @@ class OutboundLink:
         else:
             self._waiting.append((frame, payload))
 
-    def beat(self) -> None:
-        """Tell the other member that this one lives; data under way says so too."""
-        if self._is_up and self.connection.is_drained:
-            self.connection.send(Frame(FrameKind.HEARTBEAT))
-
-    def measure(self, on_measured: Callable[[float, float], None]) -> None:
-        """Measure (seconds of a round trip, seconds of a round trip with 2^17 bytes one way)."""
-        self._on_measured = on_measured
-        self._ping()
+    def beat(self, now_s: float) -> None:
+        """Tell the other member that this one lives; whatever else was sent says so too."""
+        if self._is_up:
+            self.connection.beat(now_s, HEARTBEAT_S / 2)
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         """Return room for what a server says; lanes only come over inbound connections."""
-        if frame.kind in (FrameKind.LANES, FrameKind.PIECE, FrameKind.PING):
+        if frame.kind in (FrameKind.LANES, FrameKind.PIECE):
             raise PeerProtocolError(f"{frame.kind.name} frame from a server")
         return memoryview(bytearray(frame.payload_bytes))
 
@@ -95,8 +82,6 @@ class OutboundLink:
             self.on_drained(connection)
         elif frame.kind is FrameKind.REFUSED:
             raise PeerRefusedError(bytes(payload).decode(errors="replace"))
-        elif frame.kind is FrameKind.PONG:
-            self._take_pong(frame.sequence)
         elif frame.kind is FrameKind.LOST:
             self._owner.on_member_reported_lost(frame.sequence)
 
@@ -109,23 +94,3 @@ class OutboundLink:
         """Pass it on."""
         is_drained = not self._waiting and connection.was_drained
         self._owner.on_link_broken(error, was_drained=is_drained)
-
-    def _ping(self) -> None:
-        self._pinged_s = time.monotonic()
-        number = len(self._round_trips)
-        if number < NUM_PINGS:
-            self.send(Frame(FrameKind.PING, sequence=number))
-        else:
-            probe = Frame(FrameKind.PING, payload_bytes=PROBE_BYTES, sequence=number)
-            self.send(probe, memoryview(_PROBE))
-
-    def _take_pong(self, number: int) -> None:
-        if self._on_measured is None or number != len(self._round_trips):
-            raise PeerProtocolError("a pong that no ping asked for")
-        # The first ping also waited for the welcome.
-        self._round_trips.append(time.monotonic() - self._pinged_s)
-        if number < NUM_PINGS:
-            self._ping()
-            return
-        on_measured, self._on_measured = self._on_measured, None
-        on_measured(min(self._round_trips[1:NUM_PINGS]), self._round_trips[NUM_PINGS])

@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -22,20 +23,21 @@ from hostlib.errors import (
     PeerRefusedError,
 )
 from hostlib.host_path.channel import Channel, InboundLink
-from hostlib.host_path.cost import Algorithm, LinkCosts, round_up
+from hostlib.host_path.cost import Algorithm, LinkCosts
 from hostlib.host_path.lanes import Lanes
 from hostlib.host_path.life_sign import LifeSign
 from hostlib.host_path.link import OutboundLink
-from hostlib.host_path.reduction import Reduction
+from hostlib.host_path.reduction import LaneParts, Reduction
 from hostlib.peers import PeerAddress, PeerServer
 from hostlib.peers.connection import Connection
 from hostlib.peers.event_loop import Timer
-from hostlib.peers.frames import PROBE_BYTES, Frame, FrameKind, Greeting, Purpose
+from hostlib.peers.frames import Frame, FrameKind, Greeting, Purpose
 from hostlib.peers.server import HEARTBEAT_S
 from hostlib.wire import Operation
 
 SILENCE_S = 3.0
 """A member whose kernel says nothing for so long, and does not accept a call, is lost."""
+DEFAULT_COSTS = LinkCosts()
 CLOSE_S = 5.0
 """Longest wait for the other thread to let go of a path."""
 _PURPOSES = {
@@ -43,6 +45,16 @@ _PURPOSES = {
     Operation.AGGREGATE_MAX: Purpose.REDUCE_MAX,
 }
 _logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Where the reductions of a path stand, as of its last heartbeat."""
+
+    moved_s: float
+    """When bytes of lanes, or of a new connection, last came or went, on the monotonic clock."""
+    awaited: tuple[int, ...]
+    """Worker ids of members whose lanes are due here."""
 
 
 @final
@@ -54,8 +66,7 @@ class HostPath:
     `on_failure` is called at most once, in that thread; then no callback of a reduction follows,
     and the path is of no more use than to be closed. A member that died is named at once when its
     host says so, else within SILENCE_S, two heartbeats and 1 s. One whose process does not run, but
-    whose host answers, is waited for. `costs` replaces the measurement;
-    all members must give the same.
+    whose host answers, is waited for. All members must give the same `costs`.
     """
 
     def __init__(
@@ -65,15 +76,16 @@ class HostPath:
         generation: int,
         members: Sequence[PeerAddress],
         on_failure: Callable[[PeerError], None],
-        costs: LinkCosts | None = None,
+        costs: LinkCosts = DEFAULT_COSTS,
         silence_s: float = SILENCE_S,
     ) -> None:
         if server.seat is None:
             raise ConfigurationError("enter the job at the peer server before opening a host path")
         self.generation = generation
         self.members = tuple(members)
-        self.costs = costs
-        """Agreed by all members; None until then."""
+        self.standing = Standing(moved_s=time.monotonic(), awaited=())
+        """May be read in any thread."""
+        self._costs = costs
         self._server = server
         self._job = server.seat.job
         self._worker_id = server.seat.worker_id
@@ -92,6 +104,7 @@ class HostPath:
         self._checks: dict[int, LifeSign] = {}  # positions
         self._called_s: dict[int, float] = {}  # when to call a silent member again, by position
         self._timer: Timer | None = None
+        self._beaten_s = time.monotonic()
         self._plain: set[int] = set()  # upper halves of tags
         server.loop.post(self._open)
 
@@ -103,6 +116,7 @@ class HostPath:
         *,
         tag: int = 0,
         is_plain: bool = False,
+        parts: LaneParts | None = None,
     ) -> Reduction:
         """Reduce lanes with those of the other members, in place; from any thread.
 
@@ -111,7 +125,8 @@ class HostPath:
         there. The number of contributors is that of the members. `tag`: what is reduced; the
         path fails with PeerMismatchError where members' tags or lengths differ. `is_plain`: a sum
         before which no maximum goes whose tag has the same upper 16 bits; the path fails likewise
-        where another member begins one. Raises the error that ended the path, if one did.
+        where another member begins one. `parts` writes the lanes when they are needed, and reads
+        the results as they become final. Raises the error that ended the path, if one did.
         """
         if operation not in _PURPOSES:
             raise ConfigurationError(f"hosts do not reduce with {operation.name}")
@@ -128,7 +143,7 @@ class HostPath:
             on_done(done)
 
         ends = finish if is_plain else on_done
-        reduction = Reduction(operation, lanes, ends, tag & 0xFFFFFFFF)
+        reduction = Reduction(operation, lanes, ends, tag & 0xFFFFFFFF, parts=parts)
         self._server.loop.post(lambda: self._submit(reduction, is_plain=is_plain))
         return reduction
 
@@ -175,12 +190,10 @@ class HostPath:
         add = self._channels[Purpose.REDUCE_ADD]
         successor = (self.position + 1) % self.num_members
         try:
-            link = add.link(successor)
+            add.link(successor)
         except PeerError as error:
             self.suspect(successor, error, has_left=True, is_missed=True)
             return
-        if self.costs is None:
-            link.measure(self._agree_on_costs)
         self._beat()
 
     def _close(self) -> None:
@@ -200,26 +213,13 @@ class HostPath:
                 else:
                     link.connection.close()
 
-    def _agree_on_costs(self, round_trip_s: float, probe_s: float) -> None:
-        """Take the largest of what the members measured."""
-        megabyte_s = max(0.0, probe_s - round_trip_s) * 2**20 / PROBE_BYTES
-        own = [min(round_trip_s / 2, 1.0) * 1e9, min(megabyte_s, 1000.0) * 1e6]
-        lanes = np.array([round_up(number) for number in own], np.int32)
-        reduction = Reduction(Operation.AGGREGATE_MAX, lanes, self._set_costs)
-        reduction.algorithm = Algorithm.DOUBLING
-        self._channels[Purpose.REDUCE_MAX].submit(reduction, is_urgent=True)
+    def call_soon(self, call: Callable[[], None]) -> None:
+        """Run a call in the next turn of the loop."""
+        self._server.loop.call_later(0, call)
 
-    def _set_costs(self, reduction: Reduction) -> None:
-        self.costs = LinkCosts(*reduction.lanes.tolist())
-        _logger.info("host path of generation %d: %s", self.generation, self.costs)
-        for channel in self._channels.values():
-            channel.advance()
-
-    def choose(self, num_lanes: int) -> Algorithm | None:
-        """Return the algorithm for so many lanes, None until the costs are agreed."""
-        if self.costs is None:
-            return None
-        return self.costs.choose(self.num_members, num_lanes)
+    def choose(self, num_lanes: int) -> Algorithm:
+        """Return the algorithm for so many lanes."""
+        return self._costs.choose(self.num_members, num_lanes)
 
     def open_link(self, channel: Channel, position: int) -> OutboundLink:
         """Connect to a member for the lanes of a channel."""
@@ -332,19 +332,33 @@ class HostPath:
 
     def _beat(self) -> None:
         now_s = time.monotonic()
+        # Who was held up itself has not read yet what others said meanwhile.
+        is_on_time = now_s - self._beaten_s < 2 * HEARTBEAT_S
+        self._beaten_s = now_s
+        moved_s = self.standing.moved_s
         for channel in self._channels.values():
             for position, end in (*channel.links.items(), *channel.inbound.items()):
                 connection = end.connection
                 if connection.is_closed:
                     continue
-                end.beat()
+                moved_s = max(moved_s, connection.moved_s)
+                end.beat(now_s)
                 silent_s = now_s - connection.alive_s
-                if silent_s > self._silence_s and now_s >= self._called_s.get(position, now_s):
+                is_due = now_s >= self._called_s.get(position, now_s)
+                if silent_s > self._silence_s and is_on_time and is_due:
                     # Kernels ask ever less often where a full buffer waits for its process: call.
                     self._called_s[position] = now_s + self._silence_s
                     silence = PeerClosedError(f"no sign of its host for {silent_s:.1f} s")
                     self.suspect(position, silence, has_left=False)
+        self.standing = Standing(moved_s=moved_s, awaited=self._awaited())
         self._timer = self._server.loop.call_later(HEARTBEAT_S, self._beat)
+
+    def _awaited(self) -> tuple[int, ...]:
+        return tuple(
+            member.worker_id
+            for position, member in enumerate(self.members)
+            if any(channel.awaits(position) for channel in self._channels.values())
+        )
 
 
 @final

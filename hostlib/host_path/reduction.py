@@ -14,6 +14,26 @@ from hostlib.peers.frames import Frame
 from hostlib.wire import Operation
 
 
+class LaneParts(Protocol):
+    """Writes lanes when they are needed, and reads them once final, while others are under way.
+
+    Called in the loop's thread, once for each range; ranges are multiples of `grain`.
+    """
+
+    @property
+    def grain(self) -> int:
+        """Lanes that belong together; a divisor of their number, the same at all members."""
+        ...
+
+    def prepare(self, first: int, count: int) -> None:
+        """Write the own lanes of a range."""
+        ...
+
+    def settle(self, first: int, count: int) -> None:
+        """Read the results of a range, and leave them as they are."""
+        ...
+
+
 @dataclass(eq=False)
 class Reduction:
     """Lanes that become the sum, or the maximum, over all members; given to the callback."""
@@ -28,6 +48,23 @@ class Reduction:
     """Some true sum is outside int32; known to all members alike."""
     algorithm: Algorithm | None = None
     """How it was done; None: there are no other members."""
+    parts: LaneParts | None = None
+    """What writes the own lanes and reads the results; None: the caller, before and after."""
+
+    @property
+    def grain(self) -> int:
+        """Lanes that belong together: no segment of a ring parts them."""
+        return 1 if self.parts is None else self.parts.grain
+
+    def prepare(self, first: int, count: int) -> None:
+        """Have the own lanes of a range written: they are needed now."""
+        if self.parts is not None and count:
+            self.parts.prepare(first, count)
+
+    def settle(self, first: int, count: int) -> None:
+        """Have the results of a range read: they are final. They stay, to be sent on."""
+        if self.parts is not None and count:
+            self.parts.settle(first, count)
 
 
 SendLanes = Callable[[int, int, int, Sums, int], None]
@@ -37,8 +74,11 @@ SendLanes = Callable[[int, int, int, Sums, int], None]
 class Schedule(Protocol):
     """An algorithm at work on one reduction at one member; positions are those among members."""
 
-    def start(self) -> None:
-        """Send what needs nothing from others."""
+    def start(self) -> bool:
+        """Send what needs nothing from others, a part of it; return whether there is more.
+
+        Called again then, in the next turn of the loop, which must not be held up for long.
+        """
         ...
 
     def target(self, sender: int, frame: Frame) -> memoryview:

@@ -10,6 +10,7 @@ in the next, so segments go round without waiting for each other.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import final
 
 import numpy as np
@@ -36,6 +37,7 @@ class RingSchedule:
         self._predecessor = (position - 1) % num_members
         self._successor = (position + 1) % num_members
         self._scratch = np.empty(_SCRATCH, np.uint8)
+        self._own = deque(self._segments(position))  # not sent yet
         self._due = {
             (step, first): count
             for step in range(2 * num_members - 2)
@@ -44,15 +46,20 @@ class RingSchedule:
 
     def _segments(self, block: int) -> list[tuple[int, int]]:
         """Return the segments of a block (mod n)."""
-        num_lanes, num_members = len(self._reduction.lanes), self._num_members
+        grain, num_members = self._reduction.grain, self._num_members
+        num_grains = len(self._reduction.lanes) // grain
         block %= num_members
-        return cut(block * num_lanes // num_members, (block + 1) * num_lanes // num_members)
+        first, end = (at * num_grains // num_members * grain for at in (block, block + 1))
+        return cut(first, end, grain)
 
-    def start(self) -> None:
-        """Send the own block."""
-        for first, count in self._segments(self._position):
+    def start(self) -> bool:
+        """Send a segment of the own block; return whether there are more."""
+        if self._own:
+            first, count = self._own.popleft()
+            self._reduction.prepare(first, count)
             own = self._reduction.lanes[first : first + count]
             self._send(self._successor, 0, first, own, 0)
+        return bool(self._own)
 
     @property
     def is_complete(self) -> bool:
@@ -87,11 +94,13 @@ class RingSchedule:
         received: Sums = self._scratch.view(np.int32)[:count]
         if frame.flags & LaneFlag.WIDE:
             received = self._scratch.view(np.int64)[:count]
+        self._reduction.prepare(first, count)
         wide = combine(self._reduction.operation, own, received)
-        if wide is None:
-            self._send(self._successor, step + 1, first, own, 0)
-        elif step < self._num_members - 2:
-            self._send(self._successor, step + 1, first, wide, LaneFlag.WIDE)
+        if step < self._num_members - 2:
+            sums, flags = (own, 0) if wide is None else (wide, LaneFlag.WIDE)
+            self._send(self._successor, step + 1, first, sums, flags)
+        elif wide is None:
+            self._note_final(step, first, own, 0)
         else:
             saturate(wide, own)
             self._note_final(step, first, own, LaneFlag.OVERFLOW)
@@ -101,3 +110,4 @@ class RingSchedule:
             self._reduction.has_saturated = True
         if step + 1 < 2 * self._num_members - 2:
             self._send(self._successor, step + 1, first, own, flags)
+        self._reduction.settle(first, len(own))

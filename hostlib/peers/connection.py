@@ -21,12 +21,14 @@ from hostlib.errors import (
     PeerUnreachableError,
 )
 from hostlib.peers.event_loop import EventLoop
-from hostlib.peers.frames import HEADER_BYTES, Frame
+from hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind
 
 _logger = logging.getLogger(__name__)
 READ_BUDGET_BYTES = 4 << 20
 """Bytes read from one connection before the others get their turn."""
-LOW_WATER_BYTES = 32 << 10
+AHEAD_BYTES = 16 << 10
+"""What one system call may read beyond a payload: the next header, and small frames whole."""
+LOW_WATER_BYTES = 64 << 10
 """Of a payload so much is collected by the kernel before it wakes this thread, or the rest of it;
 on a slow link each segment would."""
 KEEPALIVE_S = 1
@@ -82,12 +84,17 @@ class Connection:
         self._is_connecting = is_connecting
         self._is_paused = False
         self._is_closed = False
-        self._header = bytearray(HEADER_BYTES)
-        self._header_view = memoryview(self._header)
+        self._ahead = bytearray(AHEAD_BYTES)
+        self._ahead_view = memoryview(self._ahead)
+        self._ahead_start: int = 0  # of what was read and belongs to no payload yet
+        self._ahead_end: int = 0
+        self._is_dry = False  # whether the kernel had less than there was room for
         self._frame: Frame | None = None
         self._payload: memoryview | None = None
         self._filled = 0
         self._read_s = time.monotonic()
+        self._payload_s = self._read_s
+        self._sent_s = 0.0
         self._low_water = 1
         self._outgoing: deque[memoryview] = deque()
         self._events = 0
@@ -126,6 +133,13 @@ class Connection:
             return self._read_s
         ages_ms = self._ages_ms()
         return max(self._read_s, time.monotonic() - ages_ms[0] / 1000) if ages_ms else self._read_s
+
+    @property
+    def moved_s(self) -> float:
+        """When bytes of a payload last came, read or not, or left; at first: since when it is."""
+        if self._low_water == 1:
+            return self._payload_s
+        return max(self._payload_s, self.heard_s)
 
     @property
     def alive_s(self) -> float:
@@ -184,6 +198,16 @@ class Connection:
             self._outgoing.append(payload)
         if was_drained and not self._is_connecting:
             self._guard_write()
+
+    def push(self) -> None:
+        """Hand the kernel what it takes now: the caller has more to do before the loop goes on."""
+        if self._outgoing and not self._is_connecting and not self._is_closed:
+            self._guard_write()
+
+    def beat(self, now_s: float, pause_s: float) -> None:
+        """Send a heartbeat, unless something has left within the pause, or waits to leave."""
+        if self.is_drained and now_s - self._sent_s > pause_s:
+            self.send(Frame(FrameKind.HEARTBEAT))
 
     def resume(self) -> None:
         """Read again after the receiver had no place for a payload."""
@@ -261,16 +285,17 @@ class Connection:
 
     def _read(self) -> None:
         budget = READ_BUDGET_BYTES
-        while budget > 0 and not self._is_closed:
+        self._is_dry = False
+        while not self._is_closed:
             if self._frame is None:
-                count = self._receive(self._header_view[self._filled :])
-                if count == 0:
-                    self._expect(0)
-                    return
-                self._filled += count
-                if self._filled < HEADER_BYTES:
+                if self._ahead_end - self._ahead_start < HEADER_BYTES:
+                    if budget <= 0 or self._is_dry or not self._read_ahead():
+                        self._expect(0)  # what is here already may be less than was expected
+                        return
                     continue
-                self._frame = Frame.unpack(self._header)
+                end = self._ahead_start + HEADER_BYTES
+                self._frame = Frame.unpack(self._ahead_view[self._ahead_start : end])
+                self._ahead_start = end
             frame = self._frame
             if self._payload is None:
                 self._payload = self.receiver.target(self, frame)
@@ -280,18 +305,48 @@ class Connection:
                     self._watch()
                     return
                 self._filled = 0
+                self._take_ahead(frame.payload_bytes)
             if self._filled < frame.payload_bytes:
-                count = self._receive(self._payload[self._filled : frame.payload_bytes])
-                if count == 0:
+                count = self._read_payload(frame.payload_bytes) if budget > 0 else 0
+                budget -= count
+                if self._filled < frame.payload_bytes:
                     self._expect(frame.payload_bytes - self._filled)
                     return
-                self._filled += count
-                budget -= count
-            if self._filled == frame.payload_bytes:
-                payload, self._payload, self._frame, self._filled = self._payload, None, None, 0
-                self.receiver.on_frame(self, frame, payload)
-        if not self._is_closed:
-            self._expect(0)  # what is here already may be less than was expected
+            payload, self._payload, self._frame = self._payload, None, None
+            self.receiver.on_frame(self, frame, payload)
+
+    def _read_ahead(self) -> bool:
+        """Read what a header begins in; return whether a whole header is there."""
+        held = self._ahead_end - self._ahead_start
+        if self._ahead_start:
+            self._ahead[:held] = self._ahead[self._ahead_start : self._ahead_end]
+            self._ahead_start, self._ahead_end = 0, held
+        self._ahead_end += self._receive(AHEAD_BYTES - held, self._ahead_view[held:])
+        return self._ahead_end >= HEADER_BYTES
+
+    def _take_ahead(self, payload_bytes: int) -> None:
+        """Move what was read behind a header to the payload's place."""
+        assert self._payload is not None
+        count = min(payload_bytes, self._ahead_end - self._ahead_start)
+        if count:
+            end = self._ahead_start + count
+            self._payload[:count] = self._ahead_view[self._ahead_start : end]
+            self._ahead_start = end
+            self._filled = count
+            self._payload_s = self._read_s
+
+    def _read_payload(self, payload_bytes: int) -> int:
+        """Read the rest of a payload, and what is behind it; return the bytes read."""
+        assert self._payload is not None
+        rest = payload_bytes - self._filled
+        self._ahead_start = 0
+        rest_view = self._payload[self._filled : payload_bytes]
+        count = self._receive(rest + AHEAD_BYTES, rest_view, self._ahead_view)
+        if count:
+            self._payload_s = self._read_s
+        self._filled += min(count, rest)
+        self._ahead_end = max(0, count - rest)
+        return count
 
     def _expect(self, num_bytes: int) -> None:
         """Let the kernel wake this thread when so much of a payload is in; else at once."""
@@ -300,15 +355,17 @@ class Connection:
             self._low_water = low_water
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, low_water)
 
-    def _receive(self, place: memoryview) -> int:
+    def _receive(self, room: int, *places: memoryview) -> int:
         """Return the bytes received, 0 when there are none now; raise at the stream's end."""
+        self._is_dry = True
         try:
-            count = self._socket.recv_into(place)
+            count = self._socket.recvmsg_into(places)[0]
         except (BlockingIOError, InterruptedError):
             return 0
         if count == 0:
             raise PeerClosedError("the other end closed the connection")
         self._read_s = time.monotonic()
+        self._is_dry = count < room
         return count
 
     def _guard_write(self) -> None:
@@ -332,6 +389,9 @@ class Connection:
             except (BlockingIOError, InterruptedError):
                 return
             self.sent_bytes += sent
+            self._sent_s = time.monotonic()
+            if sent > HEADER_BYTES:
+                self._payload_s = self._sent_s
             while sent:
                 first = outgoing[0]
                 if sent < first.nbytes:

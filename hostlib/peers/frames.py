@@ -22,13 +22,11 @@ from typing import NamedTuple
 from hostlib.errors import PeerProtocolError, PeerRefusedError
 
 MAGIC = 0x5346
-FRAME_VERSION = 1
+FRAME_VERSION = 2
 HEADER_BYTES = 36
 NONCE_BYTES = 16
 PIECE_BYTES = 1 << 20
 """Results travel in pieces of at most this size."""
-PROBE_BYTES = 1 << 17
-"""Payload of the frame that measures the rate of a link."""
 
 MAX_PAIR_BYTES = 1 << 26
 """Largest pair of a parameter server."""
@@ -51,9 +49,6 @@ class FrameKind(enum.IntEnum):
     REFUSED = 4
     """A text with the reason; the connection closes."""
     HEARTBEAT = 5
-    PING = 6
-    PONG = 7
-    """Echoes the ping's sequence."""
     LANES = 8
     """One segment of a reduction."""
     LOST = 9
@@ -106,8 +101,6 @@ MAX_PAYLOAD_BYTES = {
     FrameKind.WELCOME: 0,
     FrameKind.REFUSED: 1024,
     FrameKind.HEARTBEAT: 0,
-    FrameKind.PING: PROBE_BYTES,
-    FrameKind.PONG: 0,
     FrameKind.LANES: 1 << 20,
     FrameKind.LOST: 0,
     FrameKind.FETCH: 0,

@@ -15,7 +15,7 @@ from hostlib.errors import SaturationError
 from hostlib.options import ReduceOperation
 from hostlib.quantization import Quantizer, chunk_exponents, scales
 from hostlib.wire import VALUES_PER_PACKET_NARROW, Operation
-from peer_group import DOUBLING, RING, PeerGroup
+from peer_group import DOUBLING, HALVING, RING, PeerGroup
 from softswitch_job import running_job
 
 VALUES = VALUES_PER_PACKET_NARROW
@@ -80,7 +80,7 @@ def test_host_path_gives_the_switchs_bytes(dtype: str, operation: ReduceOperatio
     magnitudes = np.exp2(rng.integers(-12, 9, 5000))
     arrays = [(rng.standard_normal(5000) * magnitudes * 10).astype(dtype) for _ in range(WORKERS)]
     from_switch = switch_allreduce(arrays, operation)
-    for costs in (RING, DOUBLING):
+    for costs in (RING, HALVING, DOUBLING):
         with PeerGroup(WORKERS, costs) as group:
             from_hosts = host_allreduce(group, arrays, operation)
         for ours, theirs in zip(from_hosts, from_switch, strict=True):
@@ -96,6 +96,6 @@ def test_both_paths_report_a_sum_outside_int32(sign: int) -> None:
     for array in arrays:
         array[63] = sign * 2**30
     assert all(isinstance(r, SaturationError) for r in switch_allreduce(arrays, "sum"))
-    for costs in (RING, DOUBLING):
+    for costs in (RING, HALVING, DOUBLING):
         with PeerGroup(WORKERS, costs) as group:
             assert host_allreduce(group, arrays, "sum") == [None] * WORKERS

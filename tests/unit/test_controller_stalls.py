@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.membership.stalls import WINDOW_S, Stalls
+from controller.membership.stalls import STILL_S, WINDOW_S, Stalls
 
 GENERATION = 7
 LEAVES = {0: {2, 3}, 1: {2, 3}, 2: {0, 1, 3}}
@@ -52,3 +52,14 @@ def test_nobody_is_named_whom_one_report_excludes() -> None:
     assert not stalls.missing({0, 1, 2}, GENERATION, 3.0)
     stalls.report(2, GENERATION, 1.0, {0})
     assert not stalls.missing({0, 1, 2}, GENERATION, 3.0), "all wait, and for nobody"
+
+
+def test_worker_that_stops_reporting_has_progress() -> None:
+    """Lanes that flow from member to member let one after the other wait, never all at once."""
+    stalls = Stalls()
+    stalls.report(0, GENERATION, 1.0)
+    stalls.report(1, GENERATION, 1.0 + STILL_S + 0.1)
+    assert not stalls.is_everybody({0, 1}, GENERATION, 1.0 + STILL_S + 0.1)
+    stalls.report(0, GENERATION, 1.0 + STILL_S + 0.2)
+    assert stalls.is_everybody({0, 1}, GENERATION, 1.0 + STILL_S + 0.2)
+    assert not stalls.is_everybody({0, 1}, GENERATION + 1, 1.0 + STILL_S + 0.2)
