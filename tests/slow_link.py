@@ -21,6 +21,8 @@ class SlowLink:
         self._server_port = server_port
         self._pause_s = PORTION_BYTES / bytes_per_s
         self._listener = socket.create_server(("127.0.0.1", 0))
+        self._lock = threading.Lock()
+        self._is_closed = False
         self._sockets: list[socket.socket] = [self._listener]
         self.port: int = self._listener.getsockname()[1]
         self._start(self._accept)
@@ -31,13 +33,20 @@ class SlowLink:
     def _accept(self) -> None:
         while True:
             try:
-                near = self._listener.accept()[0]
-                far = socket.create_connection(("127.0.0.1", self._server_port))
+                near = self._keep(self._listener.accept()[0])
+                far = self._keep(socket.create_connection(("127.0.0.1", self._server_port)))
             except OSError:
                 return  # closed
-            self._sockets += [near, far]
             self._start(self._pass_on, near, far)
             self._start(self._pass_on, far, near)
+
+    def _keep(self, made: socket.socket) -> socket.socket:
+        """Have a socket closed with the link, at once where that is closed already."""
+        with self._lock:
+            if self._is_closed:
+                made.close()
+            self._sockets.append(made)
+        return made
 
     def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
         with contextlib.suppress(OSError):  # either end closes as it likes
@@ -55,6 +64,8 @@ class SlowLink:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        with self._lock:
+            self._is_closed = True
         for each in self._sockets:
             with contextlib.suppress(OSError):  # the other end was first
                 each.shutdown(socket.SHUT_RDWR)
