@@ -13,8 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
-import grpc
-
 from hostlib.controller_seam import ViewListener
 from hostlib.credentials import token_metadata, token_problem
 from hostlib.errors import (
@@ -30,6 +28,7 @@ from hostlib.errors import (
     WorkerArrivalError,
     WorkerTakenError,
 )
+from hostlib.grpc_seam import load_grpc
 from hostlib.job_view import JobView
 from hostlib.join_request import JoinRequest
 from hostlib.layout_message import decode_layout
@@ -63,7 +62,7 @@ _CHANNEL_OPTIONS = (
     ("grpc.http2.ping_timeout_ms", NEVER_MS),
 )
 _logger = logging.getLogger(__name__)
-_grpc: Any = grpc  # grpcio ships no type information
+_grpc = load_grpc()
 
 
 @final
