@@ -51,6 +51,22 @@ from hostlib.wire import UDP_PORT
 PathChoice = Literal["auto", "switch", "host"]
 _PATHS: Final[tuple[PathChoice, ...]] = ("auto", "switch", "host")
 
+_JOB_NEEDS: Final = (
+    "SWITCHFOLD_CONTROLLER",
+    "SWITCHFOLD_JOB",
+    "SWITCHFOLD_WORKER_ID",
+    "SWITCHFOLD_NUM_WORKERS",
+)
+_TRANSPORT_NEEDS: Final = {
+    "udp": ("SWITCHFOLD_ADDRESS",),
+    "raw": ("SWITCHFOLD_INTERFACE",),
+    "tunnel": (
+        "SWITCHFOLD_ADDRESS",
+        "SWITCHFOLD_MAC",
+        "SWITCHFOLD_TUNNEL_LOCAL",
+        "SWITCHFOLD_TUNNEL_SWITCH",
+    ),
+}
 TUNNEL_WORKER_UDP_PORT = UDP_PORT + 1
 """Inside a tunnel no kernel hands out ports; any will do, as each worker has its own address."""
 
@@ -113,17 +129,28 @@ class _Variables:
         self._has_places = bool(self._variables.get("SWITCHFOLD_PLACES"))
 
     def text(self, name: str, default: str | None = None) -> str:
-        value = self._variables.get(name, default)
-        if not value and default is None:
-            places = (
-                "; or set SWITCHFOLD_PLACES to the file that `switchfold testbed up` or `testbed"
-                " status` names, where all workers are on this machine"
-            )
-            raise ConfigurationError(
-                f"environment variable {name} is not set; a worker needs it"
-                f"{'' if self._has_places else places}"
-            )
-        return value or ""
+        if default is None:
+            self.require(name)
+        return self._variables.get(name, default) or ""
+
+    def require(self, *names: str) -> None:
+        """Raise ConfigurationError naming all of these that are not set."""
+        missing = [name for name in names if not self._variables.get(name)]
+        if not missing:
+            return
+        places = (
+            "; or set SWITCHFOLD_PLACES to the file that `switchfold testbed up` or `testbed"
+            " status` names, where all workers are on this machine"
+        )
+        one = f"environment variable {missing[0]} is not set; a worker needs it"
+        several = f"environment variables {', '.join(missing)} are not set; a worker needs them"
+        raise ConfigurationError(
+            f"{one if len(missing) == 1 else several}{'' if self._has_places else places}"
+        )
+
+    @property
+    def transport_needs(self) -> tuple[str, ...]:
+        return _TRANSPORT_NEEDS.get(self.text("SWITCHFOLD_TRANSPORT", "udp"), ())
 
     def number(self, name: str, default: str | None = None) -> int:
         value = self.text(name, default)
@@ -157,6 +184,12 @@ class _Variables:
         return host, int(port)
 
 
+def check_environment(variables: Mapping[str, str] | None = None) -> None:
+    """Raise ConfigurationError naming all variables that a worker needs and that are not set."""
+    environment = _Variables(variables)
+    environment.require(*_JOB_NEEDS, *environment.transport_needs)
+
+
 def secret_from_environment(variables: Mapping[str, str] | None = None) -> str:
     """Return SWITCHFOLD_TOKEN, empty where it is not set."""
     return _Variables(variables).text("SWITCHFOLD_TOKEN", "")
@@ -168,6 +201,7 @@ def transport_from_environment(variables: Mapping[str, str] | None = None) -> Tr
     Raises ConfigurationError or TransportError.
     """
     environment = _Variables(variables)
+    environment.require(*environment.transport_needs)
     kind = environment.text("SWITCHFOLD_TRANSPORT", "udp")
     if kind == "udp":
         port = environment.number("SWITCHFOLD_UDP_PORT", "0")
@@ -203,6 +237,7 @@ def join_from_environment(
     which is closed when joining fails.
     """
     environment = _Variables(variables)
+    environment.require(*_JOB_NEEDS, *(() if transport else environment.transport_needs))
     controller = environment.text("SWITCHFOLD_CONTROLLER")
     job = environment.text("SWITCHFOLD_JOB")
     worker_id = environment.number("SWITCHFOLD_WORKER_ID")

@@ -9,7 +9,12 @@ import socket
 from collections.abc import Mapping
 from datetime import timedelta
 
-from hostlib.config import join_from_environment, place_variables, transport_from_environment
+from hostlib.config import (
+    check_environment,
+    join_from_environment,
+    place_variables,
+    transport_from_environment,
+)
 from hostlib.errors import ConfigurationError
 from hostlib.options import SessionOptions
 from hostlib.session import Session
@@ -59,7 +64,11 @@ class GroupPlace:
         }
 
     def open_transport(self) -> Transport:
-        """Open the transport; raises ConfigurationError or TransportError."""
+        """Open the transport; raises ConfigurationError or TransportError.
+
+        Names all variables that are missing, of the transport and of the job.
+        """
+        check_environment(self._variables)
         return transport_from_environment(self._variables)
 
     def join(

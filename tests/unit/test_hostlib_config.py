@@ -70,6 +70,14 @@ def test_wrong_variable_is_named(name: str, value: str) -> None:
         join_from_environment(variables={**WORKER, name: value})
 
 
+def test_all_missing_variables_are_named_at_once() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        join_from_environment(variables={"SWITCHFOLD_TRANSPORT": "tunnel"})
+    for name in (*(name for name in WORKER), "SWITCHFOLD_MAC", "SWITCHFOLD_TUNNEL_SWITCH"):
+        assert name in str(raised.value)
+    assert "SWITCHFOLD_TRANSPORT" not in str(raised.value)
+
+
 def test_join_reaches_for_the_controller() -> None:
     with pytest.raises(ControllerUnreachableError, match=r"127\.0\.0\.1:1"):
         join_from_environment(variables=WORKER)
