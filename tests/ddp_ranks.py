@@ -121,6 +121,7 @@ def _hook_cases(state: SwitchfoldState) -> dict[str, Case]:
         "hook nan": lambda: _nan(hook),
         "hook no_sync": lambda: _no_sync(hook, lambda: _sent(state.session)),
         "hook join": lambda: _join(gloo, hook),
+        "hook join of those left": lambda: _join(gloo, hook, is_size_fixed=False),
     }
 
 
@@ -138,6 +139,7 @@ def _backend_cases(gloo: Any) -> dict[str, Case]:
         "nan": lambda: _nan(None),
         "no_sync": lambda: _no_sync(None, lambda: _sent(_session())),
         "join": lambda: _join(gloo, None),
+        "join of those left": lambda: _join(gloo, None, is_size_fixed=False),
         "zero optimizer": lambda: _zero_optimizer(gloo),
         "parameter counts": lambda: _failure(
             lambda: DistributedDataParallel(nn.Linear(4, 4, bias=dist.get_rank() != EXITING_RANK))
@@ -207,8 +209,11 @@ def _no_sync(hook: Any, count: Callable[[], int]) -> dict[str, Any]:
     return {"accumulating": while_accumulating, "sent": sent}
 
 
-def _join(oracle_group: Any, hook: Any) -> dict[str, Any]:
-    """Train with uneven inputs: rank r has r + 1 batches."""
+def _join(oracle_group: Any, hook: Any, *, is_size_fixed: bool = True) -> dict[str, Any]:
+    """Train with uneven inputs: rank r has r + 1 batches.
+
+    Means are over all ranks, or, unless `is_size_fixed`, over those that have batches left.
+    """
     rank = dist.get_rank()
     torch.manual_seed(5)
     model = perceptron()
@@ -218,7 +223,7 @@ def _join(oracle_group: Any, hook: Any) -> dict[str, Any]:
         ours.register_comm_hook(*hook)
     for each in (ours, theirs):
         optimizer = torch.optim.SGD(each.parameters(), lr=0.1)
-        with each.join():
+        with each.join(divide_by_initial_world_size=is_size_fixed):
             for step in range(rank + 1):
                 optimizer.zero_grad()
                 loss_of(each, rank, step, torch.float32).backward()

@@ -11,6 +11,7 @@ import torch.distributed as dist
 
 from hostlib.errors import HostlibError
 from hostlib.session import Session
+from hostlib.torch.amendments import amend_torch
 from hostlib.torch.call_check import CallCheck
 from hostlib.torch.environment import GroupPlace, job_name, store_prefix
 from hostlib.torch.errors import GroupJoinError
@@ -34,14 +35,16 @@ def create_group(options: BackendOptions) -> dist.ProcessGroup:
     Raises GroupJoinError where the default group finds no place in a job; any other group then
     runs on Gloo, as does a group of one rank.
     """
+    amend_torch()
     rank, num_ranks, timeout = options.group_rank, options.group_size, options.timeout
     is_default = not options.global_ranks_in_group
     options.store = PrefixStore(store_prefix(), options.store)
+    rendezvous = Rendezvous(options.store, rank, num_ranks, timeout)
+    rendezvous.exchange("make")  # Gloo would not say whom it waits for
     gloo = make_gloo(options)
     job = job_name(options.group_id, is_default=is_default)
     session, reason = None, "it has one rank"
     if num_ranks > 1:
-        rendezvous = Rendezvous(options.store, rank, num_ranks, timeout)
         process = rank if is_default else options.global_ranks_in_group[rank]
         session, reason = _join(rendezvous, job, rank, num_ranks, process)
     if session is None:

@@ -4,13 +4,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Final, NoReturn
 
 from hostlib.torch.errors import GroupJoinError
 from hostlib.torch.torch_seam import PrefixStore, Store
+
+FIRST_PAUSE_S: Final = 0.001
+MAX_PAUSE_S: Final = 0.2
+"""Between two looks into the store. `Store.wait` would log each time-out as a warning."""
+HEARD: Final = timedelta(seconds=4)
+"""How long a rank that gives up stays for the others to hear it: the store may be its own."""
 
 
 class Rendezvous:
@@ -20,29 +28,62 @@ class Rendezvous:
         self._store = PrefixStore("switchfold", store)
         self._rank = rank
         self._num_ranks = num_ranks
-        self._deadline_s = time.monotonic() + timeout.total_seconds()
+        self._timeout_s = timeout.total_seconds()
+        self._deadline_s = time.monotonic() + self._timeout_s
 
     @property
     def remaining(self) -> timedelta:
         """What is left of the timeout, at least a moment."""
         return timedelta(seconds=max(0.05, self._deadline_s - time.monotonic()))
 
-    def exchange(self, step: str, text: str) -> Sequence[str]:
+    def exchange(self, step: str, text: str = "") -> Sequence[str]:
         """Tell all ranks `text` and return what each said, by rank.
 
-        Raises GroupJoinError naming the ranks that said nothing within the timeout.
+        Raises GroupJoinError naming the ranks that said nothing within the timeout: when it has
+        passed for one rank, on all that came.
         """
         self._store.set(f"{step}/{self._rank}", json.dumps(text))
         keys = [f"{step}/{rank}" for rank in range(self._num_ranks)]
+        absent: list[int] = []
         try:
-            self._store.wait(keys, self.remaining)
-        except RuntimeError as error:
-            raise GroupJoinError(
-                f"rank {self._rank}: {self._silent(keys)} did not come to {step} the process group"
-                " within its timeout; see whether all ranks run and make the same groups"
-            ) from error
-        return [json.loads(self._store.get(key)) for key in keys]
+            pause_s = FIRST_PAUSE_S
+            while not self._store.check(keys):
+                self._hear(step)
+                absent = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
+                if time.monotonic() > self._deadline_s and absent:
+                    self._give_up(step, absent)
+                time.sleep(pause_s)
+                pause_s = min(2 * pause_s, MAX_PAUSE_S)
+            self._hear(step)  # this rank may have come after the others had given up
+            return [json.loads(self._store.get(key)) for key in keys]
+        except GroupJoinError:
+            raise
+        except RuntimeError as error:  # the base of torch's DistStoreError and DistNetworkError
+            gone = "; the store that the ranks meet in is gone, with the rank that kept it"
+            raise self._error(step, absent, gone) from error
 
-    def _silent(self, keys: list[str]) -> str:
-        silent = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
-        return f"ranks {silent}" if silent else "not all ranks"
+    def _hear(self, step: str) -> None:
+        """Give up where another rank has, and say so."""
+        key = f"{step}/given up"
+        if self._store.check([key]):
+            self._store.set(f"{step}/heard/{self._rank}", "")
+            raise self._error(step, json.loads(self._store.get(key)))
+
+    def _give_up(self, step: str, absent: list[int]) -> NoReturn:
+        """Tell those who have come, and stay until they know."""
+        self._store.set(f"{step}/heard/{self._rank}", "")
+        self._store.set(f"{step}/given up", json.dumps(absent))
+        here = (rank for rank in range(self._num_ranks) if rank not in (*absent, self._rank))
+        with contextlib.suppress(RuntimeError):  # who is busy finds the store gone, or the key
+            self._store.wait([f"{step}/heard/{rank}" for rank in here], HEARD)
+        raise self._error(step, absent)
+
+    def _error(self, step: str, absent: list[int], more: str = "") -> GroupJoinError:
+        who = f"ranks {absent}" if absent else "some ranks"
+        if 0 in absent and len(absent) > 1:
+            # A guess: PyTorch's rank 0 does so with init_method env:// and tcp://.
+            more += " (rank 0 may itself be waiting for the others, if it keeps their store)"
+        return GroupJoinError(
+            f"rank {self._rank}: {who} did not come to {step} the process group within its timeout"
+            f" of {self._timeout_s:g} s{more}; see whether all ranks run and make the same groups"
+        )

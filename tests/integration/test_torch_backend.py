@@ -5,15 +5,17 @@
 from __future__ import annotations
 
 import atexit
+import importlib
 import os
 import signal
 import warnings
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from time_bound import wait_until
-from torch_ranks import TorchTestbed, load_torch, require_torch, run_ranks
+from torch_ranks import RankEnd, TorchTestbed, load_torch, require_torch, run_ranks
 
 require_torch()
 
@@ -50,6 +52,9 @@ def sums(rank: int) -> dict[str, Any]:
         dist.all_gather(gathered, torch.full((2,), float(rank)))
         group: Any = dist.group.WORLD
         assert group.session is not None
+        # Gloo's own, which PyTorch lets through for groups of that name alone.
+        dist.monitored_barrier(timeout=timedelta(seconds=30), wait_all_ranks=True)
+        dist.monitored_barrier(dist.new_group(backend="gloo"))
         assert group.session.statistics["value_packets_sent"] > 0
         return {
             "backend": dist.get_backend(),
@@ -69,3 +74,35 @@ def test_sums_run_on_the_switch_and_the_rest_by_gloo(torch_testbed: TorchTestbed
         twice = [*once[:500], *(4 * value for value in once[500:])]
         assert result["sum"] == pytest.approx(twice, abs=1e-2)
         assert result["gathered"] == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def load_data(rank: int) -> list[float]:
+    """Read batches in forked workers between sums."""
+    # Others that run in the tests' process have set it, for all that they start.
+    os.environ.pop("GRPC_VERBOSITY", None)
+    torch, dist = load_torch()
+    data = importlib.import_module("torch.utils.data")
+    dist.init_process_group("switchfold")
+    try:
+        tensor = torch.ones(2)
+        dist.all_reduce(tensor)
+        for (batch,) in data.DataLoader(data.TensorDataset(torch.ones(8)), 2, num_workers=2):
+            dist.all_reduce(batch)
+            tensor += batch
+        return tensor.tolist()
+    finally:
+        dist.destroy_process_group()
+
+
+@pytest.mark.timeout(90)
+def test_forked_workers_print_nothing(torch_testbed: TorchTestbed) -> None:
+    ends: list[RankEnd] = []
+    results = run_ranks(
+        "test_torch_backend:load_data",
+        2,
+        testbed=torch_testbed,
+        environment={"GRPC_ENABLE_FORK_SUPPORT": "1", "PYTHONWARNINGS": "ignore"},
+        ends=ends,
+    )
+    assert results == [[10.0, 10.0]] * 2
+    assert ends == [RankEnd(0, "")] * 2

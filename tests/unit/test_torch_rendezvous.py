@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that meet before they make a process group, and ranks that do not come."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hostlib.torch.errors import GroupJoinError
+from torch_ranks import load_torch, require_torch, run_ranks
+
+require_torch()
+NUM_RANKS = 4
+ABSENT_RANK = 2
+SHORT_S, LONG_S = 0.5, 3600.0
+DEADLINE_S = 120.0
+
+
+def meet(store: Any, rank: int, timeout_s: float, step: str = "make") -> Any:
+    """Return what the ranks said, or the error."""
+    from hostlib.torch.rendezvous import Rendezvous  # noqa: PLC0415
+
+    rendezvous = Rendezvous(store, rank, NUM_RANKS, timedelta(seconds=timeout_s))
+    try:
+        return rendezvous.exchange(step, f"I am {rank}")
+    except GroupJoinError as error:
+        return error
+
+
+def new_store() -> Any:
+    _, dist = load_torch()
+    return dist.HashStore()
+
+
+def test_all_ranks_hear_what_each_said() -> None:
+    store = new_store()
+    with ThreadPoolExecutor(NUM_RANKS) as pool:
+        said = [pool.submit(meet, store, rank, LONG_S) for rank in range(NUM_RANKS)]
+        for each in said:
+            assert each.result(DEADLINE_S) == [f"I am {rank}" for rank in range(NUM_RANKS)]
+
+
+def test_one_time_out_ends_the_waiting_of_all_that_came() -> None:
+    """Ranks begin at different times: the first to give up may keep the store of the others."""
+    store = new_store()
+    with ThreadPoolExecutor(NUM_RANKS) as pool:
+        waits = {
+            rank: pool.submit(meet, store, rank, LONG_S if rank else SHORT_S)
+            for rank in range(NUM_RANKS)
+            if rank != ABSENT_RANK
+        }
+        for rank, wait in waits.items():
+            error = wait.result(DEADLINE_S)
+            assert isinstance(error, GroupJoinError)
+            assert f"rank {rank}: ranks [{ABSENT_RANK}] did not come to make" in str(error)
+
+
+def test_rank_that_comes_after_the_others_have_given_up() -> None:
+    store = new_store()
+    with ThreadPoolExecutor(NUM_RANKS) as pool:
+        others = [rank for rank in range(NUM_RANKS) if rank != ABSENT_RANK]
+        for wait in [pool.submit(meet, store, rank, SHORT_S) for rank in others]:
+            assert isinstance(wait.result(DEADLINE_S), GroupJoinError)
+    late = meet(store, ABSENT_RANK, LONG_S)
+    assert isinstance(late, GroupJoinError)
+    assert f"rank {ABSENT_RANK}: ranks [{ABSENT_RANK}] did not come" in str(late)
+
+
+def init_but_one(rank: int, store: str) -> str:
+    """Return the error of init_process_group; one rank never calls it."""
+    _, dist = load_torch()
+    if rank == ABSENT_RANK:
+        return "absent"
+    try:
+        dist.init_process_group(
+            "switchfold",
+            init_method=f"file://{store}",
+            rank=rank,
+            world_size=NUM_RANKS,
+            timeout=timedelta(seconds=3),
+        )
+    except RuntimeError as error:
+        return f"{type(error).__name__}: {error}"
+    return "no error"
+
+
+@pytest.mark.timeout(120)
+def test_rank_that_never_starts_is_named_by_all_others(tmp_path: Any) -> None:
+    said = run_ranks(
+        "test_torch_rendezvous:init_but_one",
+        NUM_RANKS,
+        arguments={"store": str(tmp_path / "store")},
+    )
+    for rank, text in enumerate(said):
+        if rank != ABSENT_RANK:
+            assert text.startswith(f"GroupJoinError: rank {rank}: ranks [{ABSENT_RANK}] did not")
