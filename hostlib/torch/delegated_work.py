@@ -14,6 +14,7 @@ from torch.futures import Future
 
 from hostlib.torch.errors import CollectiveMismatchError
 from hostlib.torch.failure_report import FailureReport, look_pauses_s
+from hostlib.torch.profiling import ProfiledEvent, no_events
 from hostlib.torch.torch_seam import keep_for_ever, run_as_is
 from hostlib.torch.work import NO_TIMEOUT
 
@@ -27,12 +28,30 @@ class DelegatedWork(dist.Work):
     under way until the group's timeout. Destroying Gloo's group would wait for that: it is kept.
     """
 
-    def __init__(self, work: Any, place: str, report: FailureReport, gloo: Any) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        work: Any,
+        place: str,
+        report: FailureReport,
+        gloo: Any,
+        event: ProfiledEvent | None = None,
+    ) -> None:
+        with no_events():
+            super().__init__()
         self._work = work
         self._place = place
         self._report = report
         self._gloo = gloo
+        self._event = None if event is None else self._end_with_future(event)
+
+    def _end_with_future(self, event: ProfiledEvent) -> ProfiledEvent | None:
+        """Let the event end with Gloo's work; return it where only `wait` can tell."""
+        try:
+            future = self._work.get_future()
+        except RuntimeError:  # Gloo's reduce_scatter has none
+            return event
+        future.add_done_callback(lambda _: event.end())
+        return None
 
     def wait(self, timeout: timedelta = NO_TIMEOUT) -> bool:
         """Wait as Gloo does; raise CollectiveMismatchError where the ranks' calls differ."""
@@ -43,13 +62,17 @@ class DelegatedWork(dist.Work):
             is_last = left_s <= pause_s
             try:
                 # Zero would be no limit at all.
-                return self._work.wait(timedelta(seconds=max(0.001, min(pause_s, left_s))))
+                is_done = self._work.wait(timedelta(seconds=max(0.001, min(pause_s, left_s))))
             except RuntimeError as error:
                 if not is_last and not self._work.is_completed():
                     self._check(None)
                     continue
                 self._check(error)
                 raise
+            event, self._event = self._event, None
+            if event is not None:
+                event.end()
+            return is_done
         raise AssertionError("the pauses do not end")
 
     def _check(self, cause: RuntimeError | None) -> None:

@@ -15,6 +15,7 @@ from hostlib.torch.call_log import CallLog
 from hostlib.torch.delegated_work import DelegatedWork
 from hostlib.torch.failure_report import FailureReport
 from hostlib.torch.placement import check_device
+from hostlib.torch.profiling import begin_event, events_named, no_events
 from hostlib.torch.torch_seam import Gloo, Store, run_as_is
 
 logger = logging.getLogger("hostlib.torch")
@@ -96,9 +97,11 @@ class GlooCollectives(dist.ProcessGroup):
         tensors = list(_tensors_in((*arguments, *named.values())))
         check_device(self._place(kind), tensors)
         self._settle(tensors)
-        work = getattr(self._gloo, method)(*arguments, **named)
+        event = begin_event(kind, list(_inputs_in((*arguments, *named.values()))))
+        with no_events():
+            work = getattr(self._gloo, method)(*arguments, **named)
         call = self._log.add(kind, f"{what} by Gloo".lstrip(), f"{key} by Gloo")
-        return DelegatedWork(work, self._place(call.name), self._report, self._gloo)
+        return DelegatedWork(work, self._place(call.name), self._report, self._gloo, event)
 
     def allgather(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
@@ -175,17 +178,20 @@ class GlooCollectives(dist.ProcessGroup):
     def send(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
         self._say("send", PAIRS)
-        return self._gloo.send(*arguments, **named)
+        with events_named("send"):
+            return self._gloo.send(*arguments, **named)
 
     def recv(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
         self._say("recv", PAIRS)
-        return self._gloo.recv(*arguments, **named)
+        with events_named("recv"):
+            return self._gloo.recv(*arguments, **named)
 
     def recv_anysource(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
         self._say("recv", PAIRS)
-        return self._gloo.recv_anysource(*arguments, **named)
+        with events_named("recvAnySource"):
+            return self._gloo.recv_anysource(*arguments, **named)
 
     def barrier(self, *arguments: Any, **named: Any) -> Any:
         """Run by Gloo."""
@@ -213,3 +219,9 @@ def _tensors_in(arguments: Sequence[Any]) -> Iterator[torch.Tensor]:
             yield argument
         elif isinstance(argument, list | tuple):
             yield from _tensors_in(cast("Sequence[Any]", argument))
+
+
+def _inputs_in(arguments: Sequence[Any]) -> Iterator[torch.Tensor]:
+    """Yield the tensors that a collective reads: where it takes outputs and inputs, the latter."""
+    has_outputs = len(arguments) > 1 and isinstance(arguments[1], torch.Tensor | list | tuple)
+    return _tensors_in(arguments[1:2] if has_outputs else arguments[:1])

@@ -26,6 +26,7 @@ from hostlib.torch.placement import (
     sum_reason,
     tree_reason,
 )
+from hostlib.torch.profiling import begin_event
 from hostlib.torch.program_end import open_groups
 from hostlib.torch.staging import BitStaging, Staging, SumStaging
 from hostlib.torch.switch_queue import SwitchQueue, Transfer
@@ -224,7 +225,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
         place = f"{self._place(call.name)}, {what}"
         if self._check is not None:
             self._check.compare(place, str(call))
-        work = SwitchfoldWork(place, tensors, staging)
+        work = SwitchfoldWork(place, tensors, staging, begin_event(collective, tensors))
         if any(tensor.numel() for tensor in tensors):
             timeout = opts.timeout if opts.timeout > NO_TIMEOUT else default_timeout(self._timeouts)
             self._queue.put(

@@ -14,6 +14,7 @@ import torch.distributed as dist
 from torch.futures import Future
 
 from hostlib.torch.errors import CollectiveTimeoutError
+from hostlib.torch.profiling import ProfiledEvent, no_events
 from hostlib.torch.staging import Staging
 from hostlib.torch.torch_seam import run_as_is
 
@@ -29,13 +30,21 @@ class SwitchfoldWork(dist.Work):
     DistributedDataParallel waits.
     """
 
-    def __init__(self, place: str, tensors: Sequence[torch.Tensor], staging: Staging) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        place: str,
+        tensors: Sequence[torch.Tensor],
+        staging: Staging,
+        event: ProfiledEvent | None = None,
+    ) -> None:
+        with no_events():
+            super().__init__()
         self.place = place
         """Rank, collective and group, for error messages."""
         self.tensors = list(tensors)
         """What it is about."""
         self._staging = staging
+        self._event = event
         self._is_done = threading.Event()
         self._lock = threading.Lock()
         self._error: Exception | None = None
@@ -103,6 +112,8 @@ class SwitchfoldWork(dist.Work):
     def end(self, error: Exception | None) -> bool:
         """End the work, once; return whether there is a future, which `resolve` ends."""
         self._error = error
+        if self._event is not None:
+            self._event.end()  # first: who has waited may end the profile
         with self._lock:
             self._is_done.set()
             return self._source is not None
