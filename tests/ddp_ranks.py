@@ -121,7 +121,6 @@ def _hook_cases(state: SwitchfoldState) -> dict[str, Case]:
         "hook nan": lambda: _nan(hook),
         "hook no_sync": lambda: _no_sync(hook, lambda: _sent(state.session)),
         "hook join": lambda: _join(gloo, hook),
-        "hook join of those left": lambda: _join(gloo, hook, is_size_fixed=False),
     }
 
 
