@@ -41,7 +41,7 @@ class _Handover(dist.ProcessGroup):
         """Return a name; C++ asks for one."""
         return "handover"
 
-    def barrier(self, *_: Any) -> Any:
+    def barrier(self, *_: Any, **__: Any) -> Any:
         """Return the work."""
         return self._work
 
@@ -61,15 +61,16 @@ def _let_reducers_keep_works() -> None:
     With `join`, each forward pass hands it from Python to C++ and drops it; the backward pass waits
     for it there.
     """
-    notify = Join.notify_join_context
+    join: Any = Join
+    notify = join.notify_join_context
 
     @functools.wraps(notify)
     def notify_join_context(joinable: Any) -> Any:
-        work: Any = notify(joinable)
+        work = notify(joinable)
         is_python = isinstance(work, SwitchfoldWork | DelegatedWork)
         return owned_by_cpp(work) if is_python else work
 
-    cast("Any", Join).notify_join_context = staticmethod(notify_join_context)
+    join.notify_join_context = staticmethod(notify_join_context)
 
 
 def _open_monitored_barrier() -> None:

@@ -47,10 +47,14 @@ class DelegatedWork(dist.Work):
     def _end_with_future(self, event: ProfiledEvent) -> ProfiledEvent | None:
         """Let the event end with Gloo's work; return it where only `wait` can tell."""
         try:
-            future = self._work.get_future()
+            future: Any = self._work.get_future()
         except RuntimeError:  # Gloo's reduce_scatter has none
             return event
-        future.add_done_callback(lambda _: event.end())
+
+        def end(_: Any) -> None:
+            event.end()
+
+        future.add_done_callback(end)
         return None
 
     def wait(self, timeout: timedelta = NO_TIMEOUT) -> bool:

@@ -73,9 +73,10 @@ class Rendezvous:
         """Tell those who have come, and stay until they know."""
         self._store.set(f"{step}/heard/{self._rank}", "")
         self._store.set(f"{step}/given up", json.dumps(absent))
-        here = (rank for rank in range(self._num_ranks) if rank not in (*absent, self._rank))
-        with contextlib.suppress(RuntimeError):  # who is busy finds the store gone, or the key
-            self._store.wait([f"{step}/heard/{rank}" for rank in here], HEARD)
+        here = [rank for rank in range(self._num_ranks) if rank not in (*absent, self._rank)]
+        if here:
+            with contextlib.suppress(RuntimeError):  # a busy one finds the store gone, or the key
+                self._store.wait([f"{step}/heard/{rank}" for rank in here], HEARD)
         raise self._error(step, absent)
 
     def _error(self, step: str, absent: list[int], more: str = "") -> GroupJoinError:

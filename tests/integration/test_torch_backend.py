@@ -78,8 +78,10 @@ def test_sums_run_on_the_switch_and_the_rest_by_gloo(torch_testbed: TorchTestbed
 
 def load_data(rank: int) -> list[float]:
     """Read batches in forked workers between sums."""
-    # Others that run in the tests' process have set it, for all that they start.
-    os.environ.pop("GRPC_VERBOSITY", None)
+    # As a user's process has it: others that run in the tests' process, and what starts ranks, set
+    # these for all that they start.
+    for name in ("GRPC_VERBOSITY", "GRPC_ENABLE_FORK_SUPPORT"):
+        os.environ.pop(name, None)
     torch, dist = load_torch()
     data = importlib.import_module("torch.utils.data")
     dist.init_process_group("switchfold")
@@ -101,7 +103,6 @@ def test_forked_workers_print_nothing(torch_testbed: TorchTestbed) -> None:
         "test_torch_backend:load_data",
         2,
         testbed=torch_testbed,
-        environment={"GRPC_ENABLE_FORK_SUPPORT": "1", "PYTHONWARNINGS": "ignore"},
         ends=ends,
     )
     assert results == [[10.0, 10.0]] * 2
