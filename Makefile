@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-torch demo test test-unit test-pipeline test-packet test-integration lint format typecheck \
+.PHONY: help deps deps-torch demo test test-unit test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
 	p4 switch bench model-check golden sanitize sanitize-first sanitize-rest fuzz compare clean
 
 help: ## List the verbs
@@ -63,6 +63,10 @@ test-packet: $(VENV)/.dev-installed ## The aggregation program, packet by packet
 
 test-integration: $(VENV)/.dev-installed ## Networks, controllers and workers together
 	$(BIN)/python -m pytest tests/integration
+
+RANKS := 3
+test-torch-suite: $(VENV)/.torch-installed ## RANKS=3: PyTorch's own distributed tests here and over Gloo; none may fall below the floor
+	cd tests && PYTHONPATH=.. ../$(BIN)/python -m torch_suite --ranks $(RANKS)
 
 lint: $(VENV)/.torch-installed ## Style and types; changes nothing
 	$(BIN)/ruff check .
