@@ -20,6 +20,10 @@ MAX_PAUSE_S: Final = 0.2
 HEARD: Final = timedelta(seconds=4)
 """How long a rank that gives up stays for the others to hear it: the store may be its own."""
 
+GRACE_S: Final = 5.0
+"""Least time for a step, if the timeout is not shorter: one before it may have taken all of that,
+as joining does where no controller answers, and ranks come from it at different moments."""
+
 
 class Rendezvous:
     """Exchanges one text per rank and step; every wait ends with the group's timeout."""
@@ -45,12 +49,13 @@ class Rendezvous:
         self._store.set(f"{step}/{self._rank}", json.dumps(text))
         keys = [f"{step}/{rank}" for rank in range(self._num_ranks)]
         absent: list[int] = []
+        until_s = max(self._deadline_s, time.monotonic() + min(GRACE_S, self._timeout_s))
         try:
             pause_s = FIRST_PAUSE_S
             while not self._store.check(keys):
                 self._hear(step)
                 absent = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
-                if time.monotonic() > self._deadline_s and absent:
+                if time.monotonic() > until_s and absent:
                     self._give_up(step, absent)
                 time.sleep(pause_s)
                 pause_s = min(2 * pause_s, MAX_PAUSE_S)

@@ -46,9 +46,6 @@ def stay_on_cpu(num_ranks: int) -> None:
     def move_on_cpu(self: Any, *to: Any, **named: Any) -> Any:
         return move(self, *map(_on_cpu, to), **named)
 
-    def nothing(*_: Any, **__: Any) -> None:
-        pass
-
     def on_cpu(self: Any, *arguments: Any, **named: Any) -> None:
         named.pop("device_ids", None)
         named.pop("output_device", None)
@@ -62,7 +59,16 @@ def stay_on_cpu(num_ranks: int) -> None:
     cuda.current_device = int
     cuda.device = contextlib.nullcontext
     for name in ("set_device", "synchronize", "manual_seed", "manual_seed_all"):
-        setattr(cuda, name, nothing)
+        setattr(cuda, name, _nothing())
+
+
+def _nothing() -> Callable[..., None]:
+    """Return a function of its own: torch.compile tells torch's functions apart by identity."""
+
+    def nothing(*_: Any, **__: Any) -> None:
+        pass
+
+    return nothing
 
 
 class OnCpu(TorchFunctionMode):

@@ -95,7 +95,7 @@ def test_another_server_is_no_controller() -> None:
 def test_join_names_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "hostlib.controller_link")
     monkeypatch.setitem(sys.modules, "grpc", None)
-    with pytest.raises(ConfigurationError, match=r"module grpc, .* 'switchfold\[controller\]'"):
+    with pytest.raises(ConfigurationError, match=r"module grpc, .* '\.\[controller\]'"):
         join_from_environment(variables=WORKER)
 
 

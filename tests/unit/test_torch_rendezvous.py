@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from hostlib.torch.errors import GroupJoinError
+from time_bound import wait_until
 from torch_ranks import load_torch, require_torch, run_ranks
 
 require_torch()
@@ -68,6 +70,34 @@ def test_rank_that_comes_after_the_others_have_given_up() -> None:
     late = meet(store, ABSENT_RANK, LONG_S)
     assert isinstance(late, GroupJoinError)
     assert f"rank {ABSENT_RANK}: ranks [{ABSENT_RANK}] did not come" in str(late)
+
+
+class Clock:
+    """Stands where it is put."""
+
+    sleep = staticmethod(time.sleep)
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+def test_step_after_one_that_took_the_whole_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joining where no controller answers takes it; ranks end that at different moments."""
+    from hostlib.torch import rendezvous  # noqa: PLC0415
+
+    clock, store = Clock(), new_store()
+    monkeypatch.setattr(rendezvous, "time", clock)
+    timeout = timedelta(seconds=LONG_S)
+    meetings = [rendezvous.Rendezvous(store, rank, 2, timeout) for rank in range(2)]
+    clock.now_s = 2 * LONG_S
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(meetings[0].exchange, "join", "no controller")
+        wait_until(lambda: store.check(["switchfold/join/0"]), "the first rank has come")
+        assert meetings[1].exchange("join") == ["no controller", ""]
+        assert first.result(DEADLINE_S) == ["no controller", ""]
 
 
 def init_but_one(rank: int, store: str) -> str:
