@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
     skips = skip_codes()
     threads = os.listdir("/proc/self/task")
     assert len(threads) == 1, f"threads {threads} must not be forked beside"
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ranks end with this process
+    signal.signal(signal.SIGTERM, _end)  # and the ranks with this process
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what tests print is not an answer
     print(json.dumps(test_names(suite)), file=answers, flush=True)
@@ -54,6 +54,10 @@ def main(arguments: Sequence[str]) -> None:
         order: dict[str, Any] = json.loads(line)
         result = _run_test(suite, order, places[:num_ranks], skips)
         print(json.dumps(result), file=answers, flush=True)
+
+
+def _end(_number: int, _frame: object) -> None:
+    sys.exit(1)
 
 
 def _run_test(
