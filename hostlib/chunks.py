@@ -30,6 +30,8 @@ Lanes = NDArray[np.int32]
 """Big-endian int32, shape (count, values_per_packet)."""
 Empty = Callable[[tuple[int, ...], DTypeLike], NDArray[Any]]
 """Makes an array of a shape and dtype, as numpy.empty does."""
+Describe = Callable[[NDArray[Any]], NDArray[np.int32]]
+"""Returns the lanes that the workers agree on for chunks of shape (count, values)."""
 
 
 class ChunkSource(Protocol):
@@ -44,6 +46,8 @@ class ChunkSource(Protocol):
     """Where the stream stores the number of contributors of each chunk."""
     has_saturated: bool
     """Whether any result carried the OVERFLOW flag."""
+    is_plain: bool
+    """Whether these are sums that the workers agree on nothing for before."""
     withheld: NDArray[np.bool_] | None
     """Chunks that this worker does not contribute to, though it takes their results."""
     times: TransferTimes
@@ -104,33 +108,49 @@ class TensorChunks:
 
 
 class ExponentSource:
-    """The exponents of a float tensor: an int32 tensor with one element per chunk, maximised."""
+    """What workers agree on first for a float tensor: int32 lanes per chunk, maximised."""
 
-    def __init__(self, tensor_id: int, chunks: TensorChunks, values_per_packet: int) -> None:
+    def __init__(
+        self,
+        tensor_id: int,
+        chunks: TensorChunks,
+        values_per_packet: int,
+        *,
+        describe: Describe = chunk_exponents,
+        lanes_per_chunk: int = 1,
+        chunks_at_once: int = EXPONENT_CHUNKS,
+    ) -> None:
         self.tensor_id = tensor_id
-        self.num_elements = chunks.num_chunks
-        self.num_chunks = -(-chunks.num_chunks // values_per_packet)
+        self.num_elements = chunks.num_chunks * lanes_per_chunk
+        self.num_chunks = -(-self.num_elements // values_per_packet)
         self.results = np.empty((self.num_chunks, values_per_packet), ">i4")
         self.contributors = np.zeros(self.num_chunks, np.uint16)
         self.has_saturated = False
+        self.is_plain = False
         self.times = TransferTimes()
         self.withheld: NDArray[np.bool_] | None = None
         self._chunks = chunks
         self._values = values_per_packet
-        self._own = np.empty(chunks.num_chunks, np.int32)
+        self._describe = describe
+        self._at_once = chunks_at_once
+        self._own = np.empty((chunks.num_chunks, lanes_per_chunk), np.int32)
 
     def fill(self, first: int, lanes: Lanes) -> None:
-        """Compute the exponents of the data chunks that these rows stand for."""
+        """Compute the lanes of the data chunks that these rows stand for."""
         lanes[...] = 0
+        per_chunk = self._own.shape[1]
+        flat = self._own.reshape(-1)
         for row in range(len(lanes)):
             start = (first + row) * self._values
             end = min(start + self._values, self.num_elements)
-            for block in range(start, end, EXPONENT_CHUNKS):
-                block_end = min(block + EXPONENT_CHUNKS, end)
+            last = -(-end // per_chunk)
+            for block in range(start // per_chunk, last, self._at_once):
+                block_end = min(block + self._at_once, last)
                 for offset, chunks in self._chunks.block(block, block_end):
                     place = block + offset
-                    self._own[place : place + len(chunks)] = chunk_exponents(chunks)
-            lanes[row, : end - start] = self._own[start:end]
+                    described = self._describe(chunks).reshape(len(chunks), per_chunk)
+                    self._own[place : place + len(chunks)] = described
+            lanes[row, : end - start] = flat[start:end]
 
     def exponents(self, first: int, count: int) -> NDArray[np.int32]:
         """Return zeros: integer chunks have no exponent."""
@@ -148,7 +168,7 @@ class ExponentSource:
         """Nothing to do: the exponents are needed all at once."""
 
     def agreed(self) -> NDArray[np.int32]:
-        """Return the agreed exponent of each data chunk, once all results are there."""
+        """Return the agreed lanes of the data chunks in a row, once all results are there."""
         return self.results.reshape(-1)[: self.num_elements].astype(np.int32)
 
     def outliers(self, agreed: NDArray[np.int32]) -> NDArray[np.bool_] | None:
@@ -156,7 +176,8 @@ class ExponentSource:
 
         None where there are none, as always when all workers are waited for.
         """
-        is_outlier = self._own > agreed
+        is_above = self._own > agreed.reshape(self._own.shape)
+        is_outlier: NDArray[np.bool_] = np.logical_or.reduce(is_above, axis=1)
         return is_outlier if is_outlier.any() else None
 
 
@@ -185,6 +206,7 @@ class IntegerSource:
             self.results = empty((self.num_chunks, values_per_packet), ">i4")
         self.contributors = np.zeros(self.num_chunks, np.uint16)
         self.has_saturated = False
+        self.is_plain = True
         self.times = TransferTimes()
         self.withheld: NDArray[np.bool_] | None = None
         self._drained = 0
@@ -249,6 +271,7 @@ class FloatSource:
             self.results = self.output.view(">i4")
         self.contributors = np.zeros(self.num_chunks, np.uint16)
         self.has_saturated = False
+        self.is_plain = False
         self.times = TransferTimes()
         self.withheld = withheld
         self._chunks = chunks

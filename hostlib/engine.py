@@ -29,7 +29,7 @@ from hostlib.job_view import JobView
 from hostlib.layout_path import LayoutPath, Task
 from hostlib.layout_runner import LayoutRunner
 from hostlib.multicast import AllgatherTask
-from hostlib.options import NonfinitePolicy, ReduceOperation, SessionOptions
+from hostlib.options import SessionOptions, Summation
 from hostlib.peers import PeerServer
 from hostlib.transports.base import Transport
 from hostlib.view_change import Commit, ViewChange
@@ -117,12 +117,7 @@ class Engine:
         self._thread.start()
 
     def submit(
-        self,
-        array: NDArray[Any],
-        operation: ReduceOperation,
-        timeout_s: float,
-        nonfinite: NonfinitePolicy,
-        label: str = "",
+        self, array: NDArray[Any], summation: Summation, timeout_s: float
     ) -> AllreduceFuture:
         """Queue an allreduce; all workers must submit the same sequence of shapes and dtypes."""
         with self._lock:
@@ -130,9 +125,7 @@ class Engine:
             task = AllreduceTask(
                 self._next_number,
                 array,
-                operation=operation,
-                nonfinite=nonfinite,
-                label=label,
+                summation,
                 deadline_s=time.monotonic() + timeout_s,
                 timeout_s=timeout_s,
             )

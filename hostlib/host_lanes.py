@@ -16,7 +16,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.chunks import BLOCK_CHUNKS, ChunkSource, IntegerSource
+from hostlib.chunks import BLOCK_CHUNKS, ChunkSource
 from hostlib.datagram_ring import Words
 from hostlib.errors import (
     AllreduceTimeoutError,
@@ -116,12 +116,11 @@ class HostStream:
         # The upper bits of the id, too, tell tensors apart that are not to be added up.
         folded = (source.tensor_id ^ source.tensor_id >> 17) & 0x7FFF
         tag = 1 << 31 | folded << 16 | source.num_elements & 0xFFFF
-        is_plain = isinstance(source, IntegerSource)
         parts = SourceParts(source)
         if self._operation is Operation.AGGREGATE_MAX:
             # Few lanes that take long: they would hold up the host path's thread.
             parts.prepare(0, len(parts.lanes))
-        self._lanes.reduce(self._operation, parts, finish, tag=tag, is_plain=is_plain)
+        self._lanes.reduce(self._operation, parts, finish, tag=tag, is_plain=source.is_plain)
 
     def _finish(self, source: ChunkSource, *, has_saturated: bool) -> None:
         if id(source) in self._unfinished:

@@ -13,6 +13,29 @@ LONGEST_LEASE_S = 7 * 86400.0
 """No worker is waited for longer, whatever it asks for."""
 NonfinitePolicy = Literal["raise", "propagate"]
 ReduceOperation = Literal["sum", "mean"]
+Precision = Literal["exact", "block"]
+Rounding = Literal["bfloat16"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summation:
+    """What is made of a tensor's values; the same on all workers."""
+
+    operation: ReduceOperation = "sum"
+    nonfinite: NonfinitePolicy = "raise"
+    precision: Precision = "exact"
+    round_to: Rounding | None = None
+    """A narrower format than the array's dtype that exact results are rounded to."""
+    label: str = ""
+    """Others are not added up."""
+
+    def __post_init__(self) -> None:
+        """Check choices."""
+        _check_precision(self.precision)
+        if self.round_to not in (None, "bfloat16"):
+            raise ConfigurationError(
+                f"round_to is {self.round_to!r}; choose 'bfloat16', or None for the array's dtype"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +45,10 @@ class SessionOptions:
     timeout_s: float = 30.0
     """How long an allreduce may take, unless the call says otherwise."""
     nonfinite: NonfinitePolicy = "raise"
-    """NaN or infinity in a tensor: NonFiniteError on all workers, or NaN for the whole chunk."""
+    """NaN or infinity in a tensor: NonFiniteError on all workers, or as IEEE 754 sums them; with
+    block precision, NaN for the whole chunk."""
+    precision: Precision = "exact"
+    """Float sums: "exact", rounded once; or "block", a scale per packet, for gradients."""
     window: int = 256
     """Most value chunks without result at a time; the job's slots are another limit."""
     batch: int = 128
@@ -67,6 +93,7 @@ class SessionOptions:
             raise ConfigurationError(f"lease_s is {self.lease_s}; it must be a time, 0 or above")
         if self.coalesce_s < 0:
             raise ConfigurationError(f"coalesce_s is {self.coalesce_s}; it must not be negative")
+        _check_precision(self.precision)
         if self.nonfinite not in ("raise", "propagate"):
             raise ConfigurationError(
                 f"nonfinite is {self.nonfinite!r}; choose 'raise' or 'propagate'"
@@ -77,3 +104,7 @@ class SessionOptions:
         """How long this worker asks to be waited for."""
         asked_s = self.timeout_s if self.lease_s is None else self.lease_s
         return min(asked_s, LONGEST_LEASE_S)
+
+def _check_precision(precision: str) -> None:
+    if precision not in ("exact", "block"):
+        raise ConfigurationError(f"precision is {precision!r}; choose 'exact' or 'block'")

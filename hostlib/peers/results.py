@@ -36,10 +36,12 @@ class RetainedResult:
     shape: tuple[int, ...]
     operation: str
     """As the user said: "sum" or "mean"; or ALLGATHER."""
+    precision: str = "exact"
+    """What the lanes of floats are: limbs ("exact"), or values with exponents ("block")."""
     lanes: NDArray[np.int32]
     """Sums, int32 of either byte order, one dimension; empty where an error took their place."""
     exponents: NDArray[np.int32]
-    """Agreed exponent of each chunk, native int32; empty for int32 tensors."""
+    """What was agreed on before, native int32: the exponent of each chunk, or ranges of bits."""
     contributors: NDArray[np.uint16]
     """Contributors of each chunk, native uint16."""
     num_contributors: int
@@ -66,6 +68,7 @@ class RetainedResult:
                 "dtype": self.dtype,
                 "shape": self.shape,
                 "operation": self.operation,
+                "precision": self.precision,
                 "lanes": len(self.lanes),
                 "exponents": len(self.exponents),
                 "contributors": len(self.contributors),
@@ -99,6 +102,7 @@ def describe_result(description: bytes, limit_bytes: int) -> RetainedResult:
             dtype=np.dtype(str(fields["dtype"])).name,
             shape=tuple(_number(size) for size in fields["shape"][:MAX_DIMENSIONS]),
             operation=str(fields["operation"]),
+            precision=str(fields["precision"]),
             lanes=np.empty(sizes[0], np.int32),
             exponents=np.empty(sizes[1], np.int32),
             contributors=np.empty(sizes[2], np.uint16),
