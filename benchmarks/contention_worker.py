@@ -58,7 +58,7 @@ def sum_until_stopped(
         while len(under_way) < UNDER_WAY and not is_stopping:
             array = bases[worker_id].copy()
             array[-1] = 1.0 if worker_id == 0 and stop.exists() else 0.0
-            under_way.append(session.allreduce(array))
+            under_way.append(session.allreduce(array, precision="block"))
         result = under_way.popleft().result()
         done.append(
             {

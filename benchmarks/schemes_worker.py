@@ -228,7 +228,7 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
     with join_from_environment(settings) as session:
 
         def switched(iteration: int) -> Floats:
-            return session.allreduce(gradients[iteration]).result()
+            return session.allreduce(gradients[iteration], precision="block").result()
 
         for name in options.schemes.split(","):
             with ExitStack() as stack:

@@ -24,6 +24,8 @@ SWITCHFOLD_JOINING         1: this worker may come to a job that runs; unset or 
 SWITCHFOLD_PLACES          JSON file with a list of such variables, one object per process of this
                            machine: LOCAL_RANK, else RANK, else SWITCHFOLD_WORKER_ID picks one.
                            Variables that are set go before those of the file
+SWITCHFOLD_PRECISION       float sums of torch's process groups: auto (default: DDP's gradients in
+                           blocks, all else exact), exact or block; the same on all ranks
 SWITCHFOLD_TRACE           folder, or name ending in .json, for a trace of each rank (hostlib.torch)
 """
 
@@ -49,7 +51,9 @@ from hostlib.transports.udp import UdpTransport
 from hostlib.wire import UDP_PORT
 
 PathChoice = Literal["auto", "switch", "host"]
+PrecisionSetting = Literal["auto", "exact", "block"]
 _PATHS: Final[tuple[PathChoice, ...]] = ("auto", "switch", "host")
+_PRECISIONS: Final[tuple[PrecisionSetting, ...]] = ("auto", "exact", "block")
 
 _JOB_NEEDS: Final = (
     "SWITCHFOLD_CONTROLLER",
@@ -119,6 +123,17 @@ def place_variables(variables: Mapping[str, str], rank: int | None = None) -> Ma
 def trace_setting(variables: Mapping[str, str] | None = None) -> str:
     """Return what SWITCHFOLD_TRACE says, "" for no traces."""
     return (os.environ if variables is None else variables).get("SWITCHFOLD_TRACE", "")
+
+
+def precision_setting(variables: Mapping[str, str] | None = None) -> PrecisionSetting:
+    """Return what SWITCHFOLD_PRECISION says; raises ConfigurationError."""
+    value = (os.environ if variables is None else variables).get("SWITCHFOLD_PRECISION", "auto")
+    for choice in _PRECISIONS:
+        if value == choice:
+            return choice
+    raise ConfigurationError(
+        f"environment variable SWITCHFOLD_PRECISION is {value!r}; choose {', '.join(_PRECISIONS)}"
+    )
 
 
 class _Variables:

@@ -42,7 +42,7 @@ def train(session: Session, schedule: Schedule, digits: Digits) -> WorkerRecord:
         share = schedule.share(batch, session.view.worker_id)
         loss, gradient = model.gradient(digits.train_images[share], digits.train_labels[share])
         sent_s = time.perf_counter()
-        mean = session.allreduce(gradient, op="mean").result()
+        mean = session.allreduce(gradient, op="mean", precision="block").result()
         allreduce_s.append(time.perf_counter() - sent_s)
         model.step(mean, learning_rate=schedule.learning_rate, momentum=schedule.momentum)
         losses.append(loss)

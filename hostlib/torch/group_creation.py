@@ -9,12 +9,14 @@ from collections.abc import Sequence
 
 import torch.distributed as dist
 
+from hostlib.config import precision_setting
 from hostlib.errors import HostlibError
 from hostlib.session import Session
 from hostlib.torch.amendments import amend_torch
 from hostlib.torch.call_check import CallCheck
 from hostlib.torch.environment import GroupPlace, job_name, store_prefix
 from hostlib.torch.errors import GroupJoinError
+from hostlib.torch.precision import GroupPrecision
 from hostlib.torch.process_group import SwitchfoldProcessGroup
 from hostlib.torch.rendezvous import Rendezvous
 from hostlib.torch.timeline import group_recording
@@ -66,6 +68,7 @@ def create_group(options: BackendOptions) -> dist.ProcessGroup:
         recording=group_recording(rank, job) if session is not None else None,
         backend=checked(gloo, options) if is_debugging() else None,
         check=check,
+        precision=GroupPrecision(precision_setting()),
     )
 
 
@@ -77,6 +80,7 @@ def _join(
     problem = ""
     try:
         place = GroupPlace(job, rank, num_ranks, process)
+        precision_setting()  # a wrong one is every rank's error
         transport = place.open_transport()
     except HostlibError as error:
         problem = str(error)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final, cast
@@ -12,7 +13,7 @@ from typing import Any, Final, cast
 import torch
 
 from hostlib.errors import HostlibError
-from hostlib.options import ReduceOperation
+from hostlib.options import Precision, ReduceOperation
 from hostlib.session import Session
 from hostlib.torch.call_check import CallCheck
 from hostlib.torch.device_staging import CudaStream, DeviceStaging
@@ -26,6 +27,7 @@ from hostlib.torch.placement import (
     sum_reason,
     tree_reason,
 )
+from hostlib.torch.precision import GroupPrecision
 from hostlib.torch.profiling import begin_event
 from hostlib.torch.program_end import open_groups
 from hostlib.torch.staging import BitStaging, Staging, SumStaging
@@ -71,9 +73,11 @@ class SwitchfoldProcessGroup(GlooCollectives):
         recording: Recording | None = None,
         backend: Gloo | None = None,
         check: CallCheck | None = None,
+        precision: GroupPrecision | None = None,
     ) -> None:
         super().__init__(store, rank, num_ranks, name=name, gloo=gloo, backend=backend)
         self._check = check
+        self._precision = precision or GroupPrecision()
         self._store = store
         self._session = session
         self._recording = recording
@@ -117,6 +121,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
             options.reduceOp = cast("Any", ReduceOp.SUM if opts is None else opts)
             opts = _with_timeout(options, timeout)
         check_alike(self._place("all_reduce"), tensors)
+        precision = self._precision.of_call(sys._getframe(1))
         reason = self._unless(sum_reason(tensors, opts.reduceOp))
         if reason is None and len(tensors) > 1:
             reason = "by Gloo: several tensors of one rank are added up, too"
@@ -125,7 +130,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
             return self._delegate(
                 "all_reduce", reason, "allreduce", (tensors, opts), what=what, key=key
             )
-        return self._sum("all_reduce", tensors, opts)
+        return self._sum("all_reduce", tensors, opts, precision)
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
         """Sum or average several tensors as one."""
@@ -143,7 +148,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
                 what=what,
                 key=key,
             )
-        return self._sum("all_reduce_coalesced", tensors, opts)
+        return self._sum("all_reduce_coalesced", tensors, opts, self._precision.of_others)
 
     def reduce(self, tensors: Any, opts: Any = None, *arguments: Any, **named: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Sum or average into one rank's tensor; the others keep theirs where the switch sums."""
@@ -160,7 +165,8 @@ class SwitchfoldProcessGroup(GlooCollectives):
             return self._delegate(
                 "reduce", reason, "reduce", (tensors, opts), what=what + root, key=key + root
             )
-        return self._sum("reduce", tensors, opts, root=opts.rootRank)
+        precision = self._precision.of_others
+        return self._sum("reduce", tensors, opts, precision, root=opts.rootRank)
 
     def broadcast(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, tensors: Any, opts: Any = None, timeout: timedelta | None = None
@@ -191,7 +197,14 @@ class SwitchfoldProcessGroup(GlooCollectives):
         if self._queue is not None:
             self._queue.settle(tensors)
 
-    def _sum(self, collective: str, tensors: Tensors, opts: Any, root: int | None = None) -> Any:
+    def _sum(
+        self,
+        collective: str,
+        tensors: Tensors,
+        opts: Any,
+        precision: Precision,
+        root: int | None = None,
+    ) -> Any:
         is_kept = root is None or root == self.rank()
         staging: Staging
         if tensors[0].device.type == "cpu":
@@ -204,8 +217,17 @@ class SwitchfoldProcessGroup(GlooCollectives):
         to = "" if root is None else f" to rank {root}"
         what = f"{operation} of {_described(tensors)}{to}"
         key = f"{operation} of {_measured(tensors)}{to}"
+        if precision == "block" and tensors[0].is_floating_point():
+            what, key = f"{what} in blocks", f"{key} in blocks"
         return self._start(
-            collective, staging, tensors, opts, what=what, key=key, operation=operation
+            collective,
+            staging,
+            tensors,
+            opts,
+            what=what,
+            key=key,
+            operation=operation,
+            precision=precision,
         )
 
     def _start(
@@ -218,6 +240,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
         what: str,
         key: str,
         operation: ReduceOperation = "sum",
+        precision: Precision = "exact",
     ) -> SwitchfoldWork:
         assert self._queue is not None
         self._say(collective, ON_SWITCH)
@@ -236,6 +259,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
                     timeout.total_seconds(),
                     name=call.name,
                     label=f"{collective} {key}",
+                    precision=precision,
                 )
             )
         else:

@@ -108,10 +108,14 @@ class SwitchChannel:
 
     def send(self, key: str, values: Values, iteration: int) -> Reception:
         """Submit an allreduce; returns at once."""
-        # Not-a-number travels, as with other backends: loss scalers look for it.
+        # Gradients. Not-a-number travels, as with other backends: loss scalers look for it.
         return _SwitchReception(
             self._session.allreduce(
-                values, "mean", timeout_s=self._timeout_s, nonfinite="propagate"
+                values,
+                "mean",
+                precision="block",
+                timeout_s=self._timeout_s,
+                nonfinite="propagate",
             )
         )
 

@@ -16,6 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from hostlib.options import Rounding
+
 Array = NDArray[Any]
 
 ARRAY_DTYPES: dict[torch.dtype, torch.dtype] = {
@@ -27,6 +29,8 @@ ARRAY_DTYPES: dict[torch.dtype, torch.dtype] = {
 }
 """Dtypes that are summed on the switch, and the dtype in which the session gets them."""
 LANE_BYTES = 4
+ROUNDINGS: dict[torch.dtype, Rounding] = {torch.bfloat16: "bfloat16"}
+"""Of dtypes that the session gets as another one."""
 
 from_numpy: Callable[[Array], torch.Tensor] = cast("Any", torch).from_numpy
 
@@ -37,6 +41,11 @@ class Staging(Protocol):
     @property
     def is_immediate(self) -> bool:
         """Whether `gather` returns at once, without a copy or a wait."""
+        ...
+
+    @property
+    def round_to(self) -> Rounding | None:
+        """The format that exact sums are rounded to, if it is none of the array's dtypes."""
         ...
 
     def gather(self) -> Array:
@@ -107,6 +116,7 @@ class SumStaging(HostMemory):
         self._is_kept = is_kept
         self._dtype = ARRAY_DTYPES[tensors[0].dtype]
         first = tensors[0]
+        self.round_to = ROUNDINGS.get(first.dtype)
         self.is_immediate = (
             len(tensors) == 1 and first.is_contiguous() and self._dtype == first.dtype
         )
@@ -129,6 +139,7 @@ class BitStaging(HostMemory):
     """
 
     is_immediate = False
+    round_to = None
 
     def __init__(self, tensor: torch.Tensor, *, is_root: bool) -> None:
         self._tensor = tensor

@@ -16,7 +16,7 @@ import torch
 
 from hostlib.errors import AllreduceTimeoutError, SessionClosedError, TensorError
 from hostlib.future import AllreduceFuture
-from hostlib.options import ReduceOperation
+from hostlib.options import Precision, ReduceOperation
 from hostlib.session import Session
 from hostlib.timeline import Timeline, finished_transfer
 from hostlib.torch.errors import (
@@ -47,6 +47,7 @@ class Transfer:
     """In a timeline."""
     label: str = ""
     """What must be the same on all ranks: others are not added up."""
+    precision: Precision = "exact"
     ready_s: float = field(default_factory=time.monotonic)
 
 
@@ -165,6 +166,8 @@ class SwitchQueue:
                 timeout_s=transfer.timeout_s,
                 nonfinite="propagate",
                 label=transfer.label,
+                precision=transfer.precision,
+                round_to=transfer.staging.round_to if transfer.precision == "exact" else None,
             )
         except Exception as error:
             outcome = error

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fake_switch import FakeSwitch
 from hostlib import errors
 from hostlib.future import AllreduceFuture
-from hostlib.options import SessionOptions
+from hostlib.options import Precision, SessionOptions
 from hostlib.quantization import chunk_exponents, error_bound
 from hostlib.session import Session
 from hostlib.straggler import StragglerPolicy
@@ -65,7 +65,7 @@ def test_allreduce_float_within_bound(dtype: str, shape: tuple[int, ...]) -> Non
     rng = np.random.default_rng(1)
     arrays = [(rng.standard_normal(shape) * 10.0**-i).astype(dtype) for i in range(3)]
     with sessions(FakeSwitch(3)) as workers:
-        assert_within_bound(allreduce(workers, arrays), arrays, 32)
+        assert_within_bound(allreduce(workers, arrays, precision="block"), arrays, 32)
 
 
 @pytest.mark.parametrize("values", [32, 352])
@@ -145,25 +145,37 @@ def test_allreduce_mean_of_maxima_does_not_overflow() -> None:
             assert np.isposinf(allreduce(workers, [array] * 4)[0]).all()
 
 
-def test_allreduce_nonfinite_raises_on_every_worker_and_session_goes_on() -> None:
-    arrays = [np.ones(100, np.float32) for _ in range(3)]
-    arrays[1][40] = np.nan
-    arrays[2][99] = np.inf
+@pytest.mark.parametrize(
+    ("precision", "size", "ranges"),
+    [
+        ("block", 100, [(32, 64), (96, 100)]),
+        ("exact", 12, [(4, 10)]),  # nothing is agreed on before
+        ("exact", 8000, [(0, 5632)]),
+    ],
+)
+def test_allreduce_nonfinite_raises_on_every_worker_and_session_goes_on(
+    precision: Precision, size: int, ranges: list[tuple[int, int]]
+) -> None:
+    arrays = [np.ones(size, np.float32) for _ in range(3)]
+    arrays[1][4 if size == 12 else 40] = np.nan
+    arrays[2][9 if size == 12 else 99] = np.inf
     with sessions(FakeSwitch(3)) as workers:
-        futures = [w.allreduce(a) for w, a in zip(workers, arrays, strict=True)]
+        futures = [
+            w.allreduce(a, precision=precision) for w, a in zip(workers, arrays, strict=True)
+        ]
         for future in futures:
             error = future.exception(60)
             assert isinstance(error, errors.NonFiniteError)
-            assert error.ranges == [(32, 64), (96, 100)]
+            assert error.ranges == ranges
         clean = [np.ones(100, np.float32)] * 3
         np.testing.assert_array_equal(allreduce(workers, clean)[0], np.full(100, 3))
 
 
-def test_allreduce_nonfinite_propagates_to_chunk() -> None:
+def test_allreduce_nonfinite_propagates_to_chunk_of_block_precision() -> None:
     arrays = [np.ones(100, np.float64) for _ in range(2)]
     arrays[1][40] = -np.inf
     with sessions(FakeSwitch(2)) as workers:
-        for result in allreduce(workers, arrays, nonfinite="propagate"):
+        for result in allreduce(workers, arrays, nonfinite="propagate", precision="block"):
             assert np.isnan(result[32:64]).all()
             np.testing.assert_array_equal(np.delete(result, np.s_[32:64]), 2)
 

@@ -53,8 +53,9 @@ def test_deadline_closes_rounds_without_the_late_worker() -> None:
         late = workers[3].allreduce(arrays[3], "mean")
         assert late.result(60).tobytes() == futures[0].result().tobytes()
         assert late.num_contributors == futures[0].num_contributors
-        # And it is back.
-        for _ in range(10):
+        # And it is back, in some sum: on a busy machine any worker may be late.
+        until_s = time.monotonic() + 120
+        while time.monotonic() < until_s:
             futures = [w.allreduce(a) for w, a in zip(workers, arrays, strict=True)]
             assert len({future.result(60).tobytes() for future in futures}) == 1
             if futures[0].num_contributors == 4:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from hostlib.allreduce_task import wire_id
+from hostlib.options import Summation
 from hostlib.torch.call_log import LOGGED_CALLS, CallLog, difference, from_text, to_text
 
 
@@ -37,9 +38,11 @@ def test_ranks_of_which_one_is_far_ahead_are_compared_where_both_remember() -> N
 
 
 def test_headers_tell_means_and_labels_from_plain_sums() -> None:
-    assert wire_id(2, "sum", "") == 3
-    ids = {wire_id(2, "mean", ""), wire_id(2, "sum", "a"), wire_id(2, "mean", "a"), 3}
-    assert len(ids) == 4
+    plain, mean = Summation(), Summation(operation="mean")
+    assert wire_id(2, plain) == 3
+    kinds = [mean, Summation(label="a"), Summation(operation="mean", label="a"), plain]
+    ids = {wire_id(2, kind, is_exact=is_exact) for kind in kinds for is_exact in (False, True)}
+    assert len(ids) == 8
     assert {number & 0xFFFFF for number in ids} == {3}
-    assert wire_id((1 << 20) + 2, "mean", "") == wire_id(2, "mean", "")
-    assert wire_id(2, "mean", "") == 0x2270_0003  # the example of docs/wire_format.md
+    assert wire_id((1 << 20) + 2, mean) == wire_id(2, mean)
+    assert wire_id(2, mean) == 0x2270_0003  # the example of docs/wire_format.md

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which sums of a process group are exact, and which share a scale per packet: DDP's gradients.
+
+DDP's reducer, in C++, calls the group from inside the autograd engine, so that no frame of Python's
+lies between the two. A sum that Python code asks for, in a backward pass or not, is somebody's own.
+"""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import Any, cast, final
+
+import torch
+from torch.autograd import graph
+from torch.nn.parallel import DistributedDataParallel
+
+from hostlib.config import PrecisionSetting
+from hostlib.options import Precision
+
+_engine: Any = cast("Any", graph)._engine_run_backward
+_shadow: Any = cast("Any", DistributedDataParallel)._match_all_reduce_for_bwd_pass
+
+
+def is_ddp_bucket(caller: FrameType | None) -> bool:
+    """Return whether DDP's reducer asks for a sum; `caller` is the frame that asks, if any.
+
+    A rank that has run out of inputs (`join`) sends zeros for the others' buckets, from a method of
+    DDP's.
+    """
+    if cast("Any", torch)._C._current_graph_task_id() == -1:
+        return caller is not None and _is_frame_of(caller, _shadow)
+    return caller is None or _is_frame_of(caller, _engine)
+
+
+def _is_frame_of(frame: FrameType, function: Any) -> bool:
+    own, code = frame.f_code, function.__code__
+    return (own.co_name, own.co_filename) == (code.co_name, code.co_filename)
+
+
+@final
+class GroupPrecision:
+    """Chooses the precision of a group's sums; the same on all ranks."""
+
+    def __init__(self, setting: PrecisionSetting = "auto") -> None:
+        self._buckets: Precision = "exact" if setting == "exact" else "block"
+        self._others: Precision = "block" if setting == "block" else "exact"
+
+    def of_call(self, caller: FrameType | None) -> Precision:
+        """Return the precision of an allreduce that a frame asks for."""
+        return self._buckets if is_ddp_bucket(caller) else self._others
+
+    @property
+    def of_others(self) -> Precision:
+        """The precision of sums that are no buckets of DDP's."""
+        return self._others
