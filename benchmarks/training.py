@@ -41,7 +41,11 @@ from bmv2_topos import Testbed, single_switch  # noqa: E402
 from bmv2_topos.errors import TestbedError  # noqa: E402
 
 WORKER = Path(__file__).with_name("training_worker.py")
-ENVIRONMENT = {"OMP_NUM_THREADS": "1", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+    "SWITCHFOLD_PRECISION": "block",  # all that is summed here are gradients
+}
 PROCESS_TIMEOUT_S = 600.0
 COLLECTIVE_TIMEOUT_S = 120.0
 

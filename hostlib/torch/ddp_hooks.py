@@ -49,8 +49,8 @@ class SwitchfoldState:
     backend would. A `session` of your own, of the same ranks, is used instead and left open. An
     allreduce may take `timeout`. `straggler` says what the job does about late ranks: gradients are
     then the mean over the ranks that came in time. `precision` "exact" rounds each mean once, at
-    two to three times the packets, instead of sharing a scale per packet. Raises what `Session.join` raises, and
-    ConfigurationError.
+    two to three times the packets, instead of sharing a scale per packet. Raises what
+    `Session.join` raises, and ConfigurationError.
     """
 
     def __init__(
@@ -186,10 +186,10 @@ def allreduce_hook(
     """Average a bucket over the ranks: `model.register_comm_hook(state, allreduce_hook)`.
 
     The gradients are within the bound that `hostlib.quantization` states of the exact mean, unless
-    the state asks for exact ones, and the same bytes on all ranks. bfloat16 is summed as float32 and rounded once. With a straggler policy
-    each value is the mean over the ranks that contributed to it. Sparse gradients go through the
-    model's process group. Compressing to float16 beforehand gains nothing: the switch adds 32-bit
-    integers, whatever the dtype.
+    the state asks for exact ones, and the same bytes on all ranks. bfloat16 is summed as float32
+    and rounded once. With a straggler policy each value is the mean over the ranks that contributed
+    to it. Sparse gradients go through the model's process group. Compressing to float16 beforehand
+    gains nothing: the switch adds 32-bit integers, whatever the dtype.
     """
     values = bucket.buffer()
     if values.is_sparse:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 
 import torch
 
+from hostlib.options import Rounding
 from hostlib.torch.staging import ARRAY_DTYPES, ROUNDINGS, Array, from_numpy, mode_of
 
 
@@ -102,7 +103,7 @@ class DeviceStaging:
         self._stream = stream
         self._is_kept = is_kept
         self._dtype = tensors[0].dtype
-        self.round_to = ROUNDINGS.get(self._dtype)
+        self.round_to: Rounding | None = ROUNDINGS.get(self._dtype)
         num_values = sum(tensor.numel() for tensor in tensors)
         self._host = stream.host_buffer(num_values, self._dtype)
         stream.after_caller()

@@ -8,6 +8,7 @@ lies between the two. A sum that Python code asks for, in a backward pass or not
 
 from __future__ import annotations
 
+import inspect
 from types import FrameType
 from typing import Any, cast, final
 
@@ -20,6 +21,13 @@ from hostlib.options import Precision
 
 _engine: Any = cast("Any", graph)._engine_run_backward
 _shadow: Any = cast("Any", DistributedDataParallel)._match_all_reduce_for_bwd_pass
+
+
+def calling_frame() -> FrameType | None:
+    """Return the frame that called the caller of this; None where C++ did, in its own thread."""
+    frame = inspect.currentframe()
+    own = frame.f_back if frame is not None else None
+    return own.f_back if own is not None else None
 
 
 def is_ddp_bucket(caller: FrameType | None) -> bool:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final, cast
@@ -27,7 +26,7 @@ from hostlib.torch.placement import (
     sum_reason,
     tree_reason,
 )
-from hostlib.torch.precision import GroupPrecision
+from hostlib.torch.precision import GroupPrecision, calling_frame
 from hostlib.torch.profiling import begin_event
 from hostlib.torch.program_end import open_groups
 from hostlib.torch.staging import BitStaging, Staging, SumStaging
@@ -121,7 +120,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
             options.reduceOp = cast("Any", ReduceOp.SUM if opts is None else opts)
             opts = _with_timeout(options, timeout)
         check_alike(self._place("all_reduce"), tensors)
-        precision = self._precision.of_call(sys._getframe(1))
+        precision = self._precision.of_call(calling_frame())
         reason = self._unless(sum_reason(tensors, opts.reduceOp))
         if reason is None and len(tensors) > 1:
             reason = "by Gloo: several tensors of one rank are added up, too"

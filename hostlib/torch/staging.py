@@ -116,7 +116,7 @@ class SumStaging(HostMemory):
         self._is_kept = is_kept
         self._dtype = ARRAY_DTYPES[tensors[0].dtype]
         first = tensors[0]
-        self.round_to = ROUNDINGS.get(first.dtype)
+        self.round_to: Rounding | None = ROUNDINGS.get(first.dtype)
         self.is_immediate = (
             len(tensors) == 1 and first.is_contiguous() and self._dtype == first.dtype
         )
@@ -139,7 +139,7 @@ class BitStaging(HostMemory):
     """
 
     is_immediate = False
-    round_to = None
+    round_to: Rounding | None = None
 
     def __init__(self, tensor: torch.Tensor, *, is_root: bool) -> None:
         self._tensor = tensor
