@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import p4src
 from hostlib.errors import AllreduceTimeoutError, SaturationError, WorkerMissingError
+from hostlib.options import Precision
 from hostlib.session import Session
 from hostlib.wire import Outcome
 from softswitch.impairments import Impairments
@@ -21,8 +22,10 @@ from softswitch_job import running_job
 BAD = {"loss": 0.05, "duplication": 0.05, "reordering": 0.05, "reordering_delay_s": 0.02}
 
 
-def allreduce(workers: list[Session], arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    futures = [w.allreduce(a) for w, a in zip(workers, arrays, strict=True)]
+def allreduce(
+    workers: list[Session], arrays: list[NDArray[Any]], precision: Precision = "exact"
+) -> list[NDArray[Any]]:
+    futures = [w.allreduce(a, precision=precision) for w, a in zip(workers, arrays, strict=True)]
     return [future.result(60) for future in futures]
 
 
@@ -35,7 +38,7 @@ def test_allreduce_and_the_switch_counts_every_packet(
     arrays = [rng.standard_normal(100_000).astype(np.float32) for _ in range(4)]
     with running_job(variant, 4, port_kind=port_kind) as job:
         with job.sessions() as workers:
-            results = allreduce(workers, arrays)
+            results = allreduce(workers, arrays, "block")
             sent = sum(
                 value
                 for worker in workers

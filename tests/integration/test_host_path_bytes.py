@@ -26,7 +26,10 @@ def switch_allreduce(
     arrays: list[NDArray[Any]], operation: ReduceOperation
 ) -> list[NDArray[Any] | SaturationError]:
     with running_job("narrow", WORKERS) as job, job.sessions() as workers:
-        futures = [w.allreduce(a, operation) for w, a in zip(workers, arrays, strict=True)]
+        futures = [
+            w.allreduce(a, operation, precision="block")
+            for w, a in zip(workers, arrays, strict=True)
+        ]
         errors = [future.exception(60) for future in futures]
         return [
             error if isinstance(error, SaturationError) else future.result(60)
