@@ -51,7 +51,10 @@ def exact_sum(
 def mixed_tensors(
     num_workers: int, size: int, dtype: str, seed: int, *, spread: int
 ) -> list[NDArray[Any]]:
-    """Return values over `spread` powers of two, some denormal; of others little is left."""
+    """Return values over twice `spread` powers of two; of some sums little is left, or nothing.
+
+    Where the spread is large, some values are denormal.
+    """
     rng = np.random.default_rng(seed)
     info = np.finfo(dtype)
     arrays: list[NDArray[Any]] = []
@@ -60,5 +63,6 @@ def mixed_tensors(
         arrays.append(np.ldexp(rng.standard_normal(size), powers).astype(dtype))
     if num_workers > 1:
         arrays[-1][::3] = -arrays[0][::3]
-    arrays[0][::7] = rng.integers(1, 50, len(arrays[0][::7])) * info.smallest_subnormal
+    if spread >= info.maxexp // 4:
+        arrays[0][::7] = rng.integers(1, 50, len(arrays[0][::7])) * info.smallest_subnormal
     return arrays
