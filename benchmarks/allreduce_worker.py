@@ -156,7 +156,7 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
     )
 
     def switchfold(array: Floats) -> Floats:
-        return session.allreduce(array).result()
+        return session.allreduce(array, precision="block").result()
 
     with session:
         contenders = {
