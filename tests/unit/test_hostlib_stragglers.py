@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from itertools import combinations
