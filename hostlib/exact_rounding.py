@@ -46,7 +46,7 @@ def recombine(
     if divisors is not None:
         # Division by a power of two is exact, but for bits below those of the format.
         divisor = int(divisors[0, 0])
-        shift = divisor.bit_length() - 1
+        shift = max(0, divisor.bit_length() - 1)
         is_shift = divisor == 1 << shift and low - shift >= form.lowest_bit
         if is_shift and (divisors == divisor).all():
             divisors, low = None, low - shift

@@ -13,9 +13,14 @@ from numpy.typing import NDArray
 
 from exact_oracle import IDIOMS, exact_sum, mixed_tensors
 from fake_switch import FakeSwitch
-from hostlib.errors import ConfigurationError, TensorTooLargeError, UnsupportedDtypeError
+from hostlib.errors import (
+    AllreduceTimeoutError,
+    ConfigurationError,
+    TensorTooLargeError,
+    UnsupportedDtypeError,
+)
 from hostlib.exact_chunks import ExactLayout
-from hostlib.options import SessionOptions
+from hostlib.options import Precision, SessionOptions
 from hostlib.peers import PeerServer
 from hostlib.session import Session
 from hostlib.straggler import StragglerPolicy
@@ -152,6 +157,23 @@ def test_precision_of_calls_goes_before_that_of_the_session() -> None:
             session.allreduce(array.astype(np.float64), precision="exact", round_to="bfloat16")
     with pytest.raises(ConfigurationError, match="precision is 'fast'"):
         SessionOptions(precision="fast")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("size", [2, 6000])
+def test_workers_that_differ_in_precision_get_errors_and_no_sum(size: int) -> None:
+    switch = FakeSwitch(2)
+    precisions: list[Precision] = ["exact", "block"]
+    with ExitStack() as stack:
+        workers = [
+            stack.enter_context(Session.direct(switch.view(i), switch.transport(i), QUICK))
+            for i in range(2)
+        ]
+        futures = [
+            w.allreduce(np.ones(size), precision=precision, timeout_s=1.0)
+            for w, precision in zip(workers, precisions, strict=True)
+        ]
+        for future in futures:
+            assert isinstance(future.exception(30), AllreduceTimeoutError)
 
 
 @pytest.mark.parametrize("values", [32, 352])
