@@ -23,6 +23,7 @@ other integers. The sums of a value's limbs hold the true sum, which is rounded 
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -38,6 +39,8 @@ RANGE_LANES: Final = 3
 HIGH, MINUS_LOW, NONFINITE = range(RANGE_LANES)
 SPECIAL_LANES: Final = 2
 """Lanes that count +infinity and -infinity."""
+FEW_LIMBS: Final = 4
+"""With more, it pays to look for limbs that are zero in all values."""
 _UPSCALE: Final = {np.dtype(np.float32): 127, np.dtype(np.float64): 1023}
 """Largest power of two of a dtype."""
 
@@ -130,7 +133,14 @@ def split(values: Floats, limbs: Limbs, lanes: NDArray[np.int32]) -> None:
     if limbs.has_specials:
         _split_specials(values, lanes[:, limbs.count * width :])
     scaled = np.empty_like(values)
-    for i in range(limbs.count - 1, -1, -1):
+    highest = limbs.count
+    if limbs.count > FEW_LIMBS:  # most of them are zeros: beyond the largest value, or its bits
+        largest = max(float(values.max()), -float(values.min()))
+        highest = min(highest, max(1, -(-(math.frexp(largest)[1] - limbs.low) // limbs.bits)))
+        lanes[:, : limbs.count * width] = 0
+    for i in range(highest - 1, -1, -1):
+        if limbs.count > FEW_LIMBS and not values.any():
+            break
         unit = limbs.low + i * limbs.bits
         _scale_up(values, -unit, scaled)
         part = lanes[:, i * width : (i + 1) * width]

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hostlib.exact import FORMATS, FloatFormat, Floats, Limbs
+from hostlib.exact import FEW_LIMBS, FORMATS, FloatFormat, Floats, Limbs
 
 Integers = NDArray[np.int64]
 Sums = NDArray[np.int32]
@@ -43,6 +43,10 @@ def recombine(
     rows, width = lanes.shape[0], lanes.shape[1] // limbs.lanes
     parts = lanes.reshape(rows, limbs.lanes, width).transpose(1, 0, 2)
     sums, bits, low = parts[: limbs.count], limbs.bits, limbs.low
+    if limbs.count > FEW_LIMBS:
+        used = np.flatnonzero(sums.any(axis=(1, 2)))
+        first, last = (int(used[0]), int(used[-1])) if len(used) else (0, 0)
+        sums, low = sums[first : last + 1], low + first * bits
     if divisors is not None:
         # Division by a power of two is exact, but for bits below those of the format.
         divisor = int(divisors[0, 0])
