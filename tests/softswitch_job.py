@@ -17,7 +17,6 @@ from hostlib.transports.base import Transport
 from hostlib.transports.mem import MemTransport
 from hostlib.transports.tunnel import TunnelTransport
 from hostlib.wire import (
-    UDP_PORT,
     VALUES_PER_PACKET_NARROW,
     VALUES_PER_PACKET_WIDE,
     Outcome,
@@ -72,7 +71,7 @@ class SoftswitchJob:
                 "worker_address",
                 [JOB_ID, worker_id + 1],
                 "set_worker_address",
-                [mac, address, UDP_PORT],
+                [mac, address, end.udp_port],
             )
         ports = range(1, self.num_workers + 1)
         self.switch.set_multicast_group(GROUP, [(port, port) for port in ports])
