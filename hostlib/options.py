@@ -105,6 +105,7 @@ class SessionOptions:
         asked_s = self.timeout_s if self.lease_s is None else self.lease_s
         return min(asked_s, LONGEST_LEASE_S)
 
+
 def _check_precision(precision: str) -> None:
     if precision not in ("exact", "block"):
         raise ConfigurationError(f"precision is {precision!r}; choose 'exact' or 'block'")
