@@ -7,8 +7,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bmv2_topos.free_ports import free_port
 from exact_oracle import IDIOMS, exact_sum
-from torch_ranks import TorchTestbed, free_port, require_torch, run_ranks, torch_testbed
+from torch_ranks import TorchTestbed, require_torch, run_ranks, torch_testbed
 
 require_torch()
 
