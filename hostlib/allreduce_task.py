@@ -349,7 +349,7 @@ class AllreduceTask:
         source = self.source
         assert source is not None
         if isinstance(source, ExactSource) and self._summation.nonfinite == "raise":
-            ranges = source.nonfinite_ranges
+            ranges = sorted(source.nonfinite_ranges)
             if ranges:
                 self.future.set_exception(NonFiniteError(self.tensor_id, ranges))
                 return

@@ -205,6 +205,7 @@ class ExactSource:
         self._compute = compute_dtype(flat.dtype)
         self._is_mean = is_mean
         self._drained = 0
+        self._num_taken = 0
 
     def fill(self, first: int, lanes: Lanes) -> None:
         """Split the values of the chunks into limbs."""
@@ -234,11 +235,19 @@ class ExactSource:
         self._recombine(self.results[self._drained : end], self._drained)
         self._drained = end
 
-    def load(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
-        """Take sums in native order, shape (num_chunks, values), for the results."""
+    def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
+        """Have the sums in these lanes."""
         self.contributors[...] = contributors
-        self.results[...] = lanes
-        self._recombine(lanes, 0)
+        self.results = lanes
+
+    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
+        """Recombine the limbs of final sums, in any order of the chunks."""
+        if not self._layout.is_spread:
+            self._recombine(lanes, first)
+            return
+        self._num_taken += len(lanes)  # parts may cut a value: wait for all
+        if self._num_taken == self.num_chunks:
+            self._recombine(self.results, 0)
 
     def _recombine(self, lanes: Lanes, first: int) -> None:
         """Write the values of whole units, from chunk `first` on, to the output."""
