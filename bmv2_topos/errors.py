@@ -11,6 +11,7 @@ TestbedError
 ├── PortTakenError          a UDP port that was asked for is in use
 ├── TestbedBusyError        the testbed belongs to another live process, or is up already
 ├── TestbedNotFoundError    no testbed of this name is recorded
+├── RecordVersionError      a testbed was recorded by another version
 ├── ProcessFailedError      a process of the testbed ended when it should not have
 └── ProcessTimeoutError     a process did not become ready, or did not end, in time
 """
@@ -22,6 +23,10 @@ class TestbedError(Exception):
     """Base of every error that the testbed raises on purpose."""
 
     __test__ = False
+
+
+class RecordVersionError(TestbedError):
+    """A testbed was recorded by another version."""
 
 
 class PrivilegeError(TestbedError):

@@ -10,13 +10,12 @@ import random
 import socket
 import tempfile
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from bmv2_topos.errors import PortTakenError
 
 _PORTS: Final = range(10_240, 32_000)
 """Below those that the kernel gives to whoever names none."""
-_held: Final[list[IO[bytes]]] = []
 
 
 def free_port(kind: socket.SocketKind = socket.SOCK_STREAM, address: str = "127.0.0.1") -> int:
@@ -27,16 +26,15 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM, address: str = "127.
     folder = Path(tempfile.gettempdir()) / f"switchfold-ports-{os.geteuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     for port in random.sample(_PORTS, len(_PORTS)):
-        reservation = (folder / str(port)).open("wb")
+        reservation = os.open(folder / str(port), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(reservation, fcntl.LOCK_EX | fcntl.LOCK_NB)
             with socket.socket(socket.AF_INET, kind) as probe:
                 probe.bind((address, port))
         except OSError:  # somebody has it
-            reservation.close()
+            os.close(reservation)
             continue
-        _held.append(reservation)
-        return port
+        return port  # the lock stays until this process ends
     raise PortTakenError(
         f"no port of {address} from {_PORTS.start} to {_PORTS.stop - 1} is free: end processes "
         "that hold them"

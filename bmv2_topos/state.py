@@ -13,21 +13,28 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import logging
 import os
 import re
 import shutil
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
 from bmv2_topos.config import records_directory
-from bmv2_topos.errors import TestbedBusyError, TestbedError, TestbedNotFoundError
+from bmv2_topos.errors import (
+    RecordVersionError,
+    TestbedBusyError,
+    TestbedError,
+    TestbedNotFoundError,
+)
 from bmv2_topos.launcher import start_time_of
 from bmv2_topos.namespaces import namespace_inode, remove_namespace
 from bmv2_topos.processes import is_alive, read_records
 from bmv2_topos.topology import Host, Link, Switch, SwitchLink, Topology
 
+_LOGGER = logging.getLogger(__name__)
 _FILE: Final = "testbed.json"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,23}")
 _PARTIAL_PREFIX: Final = ".partial-"
@@ -144,7 +151,7 @@ def create_record(name: str, topology: Topology, *, target: str, mode: str, vari
 
 
 def load_record(name: str) -> Record:
-    """Read the record of a testbed; raises TestbedNotFoundError."""
+    """Read the record of a testbed; raises TestbedNotFoundError or RecordVersionError."""
     directory = records_directory() / name
     try:
         content: dict[str, Any] = json.loads((directory / _FILE).read_text())
@@ -153,6 +160,17 @@ def load_record(name: str) -> Record:
         raise TestbedNotFoundError(
             f"no testbed {name} in {records_directory()} (there: {known})"
         ) from exc
+    known = {each.name for each in fields(Record)} - {"directory"}
+    required = {
+        each.name
+        for each in fields(Record)
+        if each.default is MISSING and each.default_factory is MISSING
+    } - {"directory"}
+    if not required <= content.keys() <= known:
+        raise RecordVersionError(
+            f"testbed {name} was made by another version of Switchfold, whose record in "
+            f"{directory} differs in {sorted(content.keys() ^ known)}: end it with that version"
+        )
     nodes = content["topology"]
     content["topology"] = Topology(
         hosts=tuple(Host(**host) for host in nodes["hosts"]),
@@ -181,6 +199,9 @@ def sweep() -> list[str]:
         try:
             record = load_record(name)
         except TestbedNotFoundError:  # its owner has just removed it
+            continue
+        except RecordVersionError as exc:
+            _LOGGER.warning("not cleaned up after: %s", exc)
             continue
         if record.owner_pid is not None and not record.is_owner_alive():
             record.remove()

@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import argparse
 import signal
+import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from hostlib.config import secret_from_environment
 from hostlib.errors import HostlibError
@@ -66,18 +69,41 @@ def run(arguments: Sequence[str]) -> int:
     drop = None
     if options.drop_after is not None:
         drop = StragglerDrop(deadline_s=options.drop_after, quorum=options.quorum)
-    # Blocked before there are threads, which would take them otherwise.
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
-        return _serve(options, drop)
+        with _stop_signal() as await_stop:
+            return _serve(options, drop, await_stop)
     except HostlibError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+
+
+def _wake(_number: int, _frame: FrameType | None) -> None:
+    """Nothing to do: a signal that has a handler is written to the wake-up socket."""
+
+
+@contextmanager
+def _stop_signal() -> Generator[Callable[[], object]]:
+    """Give what waits for SIGINT or SIGTERM, whichever thread the kernel gives it to.
+
+    Blocking the signals would not do: numpy's threads are there before anything of ours runs.
+    """
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    handlers = {number: signal.signal(number, _wake) for number in _SIGNALS}
+    before = signal.set_wakeup_fd(theirs.fileno())
+    try:
+        yield lambda: ours.recv(1)
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        signal.set_wakeup_fd(before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        ours.close()
+        theirs.close()
 
 
-def _serve(options: argparse.Namespace, drop: StragglerDrop | None) -> int:
+def _serve(
+    options: argparse.Namespace, drop: StragglerDrop | None, await_stop: Callable[[], object]
+) -> int:
     plan = None
     if options.checkpoints is not None:
         plan = CheckpointPlan(directory=options.checkpoints, every=options.every)
@@ -102,6 +128,6 @@ def _serve(options: argparse.Namespace, drop: StragglerDrop | None) -> int:
     )
     with server:
         print(f"listening on {server.address}:{server.port}", flush=True)
-        signal.sigwait(_SIGNALS)
+        await_stop()
         print(" ".join(f"{name}={n}" for name, n in sorted(server.counters.items())), flush=True)
     return 0

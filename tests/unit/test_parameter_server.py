@@ -393,7 +393,7 @@ def test_command_says_where_it_listens_and_what_is_wrong() -> None:
             array = np.arange(10, dtype=np.float32)
             assert (client.push_pull("w", array, 0).result(WAIT_S) == array).all()
         process.send_signal(signal.SIGTERM)
-        counted, _ = process.communicate(timeout=10)
+        counted, _ = process.communicate(timeout=WAIT_S)
         assert process.returncode == 0
         assert "broadcasts=1 received_floats=10 sent_floats=10 updates=1" in counted
 

@@ -26,6 +26,7 @@ from bmv2_topos.errors import (
     PrivilegeError,
     ProcessFailedError,
     ProcessTimeoutError,
+    RecordVersionError,
     TargetMissingError,
     TestbedBusyError,
     TestbedNotFoundError,
@@ -95,6 +96,21 @@ def test_record_of_a_dead_owner_is_swept_with_its_processes(records: Path) -> No
         assert process.popen.wait(60) == -signal.SIGTERM
         assert state.record_names() == ["other"]
         assert other.run_directory.parent == records
+
+
+def test_record_of_another_version_is_left_alone_and_told(
+    records: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = state.create_record("later", single_switch(1), target="x", mode="udp", variant="wide")
+    made.owner_start_time -= 1  # its owner is dead
+    made.save()
+    path = records / "later" / "testbed.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "invented_later": 1}))
+    assert state.sweep() == []
+    assert "made by another version of Switchfold" in caplog.text
+    assert "['invented_later']" in caplog.text
+    with pytest.raises(RecordVersionError, match="end it with that version"):
+        state.load_record("later")
 
 
 def test_reused_pid_is_never_signalled(tmp_path: Path) -> None:
