@@ -85,6 +85,12 @@ def controller() -> None:
     type=float,
     help="Seconds until a worker is lost whose host answers nothing (sessions over TCP).",
 )
+@click.option(
+    "--reconnect-grace",
+    "reconnect_grace_s",
+    type=float,
+    help="Seconds until a worker is lost whose connection broke and that has not come back.",
+)
 @click.option("--join-timeout", "join_timeout_s", type=float, help="Seconds for all to arrive.")
 @click.option("--connect-timeout", "connect_timeout_s", type=float, help="Seconds for switches.")
 @click.option(
