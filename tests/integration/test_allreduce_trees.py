@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import p4src
+from hostlib.options import Precision
 from hostlib.session import Session
 from hostlib.straggler import StragglerPolicy
 from hostlib.wire import Outcome
@@ -29,8 +30,10 @@ def _bad_network(seed: int) -> Impairments:
     )
 
 
-def _allreduce(workers: list[Session], arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    futures = [w.allreduce(a) for w, a in zip(workers, arrays, strict=True)]
+def _allreduce(
+    workers: list[Session], arrays: list[NDArray[Any]], precision: Precision = "exact"
+) -> list[NDArray[Any]]:
+    futures = [w.allreduce(a, precision=precision) for w, a in zip(workers, arrays, strict=True)]
     return [future.result(DEADLINE_S) for future in futures]
 
 
@@ -44,7 +47,7 @@ def test_tree_sums_and_every_switch_sends_up_once(
         num_workers = len(made.tree.workers)
         arrays = [generator.standard_normal(20_000).astype(np.float32) for _ in range(num_workers)]
         with made.sessions() as workers:
-            results = _allreduce(workers, arrays)
+            results = _allreduce(workers, arrays, "block")
         for result in results:
             np.testing.assert_allclose(result, np.sum(arrays, axis=0), atol=1e-5)
             assert result.tobytes() == results[0].tobytes()
