@@ -13,6 +13,7 @@ import pytest
 
 from bmv2_topos import daemons, state
 from hostlib import errors
+from hostlib.options import Precision
 from hostlib.session import Session
 from live_testbed import LiveTestbed
 from time_bound import wait_until
@@ -96,15 +97,23 @@ def test_worker_that_stops_is_named_within_the_timeout(whole: LiveTestbed) -> No
             sessions[0].allreduce(ARRAY)
 
 
-def test_nonfinite_value_of_one_worker_is_told_to_all(whole: LiveTestbed) -> None:
+@pytest.mark.parametrize(
+    ("precision", "ranges"),
+    [("block", [(64, 96), (4960, 4992)]), ("exact", [(0, 5000)])],  # chunks, and groups of them
+)
+def test_nonfinite_value_of_one_worker_is_told_to_all(
+    whole: LiveTestbed, precision: Precision, ranges: list[tuple[int, int]]
+) -> None:
     arrays = [np.ones(5000, np.float32) for _ in range(3)]
     arrays[1][[70, 4990]] = np.nan, np.inf
     with whole.sessions(3) as sessions:
-        futures = [s.allreduce(a) for s, a in zip(sessions, arrays, strict=True)]
+        futures = [
+            s.allreduce(a, precision=precision) for s, a in zip(sessions, arrays, strict=True)
+        ]
         found = [future.exception(60) for future in futures]
         for error in found:
             assert isinstance(error, errors.NonFiniteError)
-            assert error.ranges == [(64, 96), (4960, 4992)]
+            assert error.ranges == ranges
         sums(sessions)
 
 

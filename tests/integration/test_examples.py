@@ -59,7 +59,7 @@ def test_trees_sum_over_both_spines() -> None:
 def test_join_job_says_what_it_needs() -> None:
     done = run_example("join_job.py")
     assert done.returncode != 0
-    assert "SWITCHFOLD_CONTROLLER is not set" in done.stderr
+    assert "environment variables SWITCHFOLD_CONTROLLER, SWITCHFOLD_JOB," in done.stderr
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
