@@ -22,6 +22,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from ddp_models import SMALL_BUCKET_MB, digest, loss_of, perceptron
+from time_bound import wait_until
 
 
 def train(
@@ -50,6 +51,11 @@ def train(
     (Path(folder) / f"{rank}-life-{life}").write_text(str(generation))
     for step in range(first_step, num_steps):
         if (rank, step, life) == (dying_rank, dying_step, 0):
+            # What comes back begins with this step, once rank 0 has stored the one before.
+            wait_until(
+                lambda step=step: torch.load(checkpoint, weights_only=True)["step"] == step,
+                "the checkpoint of the step before",
+            )
             layer: Any = model.module[2]
             layer.register_full_backward_hook(lambda *_: os.kill(os.getpid(), signal.SIGKILL))
         optimizer.zero_grad()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hostlib.allreduce_task import POSITION_BITS, wire_id
+from hostlib.options import Summation
 from hostlib.peers import frames
 from hostlib.peers.frames import Frame, FrameKind, Greeting, Purpose
 from hostlib.quantization import NONFINITE_EXPONENT, ZERO_EXPONENT
@@ -65,7 +66,7 @@ def test_greeting_is_as_told() -> None:
 @pytest.mark.parametrize("number", [0, 5, (1 << POSITION_BITS) - 1])
 def test_tensors_are_numbered_as_told(number: int) -> None:
     assert f"modulo 2^{POSITION_BITS}" in PAGE
-    assert wire_id(number, "sum", "") == (number + 1) % (1 << POSITION_BITS)
+    assert wire_id(number, Summation()) == (number + 1) % (1 << POSITION_BITS)
 
 
 def test_marks_of_exponents_are_as_told() -> None:
