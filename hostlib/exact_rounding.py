@@ -138,6 +138,8 @@ def _rounded_pairs(
     shift = np.frexp(np.abs(high).astype(np.float64))[1].astype(np.int64)
     shift += bits - (_WINDOW_BITS - 1)
     np.clip(shift, 0, bits, out=shift)
+    # What is below 2^bits fits as it is, and may have too few bits to lose the last one.
+    shift[(high == 0) | (high == -1)] = 0
     window = (high << (bits - shift)) | (below >> shift)
     window |= below & ((np.int64(1) << shift) - 1) != 0
     return np.ldexp(window.astype(dtype), (shift + low).astype(np.int32))

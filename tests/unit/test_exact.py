@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -96,6 +96,10 @@ def tensors(draw: st.DrawFn) -> tuple[str, list[list[float]]]:
     return name, columns
 
 
+# One worker's limbs have 31 bits: the pairs of four limbs have the most bits that there can be.
+@example(("float32", [[1.0, -1.0, 2.0**62]]))
+@example(("float32", [[1.0, -1.0, 2.0**93]]))
+@example(("float64", [[3.0, -(2.0**62) + 2.0**10, 2.0**93]]))
 @settings(max_examples=250, deadline=None)
 @given(tensors())
 def test_sums_and_means_are_rounded_once(tensor: tuple[str, list[list[float]]]) -> None:
