@@ -20,6 +20,7 @@ from fake_program import write_program
 from hostlib.credentials import token_metadata
 from hostlib.session_api import session_pb2 as pb
 from hostlib.session_api import session_pb2_grpc
+from loopback import LOOPBACK
 
 TEST_TIMEOUT_S = 90.0
 _T = TypeVar("_T")
@@ -47,12 +48,12 @@ def make_config(folder: Path, *fakes: FakeP4Runtime, **options: Any) -> Controll
         for n, fake in enumerate(fakes, 1)
     )
     defaults: dict[str, Any] = {
-        "listen": "127.0.0.1:0",
+        "listen": f"{LOOPBACK}:0",
         "database": folder / "controller.sqlite3",
         "program_dir": folder,
         "lease_s": 30.0,
-        "join_timeout_s": 10.0,
-        "connect_timeout_s": 5.0,
+        "join_timeout_s": 60.0,
+        "connect_timeout_s": 60.0,
         "reconcile_interval_s": 0.2,
     }
     return ControllerConfig(switches=switches, **(defaults | options))

@@ -88,7 +88,7 @@ class FakeMember(FakeWorker):
         )
 
     async def until_settled(
-        self, is_so: Callable[[], Any], what: str, limit_s: float = 20.0
+        self, is_so: Callable[[], Any], what: str, limit_s: float = 60.0
     ) -> None:
         """Wait for something that no message tells of."""
         end_s = time.monotonic() + limit_s

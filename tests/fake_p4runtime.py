@@ -12,6 +12,8 @@ from typing import Any
 import grpc
 from finsy.proto import p4r, p4r_grpc, rpc_code, rpc_status
 
+from loopback import LOOPBACK
+
 
 class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
     """One device; the highest election id is primary."""
@@ -35,7 +37,7 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
     async def start(self, port: int = 0) -> None:
         self._server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
         p4r_grpc.add_P4RuntimeServicer_to_server(self, self._server)
-        self.address = f"127.0.0.1:{self._server.add_insecure_port(f'127.0.0.1:{port}')}"
+        self.address = f"{LOOPBACK}:{self._server.add_insecure_port(f'{LOOPBACK}:{port}')}"
         await self._server.start()
 
     async def stop(self) -> None:

@@ -27,7 +27,7 @@ from softswitch_job import SoftswitchJob
 
 NUM_RANKS = 3
 WAIT_S = 60.0
-OPTIONS = SessionOptions(min_rto_s=0.01, initial_rto_s=0.05, max_rto_s=0.2)
+OPTIONS = SessionOptions(timeout_s=120.0, min_rto_s=0.01, initial_rto_s=0.05, max_rto_s=0.2)
 
 
 class HybridRanks:

@@ -17,8 +17,12 @@ from hostlib.peers import PeerServer
 from hostlib.session import Session
 from hostlib.straggler import StragglerPolicy
 from hostlib.transports.base import Transport
+from loopback import LOOPBACK
 
-QUICK = SessionOptions(min_rto_s=0.01, initial_rto_s=0.02, max_rto_s=0.1, coalesce_s=0)
+QUICK = SessionOptions(
+    timeout_s=120.0, min_rto_s=0.01, initial_rto_s=0.02, max_rto_s=0.1, coalesce_s=0
+)
+"""Quick to send again; no busy machine reaches the timeout."""
 PATIENCE_S = 60.0
 
 
@@ -86,7 +90,7 @@ class LayoutDriver:
         self.generation = fabric.view(members[0]).generation
         self.straggler = fabric.view(members[0]).straggler
         for worker_id in members:
-            self.peers[worker_id] = PeerServer("127.0.0.1")
+            self.peers[worker_id] = PeerServer(LOOPBACK)
         for worker_id in members:
             self._open(worker_id, fabric.view(worker_id), 0)
 
@@ -137,7 +141,7 @@ class LayoutDriver:
         """Install and commit the layout that was proposed; return its boundary."""
         source, boundary = max(positions.items(), key=lambda item: item[1])
         for worker_id in joining:
-            self.peers[worker_id] = PeerServer("127.0.0.1")
+            self.peers[worker_id] = PeerServer(LOOPBACK)
         members = tuple(sorted({*positions, *joining}))
         # A layout without trees is known by a tree that nobody uses.
         self.fabric.install(self.generation, members, trees or {9999: 2}, self.straggler)

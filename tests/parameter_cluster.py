@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hostlib.parameter_server import ClientOptions, ParameterClient, ParameterServer, ServerOptions
+from loopback import LOOPBACK
 
 WAIT_S = 60.0
 Floats = NDArray[np.float32]
@@ -31,7 +32,9 @@ class ParameterCluster:
     ) -> None:
         is_colocated = num_servers == 0
         self.servers = [
-            ParameterServer(ServerOptions(num_workers=num_workers, shard=shard, **server))
+            ParameterServer(
+                ServerOptions(num_workers=num_workers, shard=shard, **server), address=LOOPBACK
+            )
             for shard in range(num_servers or num_workers)
         ]
         self.addresses = [(server.address, server.port) for server in self.servers]

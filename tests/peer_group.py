@@ -18,6 +18,7 @@ from hostlib.host_path import Algorithm, HostPath, LinkCosts, Reduction
 from hostlib.job_view import Member
 from hostlib.peers import PeerServer
 from hostlib.wire import Operation
+from loopback import LOOPBACK
 
 JOB, GENERATION = 5, 1000
 
@@ -46,11 +47,11 @@ class PeerGroup:
         silence_s: float = 3.0,
         generation: int = GENERATION,
     ) -> None:
-        self.servers = [PeerServer("127.0.0.1") for _ in range(num_members)]
+        self.servers = [PeerServer(LOOPBACK) for _ in range(num_members)]
         for worker_id, server in zip(range(0, 2 * num_members, 2), self.servers, strict=True):
             server.enter_job(JOB, worker_id)
         self.members = [
-            Member(worker_id=2 * i, peer_address="127.0.0.1", peer_port=server.port)
+            Member(worker_id=2 * i, peer_address=LOOPBACK, peer_port=server.port)
             for i, server in enumerate(self.servers)
         ]
         self.failures: list[PeerError | None] = [None] * num_members
@@ -76,7 +77,7 @@ class PeerGroup:
         self,
         operation: Operation,
         inputs: Sequence[NDArray[np.int32]],
-        timeout_s: float = 20.0,
+        timeout_s: float = 60.0,
     ) -> list[Reduction]:
         """Reduce copies of the inputs; return the members' reductions once all are done."""
         return self.wait(
@@ -93,7 +94,7 @@ class PeerGroup:
         return reduction, done
 
     def wait(
-        self, submitted: Sequence[tuple[Reduction, threading.Event]], timeout_s: float = 20.0
+        self, submitted: Sequence[tuple[Reduction, threading.Event]], timeout_s: float = 60.0
     ) -> list[Reduction]:
         for _, done in submitted:
             assert done.wait(timeout_s), f"no result; failures: {self.failures}"

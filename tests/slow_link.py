@@ -11,6 +11,8 @@ import time
 from types import TracebackType
 from typing import Self
 
+from loopback import LOOPBACK
+
 PORTION_BYTES = 4096
 
 
@@ -20,7 +22,7 @@ class SlowLink:
     def __init__(self, server_port: int, bytes_per_s: int) -> None:
         self._server_port = server_port
         self._pause_s = PORTION_BYTES / bytes_per_s
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server((LOOPBACK, 0))
         self._lock = threading.Lock()
         self._is_closed = False
         self._sockets: list[socket.socket] = [self._listener]
@@ -34,7 +36,7 @@ class SlowLink:
         while True:
             try:
                 near = self._keep(self._listener.accept()[0])
-                far = self._keep(socket.create_connection(("127.0.0.1", self._server_port)))
+                far = self._keep(socket.create_connection((LOOPBACK, self._server_port)))
             except OSError:
                 return  # closed
             self._start(self._pass_on, near, far)

@@ -28,7 +28,7 @@ from softswitch.switch import Switch
 
 JOB_ID, GENERATION, GROUP = 7, 1000, 1
 VALUES = {"narrow": VALUES_PER_PACKET_NARROW, "wide": VALUES_PER_PACKET_WIDE}
-OPTIONS = SessionOptions(min_rto_s=0.01, initial_rto_s=0.05, max_rto_s=0.2)
+OPTIONS = SessionOptions(timeout_s=120.0, min_rto_s=0.01, initial_rto_s=0.05, max_rto_s=0.2)
 
 
 class SoftswitchJob:

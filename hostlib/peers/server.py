@@ -243,9 +243,10 @@ class PeerServer:
         self.loop.call_later(HEARTBEAT_S, self._beat)
 
     def _close_sockets(self) -> None:
+        # First: who loses a connection calls here, and nobody may seem to answer.
+        self.loop.watch(self._listener, 0, self)
+        self._listener.close()
         for layout in list(self._layouts.values()):
             layout.close()
         for peer in list(self._peers):
             peer.connection.close()
-        self.loop.watch(self._listener, 0, self)
-        self._listener.close()

@@ -24,7 +24,7 @@ BAD: dict[str, Any] = {
     "reordering": 0.03,
     "reordering_delay_s": 0.01,
 }
-UNHURRIED = SessionOptions(initial_rto_s=9.0, min_rto_s=9.0, max_rto_s=9.0)
+UNHURRIED = SessionOptions(timeout_s=120.0, initial_rto_s=9.0, min_rto_s=9.0, max_rto_s=9.0)
 """A machine that is busy loses no packets; nothing needs to be sent again."""
 
 

@@ -49,7 +49,7 @@ def test_allreduce_and_the_switch_counts_every_packet(
             np.testing.assert_allclose(result, np.sum(arrays, axis=0), atol=1e-6)
             assert result.tobytes() == results[0].tobytes()
         outcomes = job.outcomes()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         # What a busy machine lets workers send again may come after the last result.
         while sum(outcomes.values()) < sent and time.monotonic() < deadline:
             outcomes = job.outcomes()
@@ -110,7 +110,7 @@ def test_saturation_is_told_to_every_worker() -> None:
 def test_workers_that_disagree_on_the_shape_are_told() -> None:
     with running_job("narrow", 2) as job, job.sessions() as workers:
         first = workers[0].allreduce(np.zeros(20, np.int32), timeout_s=1.5)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while job.outcomes().get(Outcome.ABSORBED, 0) < 1:
             assert time.monotonic() < deadline, job.outcomes()
         second = workers[1].allreduce(np.zeros(30, np.int32), timeout_s=1.5)

@@ -20,7 +20,7 @@ from hostlib import errors
 from hostlib.options import SessionOptions
 from hostlib.session import Session
 
-OPTIONS = SessionOptions(join_timeout_s=8.0, min_rto_s=0.01, initial_rto_s=0.02)
+OPTIONS = SessionOptions(timeout_s=120.0, join_timeout_s=60.0, min_rto_s=0.01, initial_rto_s=0.02)
 
 
 def join(address: str, switch: FakeSwitch, worker_id: int, **changes: Any) -> Session:

@@ -8,6 +8,9 @@ A drill waits for what is to come of the failure; how long that may take is in t
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +22,9 @@ from finsy import Switch, SwitchOptions
 
 from bmv2_topos import Testbed, single_switch, state
 from bmv2_topos.daemons import program_files
+from controller.__main__ import run as run_command
 from job_workers import Workers, agree
+from time_bound import wait_until
 
 pytestmark = [
     pytest.mark.root,
@@ -75,7 +80,8 @@ def test_switch_that_comes_back_is_used_again(make_testbed: MakeTestbed) -> None
     testbed = make_testbed("--no-route", "600")
     with Workers(testbed, "back", 4) as workers:
         testbed.stop_switch("s1")
-        time.sleep(12)  # longer than the job takes to find that hosts do not reach each other
+        # One such layout after another: the hosts have found that they do not reach each other.
+        wait_until(lambda: paths_of(testbed, "back")[-2:] == ["host", "host"], "retreat from hosts")
         testbed.start_switch("s1")
         back_s = time.monotonic()
         for worker in workers:
@@ -102,6 +108,14 @@ def test_controller_and_a_worker_killed_together(make_testbed: MakeTestbed) -> N
             worker.until_members(0, 1, 2)
             worker.next()
         agree(workers[:3])
+
+
+def paths_of(testbed: Testbed, job: str) -> list[str]:
+    """Return the paths of a job's newest layouts, oldest first."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        run_command(["job", "show", job, "--json", "--controller", testbed.controller_address])
+    return [layout["path"] for layout in json.loads(out.getvalue())["layouts"]]
 
 
 async def delete_all_tables(address: str) -> None:

@@ -40,7 +40,7 @@ class WorkerProcess:
 
     def end(self) -> None:
         self.process.kill()
-        self.process.communicate(timeout=10)
+        self.process.communicate(timeout=60)
 
 
 @contextmanager

@@ -68,7 +68,7 @@ def test_raw_allreduce_over_veth(cable: str, values: int) -> None:
     )
     array = np.arange(200_000, dtype=np.int32)
     with running(BatchSocket(far), frame_bytes(values), reflect_frames):
-        options = SessionOptions(min_rto_s=0.05)
+        options = SessionOptions(timeout_s=120.0, min_rto_s=0.05)
         with Session.direct(view, transport, options) as session:
             np.testing.assert_array_equal(session.allreduce(array).result(60), array)
             assert session.statistics["value_packets_received"] == -(-200_000 // values)

@@ -15,7 +15,7 @@ from layout_trainers import finish, start, wait_for
 from softswitch.impairments import Impairments
 from softswitch_layouts import SoftswitchLayouts
 
-OPTIONS = SessionOptions(min_rto_s=0.01, initial_rto_s=0.05, max_rto_s=0.2)
+OPTIONS = SessionOptions(timeout_s=120.0, min_rto_s=0.01, initial_rto_s=0.05, max_rto_s=0.2)
 
 
 def _bad_network(seed: int) -> Impairments:

@@ -78,7 +78,7 @@ def running(*options: str) -> Generator[Running]:
             addresses = {int(number): (host, int(port)) for number, host, port in ports}
             yield Running(process, found[1], addresses)
             process.send_signal(signal.SIGTERM)
-            _, errors = process.communicate(timeout=10)
+            _, errors = process.communicate(timeout=60)
             assert process.returncode == 0, errors
             assert "Traceback" not in errors
         finally:

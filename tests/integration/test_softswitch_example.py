@@ -60,7 +60,7 @@ def running(*options: str) -> Iterator[None]:
     with os.fdopen(reader, "rb") as ready:
         told = ready.read()
     if told != b"ready\n":
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=60)
         if "in use" in errors or "another socket holds it" in errors:
             pytest.skip("a port of the README is in use on this machine")
         raise AssertionError(errors)
@@ -68,7 +68,7 @@ def running(*options: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
     assert process.returncode == 0
 
 

@@ -36,7 +36,9 @@ def sessions(testbed: LiveTestbed, job: str, policy: StragglerPolicy) -> Generat
     def join(worker_id: int) -> Session:
         variables = testbed.made.endpoint(worker_id).environment(job)
         variables["SWITCHFOLD_NUM_WORKERS"] = str(NUM_WORKERS)
-        return join_from_environment(SessionOptions(), straggler=policy, variables=variables)
+        return join_from_environment(
+            SessionOptions(timeout_s=120.0), straggler=policy, variables=variables
+        )
 
     with contextlib.ExitStack() as stack, ThreadPoolExecutor(NUM_WORKERS) as pool:
         joins = [pool.submit(join, worker_id) for worker_id in range(NUM_WORKERS)]

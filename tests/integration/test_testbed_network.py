@@ -13,8 +13,7 @@ import socket
 import struct
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from bmv2_topos.config import child_environment
 from bmv2_topos.errors import KernelError, NameTakenError, ShaperMissingError
 from bmv2_topos.processes import read_records
 from bmv2_topos.rate_probe import probe_rate
+from time_bound import wait_until
 
 pytestmark = [
     pytest.mark.root,
@@ -59,13 +59,6 @@ def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def network(num_workers: int, *, name: str, rate_bits_per_s: int | None = None) -> Testbed:
     topology = single_switch(num_workers, rate_bits_per_s=rate_bits_per_s)
     return Testbed(topology, name=f"test-{name}-{os.getpid()}", has_switch=False)
-
-
-def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 15.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
-        time.sleep(0.01)
 
 
 def test_network_comes_and_goes_whole() -> None:

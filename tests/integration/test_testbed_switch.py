@@ -53,7 +53,7 @@ import socket, sys
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as talker:
     talker.bind((sys.argv[1], 7000))
     talker.settimeout(0.2)
-    for _ in range(50):
+    for _ in range(300):
         talker.sendto(b"hello", (sys.argv[2], 7000))
         try:
             text, sender = talker.recvfrom(100)

@@ -94,7 +94,7 @@ def test_vlan_tag_is_kept(program: HandWrittenProgram, interfaces: tuple[str, st
 
 
 def wait_for_statistic(switch: Switch, name: str, value: int) -> None:
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while switch.port_statistics(1)[name] < value:
         assert time.monotonic() < end, (name, switch.port_statistics(1))
     assert switch.port_statistics(1)[name] == value
@@ -146,7 +146,7 @@ def test_vanished_interface_takes_only_its_port_down(
         switch.add_port(1, f"veth:{interfaces[0]}")
         switch.start()
         ip("link", "del", interfaces[0])
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while switch.port_statistics(1)["port_errors"] == 0:
             assert time.monotonic() < end
         errors = switch.port_statistics(1)["port_errors"]
@@ -154,14 +154,14 @@ def test_vanished_interface_takes_only_its_port_down(
         wait_for_statistic(switch, "tx_down", 1)
         assert switch.port_statistics(1)["port_errors"] == errors <= 2
         switch.packet_out(bytes([2]).ljust(60, b"\0"))
-        assert switch.packet_in(5.0) is not None
+        assert switch.packet_in(60.0) is not None
 
 
 def test_interface_that_comes_back_is_used_again(
     program: HandWrittenProgram, interfaces: tuple[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     def says(text: str) -> None:
-        end = time.monotonic() + 5
+        end = time.monotonic() + 60
         while f"port 1 (veth:{interfaces[0]}): the interface {text}" not in caplog.text:
             assert time.monotonic() < end, caplog.text
 

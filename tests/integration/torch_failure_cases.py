@@ -8,7 +8,6 @@ import gc
 import json
 import os
 import threading
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -22,7 +21,7 @@ NUM_RANKS = 3
 TIMEOUT_S = 0.8
 LONG_S = 60.0
 """A timeout that nothing may wait for."""
-JOIN_TIMEOUT_S = 30.0
+JOIN_TIMEOUT_S = 60.0
 AWAY_S = 3.0
 """Less than what a worker waits for a controller at most."""
 
@@ -148,9 +147,12 @@ def fail(rank: int, folder: str) -> dict[str, Any]:
 
     f.ends("saturation", saturate, LONG_S)
 
+    def was_impatient(other: int) -> Path:
+        return Path(folder, f"was impatient {other}")
+
     def impatient() -> Any:
-        if odd:
-            time.sleep(0.4)  # the lateness that the others are to notice
+        if odd:  # later than the others are patient
+            wait_until(lambda: all(was_impatient(other).exists() for other in (0, 2)), "the others")
             return f.summed(3)
         tensor = torch.ones(3)
         work = dist.all_reduce(tensor, async_op=True)
@@ -158,17 +160,18 @@ def fail(rank: int, folder: str) -> dict[str, Any]:
             work.wait(timedelta(seconds=0.1))
         except RuntimeError as error:
             unfinished = [type(error).__name__, work.is_completed(), work.exception()]
+            was_impatient(rank).touch()
             return [unfinished, work.wait(), work.is_completed(), tensor.tolist()]
         return "did not wait"
 
-    f.ends("impatience", impatient, timeout_s=20)
+    f.ends("impatience", impatient, LONG_S)
 
     def dropped() -> Any:
         for _ in range(20):
             dist.all_reduce(torch.ones(100), async_op=True)
         return f.summed(2)
 
-    f.ends("dropped works", dropped, timeout_s=20)
+    f.ends("dropped works", dropped, LONG_S)
 
     def destroyed() -> Any:
         if rank:

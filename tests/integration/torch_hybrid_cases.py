@@ -68,7 +68,7 @@ def whole_run(rank: int) -> dict[str, Any]:
     }.items():
         torch.manual_seed(1 + rank)
         module = make_model()
-        with HybridParallel(module, scheme=scheme, timeout_s=20.0) as model:
+        with HybridParallel(module, scheme=scheme, timeout_s=60.0) as model:
             train(model, own, model.parameters())
             said[name] = {
                 "hash": model.book.hash,

@@ -90,7 +90,7 @@ class SoftswitchBottleneck:
         received: list[bytes] = []
         space, sizes = np.zeros((len(frames), 2048), np.uint8), np.zeros(len(frames), np.int32)
         while len(received) + self.drops() - before < len(frames):
-            count = self._switch.mem_port(SLOW_PORT).receive(space, sizes, timeout_s=10)
+            count = self._switch.mem_port(SLOW_PORT).receive(space, sizes, timeout_s=60)
             assert count > 0, f"{len(received)} of {len(frames)} frames arrived"
             received += [bytes(space[i, : sizes[i]]) for i in range(count)]
         return received

@@ -256,7 +256,7 @@ def test_endless_passes_do_not_hold_up_control(switch: Switch) -> None:
         assert port.send(row(frame(10)), lengths) == 1
         switch.set_clone_session(session, [(3, 2)])
     assert port.send(row(frame(0)), lengths) == 1
-    assert switch.mem_port(2).receive(received, lengths, timeout_s=10) == 1
+    assert switch.mem_port(2).receive(received, lengths, timeout_s=60) == 1
     assert read(2, received[0, : lengths[0]].tobytes()) == plain()
     before = switch.counter_read(0, RECIRC)[0]
     while switch.counter_read(0, RECIRC)[0] == before:

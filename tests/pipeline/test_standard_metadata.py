@@ -150,7 +150,7 @@ def test_queue_depths_are_those_of_the_shaped_port(
     received, sizes = np.zeros((3, 256), np.uint8), np.zeros(3, np.int32)
     depths: list[int] = []
     while len(depths) < 3:
-        count = switch.mem_port(2).receive(received, sizes, timeout_s=10)
+        count = switch.mem_port(2).receive(received, sizes, timeout_s=60)
         assert count > 0
         for row in received[:count]:
             egress = views(row.tobytes())[1]
@@ -159,5 +159,5 @@ def test_queue_depths_are_those_of_the_shaped_port(
     assert depths == expected
     # Nothing waits any more, however many have passed.
     assert switch.mem_port(1).send(frames, lengths) == 3
-    assert switch.mem_port(2).receive(received, sizes, timeout_s=10) > 0
+    assert switch.mem_port(2).receive(received, sizes, timeout_s=60) > 0
     assert views(received[0].tobytes())[1].enq_qdepth == 0

@@ -14,6 +14,7 @@ import grpc
 
 from hostlib.session_api import session_pb2 as api
 from hostlib.session_api import session_pb2_grpc
+from loopback import LOOPBACK
 
 Answer = Callable[[api.WorkerMessage, Any], list[api.ControllerMessage]]
 
@@ -52,7 +53,7 @@ def welcome(**changes: Any) -> api.ControllerMessage:
 class FakeController(session_pb2_grpc.SwitchfoldSessionServicer):
     """Calls `answer(message, context)` for every message and sends what it returns."""
 
-    def __init__(self, answer: Answer, address: str = "127.0.0.1:0") -> None:
+    def __init__(self, answer: Answer, address: str = f"{LOOPBACK}:0") -> None:
         self.answer = answer
         self.seen: list[api.WorkerMessage] = []
         self.tokens: list[object] = []
@@ -64,7 +65,7 @@ class FakeController(session_pb2_grpc.SwitchfoldSessionServicer):
         add: Any = cast("Any", session_pb2_grpc).add_SwitchfoldSessionServicer_to_server
         add(self, self.server)
         self.port = self.server.add_insecure_port(address)
-        self.address = f"127.0.0.1:{self.port}"
+        self.address = f"{LOOPBACK}:{self.port}"
         self.server.start()
 
     def Join(  # noqa: N802
@@ -98,7 +99,7 @@ class FakeController(session_pb2_grpc.SwitchfoldSessionServicer):
             return [m for m in self.seen if m.WhichOneof("message") == kind]
 
         with self.changed:
-            assert self.changed.wait_for(lambda: len(of_kind()) >= count, 10), self.seen
+            assert self.changed.wait_for(lambda: len(of_kind()) >= count, 60), self.seen
             return of_kind()[-1]
 
     def stop(self) -> None:

@@ -40,7 +40,7 @@ NUM_TRANSACTIONS = 40
 async def until(is_so: Callable[[], Any], what: str) -> None:
     """Wait for something that no message tells of."""
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not is_so():
                 await asyncio.sleep(0.01)
     except TimeoutError:

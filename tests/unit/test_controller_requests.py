@@ -305,7 +305,7 @@ def test_waiting_jobs_hold_nothing_and_are_not_endless(tmp_path: Path):
 
 
 async def until_waiting(server: Any, count: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         client = OperatorClient(server.address)
         while True:
             jobs = await asyncio.to_thread(client.list_jobs)

@@ -216,7 +216,7 @@ def test_session_workers_started_anew_replace_a_job_that_nobody_is_in(tmp_path: 
             assert (await taken.refusal())[0] is StatusCode.ALREADY_EXISTS
             for worker in workers:
                 await worker.close()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 while any(seat.is_attached for seat in live.seats.values()):
                     await asyncio.sleep(0.01)
             anew = await join_all(server.address, 2)
@@ -280,7 +280,7 @@ def test_session_survives_a_controller_restart(tmp_path: Path):
                     assert layout.trees == welcome.layout.trees
                 for worker in back:
                     await worker.send(leave=pb.Leave())
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(60):
                     while second.membership.live_job("train") is not None:
                         await asyncio.sleep(0.01)
                 for worker in (*workers, *back):

@@ -34,7 +34,7 @@ def test_stream_end_counts_when_the_call_is_cancelled_too(steps: int):
 
         context: Any = Mock(read=read)
         call = asyncio.create_task(SessionService(membership).Join(object(), context))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not membership.enter.await_count:
                 await asyncio.sleep(0)
         await asyncio.sleep(0)

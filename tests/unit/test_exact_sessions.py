@@ -25,6 +25,7 @@ from hostlib.peers import PeerServer
 from hostlib.session import Session
 from hostlib.straggler import StragglerPolicy
 from layout_driver import QUICK, LayoutDriver
+from loopback import LOOPBACK
 
 TENSORS = [
     *[[np.array(values, dtype)] * 3 for dtype, values in IDIOMS],
@@ -71,7 +72,7 @@ def test_late_worker_gets_the_exact_sum_of_the_others(values: int, operation: An
         tensors = [arrays for arrays in tensors if arrays[0].size != 100]  # see the next test
     with ExitStack() as stack:
         for i in range(3):
-            switch.peers[i] = PeerServer("127.0.0.1")
+            switch.peers[i] = PeerServer(LOOPBACK)
         workers = [
             stack.enter_context(
                 Session.direct(switch.view(i), switch.transport(i), QUICK, peers=switch.peers[i])
@@ -82,12 +83,12 @@ def test_late_worker_gets_the_exact_sum_of_the_others(values: int, operation: An
             [w.allreduce(arrays[i], operation) for arrays in tensors]
             for i, w in enumerate(workers[:2])
         ]
-        results = [same([future.result(30) for future in pair]) for pair in zip(*done, strict=True)]
+        results = [same([future.result(60) for future in pair]) for pair in zip(*done, strict=True)]
         late = [workers[2].allreduce(arrays[2], operation) for arrays in tensors]
         for arrays, result, future in zip(tensors, results, late, strict=True):
             expected = exact_sum(arrays[:2], is_mean=operation == "mean")
             np.testing.assert_array_equal(result, expected)
-            assert future.result(30).tobytes() == result.tobytes()
+            assert future.result(60).tobytes() == result.tobytes()
             assert future.num_contributors == 2
 
 
@@ -95,7 +96,7 @@ def test_values_wider_than_a_packet_are_refused_where_workers_may_be_left_out() 
     switch = FakeSwitch(1, straggler=StragglerPolicy(quorum=1))
     array = np.array([1e-300, 1e300] * 100)
     with Session.direct(switch.view(0), switch.transport(0), QUICK) as session:
-        error = session.allreduce(array).exception(20)
+        error = session.allreduce(array).exception(60)
         assert isinstance(error, TensorTooLargeError)
         assert "precision='block'" in str(error)
         np.testing.assert_array_equal(session.allreduce(np.ones(100)).result(20), np.ones(100))
@@ -117,7 +118,7 @@ def test_infinities_leave_their_neighbours_exact() -> None:
                 w.allreduce(a[part], nonfinite="propagate")
                 for w, a in zip(workers, arrays, strict=True)
             ]
-            result = same([future.result(30) for future in futures])
+            result = same([future.result(60) for future in futures])
             true = np.full(9000, expected)
             true[5:8], true[8000] = [np.inf, np.nan, -np.inf], np.inf
             np.testing.assert_allclose(result, true[part], rtol=1e-15)
@@ -138,7 +139,7 @@ def test_bfloat16_values_are_rounded_once() -> None:
                 w.allreduce(a[part], round_to="bfloat16")
                 for w, a in zip(workers, arrays, strict=True)
             ]
-            result = same([future.result(30) for future in futures])
+            result = same([future.result(60) for future in futures])
             own = [array[part] for array in arrays]
             np.testing.assert_array_equal(result, exact_sum(own, name="bfloat16"))
 
@@ -146,7 +147,7 @@ def test_bfloat16_values_are_rounded_once() -> None:
 def test_precision_of_calls_goes_before_that_of_the_session() -> None:
     switch = FakeSwitch(1)
     array = np.array([1e-9, 100.0] * 100, np.float32)
-    options = SessionOptions(precision="block", min_rto_s=0.01, initial_rto_s=0.02)
+    options = SessionOptions(timeout_s=120.0, precision="block", min_rto_s=0.01, initial_rto_s=0.02)
     with Session.direct(switch.view(0), switch.transport(0), options) as session:
         assert session.allreduce(array).result(20)[0] == 0
         assert session.allreduce(array, precision="exact").result(20)[0] == array[0]
@@ -173,7 +174,7 @@ def test_workers_that_differ_in_precision_get_errors_and_no_sum(size: int) -> No
             for w, precision in zip(workers, precisions, strict=True)
         ]
         for future in futures:
-            assert isinstance(future.exception(30), AllreduceTimeoutError)
+            assert isinstance(future.exception(60), AllreduceTimeoutError)
 
 
 @pytest.mark.parametrize("values", [32, 352])

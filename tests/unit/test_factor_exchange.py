@@ -23,6 +23,7 @@ from hostlib.errors import (
 )
 from hostlib.factors import ExchangeOptions, FactorExchange, FactorPair, rebuild
 from hostlib.peers import PeerServer
+from loopback import LOOPBACK
 
 WAIT_S = 60.0
 
@@ -30,7 +31,7 @@ WAIT_S = 60.0
 @contextmanager
 def mesh(num_workers: int, **options: Any) -> Generator[list[FactorExchange]]:
     token = options.get("token", "")
-    servers = [PeerServer("127.0.0.1", token=token) for _ in range(num_workers)]
+    servers = [PeerServer(LOOPBACK, token=token) for _ in range(num_workers)]
     peers = [(server.address, server.port) for server in servers]
     with contextlib.ExitStack() as stack:
         yield [
@@ -157,7 +158,7 @@ def test_a_worker_whose_stream_stalls_is_not_lost(
 
 
 def test_worker_that_never_comes_or_has_another_secret_is_named() -> None:
-    servers = [PeerServer("127.0.0.1", token=token) for token in ("right", "wrong")]
+    servers = [PeerServer(LOOPBACK, token=token) for token in ("right", "wrong")]
     peers = [(server.address, server.port) for server in servers]
     options = ExchangeOptions(connect_s=0.3)
     with contextlib.ExitStack() as stack:

@@ -35,6 +35,7 @@ from hostlib.peers.frames import (
     Purpose,
 )
 from hostlib.wire import Operation
+from loopback import LOOPBACK
 from peer_group import DOUBLING, GENERATION, HALVING, JOB, RING, Always, PeerGroup
 from time_bound import wait_until
 
@@ -189,10 +190,10 @@ def test_next_layout_waits_for_members_that_enter_later() -> None:
 
 
 def test_stale_generation_and_foreign_worker_are_refused() -> None:
-    with PeerGroup(2, RING) as group, PeerServer("127.0.0.1") as stranger:
+    with PeerGroup(2, RING) as group, PeerServer(LOOPBACK) as stranger:
         check(group, ADD, [np.zeros(3, np.int32)] * 2)
         stranger.enter_job(JOB, 6)
-        own = Member(worker_id=6, peer_address="127.0.0.1", peer_port=stranger.port)
+        own = Member(worker_id=6, peer_address=LOOPBACK, peer_port=stranger.port)
         for generation, counter in (
             (GENERATION - 1, "refused_generation"),
             (GENERATION, "refused_member"),
@@ -278,18 +279,18 @@ def test_member_that_breaks_the_protocol_ends_the_path(
         errors.append(error)
         failed.set()
 
-    with PeerServer("127.0.0.1") as server, socket.create_server(("127.0.0.1", 0)) as other:
+    with PeerServer(LOOPBACK) as server, socket.create_server((LOOPBACK, 0)) as other:
         server.enter_job(JOB, 0)
         members = [
-            Member(worker_id=0, peer_address="127.0.0.1", peer_port=server.port),
-            Member(worker_id=1, peer_address="127.0.0.1", peer_port=other.getsockname()[1]),
+            Member(worker_id=0, peer_address=LOOPBACK, peer_port=server.port),
+            Member(worker_id=1, peer_address=LOOPBACK, peer_port=other.getsockname()[1]),
         ]
         path = HostPath(
             server, generation=GENERATION, members=members, on_failure=on_failure, costs=costs
         )
         done = threading.Event()
         path.reduce(ADD, np.ones(20, np.int32), lambda _: done.set())
-        with socket.create_connection((server.address, server.port), 5) as sock:
+        with socket.create_connection((server.address, server.port), 60) as sock:
             nonce = sock.recv(HEADER_BYTES + NONCE_BYTES, socket.MSG_WAITALL)[HEADER_BYTES:]
             proof = Greeting(JOB, GENERATION, 1, 0, Purpose.REDUCE_ADD).pack("", nonce)
             sock.sendall(Frame(FrameKind.GREETING, payload_bytes=len(proof)).pack() + proof)

@@ -126,7 +126,7 @@ def test_tolerated_loss_counts_every_hop_of_a_chunk(num_workers: int, share: flo
 
 
 OPTIONS = SessionOptions(
-    min_rto_s=0.02, initial_rto_s=0.05, max_rto_s=0.1, coalesce_s=0, timeout_s=20.0
+    min_rto_s=0.02, initial_rto_s=0.05, max_rto_s=0.1, coalesce_s=0, timeout_s=60.0
 )
 
 

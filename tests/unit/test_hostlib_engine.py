@@ -19,8 +19,8 @@ from hostlib.quantization import chunk_exponents, error_bound
 from hostlib.session import Session
 from hostlib.straggler import StragglerPolicy
 from hostlib.wire import Operation, Outcome, datagram_bytes, view_datagrams
+from layout_driver import QUICK
 
-QUICK = SessionOptions(min_rto_s=0.01, initial_rto_s=0.02, max_rto_s=0.1, coalesce_s=0)
 PATIENT = StragglerPolicy(deadline_s=1e9)
 """Results may be partial, but the workers flush nothing by themselves."""
 IMPAIRED: dict[str, Any] = {"loss": 0.05, "duplication": 0.05, "reordering": 0.05}
@@ -235,7 +235,7 @@ class OneWaySwitch(FakeSwitch):
 
 def test_switch_that_answers_probes_is_not_unreachable() -> None:
     with sessions(OneWaySwitch(2)) as workers:
-        error = workers[0].allreduce(np.ones(10, np.int32), timeout_s=0.4).exception(60)
+        error = workers[0].allreduce(np.ones(10, np.int32), timeout_s=2.0).exception(60)
     assert type(error) is errors.AllreduceTimeoutError
     assert "answers, but" in str(error)
 
@@ -280,7 +280,7 @@ def test_callback_runs_and_its_error_is_logged(caplog: pytest.LogCaptureFixture)
 
 
 def flush_until_done(switch: FakeSwitch, futures: list[AllreduceFuture], count: int) -> None:
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + 60
     while not all(f.done() for f in futures):
         assert time.monotonic() < deadline_s
         switch.flush(count)

@@ -18,6 +18,7 @@ from hostlib.controller_link import FIRST_RESUME_S, RESUME_INTERVAL_S
 from hostlib.options import SessionOptions
 from hostlib.session import Session
 from hostlib.session_api import session_pb2 as api
+from loopback import LOOPBACK
 from time_bound import wait_until
 
 
@@ -29,7 +30,7 @@ class Start(Protocol):
 def start() -> Iterator[Start]:
     running: list[FakeController] = []
 
-    def run(answer: Answer, address: str = "127.0.0.1:0") -> FakeController:
+    def run(answer: Answer, address: str = f"{LOOPBACK}:0") -> FakeController:
         running.append(FakeController(answer, address))
         return running[-1]
 
@@ -49,7 +50,7 @@ def join(address: str, **changes: Any) -> Session:
         "worker_id": 0,
         "num_workers": 1,
         "transport": FakeSwitch(1).transport(0),
-        "options": SessionOptions(join_timeout_s=5.0),
+        "options": SessionOptions(join_timeout_s=60.0),
     }
     return Session.join(**{**arguments, **changes})
 
@@ -104,12 +105,12 @@ def test_join_waits_for_an_earlier_process_to_be_given_up(start: Start) -> None:
         return [welcome()]
 
     controller = start(refuse_at_first)
-    options = SessionOptions(join_timeout_s=10.0, taken_wait_s=8.0)
+    options = SessionOptions(join_timeout_s=60.0, taken_wait_s=60.0)
     with join(controller.address, options=options):
         assert sum(message.HasField("hello") for message in controller.seen) == 3
     refusals = 1000
     began_s = time.monotonic()
-    options = SessionOptions(join_timeout_s=10.0, taken_wait_s=0.6)
+    options = SessionOptions(join_timeout_s=60.0, taken_wait_s=0.6)
     with pytest.raises(errors.WorkerTakenError, match="worker 0 is in it"):
         join(controller.address, options=options)
     assert time.monotonic() - began_s >= 0.6

@@ -13,12 +13,12 @@ import pytest
 
 from fake_switch import FakeSwitch
 from hostlib.future import AllreduceFuture
-from hostlib.options import SessionOptions
 from hostlib.peers import PeerServer
 from hostlib.session import Session
 from hostlib.straggler import StragglerPolicy
+from layout_driver import QUICK
+from loopback import LOOPBACK
 
-QUICK = SessionOptions(min_rto_s=0.01, initial_rto_s=0.02, max_rto_s=0.1, coalesce_s=0)
 IMPAIRED: dict[str, Any] = {"loss": 0.03, "duplication": 0.05, "reordering": 0.05}
 DEADLINE = StragglerPolicy(deadline_s=0.3)
 
@@ -28,7 +28,7 @@ def sessions(switch: FakeSwitch) -> Generator[list[Session]]:
     """Sessions that serve their results to each other."""
     with ExitStack() as stack:
         for worker_id in range(switch.num_workers):
-            switch.peers[worker_id] = PeerServer("127.0.0.1")
+            switch.peers[worker_id] = PeerServer(LOOPBACK)
         yield [
             stack.enter_context(
                 Session.direct(switch.view(i), switch.transport(i), QUICK, peers=switch.peers[i])

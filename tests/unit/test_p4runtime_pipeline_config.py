@@ -25,7 +25,7 @@ Get = p4r.GetForwardingPipelineConfigRequest
 
 def _get(client: BareClient, kind: Get.ResponseType = Get.ALL) -> p4r.ForwardingPipelineConfig:
     request = Get(device_id=7, response_type=kind)
-    return client.stub.GetForwardingPipelineConfig(request, timeout=5).config
+    return client.stub.GetForwardingPipelineConfig(request, timeout=60).config
 
 
 def _refused(client: BareClient, **changes: object) -> tuple[grpc.StatusCode, str]:

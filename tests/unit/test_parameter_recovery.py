@@ -28,6 +28,7 @@ from hostlib.parameter_server import (
 )
 from hostlib.parameter_server.checkpoint import CheckpointStore
 from hostlib.parameter_server.recovery import NOTHING, Recovery
+from loopback import LOOPBACK
 from parameter_cluster import WAIT_S, Floats, gradients, sum_in_order
 from time_bound import wait_until
 
@@ -46,7 +47,7 @@ class KilledServer:
     def start(self) -> None:
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "hostlib.parameter_server", "--address", "127.0.0.1"),
+                *(sys.executable, "-m", "hostlib.parameter_server", "--address", LOOPBACK),
                 *("--num-workers", str(WORKERS), "--port", str(self.port), *self._arguments),
             ],
             stdout=subprocess.PIPE,
@@ -71,7 +72,7 @@ def test_updates_reach_a_killed_server_that_comes_back() -> None:
     arrays = gradients(WORKERS, 400_000)
     expected = sum_in_order(arrays).tobytes()
     with KilledServer() as server:
-        addresses = [("127.0.0.1", server.port)]
+        addresses = [(LOOPBACK, server.port)]
         clients = [ParameterClient(addresses, ClientOptions(worker_id=w)) for w in range(WORKERS)]
         with clients[0], clients[1]:
             for iteration in range(2):
@@ -148,7 +149,7 @@ def test_training_goes_on_from_the_last_checkpoint(tmp_path: Path) -> None:
                 killed.kill()
                 killed.start()
 
-        runs = run([(first.address, first.port), ("127.0.0.1", killed.port)], kill_once)
+        runs = run([(first.address, first.port), (LOOPBACK, killed.port)], kill_once)
     assert has_killed
     for weights, losses, restorations in runs:
         assert weights.tobytes() == whole[0][0].tobytes()

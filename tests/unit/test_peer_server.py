@@ -32,6 +32,7 @@ from hostlib.peers.connection import LOW_WATER_BYTES, Connection
 from hostlib.peers.event_loop import EventLoop
 from hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind, Greeting, Purpose
 from hostlib.peers.results import describe_result
+from loopback import LOOPBACK
 from time_bound import wait_until
 
 JOB = 5
@@ -65,7 +66,7 @@ def result(tensor: int, num_lanes: int = 10, num_chunks: int = 1) -> RetainedRes
 
 @pytest.fixture
 def servers() -> Iterator[list[PeerServer]]:
-    opened = [PeerServer("127.0.0.1", token="secret") for _ in range(2)]
+    opened = [PeerServer(LOOPBACK, token="secret") for _ in range(2)]
     for worker_id, server in enumerate(opened):
         server.enter_job(JOB, worker_id)
     yield opened
@@ -116,7 +117,7 @@ def test_fetch_errors_are_typed(servers: list[PeerServer]) -> None:
 def test_fetch_from_a_process_that_does_not_run_may_be_tried_again(
     servers: list[PeerServer],
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as kernel:  # accepts, and nobody speaks
+    with socket.create_server((LOOPBACK, 0)) as kernel:  # accepts, and nobody speaks
         host, port = kernel.getsockname()
         with pytest.raises(ResultTimeoutError, match="did not answer in time"):
             servers[0].fetch_result(Address(1, host, port), 0, 0.2)
@@ -124,7 +125,7 @@ def test_fetch_from_a_process_that_does_not_run_may_be_tried_again(
 
 def test_wrong_secret_is_refused_and_counted(servers: list[PeerServer]) -> None:
     servers[1].results.put(result(0))
-    with PeerServer("127.0.0.1", token="guess") as stranger:
+    with PeerServer(LOOPBACK, token="guess") as stranger:
         stranger.enter_job(JOB, 0)
         with pytest.raises(PeerRefusedError, match="secret"):
             stranger.fetch_result(address_of(1, servers[1]), 0, 2)
@@ -136,7 +137,7 @@ def exchange(server: PeerServer, data: bytes) -> bytes:
     """Send bytes after the challenge; return what comes back until the end."""
     received = b""
     with (
-        closing(socket.create_connection((server.address, server.port), 5)) as sock,
+        closing(socket.create_connection((server.address, server.port), 60)) as sock,
         suppress(OSError),  # the server hangs up at the first frame that is none
     ):
         sock.sendall(data)
@@ -169,7 +170,7 @@ def test_garbage_never_harms(garbage_server: PeerServer, pieces: list[bytes]) ->
 
 @pytest.fixture(scope="module")
 def garbage_server() -> Iterator[PeerServer]:
-    with PeerServer("127.0.0.1") as server:
+    with PeerServer(LOOPBACK) as server:
         server.enter_job(JOB, 0)
         server.results.put(result(0))
         yield server
@@ -238,12 +239,12 @@ def test_results_are_bounded(limits: dict[str, Any], kept: list[int]) -> None:
 
 
 def test_acknowledgements_are_signs_of_life() -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+    with closing(socket.create_server((LOOPBACK, 0))) as listener:
         loop = EventLoop("test")
         receiver: Any = SimpleNamespace()
         opened: list[Connection] = []
         address: tuple[str, int] = listener.getsockname()
-        loop.run(lambda: opened.append(Connection.open(loop, address, "127.0.0.1", receiver)))
+        loop.run(lambda: opened.append(Connection.open(loop, address, LOOPBACK, receiver)))
         (connection,) = opened
         with closing(listener.accept()[0]):
             wait_until(lambda: time.monotonic() - connection.alive_s > 0.15, "silence")
@@ -273,11 +274,11 @@ def test_small_segments_of_a_large_payload_are_heard_but_wake_nobody() -> None:
         def on_closed(self, connection: Connection, error: PeerError) -> None: ...
 
     wakes = [0]
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+    with closing(socket.create_server((LOOPBACK, 0))) as listener:
         loop = EventLoop("test")
         opened: list[Connection] = []
         address: tuple[str, int] = listener.getsockname()
-        loop.run(lambda: opened.append(Connection.open(loop, address, "127.0.0.1", Receiver())))
+        loop.run(lambda: opened.append(Connection.open(loop, address, LOOPBACK, Receiver())))
         (connection,) = opened
         on_ready = connection.on_ready
 

@@ -18,10 +18,10 @@ from hostlib.future import AllgatherFuture, AllreduceFuture
 from hostlib.options import SessionOptions
 from hostlib.session import Session
 from hostlib.wire import Outcome
+from layout_driver import QUICK
 
-QUICK = SessionOptions(min_rto_s=0.01, initial_rto_s=0.02, max_rto_s=0.1, coalesce_s=0)
 WAIT_S = 60.0
-UNHURRIED = SessionOptions(initial_rto_s=9.0, min_rto_s=9.0, max_rto_s=9.0)
+UNHURRIED = SessionOptions(timeout_s=120.0, initial_rto_s=9.0, min_rto_s=9.0, max_rto_s=9.0)
 """A machine that is busy loses no packets; nothing needs to be sent again."""
 LOSSY: dict[str, Any] = {"loss": 0.02, "duplication": 0.02, "reordering": 0.02}
 

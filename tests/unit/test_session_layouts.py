@@ -173,7 +173,7 @@ def test_stalled_worker_reports_who_is_missing() -> None:
         futures = [driver.sessions[i].allreduce(np.ones(5, np.int32)) for i in (0, 2)]
         link = driver.links[0]
         with link.changed:
-            assert link.changed.wait_for(lambda: bool(link.reports), 10)
+            assert link.changed.wait_for(lambda: bool(link.reports), 60)
         assert link.reports[0] == (1000, [1])
         driver.sessions[1].allreduce(np.ones(5, np.int32)).result(60)
         assert futures[0].result(60)[0] == 3
@@ -181,7 +181,7 @@ def test_stalled_worker_reports_who_is_missing() -> None:
         driver.sessions[1].allreduce(np.ones(5, np.int32))
         link = driver.links[1]
         with link.changed:
-            assert link.changed.wait_for(lambda: bool(link.reports), 10)
+            assert link.changed.wait_for(lambda: bool(link.reports), 60)
         assert link.reports[0] == (1000, [])
 
 

@@ -10,9 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,6 +32,7 @@ from bmv2_topos.errors import (
 from bmv2_topos.processes import ProcessRecord, is_alive, read_records, start_process
 from bmv2_topos.testbed import Testbed
 from bmv2_topos.topology import single_switch
+from time_bound import wait_until
 
 SLEEPER = [sys.executable, "-S", "-c", "import signal; signal.pause()"]
 
@@ -44,13 +43,6 @@ def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "records"
     monkeypatch.setattr(state, "records_directory", lambda: root)
     return root
-
-
-def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 10.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
-        time.sleep(0.01)
 
 
 def udp_testbed(num_workers: int = 2, **options: object) -> Testbed:
@@ -147,7 +139,7 @@ def test_stop_kills_what_ignores_sigterm(tmp_path: Path) -> None:
         [sys.executable, "-c", script, "{ready_fd}"],
         run_directory=tmp_path,
         environment=child_environment(tmp_path),
-        ready_timeout_s=10,
+        ready_timeout_s=60,
     )
     process.stop(term_timeout_s=0.1)
     assert process.popen.returncode == -signal.SIGKILL
@@ -160,7 +152,7 @@ def test_start_names_the_log_of_a_process_that_fails(tmp_path: Path) -> None:
             [sys.executable, "-c", "import sys; print('no such thing'); sys.exit(3)"],
             run_directory=tmp_path,
             environment=child_environment(tmp_path),
-            ready_timeout_s=10,
+            ready_timeout_s=60,
         )
 
 
@@ -183,7 +175,7 @@ def test_start_reports_a_missing_program(tmp_path: Path) -> None:
             ["no-such-program"],
             run_directory=tmp_path,
             environment=child_environment(tmp_path),
-            ready_timeout_s=10,
+            ready_timeout_s=60,
         )
 
 
@@ -211,7 +203,7 @@ def test_processes_die_with_a_killed_owner(tmp_path: Path) -> None:
 def test_workers_run_with_their_endpoints() -> None:
     show = "import os; print(os.environ['SWITCHFOLD_WORKER_ID'], os.environ['SWITCHFOLD_ADDRESS'])"
     with udp_testbed(3) as made:
-        results = made.run_workers([sys.executable, "-c", show], timeout_s=20)
+        results = made.run_workers([sys.executable, "-c", show], timeout_s=60)
         assert [result.output for result in results] == [
             "0 10.0.0.1\n",
             "1 10.0.0.2\n",

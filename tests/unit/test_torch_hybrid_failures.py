@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from loopback import LOOPBACK
 from torch_ranks import load_torch, require_torch
 
 require_torch()
@@ -149,7 +150,7 @@ def test_a_killed_parameter_server_comes_back_and_the_iteration_is_redone() -> N
 
     def rank_main(rank: int) -> tuple[Tensor, int]:
         module = seeded(three_layers, 1)
-        place = [f"127.0.0.1:{port}"]
+        place = [f"{LOOPBACK}:{port}"]
         with pair.wrap(rank, module, scheme="ps", servers=place, batch=4) as model:
             optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
             own = [x[4 * rank : 4 * rank + 4] for x in joint]
@@ -182,7 +183,7 @@ def test_a_killed_parameter_server_comes_back_and_the_iteration_is_redone() -> N
 
 def start_server(port: int) -> tuple[subprocess.Popen[str], str]:
     """Start a parameter server for two workers; return it and its port."""
-    command = ["-m", "hostlib.parameter_server", "--address", "127.0.0.1", "--port", str(port)]
+    command = ["-m", "hostlib.parameter_server", "--address", LOOPBACK, "--port", str(port)]
     process = subprocess.Popen(
         [sys.executable, *command, "--num-workers", "2", "--rule", "mean"],
         stdout=subprocess.PIPE,

@@ -77,7 +77,7 @@ def main() -> None:
     packets = sh.PacketIn()
     tell("send")
     answer()
-    (packet,) = list(packets.sniff(timeout=5))[:1]
+    packet = packets.packet_in_queue.get(timeout=60)
     assert packet.packet.payload[12:14] == b"\x12\x34"
     direct = next(iter(sh.DirectCounterEntry("TheIngress.host_counter").read()))
     assert direct.data.packet_count == 1, direct
