@@ -75,7 +75,7 @@ class EventLoop:
             if len(self._calls) == 1:
                 self._wake()
 
-    def run(self, call: Callable[[], None], timeout_s: float = 5.0) -> None:
+    def run(self, call: Callable[[], None], timeout_s: float = 30.0) -> None:
         """Run `call` in the loop and wait for its end; its exception is raised here."""
         if self.is_own_thread:
             call()

@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ import click
 from softswitch.commands.options import PROGRAM_FILE, errors_in_words, writable
 from softswitch.commands.run_options import RunOptions, parse_grpc, parse_impair, parse_ports
 from softswitch.commands.running_trace import RunningTrace
+from softswitch.commands.stop_signal import stop_signal
 from softswitch.compiler import CompiledProgram
 from softswitch.impairments import Direction, Impairments
 from softswitch.port_watch import PortWatch
@@ -168,19 +168,13 @@ def run(  # noqa: PLR0917 - click passes options by name
     )
     logging.getLogger().setLevel(log_level.upper())
     logger.info("%s", options.describe())
-    signals = {signal.SIGTERM, signal.SIGINT}
     with errors_in_words():
-        # Ctrl-C ends a compilation; after it the signals are blocked, before any thread starts:
-        # every thread inherits that, and sigwait alone takes them.
+        # Ctrl-C ends a compilation.
         build_runtime()
         compiled = options.compile(options.program) if options.program else None
-        signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-        try:
-            with contextlib.ExitStack() as stack:
-                _bring_up(options, compiled, stack)
-                signal.sigwait(signals)
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+        with stop_signal() as await_stop, contextlib.ExitStack() as stack:
+            _bring_up(options, compiled, stack)
+            await_stop()
 
 
 def _bring_up(

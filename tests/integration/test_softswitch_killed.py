@@ -76,3 +76,19 @@ def test_p4info_that_does_not_match_is_told(text: str, tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout
     assert "Traceback" not in done.stderr
     assert "Error: " in done.stderr, done.stderr
+
+
+def test_sigterm_while_the_switch_comes_up_ends_it_in_order() -> None:
+    """Threads of numpy are there already, and would die of it with the whole process."""
+    script = """
+import os, signal, sys
+from softswitch.commands import run
+run._bring_up = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
+run.run.main(["--port", "1=mem"])
+"""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "4"}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
