@@ -47,9 +47,9 @@ switch: $(VENV)/.run-installed ## Build the embedded switch's native code for th
 demo: $(VENV)/.run-installed ## Train a model on 4 workers, gradients summed inside a P4 switch; leaves report/
 	$(BIN)/switchfold demo
 
-# Many tests wait more than they compute, so even two cores end them in half the time.
-AT_ONCE := auto
-test: $(VENV)/.dev-installed ## Run every test that this machine can, AT_ONCE=auto (a process per core); says what is skipped and why
+# Many tests wait more than they compute: two for each core.
+AT_ONCE := $(shell expr 2 '*' $$(nproc))
+test: $(VENV)/.dev-installed ## Run every test that this machine can, AT_ONCE=n at a time (two per core); says what is skipped and why
 	$(BIN)/python -m pytest -n $(AT_ONCE) --maxprocesses 8 --durations 20
 
 test-unit: $(VENV)/.dev-installed ## No privileges, seconds

@@ -128,6 +128,11 @@ class DigestStore:
                 entry = p4r.DigestEntry(digest_id=digest.id, config=generator.config)
                 yield p4r.Entity(digest_entry=entry)
 
+    def is_on(self, list_id: int) -> bool:
+        """Return whether a client wants the samples of a learn list."""
+        digest = self._by_list.get(list_id)
+        return digest is not None and digest.id in self._generators
+
     def add(self, list_id: int, sample: bytes) -> None:
         """Take a sample of the data plane, unless it is waiting or unacknowledged."""
         digest = self._by_list.get(list_id)

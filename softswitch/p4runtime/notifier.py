@@ -64,6 +64,10 @@ class Notifier:
             self._wake.notify()
 
     def _take_sample(self, list_id: int, sample: bytes) -> None:
+        # Here, not when it is served: a digest that is switched on meanwhile tells of what follows.
+        pipeline = self._running()
+        if pipeline is None or not pipeline.stores.digests.is_on(list_id):
+            return
         with self._wake:
             self._samples.append((list_id, sample))
             self._wake.notify()

@@ -12,6 +12,7 @@
 
 #define EVENTS_MAX 64
 #define NO_EVENT UINT64_MAX
+#define TIMER_EVENT PORTS_MAX
 #define CACHE_LINE_BYTES 64u
 #define PREFETCH_BYTES 1536u
 
@@ -84,8 +85,9 @@ static bool handle_event(softswitch_t *sw, uint64_t data) {
   if (port && port->fd >= 0 && port->serial == data >> 16) receive_batch(sw, port);
   path_run_again(&sw->engine, &sw->batch, PASSES_PER_BATCH);
   bool waits = sw->engine.again.count != 0;
-  if (sw->armed_ns <= sw->batch.now_ns) {
-    sw->armed_ns = UINT64_MAX - 1; // the timer has fired or is about to: set it anew in any case
+  // A timer that has fired is set anew in any case: another core's clock may be a moment behind the one that fired it.
+  if (data == TIMER_EVENT || sw->armed_ns <= sw->batch.now_ns) {
+    sw->armed_ns = UINT64_MAX - 1;
     loop_advance(sw, sw->batch.now_ns);
   } else {
     loop_flush(sw);
@@ -105,7 +107,7 @@ void *loop_run(void *argument) {
     if (waits) waits = handle_event(sw, NO_EVENT);
     for (int i = 0; i < count; i++) {
       uint64_t expirations;
-      if (events[i].data.u64 == PORTS_MAX && read(sw->timer, &expirations, sizeof expirations) < 0) continue;
+      if (events[i].data.u64 == TIMER_EVENT && read(sw->timer, &expirations, sizeof expirations) < 0) continue;
       if (events[i].data.u64 == PORTS_MAX + 1 && read(sw->wake, &expirations, sizeof expirations) < 0) continue;
       waits = handle_event(sw, events[i].data.u64);
     }
