@@ -135,12 +135,13 @@ def test_a_worker_whose_stream_stalls_is_not_lost(
     monkeypatch: pytest.MonkeyPatch, stalled: int
 ) -> None:
     for module, beat in (("factors.mesh", "HEARTBEAT_S"), ("peers.dialled", "BEAT_S")):
-        monkeypatch.setattr(f"hostlib.{module}.SILENCE_S", 0.2)
+        monkeypatch.setattr(f"hostlib.{module}.SILENCE_S", 2.5)  # kernels ask once a second
         monkeypatch.setattr(f"hostlib.{module}.{beat}", 0.02)
     factors = batch_factors([2] * 2, (4, 4))
-    release = threading.Event()
+    hangs, release = threading.Event(), threading.Event()
 
     def hang() -> None:
+        hangs.set()
         release.wait(WAIT_S)
 
     with mesh(2) as workers:
@@ -148,9 +149,10 @@ def test_a_worker_whose_stream_stalls_is_not_lost(
         # Neither factors nor heartbeats come, but its kernel acknowledges.
         workers[stalled]._loop.post(hang)
         try:
+            assert hangs.wait(WAIT_S)
             futures = [w.exchange("fc", *own, 1) for w, own in zip(workers, factors, strict=True)]
             with pytest.raises(TimeoutError):
-                futures[1 - stalled].result(0.4)
+                futures[1 - stalled].result(4.0)
         finally:
             release.set()
         for future in futures:

@@ -210,20 +210,22 @@ def test_streams_that_stand_still_are_not_dialled_again(
     for module, beat in (("peers.dialled", "BEAT_S"), ("parameter_server.server", "HEARTBEAT_S")):
         monkeypatch.setattr(f"hostlib.{module}.{beat}", 0.05)
     for module in ("peers.dialled", "parameter_server.worker_end"):
-        monkeypatch.setattr(f"hostlib.{module}.SILENCE_S", 0.6)
-    arrays, release = gradients(2, 1000), threading.Event()
+        monkeypatch.setattr(f"hostlib.{module}.SILENCE_S", 2.5)  # kernels ask once a second
+    arrays, hangs, release = gradients(2, 1000), threading.Event(), threading.Event()
     with ParameterCluster(2) as cluster:
         cluster.push_pull("w", arrays, 0)
         loop = cluster.servers[0].loop if is_server else cluster.clients[0]._loop
 
         def hang() -> None:
+            hangs.set()
             release.wait(WAIT_S)
 
         # Nothing comes from it, but its kernel acknowledges.
         loop.post(hang)
+        assert hangs.wait(WAIT_S)
         futures = [c.push_pull("w", a, 1) for c, a in zip(cluster.clients, arrays, strict=True)]
         with pytest.raises(TimeoutError):
-            futures[1].result(1.2)
+            futures[1].result(4.0)
         release.set()
         for future in futures:
             assert future.result(WAIT_S).tobytes() == sum_in_order(arrays).tobytes()
