@@ -104,6 +104,7 @@ class FakeWorker:
         stub: Any = session_pb2_grpc.SwitchfoldSessionStub(self._channel)
         self._call = stub.Join(metadata=token_metadata(token))
         self._heart: asyncio.Task[None] | None = None
+        self._is_beating = True
         self._writing = asyncio.Lock()
 
     async def join(self) -> FakeWorker:
@@ -112,13 +113,24 @@ class FakeWorker:
         return self
 
     async def knock(self) -> FakeWorker:
-        """Say Hello without a heart: a beat that is written as a stream ends hides its status."""
+        """Say Hello without a heart."""
         await self.send(hello=self.hello)
         return self
 
     async def send(self, **message: Any) -> None:
+        """Send a message; raises InvalidStateError where the stream has ended."""
+        call: Any = self._call
         async with self._writing:  # two writes at a time are an error in gRPC
-            await self._call.write(pb.WorkerMessage(**message))
+            await call.wait_for_connection()
+            if call.done():
+                raise asyncio.InvalidStateError("the stream has ended")
+            try:
+                # Not `write`: under the end of a stream it puts an error over the status.
+                await call._cython_call.send_serialized_message(
+                    pb.WorkerMessage(**message).SerializeToString()
+                )
+            except grpc.aio.InternalError as exc:
+                raise asyncio.InvalidStateError("the stream has ended") from exc
 
     async def receive(self) -> pb.ControllerMessage:
         """Return the next message; raises AioRpcError when the stream was refused."""
@@ -141,9 +153,8 @@ class FakeWorker:
         return await self._call.code(), await self._call.details()
 
     def hold_heart(self) -> None:
-        """Stop the heartbeats."""
-        assert self._heart is not None
-        self._heart.cancel()
+        """Stop the heartbeats, but none that is being written: that would cancel the call."""
+        self._is_beating = False
 
     async def close(self) -> None:
         """Break the connection."""
@@ -156,6 +167,8 @@ class FakeWorker:
         sequence = 0
         while not self._call.done():
             await asyncio.sleep(0.2)
+            if not self._is_beating:
+                return
             sequence += 1
             try:
                 await self.send(heartbeat=pb.Heartbeat(sequence=sequence))

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import grpc
@@ -114,10 +115,11 @@ class FakeMember(FakeWorker):
     async def _read(self) -> None:
         try:
             while isinstance(message := await self._call.read(), pb.ControllerMessage):
-                await self._take(message)
+                with suppress(asyncio.InvalidStateError):  # its end says more than that
+                    await self._take(message)
                 self._changed.set()
             self.ended = self.ended or "end of stream"
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+        except grpc.aio.AioRpcError:
             self.ended = f"{await self._call.code()}: {await self._call.details()}"
         self._changed.set()
 

@@ -66,7 +66,7 @@ async def play(server: ControllerServer) -> list[str]:
 
 
 async def mute_member(server: ControllerServer, worker_id: int, **fields: Any) -> FakeMember:
-    """Start a member without heartbeats: one that is written as the stream ends hides why."""
+    """Start a member without heartbeats."""
     member = await FakeMember(server.address, worker_id, 2, **fields).join()
     member.hold_heart()
     return member
