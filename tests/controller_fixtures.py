@@ -176,6 +176,16 @@ class FakeWorker:
                 return
 
 
+def silence(server: ControllerServer, worker: FakeWorker, lease_s: float = 0.3) -> None:
+    """Stop a worker's heartbeats, and give it alone a short lease: nobody else may be late."""
+    worker.hold_heart()
+    live = server.membership.live_job(worker.hello.job_name)
+    assert live is not None
+    seat = live.seats[worker.hello.worker_id]
+    seat.lease_s = lease_s  # a beat on its way would renew it
+    seat.renew(lease_s)
+
+
 async def join_all(address: str, num_workers: int = 2, /, **fields: Any) -> list[FakeWorker]:
     """Start all workers of a job."""
     return [

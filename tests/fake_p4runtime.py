@@ -27,8 +27,9 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
         self.num_writes = 0
         self.packet_outs: asyncio.Queue[p4r.PacketOut] = asyncio.Queue()
         self.refuse_writes = False
-        self.load_s = 0.0
-        """Seconds that a new program takes to load."""
+        self.may_load = asyncio.Event()
+        """Unset: a new program takes as long to load."""
+        self.may_load.set()
         self.address = ""
         self._can_read_groups = can_read_groups
         self._streams: dict[int, asyncio.Queue[p4r.StreamMessageResponse]] = {}
@@ -113,7 +114,7 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
     async def SetForwardingPipelineConfig(
         self, request: Any, context: Any
     ) -> p4r.SetForwardingPipelineConfigResponse:
-        await asyncio.sleep(self.load_s)
+        await self.may_load.wait()
         self.config = request.config
         self.entities.clear()
         self.num_pushes += 1

@@ -198,7 +198,7 @@ def test_stranger_ends_no_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize("whose", ["nobody's", "another worker's"])
 def test_stream_is_taken_over_by_its_own_worker_only(tmp_path: Path, whose: str):
     async def scenario() -> None:
-        async with running_controller(tmp_path, lease_s=5.0) as (server, _):
+        async with running_controller(tmp_path) as (server, _):
             workers = await join_all(server.address, 2)
             welcomes = [await worker.welcome() for worker in workers]
             secrets = {welcome.resume_secret for welcome in welcomes}
@@ -253,7 +253,7 @@ def test_secret_outlives_the_controller_and_is_shown_nowhere(
 
 def test_place_of_a_worker_whose_connection_broke_is_kept_from_other_hosts(tmp_path: Path):
     async def scenario() -> None:
-        async with running_controller(tmp_path, reconnect_grace_s=20.0) as (server, _):
+        async with running_controller(tmp_path, reconnect_grace_s=60.0) as (server, _):
             members = await join_all(server.address, 2, can_change_layout=True, peer_port=4000)
             welcomes = [await member.welcome() for member in members]
             live = server.membership.live_job("train")

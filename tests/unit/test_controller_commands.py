@@ -18,8 +18,10 @@ from controller.__main__ import run as run_command
 from controller.commands import bench as bench_module
 from controller.commands.output import default_controller
 from controller.config import DEFAULT_LISTEN
+from controller.switch_link import LinkState
 from controller_fixtures import fake_switch, join_all, make_config, run, running_controller, serving
 from hostlib.wire import Outcome
+from time_bound import until
 
 
 @pytest.fixture
@@ -243,6 +245,7 @@ def test_doctor_tells_troubles_apart(tmp_path: Path, command: Any):
             found = verdicts((await command("doctor", *at))[1])
             assert found["switch s1 program"] == "fail"
             await fake.stop()
+            await until(lambda: server.links["s1"].state is LinkState.UNREACHABLE)
             found = verdicts((await command("doctor", *at))[1])
             assert found["switch s1"] == found["switch s1 control"] == "fail"
             for worker in (*waiting, *workers):

@@ -7,6 +7,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from controller.membership.retreat import FIRST_S, LONGEST_S, Retreat
 from controller_fixtures import run, running_controller
 from fake_member import FakeMember, close_all, start_members
@@ -107,7 +109,11 @@ def test_answers_of_a_switch_are_awaited_before_it_is_judged(tmp_path: Path):
     run(scenario())
 
 
-def test_tables_are_compared_when_workers_hear_nothing(tmp_path: Path):
+def test_tables_are_compared_when_workers_hear_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("controller.membership.diagnosis.CHECK_S", 60.0)
+
     async def scenario() -> None:
         async with running_controller(tmp_path, reconcile_interval_s=600.0) as (server, fake):
             members = await start_members(server.address, 2)

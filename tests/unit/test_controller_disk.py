@@ -44,7 +44,7 @@ async def until(is_so: Callable[[], Any], what: str) -> None:
             while not is_so():
                 await asyncio.sleep(0.01)
     except TimeoutError:
-        raise AssertionError(f"not within 30 s: {what}") from None
+        raise AssertionError(f"not within 60 s: {what}") from None
 
 
 async def play(server: ControllerServer) -> list[str]:
@@ -174,7 +174,8 @@ def test_lost_worker_is_done_without_as_soon_as_that_can_be_stored(
     disk = FaultyDisk(monkeypatch)
 
     async def scenario() -> None:
-        async with running_controller(tmp_path, lease_s=60.0, reconnect_grace_s=0.1) as (server, _):
+        limits_s = {"lease_s": 60.0, "reconnect_grace_s": 0.1, "no_route_s": 60.0}
+        async with running_controller(tmp_path, **limits_s) as (server, _):
             members = [await mute_member(server, number) for number in (0, 1)]
             for member in members:
                 await member.until(lambda member=member: member.welcomed)

@@ -87,7 +87,7 @@ async def site(folder: Path) -> AsyncGenerator[Site]:
         site = Site(folder, fakes)
         tasks = [asyncio.create_task(link.run()) for link in site.links.values()]
         try:
-            await asyncio.gather(*(link.wait_ready(5) for link in site.links.values()))
+            await asyncio.gather(*(link.wait_ready(60) for link in site.links.values()))
             yield site
         finally:
             for task in tasks:

@@ -67,7 +67,7 @@ def test_worker_gives_its_controller_a_time_limit(tmp_path: Path) -> None:
                 ingress_port=1,
             )
             link = GrpcControllerLink(server.address, request)
-            await asyncio.to_thread(link.join, 20.0)
+            await asyncio.to_thread(link.join, 60.0)
             with Sockets() as sockets:
                 dialled = [e for e in sockets.connections() if e.getpeername()[1] == port]
                 limits = [each.getsockopt(TCP, socket.TCP_USER_TIMEOUT) for each in dialled]

@@ -19,14 +19,16 @@ from fake_program import write_program
 from hostlib.session_api import session_pb2 as pb
 
 
-def write_config(folder: Path, switch_address: str, port: int) -> Path:
+def write_config(
+    folder: Path, switch_address: str, port: int, *, connect_timeout_s: float = 60.0
+) -> Path:
     write_program(folder)
     lines = [
         f'listen = "127.0.0.1:{port}"',
         f'database = "{folder / "controller.sqlite3"}"',
         f'program_dir = "{folder}"',
-        "lease_s = 2.0",
-        "connect_timeout_s = 2.0",
+        "lease_s = 60.0",
+        f"connect_timeout_s = {connect_timeout_s}",
         "[[switch]]",
         'name = "s1"',
         f'address = "{switch_address}"',
@@ -102,7 +104,6 @@ def test_process_terminated_while_it_connects(tmp_path: Path):
             silent.listen()
             address = f"127.0.0.1:{silent.getsockname()[1]}"
             config = write_config(tmp_path, address, free_port())
-            config.write_text(config.read_text("utf-8").replace("connect_timeout_s = 2.0", ""))
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "controller", "controller", "run", "--config", str(config),
                 stderr=asyncio.subprocess.PIPE,
@@ -119,7 +120,8 @@ def test_process_terminated_while_it_connects(tmp_path: Path):
 
 def test_process_without_a_switch(tmp_path: Path):
     async def scenario() -> None:
-        config = write_config(tmp_path, f"127.0.0.1:{free_port()}", free_port())
+        away = f"127.0.0.1:{free_port()}"
+        config = write_config(tmp_path, away, free_port(), connect_timeout_s=2.0)
         process = await start(config)
         code, err = await finish(process)
         assert code == 1

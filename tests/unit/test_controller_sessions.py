@@ -25,6 +25,7 @@ from controller_fixtures import (
     run,
     running_controller,
     serving,
+    silence,
 )
 from hostlib.session_api import session_pb2 as pb
 
@@ -131,7 +132,8 @@ def test_session_refusal(tmp_path: Path, fields: dict[str, Any], status: StatusC
 
 @pytest.mark.parametrize("whose", ["controller", "worker"])
 def test_session_names_workers_that_never_arrive(tmp_path: Path, whose: str):
-    limit_s = {"controller": (0.375, 0.0), "worker": (50.0, 0.5)}[whose]
+    # Time for both to come, however busy the machine is; the worker gives a little more.
+    limit_s = {"controller": (1.5, 0.0), "worker": (50.0, 2.0)}[whose]
 
     async def scenario() -> None:
         async with running_controller(tmp_path, join_timeout_s=limit_s[0]) as (server, fake):
@@ -139,7 +141,7 @@ def test_session_names_workers_that_never_arrive(tmp_path: Path, whose: str):
             for worker in workers:
                 code, details = await worker.refusal()
                 assert code is StatusCode.DEADLINE_EXCEEDED
-                assert "worker 2, 3 of 4 never arrived within 0.375 s" in details
+                assert "worker 2, 3 of 4 never arrived within 1.5 s" in details
                 await worker.close()
             assert sum(fake.tables().values()) == 4
 
@@ -162,13 +164,13 @@ def test_session_token(tmp_path: Path):
 @pytest.mark.parametrize("how", ["silent", "broken"])
 def test_session_lost_worker_ends_a_job_that_cannot_change(tmp_path: Path, how: str):
     async def scenario() -> None:
-        async with running_controller(tmp_path, lease_s=0.6) as (server, fake):
+        async with running_controller(tmp_path) as (server, fake):
             entries = sum(fake.tables().values())
             workers = await join_all(server.address, 3)
             for worker in workers:
                 await worker.welcome()
             if how == "silent":
-                workers[2].hold_heart()
+                silence(server, workers[2])
             else:
                 await workers[2].close()
             for worker in workers[:2]:
@@ -188,7 +190,7 @@ def test_session_lost_worker_ends_a_job_that_cannot_change(tmp_path: Path, how: 
 
 def test_session_worker_comes_back_within_its_lease(tmp_path: Path):
     async def scenario() -> None:
-        async with running_controller(tmp_path, lease_s=5.0) as (server, _):
+        async with running_controller(tmp_path, reconnect_grace_s=60.0) as (server, _):
             workers = await join_all(server.address, 2)
             await workers[0].welcome()
             welcome = await workers[1].welcome()
@@ -207,7 +209,7 @@ def test_session_worker_comes_back_within_its_lease(tmp_path: Path):
 
 def test_session_workers_started_anew_replace_a_job_that_nobody_is_in(tmp_path: Path):
     async def scenario() -> None:
-        async with running_controller(tmp_path, reconnect_grace_s=5.0) as (server, _):
+        async with running_controller(tmp_path, reconnect_grace_s=60.0) as (server, _):
             workers = await join_all(server.address, 2)
             first = [(await worker.welcome()).layout.generation for worker in workers]
             live = server.membership.live_job("train")
@@ -293,7 +295,7 @@ def test_session_survives_a_controller_restart(tmp_path: Path):
 def test_session_job_ends_when_its_workers_do_not_come_back(tmp_path: Path):
     async def scenario() -> None:
         async with fake_switch() as fake:
-            config = make_config(tmp_path, fake)
+            config = make_config(tmp_path, fake, reconnect_grace_s=60.0)
             async with serving(config) as first:
                 workers = await join_all(first.address, 2)
                 for worker in workers:

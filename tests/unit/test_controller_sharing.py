@@ -23,7 +23,7 @@ def slots(member: FakeMember) -> int:
 
 def test_sessions_of_many_jobs_share_a_switch(tmp_path: Path):
     async def scenario() -> None:
-        async with running_controller(tmp_path, lease_s=6.0) as (server, _):
+        async with running_controller(tmp_path) as (server, _):
             members = [
                 await FakeMember(server.address, 0, 1, job_name=f"job {number}").join()
                 for number in range(NUM_JOBS)
@@ -52,7 +52,7 @@ def test_session_without_room_runs_between_the_hosts_until_there_is_some(
     tmp_path: Path, peer_port: int
 ):
     async def scenario() -> None:
-        async with running_controller(tmp_path, lease_s=6.0) as (server, _):
+        async with running_controller(tmp_path) as (server, _):
             fields = {"job_name": "large", "slots_wanted": NUM_SLOTS}
             large = await FakeMember(server.address, 0, 1, **fields).join()
             await large.until(lambda: large.welcomed)

@@ -8,6 +8,7 @@ import asyncio
 import dataclasses
 import inspect
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from finsy import p4client
@@ -21,6 +22,7 @@ from controller.planning.fabric import Fabric
 from controller.planning.routes import routes_at
 from controller.program import load_program
 from controller.reconcile import desired_entities
+from controller.server import ControllerServer
 from controller.switch_call import PROGRAM_TIMEOUT_S
 from controller.switch_link import LinkState
 from controller_fixtures import (
@@ -58,9 +60,19 @@ def test_switch_without_a_program_gets_ours(tmp_path: Path):
 def test_switch_that_loads_slowly_gets_its_time(tmp_path: Path):
     async def scenario() -> None:
         async with fake_switch() as fake:
-            fake.load_s = 0.8
-            async with serving(make_config(tmp_path, fake, connect_timeout_s=0.4)) as server:
-                assert server.links["s1"].state is LinkState.READY
+            fake.may_load.clear()
+            server = ControllerServer(make_config(tmp_path, fake))
+            link = server.links["s1"]
+            wait_ready = link.wait_ready
+
+            async def wait_from_the_loading_on(_: float) -> None:
+                await until(lambda: link.state is LinkState.LOADING)
+                asyncio.get_running_loop().call_later(0.8, fake.may_load.set)
+                await wait_ready(0.4)
+
+            with patch.object(link, "wait_ready", wait_from_the_loading_on):
+                async with server.serve():
+                    assert link.state is LinkState.READY
         assert p4client.__dict__["_DEFAULT_RPC_TIMEOUT"] == PROGRAM_TIMEOUT_S
 
     run(scenario())
@@ -111,15 +123,19 @@ def test_switch_that_is_not_there(tmp_path: Path):
 def test_switch_that_is_away_does_not_keep_the_others_from_serving(tmp_path: Path):
     async def scenario() -> None:
         async with fake_switch() as one, fake_switch() as two:
-            config = make_config(tmp_path, one, two, connect_timeout_s=0.5)
+            server = ControllerServer(make_config(tmp_path, one, two))
             await two.stop()
-            async with serving(config) as server:
-                (worker,) = await join_all(server.address, 1)
-                await worker.welcome()
-                assert server.links["s2"].state is not LinkState.READY
-                await two.start(int(two.address.rpartition(":")[2]))
-                await until(lambda: server.links["s2"].state is LinkState.READY)
-                await worker.close()
+            away = server.links["s2"]
+            wait_ready = away.wait_ready
+            # Only this one has so little time; the other one must be there, however busy all is.
+            with patch.object(away, "wait_ready", lambda _: wait_ready(0.5)):
+                async with server.serve():
+                    (worker,) = await join_all(server.address, 1)
+                    await worker.welcome()
+                    assert away.state is not LinkState.READY
+                    await two.start(int(two.address.rpartition(":")[2]))
+                    await until(lambda: away.state is LinkState.READY)
+                    await worker.close()
 
     run(scenario())
 
@@ -153,7 +169,7 @@ def test_switch_foreign_entries_go_and_missing_ones_come_back(tmp_path: Path):
 def test_switch_that_cannot_read_groups_back(tmp_path: Path):
     async def scenario() -> None:
         async with fake_switch(can_read_groups=False) as fake:
-            config = make_config(tmp_path, fake)
+            config = make_config(tmp_path, fake, reconnect_grace_s=60.0)
             async with serving(config) as first:
                 workers = await join_all(first.address, 2)
                 for worker in workers:
