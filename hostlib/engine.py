@@ -112,6 +112,7 @@ class Engine:
         self._progress_s = time.monotonic()
         self._reported_s = 0.0
         self._watch_s = 0.0  # when deadlines and stalls are to be looked at next
+        self._asked_s = np.inf  # since when the path is asked why nothing comes
         self._enter(Commit(view=view, boundary=first_tensor, source_worker=view.worker_id))
         self._thread = threading.Thread(target=self._run, name="switchfold-io", daemon=True)
         self._thread.start()
@@ -363,6 +364,7 @@ class Engine:
         self._runner.enter(commit)
         self._progress_s = time.monotonic()
         self._watch_s = 0.0
+        self._asked_s = np.inf
         _logger.info("entered layout %s from tensor %d on", commit.view, commit.boundary)
         if self._listener is not None and not is_first:
             self._listener.view_entered(commit.view.generation)
@@ -394,7 +396,12 @@ class Engine:
             until_s = now_s + (ASK_S if is_stalled else REPORT_S)
         for task in self._runner.unfinished:
             lead_s = task.deadline_s - _lead_s(task)
-            until_s = min(until_s, task.deadline_s, lead_s if now_s < lead_s else now_s + ASK_S)
+            if now_s < lead_s:
+                until_s = min(until_s, lead_s)
+            else:
+                until_s = min(until_s, now_s + ASK_S)
+                if now_s < task.deadline_s:
+                    until_s = min(until_s, task.deadline_s)
         return until_s
 
     def _keep_deadlines(self, path: LayoutPath, now_s: float) -> None:
@@ -406,7 +413,6 @@ class Engine:
             self._listener is None or isinstance(failure, PeerMismatchError)
         ):
             raise failure  # no other layout will help
-        self._check_deadlines(now_s)
         is_near = any(now_s >= task.deadline_s - _lead_s(task) for task in self._runner.unfinished)
         is_stalled = (
             self._listener is not None
@@ -415,11 +421,13 @@ class Engine:
         )
         if is_near or is_stalled:
             path.ask(now_s)
+            self._asked_s = min(self._asked_s, now_s)
         else:
             path.hush()
+            self._asked_s = np.inf
+        self._check_deadlines(now_s)
         # The first questions need a moment for their answers.
-        known_s = self._progress_s + path.stall_s + 2 * ASK_S
-        is_known = now_s >= known_s or path.failure is not None
+        is_known = now_s >= self._asked_s + 2 * ASK_S or path.failure is not None
         if is_stalled and is_known and now_s >= self._reported_s + REPORT_S:
             self._reported_s = now_s
             assert self._listener is not None
@@ -435,7 +443,9 @@ class Engine:
                         f" changing to layout {self._change.generation}, which did not end: see"
                         " whether the controller runs"
                     )
-                raise path.verdict(task)
+                # A thread that was held up has not asked in time: first it hears what is wrong.
+                if now_s >= self._asked_s + min(ASK_S, _lead_s(task)) / 2:
+                    raise path.verdict(task)
 
     def _end_all(self, error: HostlibError) -> None:
         """Fail everything under way with the error and refuse what comes later."""

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
@@ -20,6 +21,7 @@ from hostlib.session import Session
 from hostlib.straggler import StragglerPolicy
 from hostlib.wire import Operation, Outcome, datagram_bytes, view_datagrams
 from layout_driver import QUICK
+from time_bound import wait_until
 
 PATIENT = StragglerPolicy(deadline_s=1e9)
 """Results may be partial, but the workers flush nothing by themselves."""
@@ -212,6 +214,22 @@ def test_missing_worker_is_named_and_session_broken() -> None:
             assert error.worker_ids == [2, 3]
         with pytest.raises(errors.SessionBrokenError, match="join the job again"):
             workers[0].allreduce(np.ones(1, np.int32))
+
+
+def test_thread_that_was_held_up_asks_before_it_judges() -> None:
+    switch, release, timeout_s = FakeSwitch(4), threading.Event(), 1.0
+    with sessions(switch) as workers:
+        futures = [w.allreduce(np.ones(10, np.int32), timeout_s=timeout_s) for w in workers[:2]]
+        wait_until(lambda: switch.outcomes[Outcome.ABSORBED] == 2, "both contributions")
+        for worker in workers[:2]:
+            worker._engine._post(lambda: release.wait(60) and None)  # pyright: ignore[reportPrivateUsage]
+        end_s = time.monotonic() + timeout_s
+        wait_until(lambda: time.monotonic() > end_s, "the deadline")
+        release.set()
+        for future in futures:
+            error = future.exception(60)
+            assert isinstance(error, errors.WorkerMissingError)
+            assert error.worker_ids == [2, 3]
 
 
 def test_deaf_switch_is_unreachable() -> None:
