@@ -43,6 +43,18 @@ _TCP_INFO_AGES = struct.Struct("=52x2I")
 """Of Linux's tcp_info: milliseconds since bytes came, and since an acknowledgement came."""
 
 
+def is_to_itself(sock: socket.socket) -> bool:
+    """Return whether a connection has no other end.
+
+    The kernel may give who calls from the address that it calls the very port that it calls, if
+    nobody listens there any more.
+    """
+    try:
+        return sock.getsockname() == sock.getpeername()
+    except OSError:  # over already
+        return False
+
+
 class FrameReceiver(Protocol):
     """What happens with the frames of a connection; called in the loop's thread."""
 
@@ -250,6 +262,9 @@ class Connection:
             if code:
                 name = errno.errorcode.get(code, str(code))
                 self.close(PeerUnreachableError(f"connection failed: {name}"))
+                return
+            if is_to_itself(self._socket):
+                self.close(PeerUnreachableError("nobody listens: the call came back"))
                 return
             self._is_connecting = False
             self._read_s = time.monotonic()

@@ -16,6 +16,7 @@ from hostlib.errors import (
     ResultForgottenError,
     ResultTimeoutError,
 )
+from hostlib.peers.connection import is_to_itself
 from hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind, Greeting
 from hostlib.peers.results import RetainedResult, describe_result
 
@@ -40,6 +41,9 @@ class _Stream:
             raise PeerUnreachableError(
                 f"no worker answers at {address[0]}:{address[1]}: {error}"
             ) from error
+        if is_to_itself(self._socket):
+            self._socket.close()
+            raise PeerUnreachableError(f"no worker answers at {address[0]}:{address[1]}")
 
     def _left_s(self) -> float:
         return max(0.001, self._deadline_s - time.monotonic())

@@ -149,6 +149,7 @@ class InboundPeer:
         arrays = result.arrays()
         for array in arrays:
             assert array.flags.c_contiguous
+        self._server.counters["served_results"] += 1
         self._reply(
             Frame(FrameKind.RESULT, payload_bytes=len(description), sequence=result.tensor),
             memoryview(description),
@@ -160,7 +161,6 @@ class InboundPeer:
             for start in range(0, content.nbytes, PIECE_BYTES):
                 piece = content[start : start + PIECE_BYTES]
                 self.connection.send(Frame(FrameKind.PIECE, payload_bytes=piece.nbytes), piece)
-        self._server.counters["served_results"] += 1
 
     def _reply(self, frame: Frame, payload: memoryview | None = None) -> None:
         self._wanted = None

@@ -94,7 +94,7 @@ def test_fetch_waits_until_the_tensor_is_complete(servers: list[PeerServer]) -> 
     original = result(0)
     timer = threading.Timer(0.1, servers[1].results.put, [original])
     timer.start()
-    assert_same(servers[0].fetch_result(address_of(1, servers[1]), 0, 5), original)
+    assert_same(servers[0].fetch_result(address_of(1, servers[1]), 0, 60), original)
     timer.join()
 
 
@@ -128,7 +128,7 @@ def test_wrong_secret_is_refused_and_counted(servers: list[PeerServer]) -> None:
     with PeerServer(LOOPBACK, token="guess") as stranger:
         stranger.enter_job(JOB, 0)
         with pytest.raises(PeerRefusedError, match="secret"):
-            stranger.fetch_result(address_of(1, servers[1]), 0, 2)
+            stranger.fetch_result(address_of(1, servers[1]), 0, 60)
     wait_until(lambda: servers[1].counters["refused_stranger"] == 1, "counted")
     servers[0].fetch_result(address_of(1, servers[1]), 0)
 
@@ -236,6 +236,20 @@ def test_results_are_bounded(limits: dict[str, Any], kept: list[int]) -> None:
         else:
             with pytest.raises(ResultForgottenError):
                 results.get(tensor)
+
+
+def test_call_that_comes_back_to_itself_reaches_nobody() -> None:
+    loop = EventLoop("test")
+    errors: list[PeerError] = []
+    receiver: Any = SimpleNamespace(on_closed=lambda _, error: errors.append(error))
+    sock = socket.socket()
+    sock.bind((LOOPBACK, 0))
+    sock.setblocking(False)
+    sock.connect_ex(sock.getsockname())  # as when the kernel chooses that port
+    loop.run(lambda: Connection(loop, sock, receiver, is_connecting=True) and None)
+    wait_until(lambda: errors, "the end")
+    assert isinstance(errors[0], PeerUnreachableError)
+    loop.stop(lambda: None)
 
 
 def test_acknowledgements_are_signs_of_life() -> None:
