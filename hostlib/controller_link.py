@@ -47,6 +47,8 @@ BEAT_S = 2.0
 """Longest pause between heartbeats: a worker that speaks is one that runs."""
 CONTROLLER_GONE_S = 6.0
 """A controller whose kernel does not take a heartbeat for so long is away."""
+LEAVE_S = 1.0
+"""Longest time that leaving takes: until the controller ends the stream."""
 NEVER_MS = 2**31 - 2
 """In gRPC's options; one more would mean that the option is not set."""
 _CHANNEL_OPTIONS = (
@@ -210,7 +212,7 @@ class GrpcControllerLink:
         if call is not None and self._changes.view is not None:
             self._outbox.put(api.WorkerMessage(leave=api.Leave(position=position)))
             self._outbox.put(None)
-            self._thread.join(1.0)
+            self._thread.join(LEAVE_S)
         if call is not None:
             call.cancel()
         self._channel.close()

@@ -23,6 +23,7 @@ from hostlib.peers import PeerServer
 from hostlib.session import Session
 from hostlib.straggler import StragglerPolicy
 from hostlib.torch.hybrid import HybridParallel
+from loopback import LOOPBACK
 from softswitch_job import SoftswitchJob
 
 NUM_RANKS = 3
@@ -53,7 +54,7 @@ class HybridRanks:
         """Sessions of a simulated switch that drops stragglers, which fetch what they missed."""
         switch = FakeSwitch(self.num_ranks, straggler=policy)
         for worker_id in range(self.num_ranks):
-            switch.peers[worker_id] = PeerServer("127.0.0.1")
+            switch.peers[worker_id] = PeerServer(LOOPBACK)
         return [
             self._stack.enter_context(
                 Session.direct(switch.view(i), switch.transport(i), OPTIONS, peers=switch.peers[i])
@@ -74,7 +75,7 @@ class HybridRanks:
     def wrap(self, rank: int, module: nn.Module, **options: Any) -> HybridParallel:
         """Wrap a module as a rank does."""
         options = {"session": self.sessions[rank], "timeout_s": WAIT_S, **options}
-        return HybridParallel(module, group=self.groups[rank], address="127.0.0.1", **options)
+        return HybridParallel(module, group=self.groups[rank], address=LOOPBACK, **options)
 
     def close(self) -> None:
         self._stack.close()

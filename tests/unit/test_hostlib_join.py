@@ -13,7 +13,7 @@ import pytest
 
 from fake_controller import Answer, FakeController, welcome
 from fake_switch import FakeSwitch
-from hostlib import errors
+from hostlib import controller_link, errors
 from hostlib.controller_link import FIRST_RESUME_S, RESUME_INTERVAL_S
 from hostlib.options import SessionOptions
 from hostlib.session import Session
@@ -27,7 +27,10 @@ class Start(Protocol):
 
 
 @pytest.fixture
-def start() -> Iterator[Start]:
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    # Somebody listens, and takes a leave: only a hang ends these waits.
+    for name in ("CONNECT_TIMEOUT_S", "LEAVE_S"):
+        monkeypatch.setattr(controller_link, name, 60.0)
     running: list[FakeController] = []
 
     def run(answer: Answer, address: str = f"{LOOPBACK}:0") -> FakeController:
@@ -122,7 +125,7 @@ def test_join_without_controller() -> None:
 
 
 def test_join_without_welcome_times_out(start: Start) -> None:
-    options = SessionOptions(join_timeout_s=0.5)
+    options = SessionOptions(join_timeout_s=3.0)  # the connection must stand by then
     with pytest.raises(errors.WorkerArrivalError, match="no welcome"):
         join(start(lambda message, context: []).address, options=options)
 
@@ -159,8 +162,8 @@ def test_barrier_released_and_used_again(start: Start) -> None:
 
     controller = start(answer)
     with join(controller.address) as session:
-        session.barrier("epoch", 5)
-        session.barrier("epoch", 5)
+        session.barrier("epoch", 60)
+        session.barrier("epoch", 60)
     assert controller.wait_for("barrier", 2).barrier.use == 2
     with pytest.raises(errors.SessionClosedError):
         session.barrier("epoch", 5)
@@ -249,7 +252,7 @@ def test_controller_restart_without_the_job_ends_it(start: Start) -> None:
         first.stop()
         start(refuse, first.address)
         with pytest.raises(errors.JobEndedError, match="no such job"):
-            session.barrier("never", 10)
+            session.barrier("never", 60)
 
 
 @pytest.mark.parametrize(

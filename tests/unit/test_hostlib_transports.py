@@ -30,6 +30,7 @@ from hostlib.transports.tunnel import TunnelTransport
 from hostlib.transports.udp import UdpTransport
 from hostlib.wire import datagram_bytes, frame_bytes
 from hostlib_reflector import reflect_datagrams, reflect_frames, running
+from loopback import LOOPBACK
 from time_bound import wait_until
 
 VALUES = 352
@@ -96,10 +97,10 @@ def test_udp_counts_datagrams_of_wrong_size() -> None:
 
 
 def test_udp_without_listener_counts_network_errors() -> None:
-    with peer_socket() as peer:
+    with contextlib.closing(open_udp(LOOPBACK, 0)) as peer:
         port = peer.getsockname()[1]
     transport = UdpTransport("127.0.0.1")
-    transport.open(Endpoint(address="127.0.0.1", udp_port=port), SIZE)
+    transport.open(Endpoint(address=LOOPBACK, udp_port=port), SIZE)
     rows = np.zeros((4, SIZE), np.uint8)
     for _ in range(3):
         transport.send(rows)

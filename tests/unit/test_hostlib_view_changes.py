@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from fake_controller import FakeController, layout, welcome
+from hostlib import controller_link
 from hostlib.controller_link import GrpcControllerLink
 from hostlib.errors import HostlibError
 from hostlib.job_view import Endpoint, JobView
@@ -72,7 +73,10 @@ def greet(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessag
 
 
 @pytest.fixture
-def controller() -> Iterator[FakeController]:
+def controller(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeController]:
+    # Somebody listens, and takes a leave: only a hang ends these waits.
+    for name in ("CONNECT_TIMEOUT_S", "LEAVE_S"):
+        monkeypatch.setattr(controller_link, name, 60.0)
     controller = FakeController(greet)
     yield controller
     controller.stop()
@@ -218,7 +222,7 @@ def test_barriers_of_a_joining_worker_count_on(
     released = threading.Event()
 
     def wait() -> None:
-        link.barrier("epoch", 5)
+        link.barrier("epoch", 60)
         released.set()
 
     thread = threading.Thread(target=wait)

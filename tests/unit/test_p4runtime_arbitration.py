@@ -10,6 +10,7 @@ from finsy.proto import U128, p4r, rpc_code
 
 from p4runtime_fixtures import BareClient, StreamEndedError, insert, serving, station
 from softswitch.p4runtime.arbitration import MAX_CLIENTS_PER_ROLE, MAX_ROLES
+from time_bound import wait_until
 
 
 def test_first_client_becomes_primary_and_hears_its_id() -> None:
@@ -135,7 +136,7 @@ def test_many_streams_leave_room_for_unary_calls() -> None:
             client.become_primary(number)
         assert (
             clients[0]
-            .stub.Capabilities(p4r.CapabilitiesRequest(), timeout=20)
+            .stub.Capabilities(p4r.CapabilitiesRequest(), timeout=60)
             .p4runtime_api_version.startswith("1.4")
         )
         clients[-1].arbitrate(100)
@@ -177,6 +178,8 @@ def test_roles_have_primaries_of_their_own() -> None:
             dataplane.punt(b"\0\0" + bytes(60))
             assert one.receive().HasField("packet")
             assert two.receive().HasField("packet")
+        primaries = server.device._arbitration.primaries  # pyright: ignore[reportPrivateUsage]
+        wait_until(lambda: len(primaries()) == 1, "the end of the other's stream")
         with pytest.raises(grpc.RpcError, match="no primary") as caught:
             one.write(insert(station()), role="operator")  # the role is known, its client gone
         assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED

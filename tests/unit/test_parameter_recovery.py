@@ -59,7 +59,7 @@ class KilledServer:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.communicate(timeout=10)
+        self.process.communicate(timeout=WAIT_S)
 
     def __enter__(self) -> KilledServer:
         return self
@@ -80,7 +80,7 @@ def test_updates_reach_a_killed_server_that_comes_back() -> None:
                 first = clients[0].push_pull("w", copy := arrays[0].copy(), iteration, copy)
                 if iteration:
                     wait_until(
-                        lambda: clients[0].counters["sent_floats"] % 400_000 == 0, "the update"
+                        lambda: clients[0].counters["sent_floats"] == 2 * 400_000, "the update"
                     )
                     server.kill()
                     server.start()

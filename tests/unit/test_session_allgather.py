@@ -139,7 +139,7 @@ def test_allgather_waits_for_late_workers_without_losing_what_came_early() -> No
 def test_allgather_timeout_names_who_is_missing() -> None:
     switch = FakeSwitch(3)
     with sessions(switch) as workers:
-        futures = [workers[i].allgather(np.ones(4000), timeout_s=0.5) for i in (0, 1)]
+        futures = [workers[i].allgather(np.ones(4000), timeout_s=3.0) for i in (0, 1)]
         for future in futures:
             with pytest.raises(errors.AllgatherTimeoutError, match="waits for worker 2 ") as caught:
                 future.result(WAIT_S)

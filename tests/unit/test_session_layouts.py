@@ -33,7 +33,8 @@ def test_graceful_changes_move_running_tensors(seed: int) -> None:
             driver.wait_entered()
         finish(trainers)
         assert {t.members[5] for t in trainers.values()} == {(0, 1, 2, 3)}
-        assert driver.links[0].entered == [1001, 1002, 1003]
+        # A session is in a layout a moment before it says so.
+        wait_until(lambda: driver.links[0].entered == [1001, 1002, 1003], "the word of the last")
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -41,11 +42,12 @@ def test_abort_after_a_kill_redoes_what_was_under_way(seed: int) -> None:
     chooser = random.Random(seed)
     switch = FakeSwitch(4, slot_count=8, seed=seed, **IMPAIRED)
     with closing(LayoutDriver(switch, range(4))) as driver:
-        trainers = start(driver)
-        wait_for(trainers, chooser.randrange(1, 9))
-        victim = chooser.randrange(4)
+        position, victim = chooser.randrange(1, 9), chooser.randrange(4)
+        trainers = start(driver, held=[victim])
+        wait_for(trainers, position)
         driver.kill(victim)
         lost = trainers.pop(victim)
+        lost.may_end.set()
         boundary = driver.change({chooser.randrange(100, 200): 16}, is_abort=True)
         driver.wait_entered()
         finish(trainers)
@@ -82,9 +84,11 @@ def test_worker_joins_at_a_boundary_and_another_leaves() -> None:
     switch = FakeSwitch(4, slot_count=16, seed=11, **IMPAIRED)
     switch.install(1000, (0, 1, 2), {7: 16})
     with closing(LayoutDriver(switch, range(3))) as driver:
-        trainers = start(driver)
+        trainers = start(driver, held=range(3))  # so that there is something left to join
         wait_for(trainers, 4)
         boundary = driver.change({50: 16}, joining=[3])
+        for trainer in trainers.values():
+            trainer.may_end.set()
         trainers[3] = Trainer(driver.sessions[3], 3, boundary)
         driver.wait_entered()
         finish(trainers)
