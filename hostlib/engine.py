@@ -290,10 +290,11 @@ class Engine:
             return True
         now_s = time.monotonic()
         is_idle = path.pump(now_s)
-        has_finished = bool(runner.num_gathers) and runner.finish()
+        has_finished = (bool(runner.num_gathers) or runner.is_behind) and runner.finish()
         if has_finished or not was_waiting:
             self._progress_s = now_s
-        wait_s = self._wait_s(path, now_s) if is_idle else BUSY_S
+        # What has finished may have held back others.
+        wait_s = self._wait_s(path, now_s) if is_idle and not has_finished else BUSY_S
         count = self._receive_gathered(path, wait_s)
         now_s = time.monotonic()
         self._pace.note(count, now_s)

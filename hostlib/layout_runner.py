@@ -88,6 +88,14 @@ class LayoutRunner:
         return self.num_completed + len(self._started)
 
     @property
+    def is_behind(self) -> bool:
+        """Whether results from before the layout at work are still lacking here."""
+        path = self.path
+        if path is None or not self._started:
+            return False
+        return self._started[0].number < path.first_tensor
+
+    @property
     def unfinished(self) -> Iterable[Task]:
         """All tensors without a result."""
         return chain(self._started, self._queued)
@@ -166,6 +174,8 @@ class LayoutRunner:
             return
         while self._queued and (limit is None or self._queued[0].number < limit):
             task = self._queued[0]
+            if task.number >= path.first_tensor and self.is_behind:
+                break  # the others forget what is older once they have a tensor of this layout
             retains = self._peers is not None
             if isinstance(task, AllgatherTask):
                 task.begin(self.view, retains=retains)

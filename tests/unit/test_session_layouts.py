@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 import random
+import threading
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from fake_switch import FakeSwitch
 from hostlib import errors
@@ -57,6 +59,37 @@ def test_abort_after_a_kill_redoes_what_was_under_way(seed: int) -> None:
                 assert members == ((0, 1, 2, 3) if number < boundary else survivors)
         lost.thread.join(60)
         assert isinstance(lost.failures[0], errors.SessionError)
+
+
+def test_worker_that_lags_at_an_abort_gets_what_it_lacks_before_it_goes_on() -> None:
+    switch = FakeSwitch(2, slot_count=16)
+    deliver, may_fetch = switch.deliver, threading.Event()
+
+    def lose(worker_id: int, to: int | None, row: NDArray[np.uint8]) -> None:
+        if to != 1:
+            deliver(worker_id, to, row)
+
+    switch.deliver = lose
+    with closing(LayoutDriver(switch, range(2))) as driver:
+        fetch = driver.peers[1].fetch_result
+
+        def fetch_late(*arguments: Any, **named: Any) -> Any:
+            assert may_fetch.wait(60)
+            return fetch(*arguments, **named)
+
+        driver.peers[1].fetch_result = fetch_late
+        array = np.arange(4 * 32, dtype=np.int32)
+        futures = [[s.allreduce(array) for _ in range(8)] for s in driver.sessions.values()]
+        futures[0][0].result(60)
+        assert not futures[1][0].done()
+        switch.deliver = deliver
+        assert driver.change({100: 2}, is_abort=True) > 0
+        # Nobody may be done with more than is kept for who lags.
+        with pytest.raises(TimeoutError):
+            futures[0][-1].result(0.5)
+        may_fetch.set()
+        for future in (*futures[0], *futures[1]):
+            np.testing.assert_array_equal(future.result(60), 2 * array)
 
 
 @pytest.mark.parametrize("seed", range(2))
