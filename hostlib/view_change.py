@@ -70,10 +70,12 @@ class ViewChange:
         """Take a proposal and answer it with this worker's position; ignore an outdated one."""
         is_old = generation <= self._entered or generation < self.generation
         is_agreed = self.commit is not None and generation == self.generation
-        if is_old or is_agreed or (self.is_stopped and not is_abort):
+        if is_old or is_agreed:
             return
         if self.commit is not None and not is_abort:
             self.deferred = generation, reply
+            return
+        if self.is_stopped and not is_abort:
             return
         self.generation = generation
         self.commit = self.deferred = None

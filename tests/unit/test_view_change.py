@@ -66,6 +66,16 @@ def test_proposal_after_a_commit_waits_until_that_layout_is_entered() -> None:
     assert change.deferred[0] == 3
 
 
+def test_proposal_that_is_heard_with_the_commit_of_an_abort_waits_too() -> None:
+    change = ViewChange(1)
+    propose(change, 2, is_abort=True)
+    change.agree(commit(2, 4), num_started=3)
+    assert propose(change, 3, is_abort=False) == []
+    assert change.ready(3) is not None
+    assert change.deferred is not None
+    assert change.deferred[0] == 3
+
+
 def test_abort_takes_the_place_of_what_waits() -> None:
     change = ViewChange(1)
     propose(change, 2, is_abort=False)
