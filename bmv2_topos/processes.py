@@ -261,7 +261,8 @@ def _await_record(
 ) -> ProcessRecord:
     deadline = time.monotonic() + 10
     while not pid_file.exists():
-        if popen.poll() is not None:
+        # One that has ended may have been launched since the look for its record.
+        if popen.poll() is not None and not pid_file.exists():
             raise ProcessFailedError(f"{name} did not start:\n{log_tail(log)}")
         if time.monotonic() > deadline:
             popen.kill()

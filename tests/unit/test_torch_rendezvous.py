@@ -118,7 +118,7 @@ def init_but_one(rank: int, store: str) -> str:
             init_method=f"file://{store}",
             rank=rank,
             world_size=NUM_RANKS,
-            timeout=timedelta(seconds=3),
+            timeout=timedelta(seconds=8),  # who comes later than this is named, too
         )
     except RuntimeError as error:
         return f"{type(error).__name__}: {error}"
