@@ -121,7 +121,8 @@ class FakeWorker:
         """Send a message; raises InvalidStateError where the stream has ended."""
         call: Any = self._call
         async with self._writing:  # two writes at a time are an error in gRPC
-            await call.wait_for_connection()
+            if not call.done():
+                await call.wait_for_connection()
             if call.done():
                 raise asyncio.InvalidStateError("the stream has ended")
             try:
