@@ -52,6 +52,8 @@ LINGER_S = 0.5
 """Longest time that a closed session stays for those who lack what it has sent."""
 ASK_S = 0.05
 """Pause between questions to a path."""
+HEAR_S = 4 * ASK_S
+"""Time for questions and answers before a verdict."""
 _logger = logging.getLogger(__name__)
 
 
@@ -445,7 +447,7 @@ class Engine:
                         " whether the controller runs"
                     )
                 # A thread that was held up has not asked in time: first it hears what is wrong.
-                if now_s >= self._asked_s + min(ASK_S, _lead_s(task)) / 2:
+                if now_s >= self._asked_s + min(HEAR_S, _lead_s(task)):
                     raise path.verdict(task)
 
     def _end_all(self, error: HostlibError) -> None:
