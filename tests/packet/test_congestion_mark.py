@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queues that grow say so: ECN in IPv4, ECN_ECHO in results, and every checksum right.
 
-A port that sends slowly makes the queue: softswitch by the rate of its link, BMv2 by the rate of
-its queue.
+A port that sends slowly makes the queue: softswitch by the rate of its link, on which nothing ends
+before all is in the queue, BMv2 by the rate of its queue, which must be filled quickly.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +31,9 @@ MARK_DEPTH = 48
 """CONGESTION_MARK_DEPTH of constants.p4."""
 FRAMES = MARK_DEPTH + 12
 RATE_PPS = 25
+"""Of BMv2's queue."""
+FILLED_S = (FRAMES - MARK_DEPTH - 2) / RATE_PPS
+"""The queue has grown all the time where all frames were in it so soon."""
 GROUP = 20
 """BMv2 loses frames when more than about 30 come at once; all of them fit its queue of 64."""
 _generations = itertools.count(30_000)
@@ -38,19 +42,22 @@ SLOTS = 64
 NOT_CAPABLE, CAPABLE_1, CAPABLE, EXPERIENCED = 0, 1, 2, 3
 
 
+Make = Callable[[], Sequence[bytes]]
+"""Makes the frames of a burst anew; it is called again where a busy machine was too slow."""
+
+
 class Bottleneck(Protocol):
-    """A switch whose SLOW_PORT sends RATE_PPS frames a second, or a few times as many."""
+    """A switch whose SLOW_PORT sends slowly."""
 
     def install(self, entries: Sequence[Entry], groups: dict[int, list[tuple[int, int]]]) -> None:
         """Write entries and multicast groups."""
         ...
 
-    def burst(self, frames: Sequence[bytes]) -> list[bytes]:
-        """Send frames into IN_PORT at once; return what leaves SLOW_PORT in order."""
-        ...
+    def burst(self, make: Make) -> tuple[list[bytes], int]:
+        """Send frames into IN_PORT at once; return what leaves SLOW_PORT in order.
 
-    def drops(self) -> int:
-        """Return how many packets without ECN were dropped in front of the long queue."""
+        And how many packets without ECN were dropped in front of the long queue.
+        """
         ...
 
 
@@ -65,8 +72,8 @@ class SoftswitchBottleneck:
         self._switch = stack.enter_context(Switch())
         for port in (IN_PORT, SLOW_PORT):
             self._switch.add_port(port, "mem")
-        rate = Impairments(rate_bits_per_s=8 * 214 * 4 * RATE_PPS)
-        self._switch.set_impairments(SLOW_PORT, rate, direction="out")
+        self._standstill = Impairments(rate_bits_per_s=1)
+        self._switch.set_impairments(SLOW_PORT, self._standstill, direction="out")
         server = stack.enter_context(serve(self._switch, address="127.0.0.1:0"))
         self._control = P4RuntimeControl("narrow", server.address)
         stack.callback(self._control.close)
@@ -79,25 +86,31 @@ class SoftswitchBottleneck:
         for number, replicas in groups.items():
             self._control.set_multicast_group(number, replicas)
 
-    def burst(self, frames: Sequence[bytes]) -> list[bytes]:
+    def burst(self, make: Make) -> tuple[list[bytes], int]:
         """See Bottleneck."""
+        frames = make()
         lengths = np.array([len(frame) for frame in frames], np.int32)
         rows = np.zeros((len(frames), max(lengths)), np.uint8)
         for row, frame in zip(rows, frames, strict=True):
             row[: len(frame)] = np.frombuffer(frame, np.uint8)
-        before = self.drops()
+        before, arrived = self._count("congestion_drops", 0), self._count("port_in", IN_PORT)
         assert self._switch.mem_port(IN_PORT).send(rows, lengths) == len(frames)
+        wait_until(
+            lambda: self._count("port_in", IN_PORT) == arrived + len(frames), "frames in the queue"
+        )
+        drops = self._count("congestion_drops", 0) - before
+        # With new settings all that the line holds goes on at once.
+        self._switch.set_impairments(SLOW_PORT, self._standstill, direction="out")
         received: list[bytes] = []
         space, sizes = np.zeros((len(frames), 2048), np.uint8), np.zeros(len(frames), np.int32)
-        while len(received) + self.drops() - before < len(frames):
+        while len(received) + drops < len(frames):
             count = self._switch.mem_port(SLOW_PORT).receive(space, sizes, timeout_s=60)
             assert count > 0, f"{len(received)} of {len(frames)} frames arrived"
             received += [bytes(space[i, : sizes[i]]) for i in range(count)]
-        return received
+        return received, drops
 
-    def drops(self) -> int:
-        """See Bottleneck."""
-        return self._control.counters("congestion_drops")[0]
+    def _count(self, name: str, index: int) -> int:
+        return self._control.counters(name)[index]
 
 
 class Bmv2Bottleneck:
@@ -117,25 +130,33 @@ class Bmv2Bottleneck:
         for number, replicas in groups.items():
             self._target.set_multicast_group(number, replicas)
 
-    def burst(self, frames: Sequence[bytes]) -> list[bytes]:
+    def burst(self, make: Make) -> tuple[list[bytes], int]:
         """See Bottleneck."""
-        before = self._target.counters("port_in")[IN_PORT]
-        *groups, last = [frames[at : at + GROUP] for at in range(0, len(frames), GROUP)]
-        for group in groups:
-            self._target.send(IN_PORT, group)
-            before += GROUP
-            self._await_frames(before)
-        received = self._target.exchange_all(IN_PORT, last)
-        return [frame for port, frame in received if port == SLOW_PORT]
+        found: tuple[list[bytes], int] = [], 0
 
-    def drops(self) -> int:
-        """See Bottleneck."""
-        return self._target.counters("congestion_drops")[0]
+        def is_filled_soon() -> bool:
+            nonlocal found
+            frames = make()
+            before = self._count("congestion_drops", 0)
+            arrived = self._count("port_in", IN_PORT)
+            began_s = time.monotonic()
+            for at in range(0, len(frames), GROUP):
+                self._target.send(IN_PORT, frames[at : at + GROUP])
+                self._await_frames(arrived + min(at + GROUP, len(frames)))
+            took_s = time.monotonic() - began_s
+            received = self._target.exchange_all(IN_PORT, [])
+            drops = self._count("congestion_drops", 0) - before
+            found = [frame for port, frame in received if port == SLOW_PORT], drops
+            return took_s < FILLED_S
+
+        wait_until(is_filled_soon, "a queue that grows all the time", 200.0)
+        return found
+
+    def _count(self, name: str, index: int) -> int:
+        return self._target.counters(name)[index]
 
     def _await_frames(self, count: int) -> None:
-        wait_until(
-            lambda: self._target.counters("port_in")[IN_PORT] >= count, "the group's arrival"
-        )
+        wait_until(lambda: self._count("port_in", IN_PORT) >= count, "the group's arrival")
 
 
 @pytest.fixture(
@@ -183,7 +204,8 @@ def check_marks(marks: Sequence[bool]) -> None:
 
 @pytest.mark.parametrize("ecn", [CAPABLE, CAPABLE_1])
 def test_congestion_mark_of_ordinary_traffic(bottleneck: Bottleneck, ecn: int) -> None:
-    received = bottleneck.burst([ordinary_frame(ecn, number) for number in range(FRAMES)])
+    sent = [ordinary_frame(ecn, number) for number in range(FRAMES)]
+    received, _ = bottleneck.burst(lambda: sent)
     check_marks([ecn_of(frame) == EXPERIENCED for frame in received])
     for frame in received:
         assert ecn_of(frame) in (ecn, EXPERIENCED)
@@ -192,19 +214,19 @@ def test_congestion_mark_of_ordinary_traffic(bottleneck: Bottleneck, ecn: int) -
 
 
 def test_congestion_mark_drops_what_cannot_carry_it(bottleneck: Bottleneck) -> None:
-    before = bottleneck.drops()
     sent = [ordinary_frame(NOT_CAPABLE, number) for number in range(FRAMES)]
-    received = bottleneck.burst(sent)
+    received, drops = bottleneck.burst(lambda: sent)
     assert [ecn_of(frame) for frame in received] == [NOT_CAPABLE] * len(received)
     # The first ones find a shorter queue; of those behind, at least the last is dropped.
     assert MARK_DEPTH <= len(received) < FRAMES
-    assert bottleneck.drops() - before == FRAMES - len(received)
+    assert drops == FRAMES - len(received)
     for number, frame in enumerate(received[:MARK_DEPTH]):
         assert frame[ETHERNET_BYTES + 28 :] == sent[number][ETHERNET_BYTES + 28 :]
 
 
 def test_congestion_mark_leaves_marked_packets_alone(bottleneck: Bottleneck) -> None:
-    received = bottleneck.burst([ordinary_frame(EXPERIENCED, number) for number in range(FRAMES)])
+    sent = [ordinary_frame(EXPERIENCED, number) for number in range(FRAMES)]
+    received, _ = bottleneck.burst(lambda: sent)
     assert [ecn_of(frame) for frame in received] == [EXPERIENCED] * FRAMES
     for frame in received:
         assert internet_checksum(frame[ETHERNET_BYTES : ETHERNET_BYTES + 20]) == 0
@@ -213,23 +235,29 @@ def test_congestion_mark_leaves_marked_packets_alone(bottleneck: Bottleneck) -> 
 @pytest.mark.parametrize("ecn", [CAPABLE, NOT_CAPABLE])
 def test_congestion_mark_of_results(bottleneck: Bottleneck, ecn: int) -> None:
     # Worker 0 is the only child; its results go out by the slow port.
-    number = next(_generations)
     child = Child(child_id=0, port=IN_PORT, station=worker(0), contributor_mask=1)
-    root = Node(
-        job_id=number,
-        generation=number,
-        values_per_packet=VALUES_PER_PACKET_NARROW,
-        station=switch_station(1),
-        children=(child,),
-        slot_base=256,
-        slot_count=SLOTS,
-    )
-    bottleneck.install(root.entries(), {root.job_id: [(SLOW_PORT, 1)]})
-    frames = [
-        root.from_child(0, root.packet(0, slot, slot_index=slot), tos=ecn)[1]
-        for slot in range(FRAMES)
-    ]
-    received = bottleneck.burst(frames)
+    roots: list[Node] = []
+
+    def make() -> list[bytes]:
+        number = next(_generations)
+        root = Node(
+            job_id=number,
+            generation=number,
+            values_per_packet=VALUES_PER_PACKET_NARROW,
+            station=switch_station(1),
+            children=(child,),
+            slot_base=256,
+            slot_count=SLOTS,
+        )
+        bottleneck.install(root.entries(), {root.job_id: [(SLOW_PORT, 1)]})
+        roots.append(root)
+        return [
+            root.from_child(0, root.packet(0, slot, slot_index=slot), tos=ecn)[1]
+            for slot in range(FRAMES)
+        ]
+
+    received, _ = bottleneck.burst(make)
+    root = roots[-1]
     marks: list[bool] = []
     for slot, frame in enumerate(received):
         datagram = np.frombuffer(frame[42:], datagram_dtype(VALUES_PER_PACKET_NARROW))[0]
