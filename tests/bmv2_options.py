@@ -4,17 +4,16 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
+
+from bmv2_topos.free_ports import free_port
 
 BINARY = "simple_switch_grpc"
 
 
 def free_tcp_port() -> int:
-    """Return a TCP port of 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a TCP port of 127.0.0.1 that stays free until a switch listens there."""
+    return free_port()
 
 
 def thrift_options() -> list[str]:
