@@ -101,7 +101,7 @@ def run_ranks(
     environment: Mapping[str, str] | Callable[[int], Mapping[str, str]] | None = None,
     job: str = "",
     preload: Sequence[str] = (),
-    timeout_s: float = 60.0,
+    timeout_s: float = 240.0,
     check: bool = True,
     interrupted: Sequence[int] = (),
     ends: list[RankEnd] | None = None,

@@ -20,7 +20,7 @@ NUM_RANKS = 4
 EXITING_RANK, EXIT_STATUS = 3, 17
 DISAGREEING_RANK = 2
 TRAINED = ["float32", "bfloat16", "float16", "bucket views", "zero-sized", "sparse"]
-GROUP_TIMEOUT_S = 20.0
+GROUP_TIMEOUT_S = 90.0
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def outcomes(torch_testbed: TorchTestbed, tmp_path_factory: pytest.TempPathFacto
         testbed=torch_testbed,
         arguments={"folder": str(folder)},
         check=False,
-        timeout_s=200.0,
+        timeout_s=240.0,
         preload=("torch._dynamo", "torch.distributed.optim", "parallel_cases"),
     )
     failures = [outcome for outcome in said if isinstance(outcome, RankFailure)]
@@ -148,6 +148,6 @@ def test_rank_whose_parameters_have_another_shape(outcomes: list[Any]) -> None:
     assert "appears not to match" in outcomes[DISAGREEING_RANK].trace
     for each in figures(outcomes, "shapes"):
         # Gloo may notice before the controller does.
-        gone = f"worker {DISAGREEING_RANK}", "Connection closed by peer", "Connection reset by peer"
+        gone = (f"worker {DISAGREEING_RANK}", "closed by peer", "reset by peer", "Broken pipe")
         assert any(text in each["text"] for text in gone), each
         assert each["after_s"] < GROUP_TIMEOUT_S

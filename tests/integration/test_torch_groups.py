@@ -101,7 +101,7 @@ def _debugged(torch: Any, dist: Any, rank: int) -> dict[str, Any]:
     # Who leaves cuts off those that are still comparing.
     store = dist.distributed_c10d._get_default_store()
     store.set(f"done {rank}", "")
-    store.wait([f"done {r}" for r in range(NUM_RANKS)], timedelta(seconds=30))
+    store.wait([f"done {r}" for r in range(NUM_RANKS)], timedelta(seconds=90))
     return seen
 
 
@@ -143,7 +143,6 @@ def see(rank: int, ports: list[int], places: list[dict[str, str]]) -> dict[str, 
     return seen
 
 
-@pytest.mark.timeout(150)
 def test_groups_devices_debugging_and_errors_of_sums(roomy_testbed: TorchTestbed) -> None:
     places = [roomy_testbed.place(NUM_RANKS + i, NUM_RANKS, "pairs") for i in range(NUM_RANKS)]
     for place in places:
@@ -153,7 +152,6 @@ def test_groups_devices_debugging_and_errors_of_sums(roomy_testbed: TorchTestbed
         NUM_RANKS,
         testbed=roomy_testbed,
         arguments={"ports": [free_port() for _ in range(4)], "places": places},
-        timeout_s=120,
     )
     for rank, seen in enumerate(results):
         for backend in ("cpu:gloo,cuda:switchfold", "cpu:switchfold,cuda:gloo"):

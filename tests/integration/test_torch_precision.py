@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from bmv2_topos.free_ports import free_port
 from exact_oracle import IDIOMS, exact_sum
@@ -18,14 +17,12 @@ NUM_RANKS = 4
 BUCKETS = ("buckets", "compiled", "checkpointed", "unused parameters")
 
 
-@pytest.mark.timeout(240)
 def test_sums_are_exact_and_buckets_in_blocks(torch_testbed: TorchTestbed) -> None:
     results = run_ranks(
         "precision_cases:see",
         NUM_RANKS,
         testbed=torch_testbed,
         arguments={"num_ranks": NUM_RANKS, "ports": [free_port() for _ in range(3)]},
-        timeout_s=200,
         preload=("torch._dynamo",),
     )
     for seen in results:

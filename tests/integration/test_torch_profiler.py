@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from torch_ranks import TorchTestbed, load_torch, require_torch, run_ranks
 
 require_torch()
@@ -99,7 +97,6 @@ def _call_with_a_name() -> None:
         dist.broadcast(tensor, 0)
 
 
-@pytest.mark.timeout(120)
 def test_profiles_show_each_collective_from_begin_to_end(torch_testbed: TorchTestbed) -> None:
     for rank, said in enumerate(
         run_ranks("test_torch_profiler:profiled", NUM_RANKS, testbed=torch_testbed)

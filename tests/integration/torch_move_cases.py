@@ -170,7 +170,7 @@ def barrier(scene: Scene) -> Seen:
 
 @case()
 def monitored_barrier_of_the_group(scene: Scene) -> Seen:
-    return scene.dist.group.WORLD.monitored_barrier(timedelta(seconds=20), wait_all_ranks=True)
+    return scene.dist.group.WORLD.monitored_barrier(timedelta(seconds=90), wait_all_ranks=True)
 
 
 @case(sums=True)
