@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
@@ -22,7 +23,7 @@ TIMEOUT_S = 0.8
 LONG_S = 60.0
 """A timeout that nothing may wait for."""
 JOIN_TIMEOUT_S = 60.0
-AWAY_S = 3.0
+AWAY_S = 4.5
 """Less than what a worker waits for a controller at most."""
 
 
@@ -55,6 +56,7 @@ class Failures:
 
     def joins(self, name: str, timeout_s: float = JOIN_TIMEOUT_S) -> None:
         """Make a group that cannot be; note the error's type and text."""
+        self.meet(f"joins {name}")
         try:
             with self.group(name, TIMEOUT_S, timeout_s):
                 self.seen[name] = ["", "joined"]
@@ -64,10 +66,17 @@ class Failures:
     def ends(self, name: str, call: Callable[[], Any], timeout_s: float = TIMEOUT_S) -> None:
         """Run a call in a group and note its error's type and text, or result."""
         with self.group(name, timeout_s, JOIN_TIMEOUT_S):
+            self.meet(f"ends {name}")
             try:
                 self.seen[name] = ["", str(call())]
             except Exception as error:
                 self.seen[name] = [type(error).__name__, str(error)]
+
+    def meet(self, name: str) -> None:
+        """Wait for all ranks: what is timed after it is not how late one of them comes to it."""
+        paths = [Path(self._folder, f"{name} {rank}") for rank in range(self.num_ranks)]
+        paths[self.rank].touch()
+        wait_until(lambda: all(path.exists() for path in paths), f"all ranks at {name!r}")
 
     def summed(self, count: int, dtype: str = "float32", op: str = "SUM") -> Any:
         tensor = self.torch.ones(count, dtype=getattr(self.torch, dtype))
@@ -87,7 +96,18 @@ def _strided(torch: Any, dist: Any) -> Any:
 
 def _native_threads() -> list[str]:
     tasks = [task for task in Path("/proc/self/task").iterdir() if task.name != str(os.getpid())]
-    return sorted((task / "comm").read_text().strip() for task in tasks)
+    names: list[str] = []
+    for task in tasks:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            names.append((task / "comm").read_text().strip())
+    return sorted(names)
+
+
+def _those_that_stay(names: Callable[[], list[str]]) -> list[str]:
+    """Return the names once there are none, or else what there is after a long time."""
+    with contextlib.suppress(AssertionError):
+        wait_until(lambda: not names(), "the end of all threads", 20.0)
+    return names()
 
 
 def _value(done: Any) -> Any:
@@ -197,8 +217,11 @@ def fail(rank: int, folder: str) -> dict[str, Any]:
 
     f.ends("ddp", ddp, timeout_s=60)
     gc.collect()  # the model, which holds its group
-    f.seen["threads"] = [t.name for t in threading.enumerate() if t is not threading.main_thread()]
-    f.seen["native threads"] = _native_threads()
+    main = threading.main_thread()
+    f.seen["threads"] = _those_that_stay(
+        lambda: [thread.name for thread in threading.enumerate() if thread is not main]
+    )
+    f.seen["native threads"] = _those_that_stay(_native_threads)
 
     # From here on Gloo's threads stay: they are at work on what will not end.
     f.ends("operations", disagree, timeout_s=LONG_S)
