@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -30,21 +29,37 @@ def expected(number: int, members: tuple[int, ...]) -> NDArray[Any]:
     return np.sum([tensor(number, i) for i in members], axis=0)
 
 
+class Pace:
+    """How far trainers may go: they must not end before a test has changed their layout."""
+
+    def __init__(self, limit: int = NUM_TENSORS) -> None:
+        self._limit = limit
+        self._changed = threading.Condition()
+
+    def allow(self, limit: int) -> None:
+        """Let trainers submit the tensors below this number."""
+        with self._changed:
+            self._limit = limit
+            self._changed.notify_all()
+
+    def wait(self, number: int) -> None:
+        """Wait until a tensor may be submitted."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: number < self._limit, 120), number
+
+
 class Trainer:
     """Runs a worker: a few tensors under way at a time, each result checked."""
 
     def __init__(
-        self, session: Session, worker_id: int, first: int = 0, *, is_held: bool = False
+        self, session: Session, worker_id: int, first: int = 0, pace: Pace | None = None
     ) -> None:
-        """`is_held`: its last tensor waits for `may_end`, and so does everybody's."""
         self.members: dict[int, tuple[int, ...]] = {}
         """By tensor: who is in its sum."""
         self.failures: list[Exception] = []
         self.is_done = False
-        self.may_end = threading.Event()
-        if not is_held:
-            self.may_end.set()
         self._session, self._worker_id, self._first = session, worker_id, first
+        self._pace = pace or Pace()
         self.thread = threading.Thread(target=self._run)
         self.thread.start()
 
@@ -52,7 +67,7 @@ class Trainer:
         try:
             under_way: dict[int, AllreduceFuture] = {}
             for number in range(self._first, NUM_TENSORS):
-                assert number < NUM_TENSORS - 1 or self.may_end.wait(60)
+                self._pace.wait(number)
                 under_way[number] = self._session.allreduce(tensor(number, self._worker_id))
                 if len(under_way) > 3:
                     self._finish(*next(iter(under_way.items())))
@@ -91,9 +106,8 @@ def wait_for(trainers: dict[int, Trainer], position: int) -> None:
     wait_until(is_there, f"tensor {position} at all workers")
 
 
-def start(driver: LayoutDriver, held: Collection[int] = ()) -> dict[int, Trainer]:
-    """Start all workers; those that are `held` do not end by themselves."""
-    return {i: Trainer(session, i, is_held=i in held) for i, session in driver.sessions.items()}
+def start(driver: LayoutDriver, pace: Pace | None = None) -> dict[int, Trainer]:
+    return {i: Trainer(session, i, pace=pace) for i, session in driver.sessions.items()}
 
 
 def finish(trainers: dict[int, Trainer]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from hostlib.options import SessionOptions
 from layout_driver import LayoutDriver
-from layout_trainers import finish, start, wait_for
+from layout_trainers import NUM_TENSORS, Pace, finish, start, wait_for
 from softswitch.impairments import Impairments
 from softswitch_layouts import SoftswitchLayouts
 
@@ -31,7 +31,8 @@ def test_killed_worker_and_moves_on_a_running_switch(seed: int) -> None:
         closing(SoftswitchLayouts("narrow", 4, impairments=_bad_network)) as switch,
         closing(LayoutDriver(switch, range(4), OPTIONS)) as driver,
     ):
-        trainers = start(driver)
+        pace = Pace(12)  # so that there is something left for the survivors
+        trainers = start(driver, pace)
         wait_for(trainers, chooser.randrange(1, 4))
         driver.change({100: 8, 101: 12})
         if seed:
@@ -41,6 +42,7 @@ def test_killed_worker_and_moves_on_a_running_switch(seed: int) -> None:
         driver.kill(victim)
         lost = trainers.pop(victim)
         boundary = driver.change({102: 8, 103: 8}, is_abort=True)
+        pace.allow(NUM_TENSORS)
         driver.wait_entered()
         wait_for(trainers, chooser.randrange(10, 12))
         driver.change({})  # to the hosts

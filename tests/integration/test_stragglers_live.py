@@ -14,6 +14,7 @@ import pytest
 
 from bmv2_topos.fabrics import leaf_spine
 from controller.welcome import QUORUM_DEADLINE_S
+from even_patience import install_even_patience
 from hostlib.config import join_from_environment
 from hostlib.errors import WorkerMissingError
 from hostlib.options import SessionOptions
@@ -29,6 +30,11 @@ DEADLINE_S = 60.0
 def testbed() -> Generator[LiveTestbed]:
     with LiveTestbed(leaf_spine(2, 1, 2)) as made:
         yield made
+
+
+@pytest.fixture(autouse=True)
+def _even_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    install_even_patience(monkeypatch)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from even_patience import install_even_patience
 from hostlib.errors import WorkerMissingError
 from hostlib.straggler import StragglerPolicy
 from softswitch.impairments import Impairments
@@ -16,6 +17,11 @@ from tree_sessions import TreeOfSwitches
 DEPTH_1: Shape = (0, 1, 2)
 DEPTH_2: Shape = ((0, 1), (2, 3))
 DEPTH_3: Shape = (((0, 2), 5), (1, 3))
+
+
+@pytest.fixture(autouse=True)
+def _even_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    install_even_patience(monkeypatch)
 
 
 def _bad_network(seed: int) -> Impairments:

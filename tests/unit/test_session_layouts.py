@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fake_switch import FakeSwitch
 from hostlib import errors
 from layout_driver import LayoutDriver
-from layout_trainers import NUM_TENSORS, Trainer, finish, start, wait_for
+from layout_trainers import NUM_TENSORS, Pace, Trainer, finish, start, wait_for
 from time_bound import wait_until
 
 IMPAIRED: dict[str, Any] = {"loss": 0.02, "duplication": 0.03, "reordering": 0.03}
@@ -45,12 +45,13 @@ def test_abort_after_a_kill_redoes_what_was_under_way(seed: int) -> None:
     switch = FakeSwitch(4, slot_count=8, seed=seed, **IMPAIRED)
     with closing(LayoutDriver(switch, range(4))) as driver:
         position, victim = chooser.randrange(1, 9), chooser.randrange(4)
-        trainers = start(driver, held=[victim])
+        pace = Pace(NUM_TENSORS - 1)  # so that the victim does not end by itself
+        trainers = start(driver, pace)
         wait_for(trainers, position)
         driver.kill(victim)
         lost = trainers.pop(victim)
-        lost.may_end.set()
         boundary = driver.change({chooser.randrange(100, 200): 16}, is_abort=True)
+        pace.allow(NUM_TENSORS)
         driver.wait_entered()
         finish(trainers)
         survivors = tuple(i for i in range(4) if i != victim)
@@ -117,11 +118,11 @@ def test_worker_joins_at_a_boundary_and_another_leaves() -> None:
     switch = FakeSwitch(4, slot_count=16, seed=11, **IMPAIRED)
     switch.install(1000, (0, 1, 2), {7: 16})
     with closing(LayoutDriver(switch, range(3))) as driver:
-        trainers = start(driver, held=range(3))  # so that there is something left to join
+        pace = Pace(NUM_TENSORS - 1)  # so that there is something left to join
+        trainers = start(driver, pace)
         wait_for(trainers, 4)
         boundary = driver.change({50: 16}, joining=[3])
-        for trainer in trainers.values():
-            trainer.may_end.set()
+        pace.allow(NUM_TENSORS)
         trainers[3] = Trainer(driver.sessions[3], 3, boundary)
         driver.wait_entered()
         finish(trainers)
