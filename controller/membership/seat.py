@@ -20,6 +20,10 @@ Outbox = asyncio.Queue[pb.ControllerMessage | ControllerError | None]
 
 
 _SECRET_BYTES: Final = 16
+_LATE_S: Final = 0.05
+"""A timer that fires so much too late tells that this process stood still."""
+_UNREAD_S: Final = 0.5
+"""Time to read what workers have said meanwhile."""
 
 
 class Seat:
@@ -99,7 +103,17 @@ class Seat:
     def renew(self, lease_s: float) -> None:
         """Give the worker so long from now."""
         self.release()
-        self._lease = asyncio.get_running_loop().call_later(lease_s, self._on_expired, self)
+        loop = asyncio.get_running_loop()
+        due_s = loop.time() + lease_s
+        self._lease = loop.call_at(due_s, self._expire, due_s)
+
+    def _expire(self, due_s: float) -> None:
+        """Let the lease end, in a moment if it was not the worker that was silent."""
+        loop = asyncio.get_running_loop()
+        if loop.time() - due_s > _LATE_S:
+            self._lease = loop.call_later(_UNREAD_S, self._on_expired, self)
+        else:
+            self._on_expired(self)
 
     def release(self) -> None:
         """Stop counting the lease."""
