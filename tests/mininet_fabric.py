@@ -24,7 +24,7 @@ def main(target: Any, run_directory: Path, worker: list[str]) -> None:
         2, 1, 1, host_rate_bits_per_s=100_000_000, uplink_rate_bits_per_s=50_000_000
     )
     with FabricNet(topology, run_directory=run_directory, target=target, variant="narrow") as net:
-        lost_percent = net.pingAll(timeout="2")
+        lost_percent = net.pingAll(timeout="60")
         shapers = {
             node.name: node.cmd("tc qdisc show dev", node.intfNames()[-1])
             for node in (net.get("h1"), net.get("s1"))

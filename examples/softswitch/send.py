@@ -33,7 +33,7 @@ def main() -> None:
     ):
         h2.bind(PEER_OF_PORT_2)
         h1.sendto(packet(dst, dst_port), PORT_1)
-        h2.settimeout(2)
+        h2.settimeout(5)
         try:
             frame = h2.recv(2048)
         except TimeoutError:

@@ -48,7 +48,7 @@ async def join_all(address: str, switch: FakeSwitch, **changes: Any) -> list[Ses
 
 async def allreduce(sessions: list[Session], array: NDArray[Any]) -> list[NDArray[Any]]:
     futures = [session.allreduce(array) for session in sessions]
-    return [await asyncio.to_thread(future.result, 10) for future in futures]
+    return [await asyncio.to_thread(future.result, 60) for future in futures]
 
 
 def test_join_allreduce_barrier_close(tmp_path: Path) -> None:
@@ -63,10 +63,10 @@ def test_join_allreduce_barrier_close(tmp_path: Path) -> None:
             assert all(session.can_multicast for session in sessions)
             gathers = [session.allgather(array + i) for i, session in enumerate(sessions)]
             for gather in gathers:
-                blocks = await asyncio.to_thread(gather.result, 10)
+                blocks = await asyncio.to_thread(gather.result, 60)
                 np.testing.assert_array_equal(blocks, [array, array + 1])
             for _ in range(2):
-                waits = [asyncio.to_thread(s.barrier, "epoch", 5.0) for s in sessions]
+                waits = [asyncio.to_thread(s.barrier, "epoch", 60.0) for s in sessions]
                 await asyncio.gather(*waits)
             # Longer than the lease of one second: heartbeats keep the job.
             with pytest.raises(errors.BarrierTimeoutError):
@@ -111,7 +111,7 @@ def test_controller_restart_while_job_runs(tmp_path: Path) -> None:
             for result in await allreduce(sessions, array):
                 np.testing.assert_array_equal(result, 2 * array)
             async with serving(make_config(tmp_path, fake, listen=address)):
-                waits = [asyncio.to_thread(s.barrier, "back", 10.0) for s in sessions]
+                waits = [asyncio.to_thread(s.barrier, "back", 60.0) for s in sessions]
                 await asyncio.gather(*waits)
                 for result in await allreduce(sessions, array):
                     np.testing.assert_array_equal(result, 2 * array)

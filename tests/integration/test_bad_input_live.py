@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,6 +52,12 @@ def sums(sessions: list[Session]) -> None:
         np.testing.assert_array_equal(future.result(60), ARRAY * len(sessions))
 
 
+def listed(live: LiveTestbed) -> list[dict[str, Any]]:
+    """Return the live jobs."""
+    jobs: Any = live.show("job", "list")
+    return jobs
+
+
 def failed(found: dict[str, tuple[str, str]]) -> set[str]:
     return {name for name, (status, _) in found.items() if status == "fail"}
 
@@ -77,7 +84,10 @@ def test_worker_that_never_arrives_is_named_within_its_time(whole: LiveTestbed) 
 def test_doctor_names_the_worker_that_has_not_arrived(whole: LiveTestbed) -> None:
     with ThreadPoolExecutor(1) as pool:
         joining = pool.submit(whole.join, 0, 2, "lonely", join_timeout_s=60)
-        wait_until(lambda: whole.show("job", "list"), "job on the list")
+        # That of another test may still be there.
+        wait_until(
+            lambda: [job["name"] for job in listed(whole)] == ["lonely"], "the job on the list"
+        )
         code, found = whole.doctor()
         whole.command("job", "stop", "lonely")
         assert isinstance(joining.exception(60), errors.HostlibError)
@@ -213,7 +223,7 @@ def test_controller_killed_during_a_job(frail: LiveTestbed) -> None:
         config = frail.made.run_directory / "controller.toml"
         frail.made.start("controller", daemons.controller_command(config), ready_timeout_s=60)
         with ThreadPoolExecutor(2) as pool:
-            for wait in [pool.submit(s.barrier, "back", 10) for s in sessions]:
+            for wait in [pool.submit(s.barrier, "back", 60) for s in sessions]:
                 wait.result()
         sums(sessions)
         code, found = frail.doctor()

@@ -93,12 +93,13 @@ import os, sys, time
 {imports}
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
-began_s = time.monotonic()
+def refuse(_):
+    raise AssertionError("it waits, to try again")
+time.sleep = refuse
 try:
     {call}
 except Exception as error:
     print(type(error).__name__, error, sep=": ")
-print(f"took {{time.monotonic() - began_s:.3f}}")
 """
 
 
@@ -133,7 +134,6 @@ def test_no_root_where_it_is_needed(imports: str, call: str, error: str, remedy:
     assert status == 0
     assert text.startswith(f"{error}: ")
     assert remedy in text
-    assert float(text.splitlines()[-1].removeprefix("took ")) < 3, "it does not try again"
 
 
 @contextmanager

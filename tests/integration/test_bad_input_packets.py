@@ -33,7 +33,8 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveTestbed]:
     root: Path = tmp_path_factory.mktemp("r")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state, "records_directory", lambda: root)
-        with LiveTestbed(3) as made:
+        # No worker of these tests is lost because this process stood still.
+        with LiveTestbed(3, controller_options=("--lease", "60")) as made:
             yield made
 
 
@@ -43,7 +44,9 @@ def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveTestbed]:
     root: Path = tmp_path_factory.mktemp("r")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state, "records_directory", lambda: root)
-        with LiveTestbed(3, controller_options=("--reconnect-grace", "600")) as made:
+        with LiveTestbed(
+            3, controller_options=("--lease", "60", "--reconnect-grace", "600")
+        ) as made:
             yield made
 
 

@@ -37,7 +37,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def whole(records: Path) -> Iterator[LiveTestbed]:
-    with LiveTestbed(3) as live:
+    with LiveTestbed(3, controller_options=("--lease", "60")) as live:
         yield live
 
 
@@ -46,7 +46,7 @@ def make_config(folder: Path, address: str, **options: Any) -> ControllerConfig:
         switches=(SwitchConfig(name="s1", address=address, hosts=HOSTS),),
         listen="127.0.0.1:0",
         database=folder / "controller.sqlite3",
-        **options,
+        **{"connect_timeout_s": 60.0, **options},
     )
 
 

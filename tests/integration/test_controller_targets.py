@@ -38,6 +38,11 @@ def make_config(folder: Path, address: str, listen: str = "127.0.0.1:0") -> Cont
         switches=(SwitchConfig(name="s1", address=address, hosts=HOSTS),),
         listen=listen,
         database=folder / "controller.sqlite3",
+        # Nobody is given up because a process takes long to start, or this one stands still.
+        lease_s=60.0,
+        resume_grace_s=120.0,
+        connect_timeout_s=DEADLINE_S,
+        switch_gone_s=600.0,
     )
 
 
@@ -100,8 +105,8 @@ def test_target_restarted_while_a_job_runs_is_repaired(tmp_path: Path, name: str
             for worker in workers:
                 await worker.welcome()
         link = server.links["s1"]
+        await until(lambda: link.state is not LinkState.READY)  # before there is another to find
         async with target(command, address), asyncio.timeout(DEADLINE_S):
-            await until(lambda: link.state is not LinkState.READY)
             await until(lambda: link.state is LinkState.READY)
             assert not await link.apply()
             (placement,) = server.layouts.placements("s1")
@@ -221,6 +226,7 @@ def _sum_round(ports: list[UdpPort], welcome: pb.Welcome, number: int) -> None:
 
 def _toml(folder: Path, address: str, listen: str) -> str:
     lines = [f'listen = "{listen}"', f'database = "{folder / "controller.sqlite3"}"']
+    lines += ["lease_s = 60.0", "resume_grace_s = 120.0"]
     lines += ["[[switch]]", 'name = "s1"', f'address = "{address}"']
     for host in HOSTS:
         lines += ["[[switch.host]]", f'name = "{host.name}"', f"port = {host.port}"]

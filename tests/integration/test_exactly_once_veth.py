@@ -28,16 +28,17 @@ REORDERING = "reordering=0.05,reordering_delay_s=0.05"
 WORKER = """
 import json
 import numpy as np
+from hostlib import SessionOptions
 from hostlib.config import join_from_environment
 
-with join_from_environment(slots_wanted=16) as session:
+with join_from_environment(SessionOptions(timeout_s=200.0), slots_wanted=16) as session:
     view = session.view
     for number, length in enumerate((1, 5000, 100_000)):
         arrays = [
             np.random.default_rng((number, worker)).integers(-2**29, 2**29, length, np.int32)
             for worker in range(view.num_workers)
         ]
-        total = session.allreduce(arrays[view.worker_id]).result(60)
+        total = session.allreduce(arrays[view.worker_id]).result(200)
         np.testing.assert_array_equal(total, np.sum(arrays, axis=0))
     session.barrier("end")
     print(json.dumps(session.statistics))
@@ -58,8 +59,8 @@ def test_sums_exact_on_veth(
         for direction in ("in", "out"):
             options += ["--impair", f"{port}:{direction}:{impairments},seed={port}"]
     topology = single_switch(NUM_WORKERS, rate_bits_per_s=None)
-    with Testbed(topology, name="once", switch_options=options) as testbed:
-        results = testbed.run_workers([sys.executable, "-c", WORKER], timeout_s=120)
+    with Testbed(topology, name=f"once-{os.getpid()}", switch_options=options) as testbed:
+        results = testbed.run_workers([sys.executable, "-c", WORKER], timeout_s=250)
     for result in results:
         assert result.exit_status == 0, f"worker {result.worker_id}:\n{result.output}"
     statistics = [json.loads(result.output.splitlines()[-1]) for result in results]

@@ -132,6 +132,7 @@ import os, socket, sys, time
 from pathlib import Path
 import numpy as np
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from hostlib import SessionOptions
 from hostlib.config import join_from_environment
 from icmp_forger import CLAIMED_MTU, KINDS, forge
 
@@ -161,7 +162,7 @@ def sum_on():
     os.environ.update(SWITCHFOLD_NUM_WORKERS="2", SWITCHFOLD_UDP_PORT="4000")
     os.environ.update(SWITCHFOLD_TRANSPORT=transport)
     array = np.arange(20_000, dtype=np.int32)
-    with join_from_environment() as session:
+    with join_from_environment(SessionOptions(timeout_s=120.0)) as session:
         switch = session.view.switch
         temporary = folder / f"switch{{worker}}"
         temporary.write_text(f"{{switch.address}} {{switch.udp_port}}")
@@ -174,7 +175,7 @@ def sum_on():
                 has_met = has_met and session.statistics.get("refused_path_mtu_ignored", 0) >= 20
             else:
                 has_met = number >= 20
-            total = session.allreduce(array + int(has_met)).result(60)
+            total = session.allreduce(array + int(has_met)).result(120)
             is_over = int(total[0]) == 2
             np.testing.assert_array_equal(total - total[0], 2 * array)
             number += 1
@@ -193,7 +194,7 @@ def test_job_sums_on_while_a_stranger_forges(
     transport: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state, "records_directory", lambda: tmp_path)
-    with Testbed(single_switch(3, rate_bits_per_s=None), name="icmp") as testbed:
+    with Testbed(single_switch(3, rate_bits_per_s=None), name=f"icmp-{os.getpid()}") as testbed:
         command = [sys.executable, "-c", WORKER, str(tmp_path), transport]
-        for result in testbed.run_workers(command, timeout_s=120):
+        for result in testbed.run_workers(command, timeout_s=250):
             assert result.exit_status == 0, f"worker {result.worker_id}:\n{result.output}"

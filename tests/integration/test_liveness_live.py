@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 
@@ -20,7 +21,9 @@ AWAY_S = 6.0
 
 @pytest.fixture(scope="module")
 def testbed() -> Iterator[LiveTestbed]:
-    with LiveTestbed(4, name="alive", controller_options=("--lease", str(LEASE_S))) as testbed:
+    with LiveTestbed(
+        4, name=f"alive-{os.getpid()}", controller_options=("--lease", str(LEASE_S))
+    ) as testbed:
         yield testbed
 
 

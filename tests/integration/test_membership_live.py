@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 
@@ -15,7 +16,7 @@ from live_testbed import LiveTestbed
 
 @pytest.fixture(scope="module")
 def testbed() -> Iterator[LiveTestbed]:
-    with LiveTestbed(4, name="members") as testbed:
+    with LiveTestbed(4, name=f"members-{os.getpid()}") as testbed:
         yield testbed
 
 

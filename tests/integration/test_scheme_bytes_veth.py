@@ -24,7 +24,7 @@ LAYER = Layer(name="fc", kind="fc", rows=1024, columns=1024)
 RATE = 100_000_000
 """Of the links: on faster ones receivers that share processors acknowledge less often."""
 AGREEMENT = 0.02
-ATTEMPTS = 3
+ATTEMPTS = 10
 """A busy machine may make TCP probe for a loss that was none."""
 WAIT_S = 60.0
 Exchange = Callable[[int], Sequence[Future[Any]]]

@@ -31,7 +31,7 @@ from softswitch.runtime_library import build_runtime
 COMMAND = (sys.executable, "-m", "softswitch")
 READY_S = 120.0
 """A first run compiles the program."""
-ERROR_S = 20.0
+ERROR_S = 120.0
 MAC = "02:00:00:00:00:09"
 MADE = p4src.artefacts("narrow")
 
