@@ -24,7 +24,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 BATCH, WIDTH, DYING_STEP, ALONE_STEP, NUM_STEPS = 6, 4000, 2, 4, 6
 RATE = 2.0**-6
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 
 class Scale(torch.nn.Module):
@@ -62,7 +62,7 @@ def agent(rank: int, folder: str, endpoint: str) -> dict[str, Any]:
             "is_host": node == "0",
             "last_call_timeout": 1,
             "keep_alive_interval": 1,
-            "keep_alive_max_attempt": 4,
+            "keep_alive_max_attempt": 10,
         },
         local_addr="127.0.0.1",
         max_restarts=3,

@@ -22,13 +22,13 @@ from hostlib.wire import Operation
 NUM_LANES = 200_000
 
 
-def main(worker_id: int, silence_s: float) -> None:
-    with PeerServer("127.0.0.1", token="secret") as server:
+def main(worker_id: int, silence_s: float, address: str) -> None:
+    with PeerServer(address, token="secret") as server:
         server.enter_job(1, worker_id)
         print(server.port, flush=True)
         ports: list[int] = json.loads(sys.stdin.readline())
         members = [
-            Member(worker_id=i, peer_address="127.0.0.1", peer_port=port)
+            Member(worker_id=i, peer_address=address, peer_port=port)
             for i, port in enumerate(ports)
         ]
 
@@ -57,4 +57,4 @@ def main(worker_id: int, silence_s: float) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), float(sys.argv[2]))
+    main(int(sys.argv[1]), float(sys.argv[2]), sys.argv[3])

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -128,11 +129,21 @@ class WorkerProcess:
 class Workers:
     """The workers of one job; those that still run are killed in the end."""
 
-    def __init__(self, testbed: Testbed, job: str, num_workers: int, **extra: str) -> None:
+    def __init__(
+        self,
+        testbed: Testbed,
+        job: str,
+        num_workers: int,
+        own: Mapping[int, Mapping[str, str]] | None = None,
+        **extra: str,
+    ) -> None:
+        """Variables of all workers, and `own` ones of some."""
         self._testbed, self._job = testbed, job
         self._extra = extra
+        own = own or {}
         self.all = [
-            WorkerProcess(testbed, i, num_workers, job, **extra) for i in range(num_workers)
+            WorkerProcess(testbed, i, num_workers, job, **{**extra, **own.get(i, {})})
+            for i in range(num_workers)
         ]
 
     def __enter__(self) -> list[WorkerProcess]:

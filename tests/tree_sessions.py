@@ -19,6 +19,7 @@ from hostlib.session import Session
 from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from hostlib.transports.mem import MAX_FRAME_BYTES, MemTransport
 from hostlib.wire import Outcome
+from loopback import LOOPBACK
 from softswitch.compiler import compile_program
 from softswitch.control import Match
 from softswitch.impairments import Impairments
@@ -106,7 +107,7 @@ class TreeOfSwitches:
             )
             for index, tree in enumerate(trees)
         ]
-        self.peers = {worker: PeerServer("127.0.0.1") for worker in self.tree.workers}
+        self.peers = {worker: PeerServer(LOOPBACK) for worker in self.tree.workers}
         """Where workers fetch results that they missed; the sessions close them."""
         self._program = compile_program(p4src.artefacts(variant).json)
         self._seeds = iter(range(1, 1000))
@@ -170,7 +171,7 @@ class TreeOfSwitches:
             generation=GENERATION,
             worker_id=worker,
             members=tuple(
-                Member(worker_id=one, peer_address="127.0.0.1", peer_port=self.peers[one].port)
+                Member(worker_id=one, peer_address=LOOPBACK, peer_port=self.peers[one].port)
                 for one in sorted(self.tree.workers)
             ),
             trees=tuple(

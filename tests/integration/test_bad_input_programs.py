@@ -23,6 +23,7 @@ from hostlib.session_api import session_pb2 as pb
 from live_testbed import LiveTestbed
 from softswitch import Switch, compile_program
 from softswitch.p4runtime.serve import serve
+from time_bound import wait_until
 
 SAMPLE = Path(__file__).parents[1] / "unit" / "p4runtime_sample"
 
@@ -129,6 +130,10 @@ def test_program_changed_under_a_running_controller(records: Path, tmp_path: Pat
         assert code == 1
         assert found["switch s1 program"][0] == "fail"
         assert "runs switchfold 1.352, wanted is switchfold 1.32" in found["switch s1 program"][1]
+        # The testbed's own controller is the only one again, and looks for itself.
+        wait_until(
+            lambda: live.show("switch", "show", "s1")["state"] == "wrong program", "its verdict"
+        )
         with pytest.raises(errors.JoinError, match=r"1\.352"):
             live.join(0, 1, "next")
 

@@ -14,6 +14,8 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from loopback import LOOPBACK
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "tests" / "host_path_worker.py"
 SILENCE_S = 1.0
@@ -22,7 +24,7 @@ SILENCE_S = 1.0
 class WorkerProcess:
     def __init__(self, worker_id: int) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(SCRIPT), str(worker_id), str(SILENCE_S)],
+            [sys.executable, str(SCRIPT), str(worker_id), str(SILENCE_S), LOOPBACK],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

