@@ -81,7 +81,7 @@ def test_join_allreduce_barrier_close(tmp_path: Path) -> None:
 def test_worker_that_never_joins_is_named(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
-            options = SessionOptions(join_timeout_s=1.0)
+            options = SessionOptions(join_timeout_s=4.0)
             with pytest.raises(errors.WorkerArrivalError, match="1"):
                 await asyncio.to_thread(join, server.address, FakeSwitch(2), 0, options=options)
 
