@@ -32,7 +32,7 @@ Shaper = Literal["tbf", "htb"]
 
 QUEUE_BYTES: Final = 1_000_000
 """Queue of a shaped direction: holds two windows of 256 frames, so it delays but does not drop."""
-CARRIER_TIMEOUT_S: Final = 5.0
+CARRIER_TIMEOUT_S: Final = 60.0
 _BURST_FRAMES: Final = 10
 """Frames that a shaper may send back to back: forgives late timers, vanishes in a measurement."""
 _SIOCETHTOOL: Final = 0x8946
