@@ -381,7 +381,16 @@ class HybridRun:
     def _release_session(self) -> None:
         if self._has_claim:
             assert self._session is not None
+            assert self.schedule is not None
             self._has_claim = False
+            if not self.schedule.settle():
+                _logger.warning(
+                    "%s, iteration %d: layers were not sent within %g s; tensors that other ranks"
+                    " submit to the same session may not match; restart the ranks",
+                    self._place,
+                    self.iteration,
+                    self._options.timeout_s,
+                )
             use_of(self._session).release()
 
     def on_layer(self, layer: int) -> None:

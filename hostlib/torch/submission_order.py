@@ -60,7 +60,7 @@ class SubmissionOrder:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._next = 0
         self._waiting: dict[int, Submission] = {}
         self._is_running = False
@@ -81,6 +81,7 @@ class SubmissionOrder:
                 due = self._waiting.pop(self._next, None)
                 if due is None:
                     self._is_running = False
+                    self._lock.notify_all()
                     return
                 self._next += 1
             if due.run() is not None:
@@ -92,8 +93,23 @@ class SubmissionOrder:
             self._failure = self._failure or error
             waiting = list(self._waiting.values())
             self._waiting.clear()
+            self._lock.notify_all()
         for submission in waiting:
             submission.fail(error)
+
+    def wait(self, num_tickets: int, timeout_s: float) -> bool:
+        """Wait until the first `num_tickets` submissions have run; return False after `timeout_s`.
+
+        Returns True at once where `fail` was called: nothing more will be sent.
+        """
+        with self._lock:
+            return self._lock.wait_for(
+                lambda: (
+                    self._failure is not None
+                    or (self._next >= num_tickets and not self._is_running)
+                ),
+                timeout_s,
+            )
 
     def restart(self) -> None:
         """Begin at ticket 0 again; nothing may be under way."""

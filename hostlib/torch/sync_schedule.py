@@ -45,7 +45,7 @@ class SyncSchedule:
         self._place = place
         self._lock = threading.Lock()
         self._ready: dict[int, Any] = {}
-        self._next = len(syncers)
+        self._next = 0
 
     def begin(self, iteration: int) -> None:
         """Begin an iteration; the one before must have ended."""
@@ -96,8 +96,19 @@ class SyncSchedule:
                 f"{self._place}, iteration {self.iteration}: layers {names} are not through after"
                 f" {self._timeout_s:g} s; give pool more threads, or a longer timeout_s"
             )
-            self.completion.fail(error)
+            self.fail(error)
             raise error
+
+    def settle(self) -> bool:
+        """Wait until the layers that were started have been sent; return whether they have.
+
+        A backward pass that failed has started the same layers on all ranks, as it fails at the
+        same place. Threads send them, and who uses the session next must come after all of them.
+        Returns True after `fail`, which lets nothing more be sent.
+        """
+        with self._lock:
+            num_tickets = sum(syncer.num_tickets for syncer in self.syncers[: self._next])
+        return self._order.wait(num_tickets, self._timeout_s + 1.0)
 
     def fail(self, error: Exception) -> None:
         """End the iteration under way, and all later ones, with an error."""

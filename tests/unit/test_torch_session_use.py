@@ -17,6 +17,7 @@ from torch import Tensor, nn  # noqa: E402
 
 from hostlib.errors import ConfigurationError  # noqa: E402
 from hostlib.torch.errors import CollectiveInputError  # noqa: E402
+from hostlib.torch.scheme_channels import Reception, SwitchChannel  # noqa: E402
 from hostlib.torch.session_use import SessionUse  # noqa: E402
 from hostlib.torch.staging import SumStaging  # noqa: E402
 from hostlib.torch.switch_queue import SwitchQueue, Transfer  # noqa: E402
@@ -82,6 +83,54 @@ def test_nobody_else_submits_during_the_backward_pass(ranks: HybridRanks) -> Non
         switch_queue.close()
 
     ranks.run(rank_main)
+
+
+class BrokenBackward(nn.Module):
+    """Passes values on, and refuses their gradients."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        def refuse(_gradient: Tensor) -> None:
+            raise RuntimeError("this pass fails")
+
+        x.register_hook(refuse)
+        return x
+
+
+def test_ranks_have_sent_the_same_when_a_pass_failed(
+    monkeypatch: pytest.MonkeyPatch, ranks: HybridRanks
+) -> None:
+    late_session: Any = ranks.sessions[1]
+    has_sent_all, may_send = threading.Event(), threading.Event()
+    sent: list[str] = []
+    send = SwitchChannel.send
+
+    def late_send(channel: Any, key: str, values: Any, iteration: int) -> Reception:
+        if channel._session is late_session:
+            assert may_send.wait(WAIT_S)
+            return send(channel, key, values, iteration)
+        reception = send(channel, key, values, iteration)
+        sent.append(key)
+        if len(sent) == 2:
+            has_sent_all.set()
+        return reception
+
+    monkeypatch.setattr(SwitchChannel, "send", late_send)
+
+    def rank_main(rank: int) -> list[float]:
+        session: Any = ranks.sessions[rank]
+        layers = nn.Linear(12, 16), BrokenBackward(), nn.Linear(16, 8), nn.Linear(8, 3)
+        with ranks.wrap(rank, nn.Sequential(*layers), scheme="ina", batch=2) as model:
+            loss = model(torch.ones(2, 12)).sum()
+            with pytest.raises(RuntimeError, match="this pass fails"):
+                loss.backward()
+            if rank == 0:
+                assert has_sent_all.wait(WAIT_S)
+            else:
+                may_send.set()
+        values = torch.full((3,), float(rank + 1)).numpy()
+        return session.allreduce(values, timeout_s=WAIT_S).result().tolist()
+
+    assert ranks.run(rank_main) == [[3.0] * 3] * 2
 
 
 def test_a_claim_waits_for_what_was_staged_before() -> None:
