@@ -66,7 +66,7 @@ test-integration: $(VENV)/.dev-installed ## Networks, controllers and workers to
 
 RANKS := 3
 test-torch-suite: $(VENV)/.torch-installed ## RANKS=3: PyTorch's own distributed tests here and over Gloo; none may fall below the floor
-	cd tests && PYTHONPATH=.. ../$(BIN)/python -m torch_suite --ranks $(RANKS)
+	cd tests && PYTHONPATH=..:support ../$(BIN)/python -m torch_suite --ranks $(RANKS)
 
 lint: $(VENV)/.torch-installed ## Style and types; changes nothing
 	$(BIN)/ruff check .
@@ -109,15 +109,15 @@ sanitize-first: $(VENV)/.dev-installed
 	$(SANITIZED) tests/pipeline/test_[a-l]*.py -k 'not traced_build_of_every_program'
 
 sanitize-rest: $(VENV)/.dev-installed
-	$(SANITIZED) tests/unit/test_switch_runtime.py tests/pipeline/test_[m-z]*.py -k 'not traced_build_of_every_program'
+	$(SANITIZED) tests/unit/softswitch/test_switch_runtime.py tests/pipeline/test_[m-z]*.py -k 'not traced_build_of_every_program'
 
 FRAMES := 10000000
 fuzz: $(VENV)/.dev-installed ## FRAMES=10000000 mutated frames through every program under the sanitizers
-	cd tests && PYTHONPATH=.. ../$(BIN)/python -m mutation --frames $(FRAMES)
+	cd tests && PYTHONPATH=..:support ../$(BIN)/python -m mutation --frames $(FRAMES)
 
 SECONDS := 600
 compare: $(VENV)/.dev-installed ## SECONDS=600 of random packets and tables through softswitch and BMv2, which must agree
-	cd tests && PYTHONPATH=.. ../$(BIN)/python -m differential fuzz --seconds $(SECONDS)
+	cd tests && PYTHONPATH=..:support ../$(BIN)/python -m differential fuzz --seconds $(SECONDS)
 
 clean: ## Remove the environment, build output and reports
 	rm -rf $(VENV) build dist report *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from benchmarks.link_check import carried_bytes, predicted_bytes
 from benchmarks.processor import read_times
 from bmv2_topos import Testbed
-from bmv2_topos.namespaces import call_in_namespace
+from bmv2_topos.network.namespaces import call_in_namespace
 from hostlib import Session, SessionOptions
 from hostlib.config import transport_from_environment
-from hostlib.switch_path import split_slots
+from hostlib.slots.switch_reducer import split_slots
 
 untyped: Any = torch  # some of its functions tell only half of their types
 

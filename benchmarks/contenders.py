@@ -24,7 +24,7 @@ from bmv2_options import BINARY, thrift_options
 from p4runtime_control import P4RuntimeControl
 from packet_frames import CPU_PORT
 from packet_target import Entry, job_entries
-from softswitch.compiler import compile_program
+from softswitch.compilation.compiler import compile_program
 
 START_TIMEOUT_S = 60.0
 PROGRAMS = Path(__file__).parent / "programs"

@@ -36,7 +36,7 @@ from benchmarks.machine import (  # noqa: E402
 )
 from bmv2_topos import Testbed, single_switch  # noqa: E402
 from bmv2_topos.errors import TestbedError  # noqa: E402
-from hostlib import wire  # noqa: E402
+from hostlib.slots import wire  # noqa: E402
 
 WORKERS_PER_JOB = 2
 HEADROOM = wire.NUM_SLOTS // 8

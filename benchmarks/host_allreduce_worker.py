@@ -26,9 +26,9 @@ from benchmarks.allreduce_worker import TOLERANCE, Allreduce, Floats, contributi
 from benchmarks.processor import read_times
 from hostlib import Session, SessionOptions
 from hostlib.config import transport_from_environment
-from hostlib.job_view import Endpoint, JobView, Member
+from hostlib.control.view import Endpoint, JobView, Member
 from hostlib.peers import PeerServer
-from hostlib.wire import VALUES_PER_PACKET_WIDE
+from hostlib.slots.wire import VALUES_PER_PACKET_WIDE
 
 PEER_PORT = 29600
 VERIFIED_ELEMENTS = 1 << 20

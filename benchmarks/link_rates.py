@@ -10,8 +10,8 @@ from pyroute2.netlink.exceptions import NetlinkError
 
 from bmv2_topos import Testbed
 from bmv2_topos.errors import KernelError
-from bmv2_topos.links import shape
-from bmv2_topos.namespaces import call_with_route
+from bmv2_topos.network.links import shape
+from bmv2_topos.network.namespaces import call_with_route
 
 ROOT_QUEUE = 0xFFFFFFFF
 

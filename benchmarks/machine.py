@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks import processor
 from bmv2_topos import Testbed, single_switch
-from bmv2_topos.rate_probe import probe_rate
+from bmv2_topos.network.rate_probe import probe_rate
 
 ROOT = Path(__file__).resolve().parent.parent
 UNITS = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}

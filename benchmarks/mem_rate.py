@@ -20,9 +20,9 @@ from benchmarks import traffic
 from benchmarks.contenders import Setup
 from benchmarks.traffic import Traffic
 from p4runtime_control import P4RuntimeControl
-from softswitch.compiler import compile_program
-from softswitch.p4runtime.serve import serve
-from softswitch.switch import Switch
+from softswitch.compilation.compiler import compile_program
+from softswitch.p4runtime.service.serve import serve
+from softswitch.switch.switch import Switch
 
 TIMEOUT_S = 10.0
 

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "packet")]
+SUPPORT = ROOT / "tests" / "support"
+sys.path[:0] = [str(ROOT), str(SUPPORT), str(SUPPORT / "packet")]
 
 from benchmarks import contenders, rate_report, traffic  # noqa: E402
 from benchmarks.load_generator import LoadError  # noqa: E402

@@ -15,8 +15,8 @@ from typing import Any
 
 from bmv2_topos import Testbed, Topology
 from bmv2_topos.errors import ProcessFailedError
-from bmv2_topos.processes import ManagedProcess, log_tail
-from bmv2_topos.topology import Host, Link, SwitchLink, join_host, make_host, make_switch
+from bmv2_topos.processes.processes import ManagedProcess, log_tail
+from bmv2_topos.topology.topology import Host, Link, SwitchLink, join_host, make_host, make_switch
 from hostlib.config import SessionOptions
 
 WORKER = Path(__file__).with_name("shared_link_worker.py")

@@ -25,7 +25,7 @@ import numpy as np
 from hostlib import SessionOptions
 from hostlib.config import join_from_environment
 from hostlib.future import AllreduceFuture
-from hostlib.wire import frame_bytes
+from hostlib.slots.wire import frame_bytes
 
 DEPTH = 2
 """Tensors in flight: the links do not wait between two of them."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import p4src
-from hostlib import wire
+from hostlib.slots import wire
 from packet_frames import (
     ETHERTYPE_IPV4,
     SWITCH_MAC,

@@ -46,7 +46,7 @@ from benchmarks.training_models import (
     make_module,
 )
 from bmv2_topos import Testbed
-from bmv2_topos.namespaces import call_in_namespace
+from bmv2_topos.network.namespaces import call_in_namespace
 from hostlib.parameter_server import (
     ClientOptions,
     ParameterClient,

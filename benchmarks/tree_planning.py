@@ -22,15 +22,15 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from controller.config import ControllerConfig, HostConfig, LinkConfig, SwitchConfig
-from controller.job import Layout, Tree, Worker
-from controller.planning.fabric import Fabric
-from controller.planning.frame_cost import Traffic
-from controller.planning.planner import plan_trees
-from controller.planning.routes import routes_at
-from controller.planning.tree_plan import TreePlan
-from controller.program import load_program
-from controller.reconcile import desired_entities
-from controller.tree_shape import tree_shape
+from controller.fabric.fabric import Fabric
+from controller.fabric.routes import routes_at
+from controller.fabric.trees.frame_cost import Traffic
+from controller.fabric.trees.planner import plan_trees
+from controller.fabric.trees.tree_plan import TreePlan
+from controller.jobs.job import Layout, Tree, Worker
+from controller.switches.program import load_program
+from controller.switches.reconcile import desired_entities
+from controller.views.tree_shape import tree_shape
 
 AIM_S = 1.0
 GBIT = 1_000_000_000

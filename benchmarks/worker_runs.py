@@ -10,8 +10,8 @@ from typing import Any
 
 from bmv2_topos import Testbed
 from bmv2_topos.errors import TestbedError
-from bmv2_topos.processes import read_records
-from bmv2_topos.worker_runs import WorkerResult
+from bmv2_topos.processes.processes import read_records
+from bmv2_topos.processes.worker_runs import WorkerResult
 
 
 def switch_pids(testbed: Testbed) -> str:

@@ -29,10 +29,10 @@ from bmv2_topos.errors import (
     TestbedError,
     TestbedNotFoundError,
 )
-from bmv2_topos.launcher import start_time_of
-from bmv2_topos.namespaces import namespace_inode, remove_namespace
-from bmv2_topos.processes import is_alive, read_records
-from bmv2_topos.topology import Host, Link, Switch, SwitchLink, Topology
+from bmv2_topos.network.namespaces import namespace_inode, remove_namespace
+from bmv2_topos.processes.launcher import start_time_of
+from bmv2_topos.processes.processes import is_alive, read_records
+from bmv2_topos.topology.topology import Host, Link, Switch, SwitchLink, Topology
 
 _LOGGER = logging.getLogger(__name__)
 _FILE: Final = "testbed.json"

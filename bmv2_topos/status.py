@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bmv2_topos.link_counters import LinkBytes, SwitchLinkBytes
-from bmv2_topos.namespaces import namespace_inode
-from bmv2_topos.processes import read_records
-from bmv2_topos.rendezvous import PLACES_FILE
+from bmv2_topos.network.link_counters import LinkBytes, SwitchLinkBytes
+from bmv2_topos.network.namespaces import namespace_inode
+from bmv2_topos.processes.processes import read_records
+from bmv2_topos.processes.rendezvous import PLACES_FILE
 from bmv2_topos.state import Record
 
 

@@ -9,9 +9,9 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from controller.api.operator_client import OperatorClient
     from controller.config import ControllerConfig, HostConfig, SwitchConfig, load_config
     from controller.errors import ControllerError
-    from controller.operator_client import OperatorClient
     from controller.server import ControllerServer
 
 __all__ = [
@@ -33,7 +33,7 @@ _HOMES = {
     "ControllerError": "errors",
     "ControllerServer": "server",
     "HostConfig": "config",
-    "OperatorClient": "operator_client",
+    "OperatorClient": "api.operator_client",
     "SwitchConfig": "config",
     "load_config": "config",
 }

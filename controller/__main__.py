@@ -12,8 +12,8 @@ from typing import Final, cast
 try:
     import click
 
+    from controller.api.printable import escaped
     from controller.errors import ToolError
-    from controller.printable import escaped
 except ModuleNotFoundError as exc:  # the package was installed for workers that join nothing
     sys.exit(
         f"error: 'switchfold' needs the Python module {exc.name}, which is missing; run"
@@ -28,18 +28,21 @@ Exit codes:
   3  nothing is there to talk to or to do"""
 
 COMMANDS: Final = {
-    "bench": ("controller.commands.bench:bench", "Measure sums, training, and parts of them."),
-    "controller": ("controller.commands.controller:controller", "Run the control plane."),
-    "demo": ("controller.demo.command:demo", "Train a real model through a P4 switch."),
-    "doctor": ("controller.commands.doctor:doctor", "Find out what is wrong, and what to do."),
-    "job": ("controller.commands.job:job", "Look at jobs and end them."),
-    "link": ("controller.commands.link:link", "Look at links and take them out of use."),
-    "scheme": ("controller.commands.scheme:scheme", "Choose and predict PS, INA or factors."),
-    "shell": ("controller.commands.shell:shell", "Open p4runtime-shell on a switch."),
-    "switch": ("controller.commands.switch:switch", "Look at switches and their counters."),
-    "tree": ("controller.commands.tree:tree", "Look at aggregation trees, and plan them."),
-    "trace": ("controller.commands.trace:trace", "Look at traces of training: draw, sum up."),
-    "testbed": ("bmv2_topos.commands:testbed", "Set up and take down a network to try things."),
+    "bench": ("controller.cli.bench:bench", "Measure sums, training, and parts of them."),
+    "controller": ("controller.cli.controller:controller", "Run the control plane."),
+    "demo": ("controller.cli.demo.command:demo", "Train a real model through a P4 switch."),
+    "doctor": ("controller.cli.doctor_command:doctor", "Find out what is wrong, and what to do."),
+    "job": ("controller.cli.job:job", "Look at jobs and end them."),
+    "link": ("controller.cli.link:link", "Look at links and take them out of use."),
+    "scheme": ("controller.cli.scheme:scheme", "Choose and predict PS, INA or factors."),
+    "shell": ("controller.cli.shell:shell", "Open p4runtime-shell on a switch."),
+    "switch": ("controller.cli.switch:switch", "Look at switches and their counters."),
+    "tree": ("controller.cli.tree:tree", "Look at aggregation trees, and plan them."),
+    "trace": ("controller.cli.trace:trace", "Look at traces of training: draw, sum up."),
+    "testbed": (
+        "bmv2_topos.commands.testbed:testbed",
+        "Set up and take down a network to try things.",
+    ),
 }
 _LINE_BREAK: Final = "\n"
 _OUR_PACKAGES: Final = frozenset({"bmv2_topos", "controller", "hostlib", "p4src", "softswitch"})

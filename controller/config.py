@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from controller.errors import ConfigError
-from hostlib import wire
+from hostlib.slots import wire
 
 DEFAULT_LISTEN: Final = "127.0.0.1:50551"
 VARIANTS: Final = ("narrow", "wide")

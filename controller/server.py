@@ -13,25 +13,25 @@ from typing import Any, cast
 
 import grpc
 
-from controller.access import AccessGuard, Tokens
+from controller.api.access import AccessGuard, Tokens
+from controller.api.endpoint import is_taken, with_port
+from controller.api.keepalive import probe_connections, server_options
+from controller.api.operator_api import fabric_pb2, fabric_pb2_grpc, operator_pb2, operator_pb2_grpc
+from controller.api.operator_service import OperatorService
+from controller.api.request_check import MAX_MESSAGE_BYTES
+from controller.api.request_guard import RequestGuard
+from controller.api.session_service import SessionService
 from controller.config import ControllerConfig
-from controller.database import Database
-from controller.endpoint import is_taken, with_port
+from controller.database.database import Database
 from controller.errors import ListenError, SwitchUnreachableError
-from controller.fabric_watch import FabricWatch
-from controller.job import JobNumber
-from controller.keepalive import probe_connections, server_options
-from controller.layouts import Layouts
-from controller.membership import Membership
-from controller.operator_api import fabric_pb2, fabric_pb2_grpc, operator_pb2, operator_pb2_grpc
-from controller.operator_service import OperatorService
-from controller.planning.fabric_state import FabricState
-from controller.program import load_program
-from controller.request_check import MAX_MESSAGE_BYTES
-from controller.request_guard import RequestGuard
-from controller.session_service import SessionService
-from controller.switch_link import SwitchLink
-from hostlib.session_api import session_pb2, session_pb2_grpc
+from controller.fabric.fabric_state import FabricState
+from controller.fabric.fabric_watch import FabricWatch
+from controller.jobs.job import JobNumber
+from controller.jobs.membership import Membership
+from controller.switches.program import load_program
+from controller.switches.switch_session import SwitchLink
+from controller.views.views import Layouts
+from hostlib.control.session_api import session_pb2, session_pb2_grpc
 
 _LOGGER = logging.getLogger(__name__)
 _STOP_GRACE_S = 2.0

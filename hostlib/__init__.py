@@ -5,6 +5,7 @@
 Importing it needs numpy alone. `Session.join` loads grpc.
 """
 
+from hostlib.control.view import Endpoint, JobView, Member, TreeView
 from hostlib.errors import (
     AddressUnreachableError,
     AllgatherTimeoutError,
@@ -57,11 +58,10 @@ from hostlib.errors import (
     WorkerTakenError,
 )
 from hostlib.future import AllgatherFuture, AllreduceFuture
-from hostlib.job_view import Endpoint, JobView, Member, TreeView
 from hostlib.options import SessionOptions
 from hostlib.session import Session
 from hostlib.straggler import StragglerPolicy
-from hostlib.transfer_times import TransferTimes
+from hostlib.tracing.transfer_times import TransferTimes
 from hostlib.transports.base import Transport
 from hostlib.transports.mem import MemTransport
 from hostlib.transports.raw import RawTransport

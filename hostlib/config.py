@@ -39,16 +39,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
+from hostlib.control.view import Endpoint
 from hostlib.errors import ConfigurationError
-from hostlib.job_view import Endpoint
 from hostlib.options import SessionOptions
 from hostlib.session import Session
+from hostlib.slots.wire import UDP_PORT
 from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from hostlib.transports.base import Transport
 from hostlib.transports.raw import RawTransport
 from hostlib.transports.tunnel import TunnelTransport
 from hostlib.transports.udp import UdpTransport
-from hostlib.wire import UDP_PORT
 
 PathChoice = Literal["auto", "switch", "host"]
 PrecisionSetting = Literal["auto", "exact", "block"]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, final
 from numpy.typing import NDArray
 
 from hostlib.errors import AllgatherTimeoutError, AllreduceTimeoutError
-from hostlib.transfer_times import TransferTimes
+from hostlib.tracing.transfer_times import TransferTimes
 
 _logger = logging.getLogger(__name__)
 

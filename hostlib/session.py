@@ -13,8 +13,9 @@ from typing import Any, Literal, Self, final
 
 from numpy.typing import NDArray
 
-from hostlib.controller_seam import ControllerLink
-from hostlib.engine import Engine
+from hostlib.control.controller_seam import ControllerLink
+from hostlib.control.view import JobView, check_worker
+from hostlib.engine.engine import Engine
 from hostlib.errors import (
     AddressUnreachableError,
     ConfigurationError,
@@ -24,7 +25,6 @@ from hostlib.errors import (
     SessionError,
 )
 from hostlib.future import AllgatherFuture, AllreduceFuture
-from hostlib.job_view import JobView, check_worker
 from hostlib.options import (
     NonfinitePolicy,
     Precision,
@@ -134,7 +134,7 @@ class Session:
         """
         # grpc is needed by those who join, not by those who import.
         try:
-            from hostlib.controller_link import GrpcControllerLink, JoinRequest  # noqa: PLC0415
+            from hostlib.control.controller_link import GrpcControllerLink, JoinRequest  # noqa: PLC0415
         except ModuleNotFoundError as exc:
             transport.close()
             raise ConfigurationError(
@@ -199,7 +199,7 @@ class Session:
           is the true sum divided by the contributors, rounded once.
         - "block": the values of a packet share one scale, 2^-28 of their largest at 4 workers. For
           gradients: half the packets of float32, a third of float64. Values far below their
-          neighbours are lost; `hostlib.quantization` states the bound.
+          neighbours are lost; `hostlib.summation.quantization` states the bound.
 
         `round_to="bfloat16"` rounds exact float32 results once to bfloat16 instead. The array must
         not change until the future is done. `precision`, `timeout_s` and `nonfinite` override the

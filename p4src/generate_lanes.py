@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 VALUES_PER_PACKET: Final = {"narrow": 32, "wide": 352}
-"""Lanes of each variant; hostlib.wire holds the same numbers, and a test compares them."""
+"""Lanes of each variant; hostlib.slots.wire holds the same numbers, and a test compares them."""
 
 P4SRC: Final = Path(__file__).resolve().parent
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entry point of `softswitch` and `python -m softswitch`."""
 
-from softswitch.command import main
+from softswitch.commands.command import main
 
 if __name__ == "__main__":
     main()

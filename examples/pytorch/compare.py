@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bmv2_topos import Testbed, single_switch
-from controller.operator_client import OperatorClient
+from controller.api.operator_client import OperatorClient
 
 HERE = Path(__file__).resolve().parent
 MAX_DEVIATION = 0.001

@@ -29,7 +29,7 @@ _logger = logging.getLogger(__name__)
 
 
 class PeerAddress(Protocol):
-    """Where a member's peer server listens; `hostlib.job_view.Member` is one."""
+    """Where a member's peer server listens; `hostlib.control.view.Member` is one."""
 
     @property
     def worker_id(self) -> int:

@@ -15,11 +15,10 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from hostlib import wire
+from hostlib.allgather.block_exchange import DELAY_SHARE
+from hostlib.allgather.block_sender import largest_window
+from hostlib.allgather.packet import MIN_DELAY_S
 from hostlib.factors.block import PREFIX_WORDS
-from hostlib.multicast.block_exchange import DELAY_SHARE
-from hostlib.multicast.block_sender import largest_window
-from hostlib.multicast.packet import MIN_DELAY_S
 from hostlib.options import SessionOptions
 from hostlib.parameter_server.layout import PAIR_BYTES
 from hostlib.peers.frames import HEADER_BYTES as MESSAGE_BYTES
@@ -27,7 +26,8 @@ from hostlib.schemes.cluster import Cluster
 from hostlib.schemes.cost import NodeFloats, Scheme, floats
 from hostlib.schemes.layer import Layer
 from hostlib.schemes.tcp import contention, stream_bytes
-from hostlib.switch_path import split_slots
+from hostlib.slots import wire
+from hostlib.slots.switch_reducer import split_slots
 
 ROUNDS: Final = {
     Scheme.PS: 1.0,

@@ -28,8 +28,8 @@ import torch
 
 from hostlib.config import trace_setting
 from hostlib.errors import ConfigurationError, TraceError
-from hostlib.timeline import Span, Timeline
-from hostlib.trace_files import trace_path, write_trace
+from hostlib.tracing.timeline import Span, Timeline
+from hostlib.tracing.trace_files import trace_path, write_trace
 
 _logger = logging.getLogger("hostlib.torch")
 _lock: Final = threading.Lock()

@@ -10,10 +10,10 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
+from hostlib.control.view import Endpoint
 from hostlib.errors import AddressUnreachableError
-from hostlib.job_view import Endpoint
+from hostlib.slots.wire import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
 from hostlib.transports.base import Datagrams
-from hostlib.wire import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
 
 ETHERTYPE_IPV4 = 0x0800
 PROTOCOL_UDP = 17

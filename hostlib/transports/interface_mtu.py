@@ -13,8 +13,8 @@ import socket
 import struct
 
 from hostlib.errors import MtuTooSmallError
+from hostlib.slots.wire import IPV4_BYTES, UDP_BYTES, datagram_bytes
 from hostlib.transports.segmentation import interface_of
-from hostlib.wire import IPV4_BYTES, UDP_BYTES, datagram_bytes
 
 SIOCGIFFLAGS = 0x8913
 SIOCGIFMTU = 0x8921

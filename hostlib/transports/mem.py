@@ -11,8 +11,8 @@ from typing import Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
+from hostlib.control.view import Endpoint
 from hostlib.errors import TransportClosedError
-from hostlib.job_view import Endpoint
 from hostlib.transports.base import Datagrams
 from hostlib.transports.frames import FrameCodec
 

@@ -8,8 +8,8 @@ import socket
 from collections import Counter
 from typing import final
 
+from hostlib.control.view import Endpoint
 from hostlib.errors import AddressUnreachableError, TransportClosedError, TransportError
-from hostlib.job_view import Endpoint
 from hostlib.transports.base import Datagrams
 from hostlib.transports.batch_socket import BatchSocket
 from hostlib.transports.frame_sender import FrameSender

@@ -10,8 +10,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from hostlib.control.view import Endpoint
 from hostlib.errors import TransportClosedError, TransportError
-from hostlib.job_view import Endpoint
 from hostlib.transports.base import Datagrams
 from hostlib.transports.batch_socket import BatchSocket
 from hostlib.transports.frame_sender import FrameSender

@@ -9,8 +9,8 @@ from typing import final
 
 import numpy as np
 
+from hostlib.control.view import Endpoint
 from hostlib.errors import TransportClosedError, TransportError
-from hostlib.job_view import Endpoint
 from hostlib.transports.base import Datagrams
 from hostlib.transports.batch_socket import MSG_TRUNC, BatchSocket
 from hostlib.transports.interface_mtu import check_mtu

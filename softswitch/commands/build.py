@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from softswitch.commands.options import PROGRAM_FILE, errors_in_words
-from softswitch.compiler import compile_program
-from softswitch.runtime_library import build_runtime
+from softswitch.compilation.compiler import compile_program
+from softswitch.compilation.runtime_library import build_runtime
 
 
 @click.command(epilog="Example: softswitch build p4src/build/*/switchfold_*.json")

@@ -16,14 +16,14 @@ from softswitch.commands.options import PROGRAM_FILE, errors_in_words, writable
 from softswitch.commands.run_options import RunOptions, parse_grpc, parse_impair, parse_ports
 from softswitch.commands.running_trace import RunningTrace
 from softswitch.commands.stop_signal import stop_signal
-from softswitch.compiler import CompiledProgram
-from softswitch.impairments import Direction, Impairments
-from softswitch.port_watch import PortWatch
-from softswitch.runtime_library import build_runtime
-from softswitch.switch import Switch
+from softswitch.compilation.compiler import CompiledProgram
+from softswitch.compilation.runtime_library import build_runtime
+from softswitch.switch.impairments import Direction, Impairments
+from softswitch.switch.port_watch import PortWatch
+from softswitch.switch.switch import Switch
 
 if TYPE_CHECKING:
-    from softswitch.p4runtime.server import P4RuntimeServer
+    from softswitch.p4runtime.service.server import P4RuntimeServer
 
 logger = logging.getLogger(__name__)
 _program_logger = logging.getLogger("softswitch.program")
@@ -182,10 +182,10 @@ def _bring_up(
 ) -> None:
     # gRPC would print its own account of a failure beside ours.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    from softswitch.p4runtime.entries import load_entries  # noqa: PLC0415
-    from softswitch.p4runtime.entry_names import device_reader  # noqa: PLC0415
-    from softswitch.p4runtime.serve import serve  # noqa: PLC0415 - grpc only when it is needed
-    from softswitch.p4runtime.tls import TlsFiles  # noqa: PLC0415
+    from softswitch.p4runtime.entities.entries import load_entries  # noqa: PLC0415
+    from softswitch.p4runtime.entities.entry_names import device_reader  # noqa: PLC0415
+    from softswitch.p4runtime.service.serve import serve  # noqa: PLC0415 - grpc only when it is needed
+    from softswitch.p4runtime.service.tls import TlsFiles  # noqa: PLC0415
 
     switch = stack.enter_context(
         Switch(
@@ -249,7 +249,7 @@ def _bring_up(
 def _trace(
     options: RunOptions, target: str, switch: Switch, server: P4RuntimeServer
 ) -> RunningTrace:
-    from softswitch.p4runtime.entry_names import EntryNames, device_reader  # noqa: PLC0415
+    from softswitch.p4runtime.entities.entry_names import EntryNames, device_reader  # noqa: PLC0415
 
     config = server.device.config
     names = EntryNames(switch, lambda: config.running, device_reader(server.device))

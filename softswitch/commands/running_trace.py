@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from softswitch.compiler import TracedProgram
-from softswitch.switch import Switch
+from softswitch.compilation.compiler import TracedProgram
+from softswitch.switch.switch import Switch
 from softswitch.trace import Narrator, Recorder, write_json, write_text
 
 INTERVAL_S = 0.1

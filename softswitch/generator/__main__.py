@@ -5,9 +5,9 @@
 import sys
 from pathlib import Path
 
-from softswitch.bmv2_json import read_program
 from softswitch.errors import SoftswitchError
 from softswitch.generator import generate
+from softswitch.program.bmv2_json import read_program
 
 
 def main() -> int:

@@ -5,10 +5,10 @@
 from softswitch.generator.c_text import comment
 from softswitch.generator.calculations import Calculations
 from softswitch.generator.context import Context
-from softswitch.generator.expressions import Expressions
+from softswitch.generator.expressions.expressions import Expressions
+from softswitch.generator.expressions.numbers import store
 from softswitch.generator.headers import resolve_marks
-from softswitch.generator.numbers import store
-from softswitch.program import Json, source_of
+from softswitch.program.model import Json, source_of
 
 
 class ChecksumWriter:

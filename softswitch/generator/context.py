@@ -14,7 +14,7 @@ from typing import Any
 from softswitch.errors import Problem
 from softswitch.generator.headers import Layout
 from softswitch.generator.tracing import Trace
-from softswitch.program import Action, Json, Program
+from softswitch.program.model import Action, Json, Program
 
 STANDARD = "standard_metadata"
 

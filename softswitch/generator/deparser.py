@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The deparser: valid headers in order, then the rest of the packet."""
 
+from softswitch.generator.actions.primitives import Primitives
 from softswitch.generator.c_text import comment
 from softswitch.generator.context import Context, Refusal
 from softswitch.generator.headers import Place, Run, resolve_marks
-from softswitch.generator.primitives import Primitives
-from softswitch.program import Field, Header, source_of
+from softswitch.program.model import Field, Header, source_of
 
 
 class DeparserWriter:

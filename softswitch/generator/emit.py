@@ -6,8 +6,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from softswitch.errors import MALFORMED_JSON_ERRORS, Problem, ProgramError, UnsupportedError
-from softswitch.generator.actions import ActionWriter
-from softswitch.generator.arrays import ArrayWriter
+from softswitch.generator.actions.actions import ActionWriter
+from softswitch.generator.actions.liveness import local_scalars
+from softswitch.generator.actions.signs import signed_parameters
 from softswitch.generator.c_text import c_string, comment
 from softswitch.generator.calculations import Calculations
 from softswitch.generator.checksums import ChecksumWriter
@@ -16,15 +17,14 @@ from softswitch.generator.controls import ControlWriter
 from softswitch.generator.deparser import DeparserWriter
 from softswitch.generator.field_lists import FieldListWriter
 from softswitch.generator.headers import Layout
-from softswitch.generator.liveness import local_scalars
 from softswitch.generator.metadata import MetadataWriter, counts_length
 from softswitch.generator.parser import ParserWriter
-from softswitch.generator.profiles import ProfileWriter
-from softswitch.generator.signs import signed_parameters
-from softswitch.generator.tables import TableWriter
+from softswitch.generator.tables.arrays import ArrayWriter
+from softswitch.generator.tables.profiles import ProfileWriter
+from softswitch.generator.tables.tables import TableWriter
+from softswitch.generator.tables.value_sets import ValueSetWriter
 from softswitch.generator.tracing import Trace, TracePoint, emit_fields
-from softswitch.generator.value_sets import ValueSetWriter
-from softswitch.program import Program, source_of
+from softswitch.program.model import Program, source_of
 
 DROP_PORT = 511
 """simple_switch's drop port, unless it is told otherwise."""

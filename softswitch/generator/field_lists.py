@@ -7,7 +7,7 @@ from typing import Any
 from softswitch.generator.context import STANDARD, Context, Refusal
 from softswitch.generator.headers import Storage
 from softswitch.generator.metadata import requests
-from softswitch.program import Json
+from softswitch.program.model import Json
 
 _OVERWRITTEN = {(STANDARD, "instance_type"), (STANDARD, "packet_length")}
 """Fields that the switch sets behind a field list."""

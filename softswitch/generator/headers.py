@@ -13,7 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from softswitch.generator.c_text import comment, identifier
-from softswitch.program import Field, Header, HeaderStack, HeaderUnion, HeaderUnionStack, Program
+from softswitch.program.model import (
+    Field,
+    Header,
+    HeaderStack,
+    HeaderUnion,
+    HeaderUnionStack,
+    Program,
+)
 
 MIN_RUN = 8
 """Fields or registers of equal shape that are worth an array."""

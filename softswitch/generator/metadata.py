@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from softswitch.generator.context import STANDARD, Context
-from softswitch.program import Json, Program
+from softswitch.program.model import Json, Program
 
 _START = (
     "ingress_port",

@@ -4,15 +4,15 @@
 
 from typing import Any
 
+from softswitch.generator.actions.primitives import Primitives
 from softswitch.generator.c_text import comment, identifier
 from softswitch.generator.context import Context, Refusal
+from softswitch.generator.expressions.numbers import bytes_constant, store
+from softswitch.generator.expressions.operands import memory
 from softswitch.generator.headers import Place, Run, resolve_marks, storage_type
-from softswitch.generator.numbers import bytes_constant, store
-from softswitch.generator.operands import memory
-from softswitch.generator.primitives import Primitives
 from softswitch.generator.structures import unwrap
-from softswitch.generator.value_sets import ValueSetWriter
-from softswitch.program import HeaderStack, HeaderUnionStack, Json, parse_hex, source_of
+from softswitch.generator.tables.value_sets import ValueSetWriter
+from softswitch.program.model import HeaderStack, HeaderUnionStack, Json, parse_hex, source_of
 
 _MAX_STATES = 1 << 16
 """States of cycles that one packet may pass through: more than the bytes of the longest frame."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from softswitch.generator.context import Context, Refusal
 from softswitch.generator.headers import Place, Storage, count_member
-from softswitch.program import HeaderStack, HeaderUnionStack
+from softswitch.program.model import HeaderStack, HeaderUnionStack
 
 _HEADERS = {"header", "dereference_header_stack", "dereference_stack", "access_union_header"}
 _UNIONS = {"header_union", "dereference_union_stack"}

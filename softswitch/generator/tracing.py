@@ -10,7 +10,7 @@ build has none of this in its text.
 from dataclasses import dataclass, field
 
 from softswitch.generator.headers import Layout
-from softswitch.program import Json, Program
+from softswitch.program.model import Json, Program
 
 VALID = "$valid$"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from softswitch.generator import TracePoint
-from softswitch.program import Action, Json
+from softswitch.program.model import Action, Json
 from softswitch.trace.snapshot import Change, load_number
 from softswitch.trace.state import PacketState
 from softswitch.trace.step import Step

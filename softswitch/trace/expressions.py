@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from softswitch.program import Json
+from softswitch.program.model import Json
 from softswitch.trace.snapshot import VALID, Snapshot
 from softswitch.trace.values import field_name
 

@@ -5,8 +5,8 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from softswitch.compiler import TracedProgram
-from softswitch.pipeline import IntrinsicT, PacketInfo
+from softswitch.compilation.compiler import TracedProgram
+from softswitch.switch.pipeline import IntrinsicT, PacketInfo
 from softswitch.trace import records
 from softswitch.trace.control_steps import ControlSteps, EntryText
 from softswitch.trace.parser_steps import ParserSteps

@@ -5,7 +5,7 @@
 from typing import Any
 
 from softswitch.generator import TracePoint
-from softswitch.program import Json
+from softswitch.program.model import Json
 from softswitch.trace.state import PacketState
 from softswitch.trace.step import Step
 from softswitch.trace.values import field_name, format_value

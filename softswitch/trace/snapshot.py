@@ -5,7 +5,7 @@
 from dataclasses import dataclass
 
 from softswitch.generator import traced_fields
-from softswitch.program import Program
+from softswitch.program.model import Program
 
 VALID = "$valid$"
 FieldName = tuple[str, str]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from softswitch.generator import TracePoint
-from softswitch.program import Program
+from softswitch.program.model import Program
 from softswitch.trace.expressions import Expressions
 from softswitch.trace.snapshot import VALID, Change, FieldName, Layout, Snapshot
 from softswitch.trace.sources import Source, Sources

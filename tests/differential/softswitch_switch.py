@@ -9,8 +9,8 @@ from pathlib import Path
 
 from differential.case import Packet, Step
 from differential.runtime_client import DEVICE_ID, RuntimeClient
-from softswitch.p4runtime.serve import serve
-from softswitch.switch import Switch
+from softswitch.p4runtime.service.serve import serve
+from softswitch.switch.switch import Switch
 
 DROP_PORT = 511
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 import p4src
 from hostlib.options import SessionOptions
 from hostlib.session import Session
-from hostlib.wire import Outcome, frame_bytes
-from softswitch.impairments import Impairments
+from hostlib.slots.wire import Outcome, frame_bytes
+from softswitch.switch.impairments import Impairments
 from softswitch_job import OPTIONS, running_job
 from time_bound import wait_until
 

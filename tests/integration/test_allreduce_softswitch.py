@@ -15,8 +15,8 @@ import p4src
 from hostlib.errors import AllreduceTimeoutError, SaturationError, WorkerMissingError
 from hostlib.options import Precision
 from hostlib.session import Session
-from hostlib.wire import Outcome
-from softswitch.impairments import Impairments
+from hostlib.slots.wire import Outcome
+from softswitch.switch.impairments import Impairments
 from softswitch_job import running_job
 
 BAD = {"loss": 0.05, "duplication": 0.05, "reordering": 0.05, "reordering_delay_s": 0.02}

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 import p4src
 from hostlib.options import Precision
 from hostlib.session import Session
+from hostlib.slots.wire import Outcome
 from hostlib.straggler import StragglerPolicy
-from hostlib.wire import Outcome
-from softswitch.impairments import Impairments
+from softswitch.switch.impairments import Impairments
 from tree_fabric import Shape
 from tree_sessions import TreeOfSwitches
 

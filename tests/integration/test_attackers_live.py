@@ -22,10 +22,10 @@ from bmv2_topos import leaf_spine, state
 from hostlib.config import join_from_environment
 from hostlib.options import SessionOptions
 from hostlib.session import Session
+from hostlib.slots.wire import UDP_PORT
 from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
-from hostlib.wire import UDP_PORT
 from live_testbed import DEADLINE_S, LiveTestbed
-from packet.packet_frames import change
+from packet_frames import change
 from time_bound import wait_until
 from wire_tap import WireTap
 

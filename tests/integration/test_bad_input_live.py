@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bmv2_topos import daemons, state
+from bmv2_topos import state
+from bmv2_topos.processes import daemons
 from hostlib import errors
 from hostlib.options import Precision
 from hostlib.session import Session

@@ -21,7 +21,7 @@ from controller.errors import ListenError
 from controller.server import ControllerServer
 from controller_fixtures import fake_switch, make_config, run, serving
 from softswitch import Switch
-from softswitch.p4runtime.serve import serve
+from softswitch.p4runtime.service.serve import serve
 
 NARROW = Path(p4src.__file__).parent / "build" / "switchfold_narrow" / "switchfold_narrow"
 PROGRAM = (f"{NARROW}.json", "--p4info", f"{NARROW}.p4info.txtpb")
@@ -54,7 +54,7 @@ NO_ZIG = "import sys; sys.modules['ziglang'] = None; "
 
 @pytest.mark.parametrize("program", [(), PROGRAM], ids=["empty", "narrow"])
 def test_no_compiler_for_the_switch(tmp_path: Path, program: tuple[str, ...]) -> None:
-    code = NO_ZIG + "from softswitch.command import main; main()"
+    code = NO_ZIG + "from softswitch.commands.command import main; main()"
     options = ("--grpc", f"unix:{tmp_path}/s.sock")
     status, text = python("-c", code, "run", *program, *options, **without_compiler(tmp_path))
     assert status == 1
@@ -121,7 +121,7 @@ except Exception as error:
             id="veth port",
         ),
         pytest.param(
-            "from bmv2_topos import Testbed\nfrom bmv2_topos.topology import single_switch",
+            "from bmv2_topos import Testbed, single_switch",
             "Testbed(single_switch(2)).up()",
             "PrivilegeError",
             "--mode udp",

@@ -15,11 +15,11 @@ import pytest
 
 from bmv2_topos import state
 from controller_fixtures import FakeWorker, join_all, run
-from hostlib import wire
-from hostlib.session_api import session_pb2 as pb
-from hostlib.wire import Operation, Outcome
+from hostlib.control.session_api import session_pb2 as pb
+from hostlib.slots import wire
+from hostlib.slots.wire import Operation, Outcome
 from live_testbed import LiveTestbed
-from packet.packet_frames import Job, contribution, to_switch
+from packet_frames import Job, contribution, to_switch
 from time_bound import wait_until
 
 COUNTED_S = 60.0

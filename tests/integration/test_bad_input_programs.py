@@ -14,18 +14,18 @@ from grpc import StatusCode
 
 import p4src
 from bmv2_topos import state
+from controller.api.operator_client import OperatorClient
 from controller.config import ControllerConfig, SwitchConfig
 from controller.errors import ControllerError, SwitchUnreachableError, WrongProgramError
-from controller.operator_client import OperatorClient
 from controller_fixtures import HOSTS, FakeWorker, run, serving
 from hostlib import errors
-from hostlib.session_api import session_pb2 as pb
+from hostlib.control.session_api import session_pb2 as pb
 from live_testbed import LiveTestbed
 from softswitch import Switch, compile_program
-from softswitch.p4runtime.serve import serve
+from softswitch.p4runtime.service.serve import serve
 from time_bound import wait_until
 
-SAMPLE = Path(__file__).parents[1] / "unit" / "p4runtime_sample"
+SAMPLE = Path(__file__).parents[1] / "support" / "p4runtime" / "p4runtime_sample"
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bmv2_topos.free_ports import free_port
+from bmv2_topos.processes.free_ports import free_port
 from controller.config import ControllerConfig, SwitchConfig
-from controller.outcome import Count
 from controller.server import ControllerServer
-from controller.switch_link import LinkState
+from controller.switches.switch_session import LinkState
+from controller.tables.outcome import Count
 from controller_fixtures import HOSTS, FakeWorker, join_all, resume_all, run, serving
-from hostlib import wire
-from hostlib.session_api import session_pb2 as pb
-from hostlib.wire import Flag, Operation, Outcome
+from hostlib.control.session_api import session_pb2 as pb
+from hostlib.slots import wire
+from hostlib.slots.wire import Flag, Operation, Outcome
 from switch_process import (
     DEADLINE_S,
     softswitch_command,

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from bmv2_topos.free_ports import free_port
+from bmv2_topos.processes.free_ports import free_port
 from controller.config import ControllerConfig
-from controller.job import Job, Layout
-from controller.outcome import TREE_OUTCOMES, Count
+from controller.jobs.job import Job, Layout
 from controller.server import ControllerServer
-from controller.switch_link import LinkState
+from controller.switches.switch_session import LinkState
+from controller.tables.outcome import TREE_OUTCOMES, Count
 from controller_fixtures import run, serving
 from planned_trees import leaf_spine, worker_at
 from switch_process import DEADLINE_S, switch_command, target

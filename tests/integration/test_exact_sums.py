@@ -15,7 +15,7 @@ import p4src
 from exact_oracle import IDIOMS, exact_sum, mixed_tensors
 from hostlib.options import ReduceOperation
 from hostlib.session import Session
-from softswitch.impairments import Impairments
+from softswitch.switch.impairments import Impairments
 from softswitch_job import running_job
 
 WORKERS = 4

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bmv2_topos import Testbed, state
-from bmv2_topos.topology import single_switch
+from bmv2_topos.topology.topology import single_switch
 
 pytestmark = [
     pytest.mark.root,

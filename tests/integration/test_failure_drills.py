@@ -21,7 +21,7 @@ import pytest
 from finsy import Switch, SwitchOptions
 
 from bmv2_topos import Testbed, single_switch, state
-from bmv2_topos.daemons import program_files
+from bmv2_topos.processes.daemons import program_files
 from controller.__main__ import run as run_command
 from job_workers import Workers, agree
 from time_bound import wait_until

@@ -17,14 +17,14 @@ import pyroute2
 import pytest
 
 from bmv2_topos import Testbed, state
-from bmv2_topos.topology import single_switch
+from bmv2_topos.topology.topology import single_switch
+from hostlib.control.view import Endpoint
 from hostlib.errors import MtuTooSmallError
-from hostlib.job_view import Endpoint
+from hostlib.slots.wire import datagram_bytes
 from hostlib.transports.base import Transport
 from hostlib.transports.raw import RawTransport
 from hostlib.transports.tunnel import TunnelTransport
 from hostlib.transports.udp import UdpTransport
-from hostlib.wire import datagram_bytes
 from icmp_forger import KINDS, TOLD_KINDS, Address, forge
 from time_bound import wait_until
 
@@ -131,7 +131,7 @@ WORKER = f"""
 import os, socket, sys, time
 from pathlib import Path
 import numpy as np
-sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+sys.path.insert(0, {str(Path(__file__).parents[1] / "support")!r})
 from hostlib import SessionOptions
 from hostlib.config import join_from_environment
 from icmp_forger import CLAIMED_MTU, KINDS, forge

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from hostlib.errors import SaturationError
 from hostlib.options import ReduceOperation
-from hostlib.quantization import Quantizer, chunk_exponents, scales
-from hostlib.wire import VALUES_PER_PACKET_NARROW, Operation
+from hostlib.slots.wire import VALUES_PER_PACKET_NARROW, Operation
+from hostlib.summation.quantization import Quantizer, chunk_exponents, scales
 from peer_group import DOUBLING, HALVING, RING, PeerGroup
 from softswitch_job import running_job
 

@@ -12,9 +12,9 @@ import numpy as np
 import pyroute2
 import pytest
 
-from hostlib.job_view import Endpoint
+from hostlib.control.view import Endpoint
+from hostlib.slots.wire import datagram_bytes
 from hostlib.transports.raw import RawTransport
-from hostlib.wire import datagram_bytes
 
 NEAR, FAR = f"sff{os.getpid()}a", f"sff{os.getpid()}b"
 

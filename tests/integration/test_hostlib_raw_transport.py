@@ -16,14 +16,14 @@ import pytest
 from pyroute2 import IPRoute
 
 from hostlib import errors
-from hostlib.job_view import Endpoint, JobView
+from hostlib.control.view import Endpoint, JobView
 from hostlib.options import SessionOptions
 from hostlib.session import Session
+from hostlib.slots.wire import frame_bytes
 from hostlib.transports.batch_socket import BatchSocket
 from hostlib.transports.frames import parse_mac
 from hostlib.transports.packet_ring import ETH_P_IP, PACKET_IGNORE_OUTGOING, SOL_PACKET
 from hostlib.transports.raw import RawTransport
-from hostlib.wire import frame_bytes
 from hostlib_reflector import reflect_frames, running
 from time_bound import wait_until
 

@@ -12,7 +12,7 @@ import pytest
 from hostlib.options import SessionOptions
 from layout_driver import LayoutDriver
 from layout_trainers import NUM_TENSORS, Pace, finish, start, wait_for
-from softswitch.impairments import Impairments
+from softswitch.switch.impairments import Impairments
 from softswitch_layouts import SoftswitchLayouts
 
 OPTIONS = SessionOptions(timeout_s=120.0, min_rto_s=0.01, initial_rto_s=0.05, max_rto_s=0.2)

@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from bmv2_topos import Testbed, single_switch, state
-from bmv2_topos.namespaces import namespace_path
+from bmv2_topos.network.namespaces import namespace_path
 from job_workers import Workers, agree
 
 pytestmark = [
     pytest.mark.root,
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
-SCRIPT = Path(__file__).parents[1] / "tcp_controller.py"
+SCRIPT = Path(__file__).parents[1] / "support" / "tcp_controller.py"
 HOST_GONE_S = 2.0
 
 

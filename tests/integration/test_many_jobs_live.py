@@ -19,7 +19,7 @@ from bmv2_topos import state
 from hostlib.config import join_from_environment
 from hostlib.options import SessionOptions
 from hostlib.session import Session
-from hostlib.wire import NUM_SLOTS
+from hostlib.slots.wire import NUM_SLOTS
 from live_testbed import DEADLINE_S, LiveTestbed
 from time_bound import wait_until
 

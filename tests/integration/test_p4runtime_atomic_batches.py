@@ -2,23 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """DATAPLANE_ATOMIC batches on a switch that carries packets meanwhile."""
 
-import sys
 import threading
 import time
-from pathlib import Path
 
 import grpc
 import numpy as np
 import pytest
 from finsy.proto import p4r
 
-from softswitch.p4runtime.serve import serve
-from softswitch.switch import Switch
-from time_bound import wait_until
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 from p4runtime_control_plane import hop_member, host
 from p4runtime_fixtures import CONTROL_PLANE, BareClient, delete, insert
+from softswitch.p4runtime.service.serve import serve
+from softswitch.switch.switch import Switch
+from time_bound import wait_until
 
 DEVICE_ID = 1
 ATOMIC = p4r.WriteRequest.DATAPLANE_ATOMIC

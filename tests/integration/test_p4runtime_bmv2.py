@@ -4,21 +4,14 @@
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 
 import grpc
 import pytest
 from finsy.proto import p4i, p4r, rpc_code
 
 from bmv2_options import BINARY, free_tcp_port, thrift_options
-from softswitch.p4runtime.serve import serve
-from softswitch.switch import Switch
-from time_bound import wait_until
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
 from p4runtime_control_plane import IDS, hop_member, host, next_hop, one_shot, path, path_group
 from p4runtime_control_plane import path_member as member
 from p4runtime_fixtures import (
@@ -29,6 +22,9 @@ from p4runtime_fixtures import (
     modify,
     update_errors,
 )
+from softswitch.p4runtime.service.serve import serve
+from softswitch.switch.switch import Switch
+from time_bound import wait_until
 
 DEVICE_ID = 1
 OK = rpc_code.OK

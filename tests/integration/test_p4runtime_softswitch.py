@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import p4src
-from softswitch.p4runtime.serve import serve
-from softswitch.p4runtime.server import P4RuntimeServer
-from softswitch.switch import Switch
+from softswitch.p4runtime.service.serve import serve
+from softswitch.p4runtime.service.server import P4RuntimeServer
+from softswitch.switch.switch import Switch
 
 DEADLINE_S = 60.0
 MAC = "02:00:00:00:00:01"

@@ -6,13 +6,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "packet"))
 
 from benchmarks import contenders, traffic
 from benchmarks.load_generator import LoadError

@@ -26,7 +26,7 @@ from scapy.utils import rdpcap
 
 import p4src
 from refused_program import refused_problems, write_refused
-from softswitch.runtime_library import build_runtime
+from softswitch.compilation.runtime_library import build_runtime
 
 COMMAND = (sys.executable, "-m", "softswitch")
 READY_S = 120.0

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bmv2_topos.free_ports import free_port
+from bmv2_topos.processes.free_ports import free_port
 
 PROGRAMS = Path(__file__).parents[1] / "pipeline" / "programs"
 READY_S = 120.0

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from bmv2_topos.fabrics import leaf_spine
-from controller.welcome import QUORUM_DEADLINE_S
+from bmv2_topos.topology.fabrics import leaf_spine
+from controller.views.join_reply import QUORUM_DEADLINE_S
 from even_patience import install_even_patience
 from hostlib.config import join_from_environment
 from hostlib.errors import WorkerMissingError

@@ -10,7 +10,7 @@ import pytest
 from even_patience import install_even_patience
 from hostlib.errors import WorkerMissingError
 from hostlib.straggler import StragglerPolicy
-from softswitch.impairments import Impairments
+from softswitch.switch.impairments import Impairments
 from tree_fabric import Shape, Tree
 from tree_sessions import TreeOfSwitches
 

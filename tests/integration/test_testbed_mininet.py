@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from bmv2_topos.config import child_environment
-from bmv2_topos.daemons import Target
-from bmv2_topos.namespaces import call_in_namespace, create_namespace, remove_namespace
-from bmv2_topos.processes import start_process
+from bmv2_topos.network.namespaces import call_in_namespace, create_namespace, remove_namespace
+from bmv2_topos.processes.daemons import Target
+from bmv2_topos.processes.processes import start_process
 
-TESTS = Path(__file__).resolve().parent.parent
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
 DEBIAN_PACKAGES = "/usr/lib/python3/dist-packages"
 WORKER = """
 import numpy as np
@@ -85,7 +85,7 @@ def test_mininet_pings_and_sums_through_our_switches(
     commands.mkdir()
     if shutil.which("ping") is None:
         ping = commands / "ping"
-        ping.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {TESTS}/echo_request.py "$@"\n')
+        ping.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {SUPPORT}/echo_request.py "$@"\n')
         ping.chmod(0o755)
     environment = child_environment(run_directory)
     environment["PATH"] = f"{commands}{os.pathsep}{environment['PATH']}"
@@ -96,7 +96,7 @@ def test_mininet_pings_and_sums_through_our_switches(
         fabric = start_process(
             "mininet",
             [
-                *(sys.executable, str(TESTS / "mininet_fabric.py"), target, str(run_directory)),
+                *(sys.executable, str(SUPPORT / "mininet_fabric.py"), target, str(run_directory)),
                 *(sys.executable, "-c", WORKER),
             ],
             run_directory=run_directory,

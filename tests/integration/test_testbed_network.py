@@ -19,11 +19,12 @@ from pathlib import Path
 import pytest
 from pyroute2.netlink.exceptions import NetlinkError
 
-from bmv2_topos import Testbed, links, namespaces, single_switch, state
+from bmv2_topos import Testbed, single_switch, state
 from bmv2_topos.config import child_environment
 from bmv2_topos.errors import KernelError, NameTakenError, ShaperMissingError
-from bmv2_topos.processes import read_records
-from bmv2_topos.rate_probe import probe_rate
+from bmv2_topos.network import links, namespaces
+from bmv2_topos.network.rate_probe import probe_rate
+from bmv2_topos.processes.processes import read_records
 from time_bound import wait_until
 
 pytestmark = [

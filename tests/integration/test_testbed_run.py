@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bmv2_topos import Testbed, leaf_spine
-from bmv2_topos.commands import testbed as command
+from bmv2_topos.commands.testbed import testbed as command
 from hostlib.config import place_variables
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,11 +15,11 @@ import pytest
 
 from bmv2_topos import Testbed, leaf_spine, state
 from bmv2_topos.config import child_environment
-from bmv2_topos.daemons import Mode, Target, Variant, program_files
 from bmv2_topos.errors import ProcessFailedError, TestbedBusyError
-from bmv2_topos.port_counters import read_port_bytes
-from bmv2_topos.processes import read_records
-from bmv2_topos.topology import single_switch
+from bmv2_topos.network.port_counters import read_port_bytes
+from bmv2_topos.processes.daemons import Mode, Target, Variant, program_files
+from bmv2_topos.processes.processes import read_records
+from bmv2_topos.topology.topology import single_switch
 from time_bound import wait_until
 
 needs_root = [
@@ -142,7 +142,7 @@ import sys
 from pathlib import Path
 from bmv2_topos import state
 state.records_directory = lambda: Path(sys.argv[1])
-from bmv2_topos.commands import testbed
+from bmv2_topos.commands.testbed import testbed
 testbed(sys.argv[2:])
 """
 

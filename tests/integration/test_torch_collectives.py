@@ -9,8 +9,8 @@ import signal
 from datetime import timedelta
 from typing import Any
 
-from bmv2_topos.free_ports import free_port
-from hostlib.quantization import error_bound
+from bmv2_topos.processes.free_ports import free_port
+from hostlib.summation.quantization import error_bound
 from time_bound import wait_until
 from torch_ranks import RankEnd, TorchTestbed, load_torch, require_torch, run_ranks
 

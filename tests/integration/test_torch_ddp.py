@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """DistributedDataParallel over the switch, unmodified and with the communication hook.
 
-All cases run in one start of four ranks (tests/ddp_ranks.py); the tests here judge what came out.
+All cases run in one start of four ranks (tests/support/ddp_ranks.py); the tests judge what came
+out.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from bmv2_topos.free_ports import free_port
-from bmv2_topos.rendezvous import PLACES_FILE
+from bmv2_topos.processes.free_ports import free_port
+from bmv2_topos.processes.rendezvous import PLACES_FILE
 from torch_ranks import (
     RankFailure,
     TorchTestbed,
@@ -33,7 +33,7 @@ __all__ = ["torch_testbed"]
 NUM_RANKS, NUM_STEPS, DYING_RANK, DYING_STEP = 4, 6, 2, 3
 JOB = "elastic"
 LIMIT_S = 270.0
-TESTS = Path(__file__).parents[1]
+SUPPORT = Path(__file__).parents[1] / "support"
 
 
 @pytest.mark.slow
@@ -108,13 +108,13 @@ def torchrun(testbed: TorchTestbed, folder: Path) -> list[dict[str, Any]]:
     """Run the script by torchrun with places for the ranks; return what each rank said."""
     variables = {name: v for name, v in os.environ.items() if not name.startswith("SWITCHFOLD_")}
     variables.update(
-        PYTHONPATH=os.pathsep.join([str(TESTS.parent), str(TESTS)]),
+        PYTHONPATH=os.pathsep.join([str(SUPPORT.parents[1]), str(SUPPORT)]),
         OMP_NUM_THREADS="1",
         GLOO_SOCKET_IFNAME="lo",
         SWITCHFOLD_JOB=JOB,
         SWITCHFOLD_PLACES=str(testbed.live.made.run_directory / PLACES_FILE),
     )
-    script = [str(TESTS / "elastic_trainer.py"), str(folder)]
+    script = [str(SUPPORT / "elastic_trainer.py"), str(folder)]
     numbers = [str(number) for number in (NUM_STEPS, DYING_RANK, DYING_STEP)]
     process = subprocess.Popen(
         [

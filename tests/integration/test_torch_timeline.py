@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from controller.__main__ import run
-from controller.traces.alignment import Alignment, load_traces
+from controller.cli.traces.alignment import Alignment, load_traces
 from hostlib import ConfigurationError
-from hostlib.trace_files import union
+from hostlib.tracing.trace_files import union
 from torch_ranks import TorchTestbed, load_torch, require_torch, run_ranks
 
 require_torch()

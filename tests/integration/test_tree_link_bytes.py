@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks.link_check import AGREEMENT, carried_bytes, differences, predicted_bytes
 from bmv2_topos import leaf_spine
-from hostlib import wire
 from hostlib.schemes import Cluster, Layer, Scheme
 from hostlib.schemes.wire_cost import wire_bytes
+from hostlib.slots import wire
 from live_testbed import DEADLINE_S, LiveTestbed
 
 NUM_ELEMENTS = 700_000
@@ -29,7 +29,7 @@ def test_measured_bytes_per_link_agree_with_prediction(
     values = np.random.default_rng(num_spines).standard_normal(NUM_ELEMENTS).astype(np.float32)
     arrays = [np.roll(values, worker_id) for worker_id in range(NUM_WORKERS)]
     # Nothing is sent again: a busy machine holds packets up but does not lose them.
-    monkeypatch.setattr("hostlib.round_trip.PROBE_MARGIN_S", 60.0)
+    monkeypatch.setattr("hostlib.slots.rtt.PROBE_MARGIN_S", 60.0)
     patience: dict[str, Any] = {
         "timeout_s": 120.0,
         "min_rto_s": 60.0,

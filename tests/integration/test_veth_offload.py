@@ -7,17 +7,12 @@ from __future__ import annotations
 import os
 import socket
 import struct
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from softswitch.switch import Switch
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "softswitch_runtime"))
 from first_byte import HandWrittenProgram, compile_first_byte
-
+from softswitch.switch.switch import Switch
 from test_veth_ports import interfaces, ip, packet_socket, wait_for_statistic
 
 __all__ = ["interfaces"]  # a fixture

@@ -19,7 +19,13 @@ import pytest
 
 import bmv2_target
 import p4src
-from hostlib.wire import ETHERNET_BYTES, VALUES_PER_PACKET_NARROW, Flag, Operation, datagram_dtype
+from hostlib.slots.wire import (
+    ETHERNET_BYTES,
+    VALUES_PER_PACKET_NARROW,
+    Flag,
+    Operation,
+    datagram_dtype,
+)
 from p4runtime_control import P4RuntimeControl
 from packet_frames import ETHERTYPE_IPV4, ethernet, internet_checksum, ipv4, udp
 from packet_target import Entry
@@ -65,9 +71,9 @@ class SoftswitchBottleneck:
     """softswitch with a link of its own rate."""
 
     def __init__(self, stack: contextlib.ExitStack) -> None:
-        from softswitch.impairments import Impairments  # noqa: PLC0415
-        from softswitch.p4runtime.serve import serve  # noqa: PLC0415 (needs the server's packages)
-        from softswitch.switch import Switch  # noqa: PLC0415
+        from softswitch.p4runtime.service.serve import serve  # noqa: PLC0415 (needs the server's packages)
+        from softswitch.switch.impairments import Impairments  # noqa: PLC0415
+        from softswitch.switch.switch import Switch  # noqa: PLC0415
 
         self._switch = stack.enter_context(Switch())
         for port in (IN_PORT, SLOW_PORT):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hostlib.wire import UDP_PORT
+from hostlib.slots.wire import UDP_PORT
 from packet_frames import (
     ETHERTYPE_IPV4,
     MORE_FRAGMENTS,

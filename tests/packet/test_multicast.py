@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from hostlib.wire import Flag, Operation, Outcome
+from hostlib.slots.wire import Flag, Operation, Outcome
 from packet_frames import (
     CONGESTION_EXPERIENCED,
     Datagram,

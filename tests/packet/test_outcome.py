@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from hostlib.wire import Operation, Outcome
+from hostlib.slots.wire import Operation, Outcome
 from packet_frames import Job, contribution, ethernet, to_switch
 from packet_target import Target, outcome_entry
 

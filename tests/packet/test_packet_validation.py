@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hostlib.wire import Operation, Outcome, datagram_bytes
+from hostlib.slots.wire import Operation, Outcome, datagram_bytes
 from packet_frames import MORE_FRAGMENTS, Job, contribution, to_all_workers, to_switch
 from packet_target import Target, check_exchange, check_frames
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hostlib.wire import Flag, Operation, Outcome
+from hostlib.slots.wire import Flag, Operation, Outcome
 from packet_frames import (
     CONGESTION_EXPERIENCED,
     Datagram,

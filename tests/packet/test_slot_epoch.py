@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hostlib.wire import Operation, Outcome
+from hostlib.slots.wire import Operation, Outcome
 from packet_frames import (
     Datagram,
     Job,

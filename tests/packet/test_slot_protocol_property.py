@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.wire import Flag, Operation, Outcome
+from hostlib.slots.wire import Flag, Operation, Outcome
 from packet_frames import Job, describe, to_all_workers, to_switch, to_worker
 from packet_target import Entry, Target, job_entries
 from slot_reference import (

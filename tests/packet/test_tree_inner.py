@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hostlib.wire import Flag, Operation, Outcome
+from hostlib.slots.wire import Flag, Operation, Outcome
 from packet_frames import CONGESTION_EXPERIENCED, Datagram, change
 from packet_target import Target, check_exchange
 from packet_tree import Child, Node, Parent, switch, worker

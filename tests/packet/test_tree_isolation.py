@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hostlib.wire import Operation, Outcome
+from hostlib.slots.wire import Operation, Outcome
 from packet_frames import change
 from packet_target import Target, check_exchange
 from packet_tree import ECN_CAPABLE, Child, Node, Parent, make_frame, switch, worker

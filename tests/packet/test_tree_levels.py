@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from hostlib.wire import Flag, Operation, Outcome
+from hostlib.slots.wire import Flag, Operation, Outcome
 from packet_frames import Datagram, change, describe
 from packet_target import Target
 from packet_tree import Child, Node, Parent, switch, worker

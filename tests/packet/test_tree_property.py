@@ -12,7 +12,7 @@ import pytest
 
 import bmv2_target
 import p4src
-from hostlib.wire import Operation, Outcome
+from hostlib.slots.wire import Operation, Outcome
 from packet_target import Target
 from tree_fabric import Shape, Tree, TreeJob
 from tree_network import Arrival, TreeNetwork

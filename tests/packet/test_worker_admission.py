@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hostlib.wire import NUM_SLOTS, Operation, Outcome
+from hostlib.slots.wire import NUM_SLOTS, Operation, Outcome
 from packet_frames import Job, change, contribution, to_switch
 from packet_target import Target, check_exchange
 

@@ -9,7 +9,6 @@ import pytest
 
 from pipeline_driver import PROGRAMS
 from softswitch import Match, Switch, compile_program
-from softswitch.control import Group, Member
 from softswitch.errors import (
     BadArgumentError,
     EntryExistsError,
@@ -17,6 +16,7 @@ from softswitch.errors import (
     InUseError,
     UnsupportedControlError,
 )
+from softswitch.switch.control import Group, Member
 
 MEMBERS_ONLY, CRC16, CRC32, IDENTITY, SUM = range(5)
 KINDS = {"profile": 1, "profile_twin": 2, "crc16": 3, "crc32": 4, "identity": 5, "sum": 6}

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from softswitch.compiler import FLAGS, RUNTIME, find_compiler
+from softswitch.compilation.compiler import FLAGS, RUNTIME, find_compiler
 
 ONES = 0xFFFF_FFFF
 

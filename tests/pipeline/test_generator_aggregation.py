@@ -11,7 +11,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from hostlib.wire import UDP_PORT, WIRE_VERSION, Flag, Operation, Outcome, datagram_dtype
+from hostlib.slots.wire import UDP_PORT, WIRE_VERSION, Flag, Operation, Outcome, datagram_dtype
 from pipeline_driver import Driver
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"

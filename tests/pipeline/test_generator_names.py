@@ -12,7 +12,7 @@ from pipeline_driver import PROGRAMS
 from softswitch import Switch, compile_program
 from softswitch.generator import generate
 from softswitch.generator.c_text import c_string, comment
-from softswitch.program import Json
+from softswitch.program.model import Json
 
 ODD = '\n#error text \\ ??/ " */ // int \u00e9\U0001f600 { %s \x01L0\x02 \\'
 FIXED = ("algo", "op", "type", "match_type")

@@ -11,11 +11,11 @@ import pytest
 
 from pipeline_driver import PROGRAMS
 from refused_program import refused_problems, write_refused
-from softswitch.bmv2_json import read_program
-from softswitch.compiler import compile_program
+from softswitch.compilation.compiler import compile_program
 from softswitch.errors import ProgramError, UnsupportedError
 from softswitch.generator import generate, generate_traced
-from softswitch.generator.actions import ActionWriter
+from softswitch.generator.actions.actions import ActionWriter
+from softswitch.program.bmv2_json import read_program
 
 
 def test_all_unsupported_features_are_listed_at_once(tmp_path: Path) -> None:

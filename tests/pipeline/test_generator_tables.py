@@ -12,7 +12,14 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from pipeline_driver import PROGRAMS, Driver
-from softswitch.pipeline import P_BAD_ARGUMENT, P_EXISTS, P_FULL, P_NOT_FOUND, P_OK, P_UNSUPPORTED
+from softswitch.switch.pipeline import (
+    P_BAD_ARGUMENT,
+    P_EXISTS,
+    P_FULL,
+    P_NOT_FOUND,
+    P_OK,
+    P_UNSUPPORTED,
+)
 
 MAC = 0x0A0000000001
 

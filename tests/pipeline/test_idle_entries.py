@@ -9,8 +9,8 @@ import pytest
 
 from pipeline_driver import PROGRAMS
 from softswitch import Match, Switch, compile_program
-from softswitch.control import MeterRates
 from softswitch.errors import BadArgumentError, EntryNotFoundError, UnsupportedControlError
+from softswitch.switch.control import MeterRates
 
 WAIT_S = 60.0
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pipeline_driver import PROGRAMS
 from softswitch import Switch, compile_program
-from softswitch.bmv2_json import read_program
 from softswitch.generator import generate
-from softswitch.generator.actions import CASES_MAX
-from softswitch.table_control import Match
+from softswitch.generator.actions.actions import CASES_MAX
+from softswitch.program.bmv2_json import read_program
+from softswitch.switch.table_control import Match
 
 
 def program_of_actions(folder: Path, count: int) -> Path:

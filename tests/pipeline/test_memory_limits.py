@@ -15,7 +15,7 @@ import pytest
 from pipeline_driver import PROGRAMS
 from softswitch import Switch, compile_program
 from softswitch.errors import InUseError, SoftswitchError, TableFullError, UnsupportedError
-from softswitch.table_control import Match, Member
+from softswitch.switch.table_control import Match, Member
 
 STATION = bytes.fromhex("020000000001")
 FRAME = STATION + bytes(50)

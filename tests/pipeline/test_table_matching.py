@@ -11,10 +11,10 @@ import pytest
 
 from pipeline_driver import PROGRAMS, Driver
 from softswitch import Switch, compile_program
-from softswitch.control import Match
 from softswitch.errors import BadArgumentError
-from softswitch.pipeline import P_EXISTS, P_FULL, P_OK
-from softswitch.program import KeyField
+from softswitch.program.model import KeyField
+from softswitch.switch.control import Match
+from softswitch.switch.pipeline import P_EXISTS, P_FULL, P_OK
 
 Part = int | tuple[int, int]
 KINDS = {

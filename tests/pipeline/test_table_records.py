@@ -13,11 +13,11 @@ from google.protobuf import text_format
 from pipeline_driver import PROGRAMS
 from softswitch import Switch, compile_program
 from softswitch.errors import EntryExistsError, TableFullError, UnsupportedControlError
-from softswitch.p4runtime.device import Device
-from softswitch.p4runtime.pipeline_config import Pipeline
-from softswitch.p4runtime.write import write_updates
-from softswitch.program import Table
-from softswitch.table_control import Group, HeldEntry, Match, Member
+from softswitch.p4runtime.service.device import Device
+from softswitch.p4runtime.service.pipeline_config import Pipeline
+from softswitch.p4runtime.writes.write import write_updates
+from softswitch.program.model import Table
+from softswitch.switch.table_control import Group, HeldEntry, Match, Member
 from test_table_matching import random_part
 
 

@@ -15,11 +15,11 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 
-from softswitch.bmv2_json import read_program
-from softswitch.command import main
-from softswitch.compiler import compile_traced
+from softswitch.commands.command import main
+from softswitch.compilation.compiler import compile_traced
 from softswitch.errors import ProgramError
 from softswitch.generator import generate, generate_traced
+from softswitch.program.bmv2_json import read_program
 from softswitch.trace.values import format_value
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> None:
 
     torch.set_num_threads(1)
     hostlib.torch.register()
-    for module in ("hostlib.torch.group_creation", "hostlib.controller_link"):
+    for module in ("hostlib.torch.process_group.group_creation", "hostlib.control.controller_link"):
         importlib.import_module(module)
     suite = load_suite(backend, num_ranks)
     skips = skip_codes()

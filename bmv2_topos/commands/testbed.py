@@ -1,0 +1,283 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchfold testbed up|run|down|status|restart|cut|mend`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import Any
+
+import click
+
+from bmv2_topos import state
+from bmv2_topos.commands.command_errors import errors_shown
+from bmv2_topos.commands.run_command import run
+from bmv2_topos.errors import TestbedError
+from bmv2_topos.processes.daemons import Mode, Shaping, Target, Variant
+from bmv2_topos.status import TestbedStatus
+from bmv2_topos.testbed import Testbed
+from bmv2_topos.topology.topology_options import described_topology, with_topology
+
+DEFAULT_NAME = "main"
+
+
+@click.group()
+def testbed() -> None:
+    """Make, show and remove a testbed: switches, hosts with workers, the controller."""
+
+
+testbed.add_command(run)
+
+
+@testbed.command()
+@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Tells testbeds apart.")
+@with_topology
+@click.option(
+    "--shaping",
+    type=click.Choice(["links", "switch"]),
+    default="links",
+    show_default=True,
+    help="What limits rates: the kernel at the links, or the softswitch, which then sees queues.",
+)
+@click.option(
+    "--impair",
+    default="",
+    metavar="NAME=VALUE,...",
+    help="What every link does to packets, each way, such as loss=0.01 (softswitch).",
+)
+@click.option("--tcp-ecn", is_flag=True, help="Let TCP between hosts use ECN (mode veth).")
+@click.option(
+    "--target",
+    type=click.Choice(["softswitch", "bmv2"]),
+    default="softswitch",
+    show_default=True,
+    help="What runs the P4 program.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["veth", "udp"]),
+    help="veth: namespaces, needs root; udp: loopback ports. Default: veth for root, else udp.",
+)
+@click.option(
+    "--variant",
+    type=click.Choice(["wide", "narrow"]),
+    default="wide",
+    show_default=True,
+    help="Values per packet: 352 or 32.",
+)
+@click.option(
+    "--lease",
+    "lease_s",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="How long a worker may at least say nothing while its connection stands, before its job"
+    " goes on without it; a job may ask for more.  [default: 6]",
+)
+@click.option("--udp-base-port", type=click.IntRange(1024, 65000), help="First port of mode udp.")
+@click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
+def up(
+    *,
+    name: str,
+    target: Target,
+    mode: Mode | None,
+    variant: Variant,
+    shaping: Shaping,
+    impair: str,
+    tcp_ecn: bool,
+    lease_s: float | None,
+    udp_base_port: int | None,
+    as_json: bool,
+    **shape: Any,
+) -> None:
+    """Make a testbed and leave it up; then `switchfold testbed run` starts workers on its hosts.
+
+    \b
+    Examples:
+      switchfold testbed up --workers 8 --rate 1G
+      switchfold testbed up --mode udp --name mine --lease 60
+      switchfold testbed up --topology leaf-spine --leaves 4 --spines 2 --hosts-per-leaf 2 --rate 100M --uplink-rate 25M
+      switchfold testbed up --topology fat-tree --k 4
+
+    \b
+    Exit codes: 0 up, 1 error, 2 wrong use.
+    """  # fmt: skip # noqa: E501 - a command line that can be copied
+    with errors_shown():
+        chosen: Mode = mode or ("veth" if os.geteuid() == 0 else "udp")
+        if chosen == "udp" and target == "bmv2":
+            raise click.UsageError("--target bmv2 has no UDP ports: use --mode veth")
+        made = Testbed(
+            described_topology(shape, is_shaped=chosen == "veth" or shaping == "switch"),
+            name=name,
+            target=target,
+            mode=chosen,
+            variant=variant,
+            detached=True,
+            controller_options=() if lease_s is None else ("--lease", str(lease_s)),
+            udp_base_port=udp_base_port,
+            shaping=shaping,
+            impairments=impair,
+            tcp_ecn=tcp_ecn,
+        )
+        made.up()
+        _show(made.status(), as_json=as_json)
+
+
+@testbed.command()
+@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Which testbed.")
+@click.option("--all", "is_all", is_flag=True, help="Every testbed of this user that was left up.")
+def down(name: str, is_all: bool) -> None:
+    """Remove a testbed, and whatever a killed one left behind.
+
+    \b
+    Examples:
+      switchfold testbed down
+      switchfold testbed down --all
+
+    \b
+    Exit codes: 0 gone (also when it was not there), 1 error, 2 wrong use.
+    """  # fmt: skip
+    with errors_shown():
+        for swept in state.sweep():
+            click.echo(f"removed what {swept} had left behind")
+        for candidate in state.record_names():
+            if not is_all and candidate != name:
+                continue
+            record = state.load_record(candidate)
+            if record.is_owner_alive():
+                if is_all:
+                    continue
+                raise TestbedError(
+                    f"testbed {candidate} belongs to the live process {record.owner_pid}, which "
+                    "takes it down itself: end that process"
+                )
+            record.remove()
+            click.echo(f"testbed {candidate} is down")
+
+
+@testbed.command()
+@click.option("--name", help="Only this testbed.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list, one object per testbed.")
+def status(name: str | None, as_json: bool) -> None:
+    """Show testbeds: processes, links, rates, bytes.
+
+    \b
+    Examples:
+      switchfold testbed status
+      switchfold testbed status --name main --json
+
+    \b
+    Exit codes: 0 shown, 1 a named testbed is missing or not whole, 2 wrong use.
+    """  # fmt: skip
+    with errors_shown():
+        names = [name] if name else state.record_names()
+        found = [Testbed.attach(each).status() for each in names]
+        if as_json:
+            click.echo(json.dumps([dataclasses.asdict(each) for each in found], indent=2))
+        else:
+            for each in found:
+                _show(each, as_json=False)
+            if not found:
+                click.echo("no testbed")
+        if name and not found[0].is_up:
+            raise click.exceptions.Exit(1)
+
+
+@testbed.command()
+@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Which testbed.")
+@click.argument("node")
+def restart(*, name: str, node: str) -> None:
+    """Kill NODE, a switch or "controller", and start it again; a switch comes with empty tables.
+
+    \b
+    Examples:
+      switchfold testbed restart s2
+      switchfold testbed restart --name main controller
+
+    \b
+    Exit codes: 0 it runs again, 1 error, 2 wrong use.
+    """  # fmt: skip
+    with errors_shown():
+        made = Testbed.attach(name)
+        if node == "controller":
+            made.restart_controller()
+        else:
+            made.restart_switch(node)
+        click.echo(f"{node} of testbed {name} runs again")
+
+
+@testbed.command()
+@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Which testbed.")
+@click.argument("one")
+@click.argument("other")
+def cut(*, name: str, one: str, other: str) -> None:
+    """Let the link between two nodes carry nothing (mode veth); its interfaces stay up.
+
+    \b
+    Examples:
+      switchfold testbed cut s1 s5
+
+    \b
+    Exit codes: 0 cut, 1 error, 2 wrong use.
+    """  # fmt: skip
+    with errors_shown():
+        Testbed.attach(name).cut_link(one, other)
+        click.echo(f"the link between {one} and {other} is cut")
+
+
+@testbed.command()
+@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Which testbed.")
+@click.argument("one")
+@click.argument("other")
+def mend(*, name: str, one: str, other: str) -> None:
+    """Mend a link that was cut.
+
+    \b
+    Examples:
+      switchfold testbed mend s1 s5
+
+    \b
+    Exit codes: 0 whole again, 1 error, 2 wrong use.
+    """  # fmt: skip
+    with errors_shown():
+        Testbed.attach(name).mend_link(one, other)
+        click.echo(f"the link between {one} and {other} is whole")
+
+
+def _show(shown: TestbedStatus, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(dataclasses.asdict(shown), indent=2))
+        return
+    state_word = "up" if shown.is_up else "broken"
+    click.echo(
+        f"testbed {shown.name}: {state_word}, {shown.target} ({shown.variant}), mode {shown.mode}"
+    )
+    click.echo(f"  controller {shown.controller_address}")
+    if shown.places:
+        click.echo(f"  for torchrun: export SWITCHFOLD_PLACES={shown.places}")
+    for process, pid, is_alive in shown.processes:
+        click.echo(f"  {process:<12} pid {pid:<8} {'alive' if is_alive else 'dead'}")
+    for host, port, rate, counted in shown.links:
+        traffic = (
+            f", {counted.from_host_bytes} bytes from it, {counted.to_host_bytes} to it"
+            if counted
+            else ""
+        )
+        switch = shown.switch_of[host]
+        speed = _speed(shown, rate, is_cut=host in shown.cut_links)
+        click.echo(f"  {host} on port {port} of {switch}: {speed}{traffic}")
+    for a, a_port, b, b_port, rate, between in shown.switch_links:
+        traffic = (
+            f", {between.from_a_bytes} bytes from {a}, {between.from_b_bytes} from {b}"
+            if between
+            else ""
+        )
+        speed = _speed(shown, rate, is_cut=f"{a}-{b}" in shown.cut_links)
+        click.echo(f"  {a} port {a_port} to {b} port {b_port}: {speed}{traffic}")
+
+
+def _speed(shown: TestbedStatus, rate: int | None, *, is_cut: bool) -> str:
+    if is_cut:
+        return "CUT"
+    return f"{rate / 1e6:g} Mbit/s by {shown.shaper}" if rate else "unshaped"

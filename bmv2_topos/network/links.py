@@ -1,0 +1,319 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Links as veth pairs: addresses, neighbours, offloads off, and a shaper for each direction."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import socket
+import struct
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from pyroute2.netlink.exceptions import NetlinkError
+
+from bmv2_topos.errors import KernelError, NameTakenError, ShaperMissingError
+from bmv2_topos.network.namespaces import call_with_route, namespace_path
+from bmv2_topos.topology.topology import (
+    MTU_BYTES,
+    SUBNET_PREFIX_LENGTH,
+    Host,
+    Link,
+    Switch,
+    SwitchLink,
+    Topology,
+)
+
+Shaper = Literal["tbf", "htb"]
+
+QUEUE_BYTES: Final = 1_000_000
+"""Queue of a shaped direction: holds two windows of 256 frames, so it delays but does not drop."""
+CARRIER_TIMEOUT_S: Final = 60.0
+_BURST_FRAMES: Final = 10
+"""Frames that a shaper may send back to back: forgives late timers, vanishes in a measurement."""
+_SIOCETHTOOL: Final = 0x8946
+# linux/ethtool.h: receive checksum, transmit checksum, TSO, GSO, GRO. Frames on a link must look as
+# on a real wire: checksums present, never larger than the MTU.
+_ETHTOOL_SGRO: Final = 0x2C
+_ETHTOOL_OFF: Final = (0x15, 0x17, 0x1F, 0x24, _ETHTOOL_SGRO)
+GRO_BYTES: Final = 1
+"""What GRO may put together on our links: nothing."""
+_NUD_PERMANENT: Final = 0x80
+_TC_ROOT: Final = 0xFFFFFFFF
+_CUT_ROOT: Final = 0x20000
+_HTB_ROOT: Final = 0x10000
+_HTB_CLASS: Final = 0x10001
+
+
+@dataclass(frozen=True, kw_only=True)
+class _End:
+    """One end of a veth pair."""
+
+    namespace: str
+    interface: str
+    mac: str
+    address: str | None = None
+    """Of a host; the end at a switch has none, and does not answer ARP."""
+
+
+def create_link(link: Link, host: Host, *, host_namespace: str, switch_namespace: str) -> None:
+    """Make the veth pair inside the two namespaces, with addresses, offloads off, both ends up.
+
+    Raises NameTakenError when an interface exists, KernelError otherwise.
+    """
+    _create_pair(
+        _End(
+            namespace=host_namespace,
+            interface=link.host_interface,
+            mac=host.mac,
+            address=host.address,
+        ),
+        _End(
+            namespace=switch_namespace,
+            interface=link.switch_interface,
+            mac=_port_mac(link.port, side=1),
+        ),
+    )
+
+
+def create_switch_link(link: SwitchLink, *, a_namespace: str, b_namespace: str) -> None:
+    """Make the veth pair between two switches, without addresses; errors as of `create_link`."""
+    _create_pair(
+        _End(namespace=a_namespace, interface=link.a_interface, mac=_port_mac(link.a_port, side=1)),
+        _End(namespace=b_namespace, interface=link.b_interface, mac=_port_mac(link.b_port, side=2)),
+    )
+
+
+def cut_end(interface: str, *, namespace: str) -> None:
+    """Let nothing leave through this interface any more, without a word to whoever sends.
+
+    The interface stays up: BMv2 would never again read from one that was down, and programs that
+    take the loss of carrier for an error are not what a silent link is to test. KernelError.
+    """
+
+    def replace(route: Any) -> None:
+        route.tc("replace", "blackhole", _index(route, interface), handle=_CUT_ROOT)
+
+    try:
+        call_with_route(namespace, replace)
+    except NetlinkError as exc:
+        raise KernelError(f"cannot cut the link at {interface}: {exc}") from exc
+
+
+def mend_end(interface: str, rate_bits_per_s: int | None, *, namespace: str) -> None:
+    """Let frames leave again, at this rate; raises KernelError."""
+
+    def delete(route: Any) -> None:
+        index = _index(route, interface)
+        if any(queue.get("kind") == "blackhole" for queue in route.get_qdiscs(index)):
+            route.tc("del", index=index, parent=_TC_ROOT)
+
+    try:
+        call_with_route(namespace, delete)
+    except NetlinkError as exc:
+        raise KernelError(f"cannot mend the link at {interface}: {exc}") from exc
+    if rate_bits_per_s is not None:
+        shape(interface, rate_bits_per_s, namespace=namespace)
+
+
+def _create_pair(one: _End, other: _End) -> None:
+    def make_pair(route: Any) -> None:
+        route.link(
+            "add",
+            ifname=one.interface,
+            kind="veth",
+            address=one.mac,
+            mtu=MTU_BYTES,
+            peer={
+                "ifname": other.interface,
+                "address": other.mac,
+                "mtu": MTU_BYTES,
+                "net_ns_fd": str(namespace_path(other.namespace)),
+            },
+        )
+        set_up(route, one)
+
+    def set_up(route: Any, end: _End) -> None:
+        index = _index(route, end.interface)
+        if end.address is not None:
+            route.addr("add", index=index, address=end.address, prefixlen=SUBNET_PREFIX_LENGTH)
+        turn_offloads_off(end.interface)
+        _keep_order(route, end.interface)
+        route.link("set", index=index, state="up", arp=end.address is not None)
+        route.link("set", index=_index(route, "lo"), state="up")
+
+    try:
+        call_with_route(one.namespace, make_pair)
+        call_with_route(other.namespace, lambda route: set_up(route, other))
+    except NetlinkError as exc:
+        if exc.code == errno.EEXIST:
+            raise NameTakenError(
+                f"interface {one.interface} or {other.interface} exists in its "
+                "namespace already: remove it or give the testbed another --name"
+            ) from exc
+        raise KernelError(
+            f"cannot make the link {one.interface} to {other.interface}: {exc}"
+        ) from exc
+
+
+def _port_mac(port: int, *, side: int) -> str:
+    """Return a switch end's own MAC address, so that the kernel there takes nothing for itself."""
+    return f"02:01:00:00:{side:02x}:{port:02x}"
+
+
+def set_neighbours(host: Host, topology: Topology, *, namespace: str) -> None:
+    """Enter all stations of the host's subnet as permanent neighbours, so that no link carries ARP.
+
+    Where there are more switches than the host's own, that one is the gateway to everything else.
+    """
+    switch = topology.switch_of(host)
+    mates = {link.host for link in topology.links_of(switch)} - {host.name}
+    others: list[Host | Switch] = [other for other in topology.hosts if other.name in mates]
+    others.append(switch)
+
+    def enter(route: Any) -> None:
+        index = _index(route, host.interface)
+        for other in others:
+            route.neigh(
+                "add", dst=other.address, lladdr=other.mac, ifindex=index, state=_NUD_PERMANENT
+            )
+        if len(topology.switches) > 1:
+            route.route("add", dst="default", gateway=switch.address, oif=index)
+
+    try:
+        call_with_route(namespace, enter)
+    except NetlinkError as exc:
+        raise KernelError(f"cannot set the neighbours of {host.name}: {exc}") from exc
+
+
+def shape(interface: str, rate_bits_per_s: int, *, namespace: str) -> Shaper:
+    """Limit what an interface sends, by tbf or, where the kernel lacks it, htb; return which.
+
+    The kernel counts Ethernet frames without preamble, gap and FCS. Raises ShaperMissingError.
+    """
+    refusals: list[str] = []
+    for shaper in ("tbf", "htb"):
+        try:
+            add_shaper(shaper, interface, rate_bits_per_s, namespace=namespace)
+        except NetlinkError as exc:
+            if exc.code not in {errno.ENOENT, errno.EOPNOTSUPP}:
+                raise KernelError(f"cannot shape {interface} with {shaper}: {exc}") from exc
+            refusals.append(f"{shaper}: {exc}")
+        else:
+            return shaper
+    raise ShaperMissingError(
+        f"this kernel cannot limit the rate of {interface} ({'; '.join(refusals)}): load "
+        "the module sch_tbf or sch_htb, or run unshaped with --rate 0"
+    )
+
+
+def add_shaper(shaper: Shaper, interface: str, rate_bits_per_s: int, *, namespace: str) -> None:
+    """Add one named shaper as the root queue; NetlinkError (ENOENT) where the kernel lacks it."""
+    rate_bytes_per_s = rate_bits_per_s // 8
+    frame_bytes = MTU_BYTES + 14
+    burst_bytes = max(_BURST_FRAMES * frame_bytes, rate_bytes_per_s // 1000)
+
+    def add_tbf(route: Any) -> None:
+        index = _index(route, interface)
+        route.tc("add", "tbf", index, rate=rate_bytes_per_s, burst=burst_bytes, limit=QUEUE_BYTES)
+
+    def add_htb(route: Any) -> None:
+        index = _index(route, interface)
+        route.tc("add", "htb", index, handle=_HTB_ROOT, default=_HTB_CLASS)
+        route.tc(
+            "add-class",
+            "htb",
+            index,
+            handle=_HTB_CLASS,
+            parent=_HTB_ROOT,
+            rate=rate_bytes_per_s,
+            ceil=rate_bytes_per_s,
+            burst=burst_bytes,
+            cburst=burst_bytes,
+        )
+        # The class keeps the kernel's default queue of as many frames as txqlen says: 1000.
+
+    call_with_route(namespace, add_tbf if shaper == "tbf" else add_htb)
+
+
+def create_bridge(topology: Topology, switch: Switch, *, switch_namespace: str) -> None:
+    """Join the switch's ends of its links by a learning bridge of the kernel, named `<switch>-br`.
+
+    Call it once the ends have carrier: their bridge ports then forward at once. Raises KernelError.
+    """
+    name = f"{switch.name}-br"
+
+    def make(route: Any) -> None:
+        route.link("add", ifname=name, kind="bridge")
+        bridge = _index(route, name)
+        for link in topology.links_of(switch):
+            route.link("set", index=_index(route, link.switch_interface), master=bridge)
+        route.link("set", index=bridge, state="up")
+
+    try:
+        call_with_route(switch_namespace, make)
+    except NetlinkError as exc:
+        raise KernelError(
+            f"cannot make the bridge {name} in namespace {switch_namespace}: {exc}; a kernel "
+            "without bridges needs the module bridge"
+        ) from exc
+
+
+def wait_for_carrier(interfaces: Collection[str], *, namespace: str, timeout_s: float) -> None:
+    """Wait until the kernel passes frames in both directions; KernelError if it does not.
+
+    A fresh veth pair drops frames until its carrier event has been handled, up to a second later.
+    """
+
+    def not_ready(route: Any) -> list[str]:
+        states = {link.get("ifname"): link.get("operstate") for link in route.get_links()}
+        return [interface for interface in interfaces if states.get(interface) != "UP"]
+
+    deadline = time.monotonic() + timeout_s
+    while missing := call_with_route(namespace, not_ready):
+        if time.monotonic() > deadline:
+            raise KernelError(f"no carrier on {', '.join(missing)} after {timeout_s} s")
+        time.sleep(0.01)
+
+
+def _index(route: Any, interface: str) -> int:
+    indexes: list[int] = list(route.link_lookup(ifname=interface))
+    if not indexes:
+        raise KernelError(f"interface {interface} is missing from its namespace")
+    return indexes[0]
+
+
+def turn_offloads_off(interface: str) -> None:
+    """Let an interface of the caller's namespace leave neither checksums nor segments to a card."""
+    for command in _ETHTOOL_OFF:
+        _set_feature(interface, command, is_on=False)
+
+
+def _keep_order(route: Any, interface: str) -> None:
+    """Let frames arrive in the order in which they left, as from a cable.
+
+    Else each goes to the queue of the processor that sent it: where a sender moves between
+    processors frames overtake each other, and TCP sends again what was not lost. With GRO a veth
+    has one queue; no frame may grow in it. Nothing happens where the kernel knows no such limit
+    (before Linux 5.19).
+    """
+    index = _index(route, interface)
+    route.link("set", index=index, gro_max_size=GRO_BYTES)
+    (found,) = route.get_links(index)
+    if found.get("gro_max_size") == GRO_BYTES:
+        _set_feature(interface, _ETHTOOL_SGRO, is_on=True)
+
+
+def _set_feature(interface: str, command: int, *, is_on: bool) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        value = ctypes.create_string_buffer(struct.pack("=II", command, is_on))
+        request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
+        try:
+            fcntl.ioctl(control, _SIOCETHTOOL, request)
+        except OSError as exc:
+            if exc.errno != errno.EOPNOTSUPP:  # not offered, so not on
+                raise KernelError(f"cannot set the offloads of {interface}: {exc}") from exc

@@ -1,0 +1,210 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that a testbed runs: the switch of either target, the controller and its file."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from bmv2_topos.config import source_root
+from bmv2_topos.errors import TargetMissingError
+from bmv2_topos.network.links import QUEUE_BYTES
+from bmv2_topos.processes.processes import READY_FD
+from bmv2_topos.topology.topology import MTU_BYTES, Link, Switch, Topology
+
+Target = Literal["softswitch", "bmv2"]
+Mode = Literal["veth", "udp"]
+Variant = Literal["wide", "narrow"]
+Shaping = Literal["links", "switch"]
+"""Who limits what a switch sends: the kernel at the links, or the switch itself, which then sees
+its queues (target softswitch)."""
+
+CPU_PORT = 255
+
+
+def program_files(variant: Variant) -> tuple[Path, Path]:
+    """Return the compiled program (BMv2 JSON) and its P4Info; raises TargetMissingError."""
+    name = f"switchfold_{variant}"
+    folder = source_root() / "p4src" / "build" / name
+    program, p4info = folder / f"{name}.json", folder / f"{name}.p4info.txtpb"
+    for path in (program, p4info):
+        if not path.exists():
+            raise TargetMissingError(
+                f"{path} is missing: restore the committed artefacts or rebuild them with `make p4`"
+            )
+    return program, p4info
+
+
+def switch_command(
+    target: Target,
+    switch: Switch,
+    *,
+    port_specs: dict[int, str],
+    grpc_address: str,
+    variant: Variant,
+    run_directory: Path,
+    options: Sequence[str] = (),
+) -> list[str]:
+    """Return the command of a switch whose ports have these specs (`veth:IFNAME` or `udp:...`)."""
+    program, p4info = program_files(variant)
+    if target == "softswitch":
+        ports = [word for port, spec in port_specs.items() for word in ("--port", f"{port}={spec}")]
+        return [
+            *(sys.executable, "-m", "softswitch", "run", str(program)),
+            *("--p4info", str(p4info)),
+            *ports,
+            *("--grpc", grpc_address, "--device-id", str(switch.device_id)),
+            *("--cpu-port", str(CPU_PORT), "--ready-fd", READY_FD),
+            *options,
+        ]
+    interfaces = [
+        word
+        for port, spec in port_specs.items()
+        for word in ("-i", f"{port}@{spec.removeprefix('veth:')}")
+    ]
+    notifications = f"ipc://{run_directory}/{switch.name}-notifications.ipc"
+    return [
+        *(bmv2_path(), "--no-p4", "--device-id", str(switch.device_id)),
+        *(("--notifications-addr", notifications) if _has_notifications() else ()),
+        *interfaces,
+        *options,
+        *("--", "--grpc-server-addr", grpc_address, "--cpu-port", str(CPU_PORT)),
+    ]
+
+
+def port_specs(
+    topology: Topology, switch: Switch, *, udp_ports: Mapping[str, tuple[int, int]]
+) -> dict[int, str]:
+    """Return what each port of a switch is: an interface, or a pair of loopback ports if named."""
+    specs: dict[int, str] = {}
+    for end in topology.ports_of(switch):
+        specs[end.port] = f"veth:{end.interface}"
+        if udp_ports:
+            ours, theirs = udp_ports[end.link.name]
+            if end.is_b:
+                ours, theirs = theirs, ours
+            specs[end.port] = f"udp:127.0.0.1:{ours}-127.0.0.1:{theirs}"
+    return specs
+
+
+def link_options(
+    topology: Topology, switch: Switch, *, mode: Mode, shaping: Shaping, impairments: str
+) -> list[str]:
+    """Return the options by which softswitch itself makes links slow or bad.
+
+    With shaping "switch" it limits what it sends, with queues of as many bytes as those of links;
+    in mode udp also what its hosts send, which in mode veth their own interfaces do. Impairments
+    hit each direction of each link once: where a switch receives, and towards hosts.
+    """
+    options: list[str] = []
+    for end in topology.ports_of(switch):
+        is_to_host = isinstance(end.link, Link)
+        for direction in ("in", "out"):
+            parts: list[str] = []
+            is_shaped = direction == "out" or (is_to_host and mode == "udp")
+            if shaping == "switch" and is_shaped and end.link.rate_bits_per_s is not None:
+                parts += [f"rate_bits_per_s={end.link.rate_bits_per_s}"]
+                parts += [f"queue_packets={QUEUE_BYTES // (MTU_BYTES + 14)}"]
+            if impairments and (direction == "in" or is_to_host):
+                parts += [impairments]
+                if "seed=" not in impairments:  # else every switch would lose the same packets
+                    parts += [f"seed={switch.device_id}"]
+            if parts:
+                options += ["--impair", f"{end.port}:{direction}:{','.join(parts)}"]
+    return options
+
+
+def bmv2_path() -> str:
+    """Return where simple_switch_grpc is; raises TargetMissingError."""
+    found = shutil.which("simple_switch_grpc")
+    if found is None:
+        raise TargetMissingError(
+            "target bmv2 needs simple_switch_grpc on the PATH: install BMv2, use the compose "
+            "file's bmv2 service, or choose --target softswitch"
+        )
+    return found
+
+
+def _has_notifications() -> bool:
+    """Tell whether this BMv2 has a notification socket, whose default path two switches share."""
+    shown = subprocess.run(
+        [bmv2_path(), "--help"], capture_output=True, text=True, check=False, timeout=30
+    )
+    return "--notifications-addr" in shown.stdout + shown.stderr
+
+
+def accepts(address: str) -> bool:
+    """Tell whether somebody listens on a `unix:` address."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        return probe.connect_ex(address.removeprefix("unix:")) == 0
+
+
+def controller_command(config: Path) -> list[str]:
+    """Return the command of the controller."""
+    return [
+        *(sys.executable, "-m", "controller", "controller", "run"),
+        *("--config", str(config), "--ready-fd", READY_FD),
+    ]
+
+
+def write_controller_config(
+    path: Path,
+    topology: Topology,
+    *,
+    listen: str,
+    switch_addresses: dict[str, str],
+    variant: Variant,
+) -> None:
+    """Write the controller's TOML file for this topology; its database lies beside it."""
+    lines = [
+        f"listen = {_quote(listen)}",
+        f"database = {_quote(str(path.parent / 'controller.sqlite3'))}",
+        f"variant = {_quote(variant)}",
+    ]
+    for switch in topology.switches:
+        lines += [
+            "",
+            "[[switch]]",
+            f"name = {_quote(switch.name)}",
+            f"address = {_quote(switch_addresses[switch.name])}",
+            f"device_id = {switch.device_id}",
+            f"service_address = {_quote(switch.address)}",
+            f"service_mac = {_quote(switch.mac)}",
+        ]
+        for link in topology.links_of(switch):
+            host = next(host for host in topology.hosts if host.name == link.host)
+            lines += [
+                "",
+                "[[switch.host]]",
+                f"name = {_quote(host.name)}",
+                f"port = {link.port}",
+                f"address = {_quote(host.address)}",
+                f"mac = {_quote(host.mac)}",
+                *_rate_line(link.rate_bits_per_s),
+            ]
+    for link in topology.switch_links:
+        lines += [
+            "",
+            "[[link]]",
+            f"a = {_quote(link.a)}",
+            f"a_port = {link.a_port}",
+            f"b = {_quote(link.b)}",
+            f"b_port = {link.b_port}",
+            *_rate_line(link.rate_bits_per_s),
+        ]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def _rate_line(rate_bits_per_s: int | None) -> list[str]:
+    return [] if rate_bits_per_s is None else [f"rate_bits_per_s = {rate_bits_per_s}"]
+
+
+def _quote(text: str) -> str:
+    return json.dumps(text)  # a JSON string is a TOML basic string

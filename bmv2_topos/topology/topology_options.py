@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Options that describe a topology on the command line, and the topology that they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import click
+
+from bmv2_topos.topology.fabrics import MAX_FAT_TREE, fat_tree, leaf_spine
+from bmv2_topos.topology.topology import MAX_HOSTS, MAX_PORT, Topology, single_switch
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_UNITS: Final = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
+_SHAPE_OPTIONS: Final = {
+    "single": ("workers",),
+    "leaf-spine": ("leaves", "spines", "hosts_per_leaf", "uplink_rate"),
+    "fat-tree": ("k", "uplink_rate", "core_rate"),
+}
+
+
+class _Rate(click.ParamType[int]):
+    """Bits per second with an optional k, M or G behind; 0 means unshaped."""
+
+    name = "rate"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        if isinstance(value, int):
+            return value
+        text = str(value).lower().removesuffix("bit/s").removesuffix("bit").strip()
+        unit = text[-1:] if text[-1:] in {"k", "m", "g"} else ""
+        try:
+            return round(float(text.removesuffix(unit)) * _UNITS[unit])
+        except ValueError:
+            self.fail(f"{value!r} is not a rate such as 100M or 2.5G", param, ctx)
+
+
+_OPTIONS: Final = (
+    click.option(
+        "--topology",
+        type=click.Choice(["single", "leaf-spine", "fat-tree"]),
+        default="single",
+        show_default=True,
+        help="How switches are joined.",
+    ),
+    click.option(
+        "--workers",
+        type=click.IntRange(1, MAX_HOSTS),
+        help="Hosts of a single switch.  [default: 4]",
+    ),
+    click.option("--leaves", type=click.IntRange(1, MAX_PORT), help="Leaf switches.  [default: 4]"),
+    click.option(
+        "--spines", type=click.IntRange(1, MAX_PORT), help="Spine switches.  [default: 2]"
+    ),
+    click.option(
+        "--hosts-per-leaf", type=click.IntRange(1, MAX_HOSTS), help="Hosts of a leaf.  [default: 2]"
+    ),
+    click.option(
+        "--k",
+        type=click.IntRange(2, MAX_FAT_TREE),
+        help="Ports of a fat-tree's switch.  [default: 4]",
+    ),
+    click.option(
+        "--rate",
+        type=_Rate(),
+        default="100M",
+        show_default=True,
+        help="Of hosts' links; 0: unshaped.",
+    ),
+    click.option(
+        "--uplink-rate", type=_Rate(), help="Of links between switches.  [default: --rate]"
+    ),
+    click.option(
+        "--core-rate", type=_Rate(), help="Of links to a fat-tree's core.  [default: --uplink-rate]"
+    ),
+)
+
+
+def with_topology(command: F) -> F:
+    """Give a command the options that `described_topology` reads."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def described_topology(shape: dict[str, Any], *, is_shaped: bool) -> Topology:
+    """Return the topology that the options of `up` describe; ValueError for what does not fit."""
+    kind = str(shape["topology"])
+    for option, value in shape.items():
+        if value is not None and option not in {"topology", "rate", *_SHAPE_OPTIONS[kind]}:
+            raise ValueError(f"--{option.replace('_', '-')} does not go with --topology {kind}")
+
+    def number(option: str, default: int) -> int:
+        return default if shape[option] is None else shape[option]
+
+    def rate(bits_per_s: int) -> int | None:
+        return bits_per_s if bits_per_s and is_shaped else None
+
+    host = number("rate", 0)
+    uplink = number("uplink_rate", host)
+    if kind == "leaf-spine":
+        return leaf_spine(
+            number("leaves", 4),
+            number("spines", 2),
+            number("hosts_per_leaf", 2),
+            host_rate_bits_per_s=rate(host),
+            uplink_rate_bits_per_s=rate(uplink),
+        )
+    if kind == "fat-tree":
+        return fat_tree(
+            number("k", 4),
+            host_rate_bits_per_s=rate(host),
+            edge_rate_bits_per_s=rate(uplink),
+            core_rate_bits_per_s=rate(number("core_rate", uplink)),
+        )
+    return single_switch(number("workers", 4), rate_bits_per_s=rate(host))

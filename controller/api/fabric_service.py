@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Operator API server, the fabric: trees and their cost, links and switches up or down."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import grpc
+
+from controller.api.operator_api import fabric_pb2 as pb
+from controller.api.operator_api import fabric_pb2_grpc
+from controller.config import LinkConfig
+from controller.database.database import Database
+from controller.errors import NoTreeError, UnknownJobError
+from controller.fabric.fabric import Direction
+from controller.fabric.fabric_state import FabricState
+from controller.fabric.link_meter import LinkMeter
+from controller.fabric.replanner import Replanner
+from controller.fabric.trees.frame_cost import Traffic
+from controller.fabric.trees.ring_cost import predict_ring
+from controller.fabric.trees.tree_plan import TreePlan, describe_trees
+from controller.fabric.trees.tree_report import add_measurement, add_prediction, report_tree
+from controller.jobs.job import Layout
+from controller.views.view_trees import planned_trees, slot_bases
+
+_DEFAULT_BYTES = 64 << 20
+_NUM_ALTERNATIVES = 5
+
+
+class FabricService(fabric_pb2_grpc.FabricServicer):
+    """Answers from the fabric's state and the switches' counters."""
+
+    def __init__(
+        self,
+        database: Database,
+        state: FabricState,
+        meter: LinkMeter,
+        replanner: Replanner,
+        traffic: Traffic,
+    ) -> None:
+        self._database = database
+        self._state = state
+        self._meter = meter
+        self._replanner = replanner
+        self._traffic = traffic
+
+    async def ShowTree(  # noqa: N802
+        self,
+        request: pb.ShowTreeRequest,
+        context: grpc.aio.ServicerContext[pb.ShowTreeRequest, pb.TreeReport],
+    ) -> pb.TreeReport:
+        """Return the trees of a live job, their cost now, and what was measured."""
+        jobs = [j for j in self._database.jobs(is_live_only=True) if j.name == request.name]
+        layout = jobs[-1].layout if jobs else None
+        if layout is None:
+            what = "has no layout yet" if jobs else "is not running"
+            raise UnknownJobError(f"job {request.name!r} {what}; see 'switchfold job list'")
+        size = request.tensor_bytes or _DEFAULT_BYTES
+        report = self._report(layout, dataclasses.replace(self._traffic, tensor_bytes=size))
+        report.job = request.name
+        if layout.trees:
+            sample = await self._meter.sample()
+            try:
+                add_measurement(report, *self._meter.measured(layout, sample))
+            except KeyError:
+                report.measured_error = "the layout has just begun; ask again"
+        return report
+
+    async def ListLinks(  # noqa: N802
+        self,
+        request: pb.ListLinksRequest,
+        context: grpc.aio.ServicerContext[pb.ListLinksRequest, pb.ListLinksResponse],
+    ) -> pb.ListLinksResponse:
+        """Return all configured links."""
+        return pb.ListLinksResponse(links=[self._link(x) for x in self._state.fabric.links])
+
+    async def SetLink(  # noqa: N802
+        self,
+        request: pb.SetLinkRequest,
+        context: grpc.aio.ServicerContext[pb.SetLinkRequest, pb.Link],
+    ) -> pb.Link:
+        """Take a link out of use, or back."""
+        return self._link(self._state.set_link(request.name, is_up=request.is_up))
+
+    async def SetSwitch(  # noqa: N802
+        self,
+        request: pb.SetSwitchRequest,
+        context: grpc.aio.ServicerContext[pb.SetSwitchRequest, pb.SetSwitchResponse],
+    ) -> pb.SetSwitchResponse:
+        """Take a switch out of use, or back."""
+        self._state.set_switch(request.name, is_up=request.is_up)
+        return pb.SetSwitchResponse(name=request.name, state="up" if request.is_up else "down")
+
+    def _report(self, layout: Layout, traffic: Traffic) -> pb.TreeReport:
+        fabric = self._state.fabric_for(layout.job_number)
+        trees = planned_trees(layout)
+        report = pb.TreeReport(
+            generation=layout.generation,
+            path="switch" if trees else "host",
+            reason=layout.reason,
+            num_workers=layout.num_workers,
+            tensor_bytes=traffic.tensor_bytes,
+            values_per_packet=traffic.values_per_packet,
+            label=describe_trees(trees) if trees else "between the hosts",
+            trees=[
+                report_tree(
+                    fabric,
+                    planned,
+                    slot_count=tree.slot_count,
+                    tree_id=tree.tree_id,
+                    slot_bases=slot_bases(tree),
+                )
+                for tree, planned in zip(layout.trees, trees, strict=True)
+            ],
+        )
+        if trees:
+            add_prediction(report, self._replanner.predict(layout, traffic))
+        else:
+            ring = predict_ring(fabric, layout.members, traffic)
+            if ring is not None:
+                add_prediction(report, ring)
+        try:
+            plan = self._replanner.plan(layout, traffic)
+        except NoTreeError:
+            return report
+        report.lower_bound_s = plan.lower_bound_s
+        report.alternatives.extend(_alternatives(plan, report.label))
+        return report
+
+    def _link(self, link: LinkConfig) -> pb.Link:
+        forward, backward = (Direction(*end) for end in link.ends)
+        used = self._state.fabric.used_bits_per_s
+        return pb.Link(
+            name=link.name,
+            key=link.key,
+            state=str(self._state.condition(link)),
+            rate_bits_per_s=link.rate_bits_per_s,
+            forward_bits_per_s=used.get(forward, 0.0),
+            backward_bits_per_s=used.get(backward, 0.0),
+        )
+
+
+def _alternatives(plan: TreePlan, label: str) -> list[pb.ReportedAlternative]:
+    """Return what the planner would do now if it is something else, then its next best."""
+    found = [pb.ReportedAlternative(label=plan.label, seconds=plan.seconds)]
+    found += [pb.ReportedAlternative(label=x.label, seconds=x.seconds) for x in plan.alternatives]
+    return [each for each in found if each.label != label][:_NUM_ALTERNATIVES]

@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Blocking client of the operator API, for commands."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar, cast
+
+import grpc
+from google.protobuf.message import Message
+
+from controller.api.operator_api import fabric_pb2 as fabric_pb
+from controller.api.operator_api import fabric_pb2_grpc, operator_pb2_grpc
+from controller.api.operator_api import operator_pb2 as pb
+from controller.api.operator_token import operator_token
+from controller.api.printable import escape_message, escaped
+from controller.errors import ConfigError, ControllerUnreachableError, OperatorRefusedError
+from hostlib.control.credentials import token_metadata, token_problem
+
+_R = TypeVar("_R")
+_TIMEOUT_S: Final = 15.0
+"""Reads of counters go through to the switch, which has 10 s."""
+_MAX_ANSWER_BYTES: Final = 64 << 20
+_NO_CONTROLLER: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+
+
+class OperatorClient:
+    """One controller, as an operator sees it; ControllerError when it is gone or refuses.
+
+    Without a `token` it is that of the testbed at this address, else that of the environment.
+    What the controller answers is escaped: a terminal may print it.
+    """
+
+    def __init__(self, address: str, token: str = "") -> None:
+        self.address = address
+        self._token = token or operator_token(address)
+        if problem := token_problem(self._token):
+            raise ConfigError(f"the token for {address} {problem}")
+
+    def show_controller(self) -> pb.Controller:
+        """Return how the controller itself is."""
+        return self._call("ShowController", pb.ShowControllerRequest(), pb.Controller)
+
+    def list_jobs(self, *, include_ended: bool = False) -> list[pb.Job]:
+        """Return jobs, oldest first, without counters."""
+        request = pb.ListJobsRequest(include_ended=include_ended)
+        return list(self._call("ListJobs", request, pb.ListJobsResponse).jobs)
+
+    def show_job(self, name: str) -> pb.Job:
+        """Return the newest job of this name with its counters."""
+        return self._call("ShowJob", pb.ShowJobRequest(name=name), pb.Job)
+
+    def stop_job(self, name: str) -> pb.Job:
+        """End a job."""
+        return self._call("StopJob", pb.StopJobRequest(name=name), pb.Job)
+
+    def list_switches(self) -> list[pb.Switch]:
+        """Return the controller's switches, without counters."""
+        response = self._call("ListSwitches", pb.ListSwitchesRequest(), pb.ListSwitchesResponse)
+        return list(response.switches)
+
+    def show_switch(self, name: str) -> pb.Switch:
+        """Return one switch with its counters."""
+        return self._call("ShowSwitch", pb.ShowSwitchRequest(name=name), pb.Switch)
+
+    def show_tree(self, name: str, tensor_bytes: int) -> fabric_pb.TreeReport:
+        """Return a live job's trees, and the cost of an allreduce of so many bytes."""
+        request = fabric_pb.ShowTreeRequest(name=name, tensor_bytes=tensor_bytes)
+        return self._call("ShowTree", request, fabric_pb.TreeReport)
+
+    def list_links(self) -> list[fabric_pb.Link]:
+        """Return the links between switches."""
+        request = fabric_pb.ListLinksRequest()
+        return list(self._call("ListLinks", request, fabric_pb.ListLinksResponse).links)
+
+    def set_link(self, name: str, *, is_up: bool) -> fabric_pb.Link:
+        """Take a link out of use, or back."""
+        request = fabric_pb.SetLinkRequest(name=name, is_up=is_up)
+        return self._call("SetLink", request, fabric_pb.Link)
+
+    def set_switch(self, name: str, *, is_up: bool) -> str:
+        """Take a switch out of all trees and routes, or back; return its state."""
+        request = fabric_pb.SetSwitchRequest(name=name, is_up=is_up)
+        return self._call("SetSwitch", request, fabric_pb.SetSwitchResponse).state
+
+    def _call(self, method: str, request: object, response_type: type[_R]) -> _R:
+        options = [
+            ("grpc.enable_http_proxy", 0),
+            ("grpc.max_receive_message_length", _MAX_ANSWER_BYTES),
+        ]
+        with grpc.insecure_channel(self.address, options) as channel:
+            stub: Any = cast("Any", operator_pb2_grpc).OperatorStub(channel)
+            if not hasattr(stub, method):
+                stub = cast("Any", fabric_pb2_grpc).FabricStub(channel)
+            try:
+                response = getattr(stub, method)(
+                    request, timeout=_TIMEOUT_S, metadata=token_metadata(self._token)
+                )
+            except grpc.RpcError as exc:
+                error = cast("grpc.Call", exc)
+                if error.code() in _NO_CONTROLLER:
+                    raise ControllerUnreachableError(
+                        f"no controller answers at {self.address}; start one with 'switchfold "
+                        "controller run' or give --controller ADDRESS; `switchfold testbed "
+                        "status` shows those of testbeds"
+                    ) from exc
+                text = escaped(error.details() or str(error.code()))
+                raise OperatorRefusedError(text) from exc
+        assert isinstance(response, response_type)
+        escape_message(cast("Message", response))
+        return response

@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where an operator's token comes from when a command is given none."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from bmv2_topos.config import OPERATOR_CREDENTIAL_FILE
+from controller.api.endpoint import UNIX_PREFIX
+
+_VARIABLES: Final = ("SWITCHFOLD_OPERATOR_TOKEN", "SWITCHFOLD_TOKEN")
+
+
+def operator_token(address: str) -> str:
+    """Return the token for the controller at `address`, "" when none is known.
+
+    A testbed's own goes before those of the environment, which are another controller's.
+    """
+    if address.startswith(UNIX_PREFIX):
+        path = Path(address.removeprefix(UNIX_PREFIX)).parent / OPERATOR_CREDENTIAL_FILE
+        if os.access(path, os.R_OK):
+            return path.read_text("ascii").strip()
+    return next((os.environ[name] for name in _VARIABLES if os.environ.get(name)), "")

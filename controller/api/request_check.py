@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every field of every request: what it may hold, checked before anything is done or logged.
+
+Texts, bytes and enumerations are checked by their kind, numbers by the table below. What depends on
+the fabric or on other workers is checked by `worker_place` and `job_request`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
+
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+from controller.api.printable import quoted
+from controller.errors import InvalidJobError
+from hostlib.options import LONGEST_LEASE_S
+
+MAX_MESSAGE_BYTES: Final = 256 << 10
+"""Of one request; a Stalled that misses every worker of the largest job fits."""
+MAX_TEXT: Final = 255
+MAX_BYTES: Final = 64
+MAX_ITEMS: Final = 0xFFFF
+_MAX_POSITION: Final = 1 << 53
+
+RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
+    "Hello.worker_id": (0, 0xFFFF),
+    "Hello.num_workers": None,  # checked by JobRequest; not read where a worker joins a running job
+    "Hello.wire_version": None,  # compared with the switch's
+    "Hello.values_per_packet": None,  # likewise
+    "Hello.udp_port": (1, 0xFFFF),
+    "Hello.ingress_port": (1, 511),
+    "Hello.slots_wanted": (0, 0xFFFF),
+    "Hello.join_timeout_s": (0, 86400),
+    "Hello.lease_s": (0, LONGEST_LEASE_S),
+    "Hello.peer_port": (0, 0xFFFF),
+    "Hello.weight": (0, 1e6),
+    "Hello.min_workers": (0, 0xFFFF),
+    "Straggler.quorum": (0, 0xFFFF),
+    "Straggler.deadline_s": (0, 3600),
+    "Resume.job_number": None,  # compared with the job's
+    "Resume.generation": None,  # of a layout that may be gone
+    "Resume.proposed": None,  # of a change that may be unknown
+    "ViewReady.generation": None,  # ignored unless it is that of the change under way
+    "ViewReady.position": (0, _MAX_POSITION),
+    "ViewEntered.generation": None,  # as above
+    "Stalled.generation": None,  # as above
+    "Stalled.missing_workers": (0, 0xFFFF),
+    "Stalled.silent_s": (0, 1e9),
+    "Heartbeat.sequence": None,  # not read
+    "Leave.position": (0, _MAX_POSITION),
+    "Barrier.use": None,  # counts as long as the job lives
+    "ShowTreeRequest.tensor_bytes": (0, 1 << 50),
+}
+"""Least and greatest value of each number in a request; None: every value makes sense."""
+
+
+def check_request(message: Message) -> None:
+    """Raise InvalidJobError for the first field that holds what it may not."""
+    for field, value in message.ListFields():
+        values: list[Any] = list(cast("Iterable[Any]", value)) if field.is_repeated else [value]
+        name = f"{message.DESCRIPTOR.name}.{field.name}"
+        if len(values) > MAX_ITEMS:
+            raise InvalidJobError(f"{name} has {len(values)} items; at most {MAX_ITEMS} may be")
+        for one in values:
+            _check_value(name, field, one)
+    for field in message.DESCRIPTOR.fields:
+        # ListFields leaves zeros out; some numbers must not be zero.
+        allowed = RANGES.get(f"{message.DESCRIPTOR.name}.{field.name}")
+        if allowed and allowed[0] > 0 and not field.has_presence:
+            _check_number(f"{message.DESCRIPTOR.name}.{field.name}", getattr(message, field.name))
+
+
+def _check_value(name: str, field: FieldDescriptor, value: Any) -> None:
+    if field.type == FieldDescriptor.TYPE_MESSAGE:
+        check_request(value)
+    elif field.type == FieldDescriptor.TYPE_STRING:
+        if len(value) > MAX_TEXT or not value.isprintable():
+            raise InvalidJobError(
+                f"{name} is {quoted(value)}; at most {MAX_TEXT} printable characters are allowed"
+            )
+    elif field.type == FieldDescriptor.TYPE_BYTES:
+        if len(value) > MAX_BYTES:
+            raise InvalidJobError(f"{name} has {len(value)} bytes; at most {MAX_BYTES} are allowed")
+    elif field.type == FieldDescriptor.TYPE_ENUM:
+        kinds = cast("EnumDescriptor", field.enum_type)
+        if value not in kinds.values_by_number:
+            known = ", ".join(kinds.values_by_name)
+            raise InvalidJobError(f"{name} is {value}; {known} are allowed, from 0")
+    elif field.type != FieldDescriptor.TYPE_BOOL:
+        _check_number(name, value)
+
+
+def _check_number(name: str, value: float) -> None:
+    allowed = RANGES.get(name, (0, 0))
+    if allowed is None:
+        return
+    low, high = allowed
+    if not math.isfinite(value) or not low <= value <= high:
+        raise InvalidJobError(f"{name} is {value}; {low:.0f} to {high:.0f} is allowed")

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Stands before every unary method: checks its request, and turns typed errors into statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import grpc
+from google.protobuf.message import Message
+
+from controller.api.printable import details
+from controller.api.request_check import check_request
+from controller.errors import ControllerError
+
+
+class RequestGuard(grpc.aio.ServerInterceptor):
+    """Lets services raise ControllerErrors, and see checked requests only.
+
+    The messages of a stream are checked as they are read, by whoever serves it.
+    """
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Any:
+        """Return the method's handler with checks around it."""
+        handler = await continuation(handler_call_details)
+        if handler is None or handler.unary_unary is None:
+            return handler
+
+        async def call(request: Message, context: Any) -> object:
+            try:
+                check_request(request)
+                return await handler.unary_unary(request, context)
+            except ControllerError as exc:
+                await context.abort(exc.status, details(exc))
+                raise AssertionError("abort raises") from exc
+
+        return grpc.unary_unary_rpc_method_handler(
+            cast("Any", call),
+            request_deserializer=handler.request_deserializer,
+            response_serializer=handler.response_serializer,
+        )

@@ -1,0 +1,186 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchfold controller run`: the control plane as a process."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import os
+import signal
+from pathlib import Path
+
+import click
+
+from controller.api.printable import EscapingFormatter
+from controller.config import (
+    VARIANTS,
+    ControllerConfig,
+    SwitchConfig,
+    load_config,
+    parse_host,
+    parse_switch,
+)
+from controller.errors import ConfigError
+from controller.server import ControllerServer
+
+
+@click.group()
+def controller() -> None:
+    """Run the control plane."""
+
+
+@controller.command()
+@click.option("--config", "path", type=click.Path(path_type=Path), help="TOML file.")
+@click.option(
+    "--switch",
+    "switches",
+    multiple=True,
+    metavar="NAME=HOST:PORT[/ID]",
+    help="P4Runtime server of a switch; repeat for several. Replaces those of the file.",
+)
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="SWITCH/HOST=PORT,ADDRESS,MAC",
+    help="Host behind a switch port; repeat for several.",
+)
+@click.option("--listen", metavar="HOST:PORT", help="Session and operator API.")
+@click.option("--database", type=click.Path(path_type=Path), help="SQLite file.")
+@click.option("--variant", type=click.Choice(VARIANTS), help="Values per packet: 32 or 352.")
+@click.option("--program-dir", type=click.Path(path_type=Path), help="Other compiled program.")
+@click.option(
+    "--replace-program", is_flag=True, default=None, help="Load ours over another program."
+)
+@click.option(
+    "--token",
+    envvar="SWITCHFOLD_TOKEN",
+    show_envvar=True,
+    help="Secret of workers; without --operator-token of operators too.",
+)
+@click.option(
+    "--operator-token",
+    envvar="SWITCHFOLD_OPERATOR_TOKEN",
+    show_envvar=True,
+    help="Secret that opens everything; workers' then opens sessions only.",
+)
+@click.option(
+    "--read-only-token",
+    envvar="SWITCHFOLD_READ_ONLY_TOKEN",
+    show_envvar=True,
+    help="Secret that shows jobs, switches and links, and changes nothing.",
+)
+@click.option(
+    "--lease",
+    "lease_s",
+    type=float,
+    help="Seconds until a worker that says nothing is lost though its connection stands; a job may"
+    " ask for more.",
+)
+@click.option(
+    "--host-gone",
+    "host_gone_s",
+    type=float,
+    help="Seconds until a worker is lost whose host answers nothing (sessions over TCP).",
+)
+@click.option(
+    "--reconnect-grace",
+    "reconnect_grace_s",
+    type=float,
+    help="Seconds until a worker is lost whose connection broke and that has not come back.",
+)
+@click.option("--join-timeout", "join_timeout_s", type=float, help="Seconds for all to arrive.")
+@click.option("--connect-timeout", "connect_timeout_s", type=float, help="Seconds for switches.")
+@click.option(
+    "--no-route",
+    "no_route_s",
+    type=float,
+    help="Seconds until a job ends whose data has no route, such as behind a dead switch.",
+)
+@click.option("--election-id", type=int, help="P4Runtime election id; the highest is primary.")
+@click.option("--ready-fd", type=int, help="Write 'ready' there once workers can join.")
+@click.option("-v", "--verbose", is_flag=True, help="Log P4Runtime events too.")
+def run(
+    path: Path | None,
+    switches: tuple[str, ...],
+    hosts: tuple[str, ...],
+    ready_fd: int | None,
+    verbose: bool,
+    **options: object,
+) -> None:
+    """Connect to switches, load the program and serve workers until SIGTERM or Ctrl-C.
+
+    Running jobs survive a restart: their table entries stay on the switches.
+
+    \b
+    Examples:
+      switchfold controller run --config controller.toml
+      switchfold controller run --switch s1=127.0.0.1:9559 \\
+          --host s1/h1=1,10.0.0.1,02:00:00:00:00:01
+
+    \b
+    Exit codes: 0 stopped by a signal, 1 error, 2 wrong use.
+    """  # fmt: skip
+    _set_up_logging(is_verbose=verbose)
+    config = load_config(path, switches=tuple(parse_switch(text) for text in switches), **options)
+    asyncio.run(_run(_with_hosts(config, hosts), ready_fd))
+
+
+def _with_hosts(config: ControllerConfig, texts: tuple[str, ...]) -> ControllerConfig:
+    """Return the configuration with the command line's hosts behind their switches."""
+    switches: dict[str, SwitchConfig] = {switch.name: switch for switch in config.switches}
+    for name, host in map(parse_host, texts):
+        if name not in switches:
+            raise ConfigError(f"--host {name}/{host.name}: there is no switch {name!r}")
+        hosts = (*switches[name].hosts, host)
+        switches[name] = dataclasses.replace(switches[name], hosts=hosts)
+    return dataclasses.replace(config, switches=tuple(switches.values()))
+
+
+async def _run(config: ControllerConfig, ready_fd: int | None) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    is_started = asyncio.Event()
+    serving = asyncio.create_task(_serve(config, ready_fd, is_started, stop))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+    if not is_started.is_set() and not serving.done():
+        serving.cancel()
+        await asyncio.wait((serving,))
+    stopping.cancel()
+    if not serving.cancelled():
+        await serving
+
+
+async def _serve(
+    config: ControllerConfig, ready_fd: int | None, is_started: asyncio.Event, stop: asyncio.Event
+) -> None:
+    server = ControllerServer(config)
+    async with server.serve():
+        is_started.set()
+        click.echo(f"ready: workers and operators may connect to {server.address}")
+        if ready_fd is not None:
+            os.write(ready_fd, b"ready\n")
+            os.close(ready_fd)
+        await stop.wait()
+
+
+def _set_up_logging(*, is_verbose: bool) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(EscapingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    finsy = logging.getLogger("finsy")
+    finsy.setLevel(logging.DEBUG if is_verbose else logging.CRITICAL)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(_without_foreign_traceback)
+
+
+def _without_foreign_traceback(record: logging.LogRecord) -> bool:
+    """Leave out finsy's tracebacks: the switch's typed error is logged by us."""
+    if record.name.startswith("finsy"):
+        record.exc_info = None
+    return True

@@ -1,0 +1,249 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchfold demo`: testbed, training, proofs, report."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from bmv2_topos import Testbed, WorkerResult, single_switch
+from bmv2_topos.errors import TestbedError
+from controller.api.operator_api import operator_pb2 as pb
+from controller.api.operator_client import OperatorClient
+from controller.cli.demo.digits import load_digits
+from controller.cli.demo.errors import DemoError
+from controller.cli.demo.progress import Progress
+from controller.cli.demo.proofs import Proof, check_proofs
+from controller.cli.demo.record import LinkBytes, RunRecord, SwitchRecord, WorkerRecord
+from controller.cli.demo.reference import train_reference
+from controller.cli.demo.report import write_report
+from controller.cli.demo.schedule import Schedule
+from hostlib.slots.wire import VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE, Outcome
+
+JOB = "demo"
+TIMEOUT_S = 300.0
+_VALUES = {"wide": VALUES_PER_PACKET_WIDE, "narrow": VALUES_PER_PACKET_NARROW}
+
+Mode = Literal["veth", "udp"]
+Variant = Literal["wide", "narrow"]
+Target = Literal["softswitch", "bmv2"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions:
+    """What to run."""
+
+    schedule: Schedule
+    mode: Mode
+    variant: Variant
+    target: Target
+    rate_bits_per_s: int | None
+    report: Path
+
+
+@click.command(
+    epilog="Exit codes: 0 everything is proved, 1 an error or a failed proof, 2 wrong use."
+)
+@click.option("--workers", type=click.IntRange(1, 32), default=4, show_default=True)
+@click.option("--epochs", type=click.IntRange(1, 1000), default=10, show_default=True)
+@click.option(
+    "--mode",
+    type=click.Choice(["veth", "udp"]),
+    help="veth: namespaces, needs root; udp: loopback ports. Default: veth for root, else udp.",
+)
+@click.option(
+    "--variant",
+    type=click.Choice(["wide", "narrow"]),
+    default="wide",
+    show_default=True,
+    help="352 or 32 values per packet.",
+)
+@click.option(
+    "--target",
+    type=click.Choice(["softswitch", "bmv2"]),
+    default="softswitch",
+    show_default=True,
+    help="What runs the P4 program; bmv2 needs simple_switch_grpc, root and patience.",
+)
+@click.option(
+    "--rate-mbit",
+    type=click.IntRange(1, 100_000),
+    default=100,
+    show_default=True,
+    help="Rate of every link in mode veth.",
+)
+@click.option(
+    "--report",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("report"),
+    show_default=True,
+    help="Folder of the report.",
+)
+def demo(
+    *,
+    workers: int,
+    epochs: int,
+    mode: Mode | None,
+    variant: Variant,
+    target: Target,
+    rate_mbit: int,
+    report: Path,
+) -> int:
+    """Train a classifier of handwritten digits, every gradient summed inside a P4 switch.
+
+    \b
+    Examples:
+      switchfold demo
+      switchfold demo --mode udp --epochs 2
+    """  # fmt: skip
+    chosen: Mode = mode or ("veth" if os.geteuid() == 0 else "udp")
+    if chosen == "udp" and target == "bmv2":
+        raise click.UsageError("--target bmv2 has no UDP ports: use --mode veth")
+    try:
+        schedule = Schedule(num_workers=workers, epochs=epochs, batch_size=128 // workers * workers)
+    except ValueError as exc:
+        raise click.UsageError(str(exc)) from exc
+    options = DemoOptions(
+        schedule=schedule,
+        mode=chosen,
+        variant=variant,
+        target=target,
+        rate_bits_per_s=rate_mbit * 1_000_000 if chosen == "veth" else None,
+        report=report,
+    )
+    console = Console()
+    run = run_demo(options, console)
+    proofs = check_proofs(run)
+    page = write_report(run, proofs, report)
+    _print_proofs(proofs, console)
+    console.print(f"report: {page.resolve()}", soft_wrap=True, highlight=False)
+    return 0 if all(proof.is_proved for proof in proofs) else 1
+
+
+def run_demo(options: DemoOptions, console: Console) -> RunRecord:
+    """Train on a testbed and in this process; return both.
+
+    Raises:
+        DemoError: a worker failed or did not end; what it printed is part of the text.
+    """
+    schedule = options.schedule
+    console.print("training the single-process reference ...")
+    digits = load_digits()
+    reference = train_reference(schedule, digits)
+    topology = single_switch(schedule.num_workers, rate_bits_per_s=options.rate_bits_per_s)
+    where = "network namespaces" if options.mode == "veth" else "UDP ports on loopback"
+    console.print(
+        f"starting {schedule.num_workers} workers and one P4 switch ({options.target}) in {where}; "
+        "the first start compiles the switch's program ..."
+    )
+    with Testbed(
+        topology, mode=options.mode, target=options.target, variant=options.variant
+    ) as testbed:
+        operator = OperatorClient(testbed.controller_address)
+        name = testbed.switch.name
+        before = operator.show_switch(name)
+        records = _train(testbed, schedule, operator, before, console)
+        after = operator.show_switch(name)
+    return RunRecord(
+        schedule=schedule,
+        workers=records,
+        reference=reference,
+        switch=switch_record(before, after),
+        mode=options.mode,
+        values_per_packet=_VALUES[options.variant],
+        rate_bits_per_s=options.rate_bits_per_s,
+    )
+
+
+def _train(
+    testbed: Testbed,
+    schedule: Schedule,
+    operator: OperatorClient,
+    before: pb.Switch,
+    console: Console,
+) -> list[WorkerRecord]:
+    schedule_file = testbed.run_directory / "schedule.json"
+    schedule.write(schedule_file)
+    files = [testbed.run_directory / f"record-{i}.npz" for i in range(schedule.num_workers)]
+    results: list[WorkerResult] = []
+    errors: list[TestbedError] = []
+
+    def run() -> None:
+        try:
+            results.extend(
+                testbed.run_workers(
+                    lambda endpoint: [
+                        sys.executable,
+                        *("-m", "controller.cli.demo.worker"),
+                        *(str(schedule_file), str(files[endpoint.worker_id])),
+                    ],
+                    job=JOB,
+                    timeout_s=TIMEOUT_S,
+                    environment={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+                )
+            )
+        except TestbedError as exc:
+            errors.append(exc)
+
+    thread = threading.Thread(target=run, name="demo-workers")
+    thread.start()
+    logs = [testbed.run_directory / f"{JOB}-{host.name}.log" for host in testbed.topology.hosts]
+    Progress(schedule, logs, operator, before, console).show_until(thread)
+    thread.join()
+    if errors:
+        raise DemoError(str(errors[0])) from errors[0]
+    failed = [result for result in results if result.exit_status != 0]
+    if failed or not results:
+        texts = [
+            f"worker {r.worker_id} (status {r.exit_status}): {r.output[-800:]}" for r in failed
+        ]
+        raise DemoError("training failed:\n" + "\n".join(texts))
+    return [WorkerRecord.read(file) for file in files]
+
+
+def switch_record(before: pb.Switch, after: pb.Switch) -> SwitchRecord:
+    """Return what the switch counted between two readings."""
+    old_counts = {count.outcome: count.packets for count in before.counts}
+    old_ports = {port.port: port for port in before.ports}
+    links: list[LinkBytes] = []
+    packets_in = packets_out = 0
+    for port in after.ports:
+        old = old_ports[port.port]
+        packets_in += port.packets_in - old.packets_in
+        packets_out += port.packets_out - old.packets_out
+        links.append(
+            LinkBytes(
+                host=port.host,
+                to_switch=port.bytes_in - old.bytes_in,
+                from_switch=port.bytes_out - old.bytes_out,
+            )
+        )
+    return SwitchRecord(
+        outcomes={
+            Outcome[count.outcome.upper()]: count.packets - old_counts.get(count.outcome, 0)
+            for count in after.counts
+        },
+        links=links,
+        packets_in=packets_in,
+        packets_out=packets_out,
+    )
+
+
+def _print_proofs(proofs: list[Proof], console: Console) -> None:
+    table = Table(title="Proofs", title_justify="left")
+    table.add_column("")
+    table.add_column("claim")
+    table.add_column("measured")
+    for proof in proofs:
+        mark = "[bold green]proved[/]" if proof.is_proved else "[bold red]FAILED[/]"
+        table.add_row(mark, proof.claim, proof.measured)
+    console.print(table)

@@ -1,0 +1,180 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of a live system: controller, switches, programs, versions, jobs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from finsy import P4Client, P4ClientError
+from finsy.proto import p4r
+
+from controller.api.endpoint import connect
+from controller.api.operator_api import operator_pb2 as pb
+from controller.api.operator_client import OperatorClient
+from controller.cli.doctor.check import Check, fail, ok, warn
+from controller.cli.doctor.symptoms import check_counts, check_spoofed
+from controller.config import SwitchConfig
+from controller.errors import ControllerError, ControllerUnreachableError, SwitchError
+from controller.switches.program import PROGRAM_NAME, describe
+from controller.switches.switch_call import fetch_pipeline
+from hostlib.slots.wire import WIRE_VERSION
+
+_CONNECT_TIMEOUT_S: Final = 3.0
+
+
+def check_controller(client: OperatorClient) -> tuple[Check, list[pb.Switch], list[pb.Job]]:
+    """Check that the controller answers; return its switches and live jobs."""
+    try:
+        switches, jobs = client.list_switches(), client.list_jobs()
+    except ControllerUnreachableError:
+        text = f"no controller answers at {client.address}"
+        remedy = (
+            "start one with 'switchfold controller run', or give --controller HOST:PORT, or "
+            "--controller unix:/PATH for one of several testbeds; running jobs go on meanwhile"
+        )
+        return fail("controller", text, remedy), [], []
+    except ControllerError as exc:
+        remedy = "give --token if the text asks for one; then look at the controller's log"
+        return fail("controller", str(exc), remedy), [], []
+    text = f"answers at {client.address}; switches: {len(switches)}, live jobs: {len(jobs)}"
+    return ok("controller", text), switches, jobs
+
+
+def check_database(client: OperatorClient) -> Check:
+    """Check that the controller can write its database."""
+    try:
+        shown = client.show_controller()
+    except ControllerError as exc:
+        return fail("database", str(exc), "look at the controller's log; run doctor again")
+    if not shown.database_error:
+        return ok("database", f"{shown.database} can be written")
+    lag = "; what has happened since is in memory only" if shown.is_behind else ""
+    return fail(
+        "database",
+        f"{shown.database_error}{lag}",
+        "make room on its disk, or give the controller the right to write; until then no job "
+        "starts or changes, and the controller tries again every second",
+    )
+
+
+def check_switch(config: SwitchConfig, wanted_program: str = "") -> list[Check]:
+    """Check one switch without the controller: address, P4Runtime, program, versions."""
+    name = f"switch {config.name}"
+    try:
+        connect(config.address, _CONNECT_TIMEOUT_S)
+    except OSError as exc:
+        text = f"nobody listens at {config.address} ({exc.strerror or exc})"
+        return [fail(name, text, "start the switch; compare its gRPC address with the configured")]
+    try:
+        version = asyncio.run(_capabilities(config))
+        pipeline = asyncio.run(fetch_pipeline(config))
+    except P4ClientError as exc:
+        text = f"{config.address} does not speak P4Runtime: {exc.code.name} {exc.message}"
+        return [fail(name, text, "something else listens there; check the address")]
+    except TimeoutError:
+        text = f"{config.address} accepts connections but answers no P4Runtime call"
+        return [fail(name, text, "something else listens there, or the switch hangs")]
+    except SwitchError as exc:
+        return [fail(name, str(exc), "check the device id; look at the switch's log")]
+    answers = ok(name, f"P4Runtime {version} at {config.address}, device {config.device_id}")
+    return [answers, check_program(name, pipeline, wanted_program)]
+
+
+def check_program(
+    name: str, pipeline: p4r.ForwardingPipelineConfig | None, wanted: str = ""
+) -> Check:
+    """Check that the switch runs the wanted program, or any of ours that this host can talk to."""
+    what = f"{name} program"
+    if pipeline is None:
+        return fail(what, "no program is loaded", "start a controller: it loads the program")
+    running = describe(pipeline.p4info)
+    info = pipeline.p4info.pkg_info
+    if info.name != PROGRAM_NAME or (wanted and running != wanted):
+        return fail(
+            what,
+            f"runs {running}, wanted is {wanted or PROGRAM_NAME}",
+            "start the controller with --replace-program, or choose the other --variant",
+        )
+    wire_version = info.version.partition(".")[0]
+    if wire_version != str(WIRE_VERSION):
+        return fail(
+            what,
+            f"runs {running}: wire version {wire_version}, this host speaks {WIRE_VERSION}",
+            "install the same release here and on the controller's machine",
+        )
+    return ok(what, f"runs {running}, wire version {WIRE_VERSION} like this host")
+
+
+def check_switch_state(client: OperatorClient, switch: pb.Switch) -> list[Check]:
+    """Check how the controller sees its switch, and what the switch counted."""
+    name = f"switch {switch.name}"
+    if switch.state != "ready":
+        text = f"the controller says: {switch.state}; {switch.error}"
+        return [fail(f"{name} control", text, "follow the text; then look at the controller's log")]
+    checks = [
+        ok(f"{name} control", f"ready, {switch.used_slots} of {switch.num_slots} slots leased")
+    ]
+    try:
+        shown = client.show_switch(switch.name)
+    except ControllerError as exc:
+        return [*checks, fail(f"{name} counters", str(exc), "run doctor again")]
+    if not shown.counts:
+        return [*checks, warn(f"{name} counters", shown.error, "look at the switch's log")]
+    spoofed = check_spoofed(name, shown.ordinary_counts)
+    return [*checks, *check_counts(name, shown.counts), *spoofed]
+
+
+def check_jobs(
+    client: OperatorClient, jobs: list[pb.Job], switches: list[pb.Switch]
+) -> list[Check]:
+    """Check every live job: its switch, missing workers, then counters."""
+    if not jobs:
+        return [ok("jobs", "none is live")]
+    states = {switch.name: switch.state for switch in switches}
+    checks: list[Check] = []
+    for job in jobs:
+        name = f"job {job.name}"
+        away = {s: states.get(s, "unknown") for s in job.switches if states.get(s) != "ready"}
+        if away:
+            text = ", ".join(f"switch {switch} is {state}" for switch, state in away.items())
+            remedy = f"see what is said of switch {', '.join(away)}"
+            checks.append(fail(name, f"{job.state}, but not all is ready: {text}", remedy))
+            continue
+        missing = ", ".join(str(worker_id) for worker_id in job.missing_workers)
+        if missing and job.state == "waiting":
+            text = f"waits for worker {missing} of {job.num_workers}"
+            checks.append(fail(name, text, "start it; check its controller address and job name"))
+        elif missing:
+            text = f"worker {missing} has no session; it is lost when its lease runs out"
+            checks.append(fail(name, text, "look at that worker's process and its network"))
+        else:
+            checks.append(ok(name, f"{job.state} with {len(job.workers)} workers"))
+        if job.state == "running":
+            checks.extend(_job_counts(client, job.name))
+    return checks
+
+
+def _job_counts(client: OperatorClient, name: str) -> list[Check]:
+    try:
+        job = client.show_job(name)
+    except ControllerError as exc:
+        return [warn(f"job {name} counters", str(exc), "run doctor again")]
+    if job.counts_error:
+        text = f"cannot be read: {job.counts_error}"
+        return [
+            warn(
+                f"job {name} counters",
+                text,
+                f"see what is said of switch {', '.join(job.switches)}",
+            )
+        ]
+    return check_counts(f"job {name}", job.counts)
+
+
+async def _capabilities(config: SwitchConfig) -> str:
+    async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+        async with P4Client(config.address, wait_for_ready=False) as client:
+            reply = await client.request(p4r.CapabilitiesRequest())
+    return reply.p4runtime_api_version

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""`switchfold doctor`: what is wrong, and what to do."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from controller.api.operator_client import OperatorClient
+from controller.cli.doctor import Check, Status
+from controller.cli.doctor.machine import check_machine
+from controller.cli.doctor.system import (
+    check_controller,
+    check_database,
+    check_jobs,
+    check_switch,
+    check_switch_state,
+)
+from controller.cli.doctor.testbeds import check_testbeds
+from controller.cli.output import controller_option, json_option, print_json
+from controller.config import SwitchConfig, parse_switch
+
+_COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "red"}
+
+
+@click.command(epilog="Exit codes: 0 nothing failed (remarks allowed), 1 a check failed.")
+@click.option("--local", "is_local", is_flag=True, help="Check this machine only.")
+@click.option(
+    "--switch",
+    "switches",
+    multiple=True,
+    metavar="NAME=HOST:PORT[/ID]",
+    help="Check this switch too, also without a controller; repeat for several.",
+)
+@click.option("--interface", "interfaces", multiple=True, help="Check this interface too.")
+@controller_option
+@json_option
+def doctor(
+    is_local: bool,
+    switches: tuple[str, ...],
+    interfaces: tuple[str, ...],
+    client: OperatorClient,
+    is_json: bool,
+) -> int:
+    """Check this machine, testbeds, the controller, its switches and its jobs, in this order.
+
+    Every line says ok, warn or fail; whatever is not ok comes with a remedy.
+
+    \b
+    Examples:
+      switchfold doctor
+      switchfold doctor --local
+      switchfold doctor --switch s1=127.0.0.1:9559 --interface s1-eth1 --json
+    """  # fmt: skip
+    checks = check_machine(interfaces)
+    if not is_local:
+        checks += _check_system(client, [parse_switch(text) for text in switches])
+    has_failed = any(check.status is Status.FAIL for check in checks)
+    if is_json:
+        status = max((check.status for check in checks), key=list(Status).index)
+        print_json({"status": status, "checks": [dataclasses.asdict(c) for c in checks]})
+    else:
+        _print(checks)
+    return int(has_failed)
+
+
+def _check_system(client: OperatorClient, switches: list[SwitchConfig]) -> list[Check]:
+    verdict, known, jobs = check_controller(client)
+    checks = [*check_testbeds(client.address), verdict]
+    if verdict.status is Status.OK:
+        checks.append(check_database(client))
+    for config in switches:
+        if config.name not in {switch.name for switch in known}:
+            checks += check_switch(config)
+    for switch in known:
+        config = SwitchConfig(name=switch.name, address=switch.address, device_id=switch.device_id)
+        checks += check_switch(config, switch.program)
+        checks += check_switch_state(client, switch)
+    if known:
+        checks += check_jobs(client, jobs, known)
+    return checks
+
+
+def _print(checks: list[Check]) -> None:
+    table = Table.grid(padding=(0, 2))
+    for check in checks:
+        status = Text(check.status, _COLOURS[check.status])
+        table.add_row(status, Text(check.name), Text(check.text))
+        if check.remedy:
+            table.add_row("", "", Text.assemble(("do:", "bold"), " ", check.remedy))
+    Console().print(table)

@@ -1,0 +1,137 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Options and output that several subcommands share."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import click
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bmv2_topos.config import records_directory
+from controller.api.endpoint import UNIX_PREFIX
+from controller.api.operator_client import OperatorClient
+from controller.config import DEFAULT_LISTEN
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_R = TypeVar("_R")
+
+
+def default_controller() -> str:
+    """Return the controller of the only testbed that is up, else the usual address."""
+    sockets = list(records_directory().glob("*/controller.sock"))
+    return f"{UNIX_PREFIX}{sockets[0]}" if len(sockets) == 1 else DEFAULT_LISTEN
+
+
+def controller_option(function: Callable[..., _R]) -> Callable[..., _R]:
+    """Add --controller and --token; the function gets a `client` made of them."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, controller_address: str, token: str, **options: Any) -> _R:
+        client = OperatorClient(controller_address, token)
+        return function(*arguments, client=client, **options)
+
+    with_token = click.option(
+        "--token",
+        default="",
+        metavar="TOKEN",
+        help="Token of that controller. Without: a testbed's own, else SWITCHFOLD_OPERATOR_TOKEN, "
+        "else SWITCHFOLD_TOKEN.",
+    )(call)
+    return click.option(
+        "--controller",
+        "controller_address",
+        default=default_controller,
+        envvar="SWITCHFOLD_CONTROLLER",
+        show_default=f"the only testbed's, else {DEFAULT_LISTEN}",
+        show_envvar=True,
+        metavar="ADDRESS",
+        help="Controller to ask, HOST:PORT or unix:/PATH.",
+    )(with_token)
+
+
+def json_option(function: _F) -> _F:
+    """Add --json."""
+    return click.option(
+        "--json", "is_json", is_flag=True, help="Print JSON for scripts instead of a table."
+    )(function)
+
+
+def message_dict(message: Message) -> dict[str, Any]:
+    """Return all fields of a protobuf message, defaults included, with numbers as numbers."""
+    result: dict[str, Any] = {}
+    for field in message.DESCRIPTOR.fields:
+        value = getattr(message, field.name)
+        is_message = field.type == FieldDescriptor.TYPE_MESSAGE
+        if field.is_repeated:
+            result[field.name] = [message_dict(v) if is_message else v for v in value]
+        else:
+            result[field.name] = message_dict(value) if is_message else value
+    return result
+
+
+def print_json(value: object) -> None:
+    """Print a value as indented JSON."""
+    click.echo(json.dumps(value, indent=2))
+
+
+def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """Print a table; numbers are aligned to the right.
+
+    Where it is too wide for the terminal, cells are broken between words. Nothing is cut off.
+    """
+    heads = list(columns)
+    cells = [list(row) for row in rows]
+    texts = [[str(cell) for cell in row] for row in cells]
+    console = Console()
+    table = Table(title=title, title_justify="left")
+    for index, (head, width) in enumerate(
+        zip(heads, _widths([heads, *texts], console.width), strict=True)
+    ):
+        is_number = all(isinstance(row[index], int | float) for row in cells)
+        table.add_column(
+            head, justify="right" if is_number and cells else "left", width=width, overflow="fold"
+        )
+    for row in texts:
+        table.add_row(*map(Text, row))  # a name is no markup
+    console.print(table)
+
+
+def print_counts(
+    title: str, columns: Iterable[str], rows: Iterable[tuple[str, Sequence[int]]]
+) -> None:
+    """Print counters by outcome: those that are not zero, and a line about the others."""
+    counted = list(rows)
+    shown = [(outcome, *numbers) for outcome, numbers in counted if any(numbers)]
+    if not shown:
+        click.echo(f"{title}: all zero")
+        return
+    print_table(title, ("outcome", *columns), shown)
+    if len(shown) < len(counted):
+        click.echo(f"  the other {len(counted) - len(shown)} outcomes are zero")
+
+
+def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Return the width of every column: words stay whole while the terminal has room for them."""
+    columns = list(zip(*rows, strict=True))
+    wanted = [max(map(len, cells)) for cells in columns]
+    widths = [
+        max((len(word) for cell in cells for word in cell.split()), default=1) for cells in columns
+    ]
+    spare = width - 3 * len(columns) - 1 - sum(widths)
+    if spare < 0:
+        widest = widths.index(max(widths))
+        widths[widest] = max(widths[widest] + spare, 1)
+    for index, natural in enumerate(wanted):
+        more = max(min(natural - widths[index], spare), 0)
+        widths[index] += more
+        spare -= more
+    return widths

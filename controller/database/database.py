@@ -1,0 +1,363 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Desired state in SQLite: switches, jobs, their layouts with members and slot leases, counters.
+
+The file is opened with an exclusive lock, so that two controllers cannot share one by mistake.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+import time
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Final
+
+from controller.config import SwitchConfig
+from controller.database.store import Statements, Store
+from controller.database.view_record import dump_layout, load_layout
+from controller.errors import DatabaseError
+from controller.jobs.job import (
+    Generation,
+    Job,
+    JobNumber,
+    JobState,
+    Layout,
+    LayoutState,
+    PathChoice,
+    TreeId,
+    WorkerId,
+    WorkerState,
+)
+from controller.tables.outcome import Count
+from hostlib.slots.wire import Outcome
+from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+
+GENERATION_EPOCH_S: Final = 1767225600
+"""2026-01-01 00:00:00 UTC; keeps generations ahead of those of a lost database."""
+MAX_TREE_ID: Final = 65535
+KEPT_JOBS: Final = 1000
+"""Ended jobs beyond so many are forgotten, the oldest first."""
+KEPT_LAYOUTS: Final = 8
+"""Removed layouts of a job beyond so many are forgotten."""
+KEPT_BARRIERS: Final = 1024
+"""Names of released barriers of a job beyond so many are forgotten, the least recent first."""
+
+
+class Database:
+    """The controller's only memory.
+
+    What promises something (numbers, jobs, layouts, secrets) is in the file when its method
+    returns; else DatabaseError, and nothing has changed. What has happened already (ends, losses,
+    counters, barriers) is never refused: while the file cannot be written it is kept in memory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open or make the database file; DatabaseError when it cannot be used."""
+        self._store = Store(path)
+        self._live = {layout.generation: layout for layout in self._load_live()}
+        """Layouts that lease slots; every switch asks for them again and again."""
+
+    def close(self) -> None:
+        """Release the lock and the file."""
+        self._store.close()
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return self._store.path
+
+    @property
+    def failure(self) -> str:
+        """Why the file cannot be written, "" if it can, as far as is known."""
+        return self._store.failure
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something that has happened is not in the file yet."""
+        return self._store.is_behind
+
+    def check(self) -> None:
+        """Find out whether the file can be written, and write what it lacks."""
+        self._store.check()
+
+    def allocate_generation(self) -> Generation:
+        """Return a generation above every earlier one, also of a lost database."""
+        with self._store.change() as connection:
+            generation = max(
+                _meta(connection, "generation") + 1, int(time.time()) - GENERATION_EPOCH_S, 1
+            )
+            _set_meta(connection, "generation", generation)
+        return generation
+
+    def allocate_tree_id(self, used: Collection[TreeId]) -> TreeId:
+        """Return the tree id after the last one given that is not in `used` (1..65535, cyclic)."""
+        with self._store.change() as connection:
+            tree_id = _meta(connection, "tree_id")
+            for _ in range(MAX_TREE_ID):
+                tree_id = tree_id % MAX_TREE_ID + 1
+                if tree_id not in used:
+                    break
+            _set_meta(connection, "tree_id", tree_id)
+        return tree_id
+
+    def store_switches(self, switches: tuple[SwitchConfig, ...]) -> None:
+        """Replace the known switches by those of the configuration."""
+        with self._store.change(is_record=True) as connection:
+            connection.execute("DELETE FROM switches")
+            connection.executemany(
+                "INSERT INTO switches VALUES (?, ?, ?)",
+                [(switch.name, switch.address, switch.device_id) for switch in switches],
+            )
+
+    def down(self) -> list[str]:
+        """Return the switches and keys of links that operators took out of use."""
+        return [str(row["name"]) for row in self._store.select("SELECT name FROM down")]
+
+    def set_down(self, name: str, *, is_down: bool) -> None:
+        """Store that a switch or link is out of use, or in use again."""
+        with self._store.change() as connection:
+            if is_down:
+                connection.execute("INSERT OR REPLACE INTO down VALUES (?)", (name,))
+            else:
+                connection.execute("DELETE FROM down WHERE name = ?", (name,))
+
+    def create_job(
+        self,
+        name: str,
+        num_workers: int,
+        *,
+        straggler: StragglerPolicy = WAIT_FOR_ALL,
+        weight: float = 1.0,
+        path: PathChoice = PathChoice.AUTO,
+        min_workers: int = 1,
+        slots_wanted: int = 0,
+    ) -> Job:
+        """Store a waiting job under a new number."""
+        with self._store.change() as connection:
+            number = _meta(connection, "job_number") + 1
+            _set_meta(connection, "job_number", number)
+            connection.execute(
+                "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '')",
+                (
+                    number, name, num_workers, JobState.WAITING, straggler.quorum,
+                    straggler.deadline_s, weight, path, min_workers, slots_wanted, time.time(),
+                ),
+            )  # fmt: skip
+        return self.job(number)
+
+    def start_job(
+        self, job_number: JobNumber, digests: Mapping[WorkerId, bytes] | None = None
+    ) -> Job:
+        """Store that the job runs, and the digests of its workers' secrets."""
+        with self._store.change() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO resume_digests VALUES (?, ?, ?)",
+                [(job_number, worker_id, digest) for worker_id, digest in (digests or {}).items()],
+            )
+            connection.execute(
+                "UPDATE jobs SET state = ? WHERE job_number = ?", (JobState.RUNNING, job_number)
+            )
+        return self.job(job_number)
+
+    def store_resume_digest(
+        self, job_number: JobNumber, worker_id: WorkerId, digest: bytes
+    ) -> None:
+        """Store the digest of the secret of a worker that joins a running job."""
+        with self._store.change() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO resume_digests VALUES (?, ?, ?)",
+                (job_number, worker_id, digest),
+            )
+
+    def resume_digests(self, job_number: JobNumber) -> dict[WorkerId, bytes]:
+        """Return the digests of the workers' secrets."""
+        rows = self._store.select(
+            "SELECT worker_id, digest FROM resume_digests WHERE job_number = ?", (job_number,)
+        )
+        return {int(row["worker_id"]): bytes(row["digest"]) for row in rows}
+
+    def end_job(self, job_number: JobNumber, reason: str) -> Job:
+        """End the job and free what its layouts lease."""
+        for layout in self.job(job_number).live_layouts:
+            if layout.state is LayoutState.PLANNED:
+                self.forget_layout(layout.generation)
+            else:
+                self.store_layout(dataclasses.replace(layout, state=LayoutState.REMOVED))
+        with self._store.change(is_record=True) as connection:
+            connection.execute(
+                "UPDATE jobs SET state = ?, ended_s = ?, reason = ? WHERE job_number = ?",
+                (JobState.ENDED, time.time(), reason, job_number),
+            )
+            for table in ("released_barriers", "resume_digests"):
+                connection.execute(
+                    f"DELETE FROM {table} WHERE job_number = ?",  # noqa: S608
+                    (job_number,),
+                )
+            _forget_old_jobs(connection)
+        return self.job(job_number)
+
+    def store_layout(self, layout: Layout, *, is_record: bool = False) -> None:
+        """Store a layout or its new state; PLANNED and INSTALLED lease its slots.
+
+        That it is REMOVED, and what else `is_record`, is never refused.
+        """
+        is_record = is_record or layout.state is LayoutState.REMOVED
+        with self._store.change(is_record=is_record) as connection:
+            connection.execute(
+                "INSERT INTO layouts VALUES (?, ?, ?, ?) ON CONFLICT (generation) DO UPDATE "
+                "SET state = excluded.state, layout = excluded.layout",
+                (layout.generation, layout.job_number, layout.state, dump_layout(layout)),
+            )
+            connection.execute(
+                "DELETE FROM layouts WHERE generation IN (SELECT generation FROM layouts "
+                "WHERE job_number = ? AND state = ? ORDER BY generation DESC LIMIT -1 OFFSET ?)",
+                (layout.job_number, LayoutState.REMOVED, KEPT_LAYOUTS),
+            )
+        if layout.state is LayoutState.REMOVED:
+            self._live.pop(layout.generation, None)
+        else:
+            self._live[layout.generation] = layout
+
+    def forget_layout(self, generation: Generation) -> None:
+        """Free what a layout leases that never was on a switch, and keep no record of it."""
+        with self._store.change(is_record=True) as connection:
+            connection.execute("DELETE FROM layouts WHERE generation = ?", (generation,))
+        self._live.pop(generation, None)
+
+    def live_layouts(self) -> list[Layout]:
+        """Return every layout that leases slots, oldest first."""
+        return [self._live[generation] for generation in sorted(self._live)]
+
+    def layout(self, generation: Generation) -> Layout | None:
+        """Return one layout, None when it was forgotten or never made."""
+        if generation in self._live:
+            return self._live[generation]
+        rows = self._store.select("SELECT layout FROM layouts WHERE generation = ?", (generation,))
+        return load_layout(rows[0]["layout"]) if rows else None
+
+    def _load_live(self) -> list[Layout]:
+        rows = self._store.select(
+            "SELECT layout FROM layouts WHERE state != ?", (LayoutState.REMOVED,)
+        )
+        return [load_layout(row["layout"]) for row in rows]
+
+    def mark_worker(self, job_number: JobNumber, worker_id: WorkerId, state: WorkerState) -> None:
+        """Store that a worker left or was lost, in every layout that has it."""
+        for layout in self.job(job_number).live_layouts:
+            members = tuple(
+                dataclasses.replace(member, state=state)
+                if member.worker_id == worker_id
+                else member
+                for member in layout.members
+            )
+            self.store_layout(dataclasses.replace(layout, members=members), is_record=True)
+
+    def add_counts(
+        self, job_number: JobNumber, switch: str, counts: Mapping[Outcome, Count]
+    ) -> None:
+        """Add what a switch counted for a tree that is being removed."""
+        with self._store.change(is_record=True) as connection:
+            connection.executemany(
+                "INSERT INTO counts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+                "packets = packets + excluded.packets, bytes = bytes + excluded.bytes",
+                [
+                    (job_number, switch, outcome, count.packets, count.num_bytes)
+                    for outcome, count in counts.items()
+                ],
+            )
+
+    def counts(self, job_number: JobNumber) -> dict[str, dict[Outcome, Count]]:
+        """Return what each switch had counted for the job's trees when they were removed."""
+        counts: dict[str, dict[Outcome, Count]] = {}
+        for row in self._store.select(
+            "SELECT * FROM counts WHERE job_number = ? ORDER BY switch, outcome", (job_number,)
+        ):
+            count = Count(row["packets"], row["bytes"])
+            counts.setdefault(row["switch"], {})[Outcome(row["outcome"])] = count
+        return counts
+
+    def release_barrier(self, job_number: JobNumber, name: str, use: int) -> None:
+        """Store that every worker has reached this use of the barrier."""
+        with self._store.change(is_record=True) as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO released_barriers VALUES (?, ?, ?, "
+                "(SELECT COALESCE(MAX(position), 0) + 1 FROM released_barriers))",
+                (job_number, name, use),
+            )
+            connection.execute(
+                "DELETE FROM released_barriers WHERE job_number = ? AND name IN (SELECT name FROM "
+                "released_barriers WHERE job_number = ? ORDER BY position DESC LIMIT -1 OFFSET ?)",
+                (job_number, job_number, KEPT_BARRIERS),
+            )
+
+    def released_barriers(self, job_number: JobNumber) -> dict[str, int]:
+        """Return the last use that was released, by barrier."""
+        rows = self._store.select(
+            "SELECT name, use FROM released_barriers WHERE job_number = ? ORDER BY position",
+            (job_number,),
+        )
+        return {str(row["name"]): int(row["use"]) for row in rows}
+
+    def job(self, job_number: JobNumber) -> Job:
+        """Return one job; DatabaseError when there is none."""
+        rows = self._jobs("WHERE job_number = ?", (job_number,))
+        if not rows:
+            raise DatabaseError(f"no job with number {job_number} in {self._store.path}")
+        return rows[0]
+
+    def jobs(self, *, is_live_only: bool = False, limit: int = KEPT_JOBS) -> list[Job]:
+        """Return jobs, oldest first; the newest `limit` ones."""
+        where = "WHERE state != 'ended'" if is_live_only else ""
+        return self._jobs(f"{where} ORDER BY job_number DESC LIMIT ?", (limit,))[::-1]
+
+    def _jobs(self, condition: str, parameters: tuple[object, ...]) -> list[Job]:
+        rows = self._store.select(f"SELECT * FROM jobs {condition}", parameters)  # noqa: S608
+        return [self._job(row) for row in rows]
+
+    def _job(self, row: sqlite3.Row) -> Job:
+        layouts = self._store.select(
+            "SELECT generation, layout FROM layouts WHERE job_number = ? ORDER BY generation",
+            (row["job_number"],),
+        )
+        return Job(
+            job_number=row["job_number"],
+            name=row["name"],
+            num_workers=row["num_workers"],
+            state=JobState(row["state"]),
+            straggler=StragglerPolicy(quorum=row["quorum"], deadline_s=row["deadline_s"]),
+            weight=row["weight"],
+            path=PathChoice(row["path"]),
+            min_workers=row["min_workers"],
+            slots_wanted=row["slots_wanted"],
+            created_s=row["created_s"],
+            ended_s=row["ended_s"],
+            reason=row["reason"],
+            layouts=tuple(
+                self._live.get(layout["generation"]) or load_layout(layout["layout"])
+                for layout in layouts
+            ),
+        )
+
+
+def _meta(connection: Statements, key: str) -> int:
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return int(row["value"])
+
+
+def _set_meta(connection: Statements, key: str, value: int) -> None:
+    connection.execute("UPDATE meta SET value = ? WHERE key = ?", (value, key))
+
+
+def _forget_old_jobs(connection: Statements) -> None:
+    old = connection.execute(
+        "SELECT job_number FROM jobs WHERE state = 'ended' ORDER BY job_number DESC "
+        "LIMIT -1 OFFSET ?",
+        (KEPT_JOBS,),
+    ).fetchall()
+    for table in ("counts", "layouts", "released_barriers", "resume_digests", "jobs"):
+        connection.executemany(
+            f"DELETE FROM {table} WHERE job_number = ?",  # noqa: S608
+            [(row["job_number"],) for row in old],
+        )

@@ -1,7 +1,0 @@
-# SPDX-FileCopyrightText: 2026 The Switchfold Authors
-# SPDX-License-Identifier: Apache-2.0
-"""Checks behind `switchfold doctor`: each says ok, warn or fail, and what to do."""
-
-from controller.doctor.check import Check, Status
-
-__all__ = ["Check", "Status"]

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that keeps an eye on the fabric of a running controller."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping
+
+from controller.api.fabric_service import FabricService
+from controller.config import ControllerConfig
+from controller.database.database import Database
+from controller.errors import SwitchError
+from controller.fabric.fabric import Fabric
+from controller.fabric.fabric_state import FabricState
+from controller.fabric.link_meter import LinkMeter
+from controller.fabric.replanner import ReplanCallback, Replanner
+from controller.fabric.trees.frame_cost import PLANNED_BYTES, VALUES_PER_PACKET, Traffic
+from controller.jobs.job import JobNumber, Layout, LayoutState
+from controller.switches.switch_session import LinkState, SwitchLink
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class FabricWatch:
+    """Measures links, moves jobs and routes when the fabric changes, serves its operator API."""
+
+    def __init__(
+        self,
+        config: ControllerConfig,
+        database: Database,
+        state: FabricState,
+        links: Mapping[str, SwitchLink],
+        replan: ReplanCallback,
+    ) -> None:
+        self._database = database
+        self._links = links
+        self._applying: dict[str, asyncio.Task[None]] = {}
+        traffic = Traffic(
+            tensor_bytes=PLANNED_BYTES,
+            values_per_packet=VALUES_PER_PACKET[config.variant],
+            frame_overhead_bytes=config.frame_overhead_bytes,
+        )
+        self.meter = LinkMeter(links, self._installed, traffic.frame_bytes)
+        self.replanner = Replanner(
+            state, self.meter, traffic, layouts=self._in_use, away=self._away, replan=replan
+        )
+        self.service = FabricService(database, state, self.meter, self.replanner, traffic)
+        state.on_change(self._move_routes)
+
+    async def run(self) -> None:
+        """Sample until cancelled."""
+        try:
+            await self.replanner.run()
+        finally:
+            for task in self._applying.values():
+                task.cancel()
+            await asyncio.gather(*self._applying.values(), return_exceptions=True)
+
+    def _installed(self) -> list[Layout]:
+        layouts = self._database.live_layouts()
+        return [layout for layout in layouts if layout.state is LayoutState.INSTALLED]
+
+    def _in_use(self) -> list[Layout]:
+        """Return the newest installed layout of every job."""
+        newest: dict[JobNumber, Layout] = {}
+        for layout in self._installed():
+            newest[layout.job_number] = layout
+        return list(newest.values())
+
+    def _away(self) -> Collection[str]:
+        return {name for name, link in self._links.items() if link.state is not LinkState.READY}
+
+    def _move_routes(self, fabric: Fabric, reason: str) -> None:
+        """Bring the routes that the changed fabric has onto all switches, now."""
+        for name, link in self._links.items():
+            # An update under way may have read the older routes: another one follows it.
+            before = self._applying.get(name)
+            self._applying[name] = asyncio.create_task(self._apply(link, before))
+
+    async def _apply(self, link: SwitchLink, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait((before,))
+        try:
+            await link.apply()
+        except SwitchError as exc:
+            _LOGGER.warning("switch %s: routes follow when it is back: %s", link.config.name, exc)

@@ -1,0 +1,234 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Measures links by the switches' port counters: who uses how much, and which links are dead.
+
+What a job's own trees send is known without a counter per job and port: every round that a tree
+completes is one frame up and one down on each of its links.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from controller.errors import SwitchError
+from controller.fabric.fabric import Direction, Fabric
+from controller.fabric.trees.tree_plan import tree_directions
+from controller.jobs.job import Generation, JobNumber, Layout, TreeId
+from controller.tables.outcome import Count
+from controller.views.view_trees import planned_trees
+from hostlib.slots.wire import Outcome
+
+_LOGGER = logging.getLogger(__name__)
+SMOOTHING_S: Final = 5.0
+"""Time constant of measured rates: a burst of a second moves them by a fifth."""
+_ENOUGH_FRAMES: Final = 20
+"""Sent into a link between two samples: then some must have arrived."""
+_DEAD_SAMPLES: Final = 2
+"""In so many samples in turn none may have."""
+_ROUND_OUTCOMES: Final = (Outcome.COMPLETED, Outcome.FLUSHED)
+"""At a root: one result was sent down."""
+
+Ports = Mapping[tuple[str, int], tuple[Count, Count]]
+"""(in, out) counters by switch and port."""
+
+
+class CountedSwitch(Protocol):
+    """What is read from a switch; `controller.switches.switch_session.SwitchLink` is one."""
+
+    async def read_port_counts(self) -> dict[int, tuple[Count, Count]]:
+        """Return (in, out) frame counters by port; SwitchError."""
+        ...
+
+    async def read_tree_counts(self, tree_id: TreeId) -> dict[Outcome, Count]:
+        """Return an installed tree's counters by outcome; SwitchError."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Counters at one time; switches that could not be read are missing."""
+
+    time_s: float
+    """On the event loop's clock."""
+    ports: Ports
+    rounds: Mapping[TreeId, int]
+    """Results sent by the roots of trees."""
+
+    def num_bytes(self, direction: Direction) -> int | None:
+        """Return what has crossed a direction, None when its switch was not read."""
+        counts = self.ports.get((direction.switch, direction.port))
+        return None if counts is None else counts[0 if direction.is_inward else 1].num_bytes
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Rates in bits/s, smoothed."""
+
+    total: Mapping[Direction, float] = field(default_factory=dict[Direction, float])
+    own: Mapping[JobNumber, Mapping[Direction, float]] = field(
+        default_factory=dict[JobNumber, Mapping[Direction, float]]
+    )
+    """By job, what its trees send."""
+
+
+class LinkMeter:
+    """Samples counters and says what happened between two samples."""
+
+    def __init__(
+        self,
+        switches: Mapping[str, CountedSwitch],
+        layouts: Callable[[], list[Layout]],
+        frame_bytes: int,
+    ) -> None:
+        self._switches = switches
+        self._layouts = layouts
+        self._frame_bytes = frame_bytes
+        self.last: Sample | None = None
+        self.usage = Usage()
+        self._baselines: dict[Generation, Sample] = {}
+        """Counters when a layout began, to be subtracted."""
+        self._silent: dict[tuple[str, int], int] = defaultdict(int)
+        """By sending end of a link: samples in turn in which nothing arrived."""
+        self._moved: Mapping[tuple[str, int], tuple[int, int]] = {}
+        """(in, out) frames by switch and port between the last two samples."""
+        self._lock = asyncio.Lock()
+
+    async def sample(self) -> Sample:
+        """Read all counters, update rates and baselines, and return the sample."""
+        async with self._lock:
+            layouts = [layout for layout in self._layouts() if layout.trees]
+            sample = await self._read(layouts)
+            before, self.last = self.last, sample
+            self._set_baselines(layouts, before, sample)
+            if before is not None and sample.time_s > before.time_s:
+                self._update_usage(layouts, before, sample)
+            return sample
+
+    def measured(
+        self, layout: Layout, sample: Sample
+    ) -> tuple[dict[Direction, float], dict[Direction, float]]:
+        """Return (expected, measured) bytes by direction since the layout began.
+
+        KeyError before the first sample of the layout.
+        """
+        baseline = self._baselines[layout.generation]
+        expected: dict[Direction, float] = defaultdict(float)
+        for tree, planned in zip(layout.trees, planned_trees(layout), strict=True):
+            rounds = sample.rounds.get(tree.tree_id, 0) - baseline.rounds.get(tree.tree_id, 0)
+            for direction in tree_directions(planned):
+                expected[direction] += rounds * self._frame_bytes
+        found: dict[Direction, float] = {}
+        for direction in expected:
+            now, then = sample.num_bytes(direction), baseline.num_bytes(direction)
+            if now is not None and then is not None:
+                found[direction] = float(now - then)
+        return dict(expected), found
+
+    def dead_and_alive(self, fabric: Fabric) -> tuple[list[str], list[str]]:
+        """Return the keys of links found dead, and of those on which frames arrived.
+
+        Call once per sample.
+        """
+        dead: list[str] = []
+        alive: list[str] = []
+        if self.last is None:
+            return dead, alive
+        for link in fabric.links:
+            for near, far in (link.ends, link.ends[::-1]):
+                sent, arrived = self._moved.get(near, (0, 0))[1], self._moved.get(far, (0, 0))[0]
+                if arrived:
+                    alive.append(link.key)
+                is_silent = sent >= _ENOUGH_FRAMES and far in self._moved and not arrived
+                self._silent[near] = self._silent[near] + 1 if is_silent else 0
+                if self._silent[near] >= _DEAD_SAMPLES:
+                    dead.append(link.key)
+        return list(dict.fromkeys(dead)), [key for key in dict.fromkeys(alive) if key not in dead]
+
+    async def _read(self, layouts: list[Layout]) -> Sample:
+        ports: dict[tuple[str, int], tuple[Count, Count]] = {}
+        rounds: dict[TreeId, int] = {}
+
+        async def read_ports(name: str) -> None:
+            try:
+                counts = await self._switches[name].read_port_counts()
+            except SwitchError as exc:
+                _LOGGER.debug("no port counters of %s: %s", name, exc)
+                return
+            for port, pair in counts.items():
+                ports[name, port] = pair
+
+        async def read_rounds(tree_id: TreeId, root: str) -> None:
+            try:
+                counts = await self._switches[root].read_tree_counts(tree_id)
+            except (KeyError, SwitchError) as exc:
+                _LOGGER.debug("no counters of tree %d at %s: %s", tree_id, root, exc)
+                return
+            rounds[tree_id] = sum(
+                counts[outcome].packets for outcome in _ROUND_OUTCOMES if outcome in counts
+            )
+
+        trees = [tree for layout in layouts for tree in layout.trees]
+        await asyncio.gather(
+            *(read_ports(name) for name in self._switches),
+            *(read_rounds(tree.tree_id, tree.nodes[0].switch) for tree in trees),
+        )
+        return Sample(asyncio.get_running_loop().time(), ports, rounds)
+
+    def _set_baselines(self, layouts: list[Layout], before: Sample | None, now: Sample) -> None:
+        for layout in layouts:
+            if layout.generation in self._baselines:
+                continue
+            if before is None:
+                self._baselines[layout.generation] = now  # it may be old: count from here
+            else:
+                # It came after the sample before, and its trees' counters began at 0.
+                self._baselines[layout.generation] = Sample(before.time_s, before.ports, {})
+        live = {layout.generation for layout in layouts}
+        self._baselines = {key: value for key, value in self._baselines.items() if key in live}
+
+    def _update_usage(self, layouts: list[Layout], before: Sample, now: Sample) -> None:
+        seconds = now.time_s - before.time_s
+        keep = math.exp(-seconds / SMOOTHING_S)
+        total: dict[Direction, float] = {}
+        moved: dict[tuple[str, int], tuple[int, int]] = {}
+        for (switch, port), counts in now.ports.items():
+            earlier = before.ports.get((switch, port))
+            if earlier is None:
+                continue
+            # Counters of a switch that restarted begin at 0 again.
+            moved[switch, port] = (
+                max(counts[0].packets - earlier[0].packets, 0),
+                max(counts[1].packets - earlier[1].packets, 0),
+            )
+            for is_inward in (True, False):
+                direction = Direction(switch, port, is_inward)
+                index = 0 if is_inward else 1
+                delta = max(counts[index].num_bytes - earlier[index].num_bytes, 0)
+                rate = 8 * delta / seconds
+                total[direction] = _smoothed(self.usage.total.get(direction), rate, keep)
+        self._moved = moved
+        own: dict[JobNumber, dict[Direction, float]] = {}
+        for layout in layouts:
+            rates = own.setdefault(layout.job_number, {})
+            for tree, planned in zip(layout.trees, planned_trees(layout), strict=True):
+                if tree.tree_id not in now.rounds:
+                    continue
+                rounds = now.rounds[tree.tree_id] - before.rounds.get(tree.tree_id, 0)
+                rate = 8 * max(rounds, 0) * self._frame_bytes / seconds
+                for direction in tree_directions(planned):
+                    rates[direction] = rates.get(direction, 0.0) + rate
+        for job_number, rates in own.items():
+            earlier_rates = self.usage.own.get(job_number, {})
+            for direction, rate in rates.items():
+                rates[direction] = _smoothed(earlier_rates.get(direction), rate, keep)
+        self.usage = Usage(total, own)
+
+
+def _smoothed(earlier: float | None, rate: float, keep: float) -> float:
+    return rate if earlier is None else keep * earlier + (1 - keep) * rate

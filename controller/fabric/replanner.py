@@ -1,0 +1,156 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Watches the fabric and names the jobs that should get other trees, and why."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+
+from controller.errors import NoTreeError
+from controller.fabric.fabric import Fabric
+from controller.fabric.fabric_state import FabricState
+from controller.fabric.link_meter import LinkMeter, Sample
+from controller.fabric.trees.frame_cost import Traffic
+from controller.fabric.trees.planner import plan_trees
+from controller.fabric.trees.tree_plan import Prediction, TreePlan, predict, tree_directions
+from controller.jobs.job import JobNumber, Layout
+from controller.views.view_trees import planned_trees
+
+_LOGGER = logging.getLogger(__name__)
+REPLAN_GAIN: Final = 0.15
+"""New trees must be faster by this share: less is within the noise of measured rates."""
+REPLAN_SAMPLES: Final = 3
+"""In so many samples in turn, so that a short burst moves nobody."""
+REPLAN_PAUSE_S: Final = 20.0
+"""Between two changes of one job's trees for the sake of speed."""
+SAMPLE_INTERVAL_S: Final = 2.0
+
+ReplanCallback = Callable[[Collection[JobNumber], str, bool], None]
+"""Called with jobs that need other trees, the reason, and whether their trees are broken."""
+
+
+def is_better(new: Prediction, old: Prediction) -> bool:
+    """Return whether new trees are so much faster that a job should be moved."""
+    return new.seconds < old.seconds * (1 - REPLAN_GAIN)
+
+
+class Replanner:
+    """Keeps the measured fabric up to date and asks for other trees when they are due."""
+
+    def __init__(
+        self,
+        state: FabricState,
+        meter: LinkMeter,
+        traffic: Traffic,
+        *,
+        layouts: Callable[[], list[Layout]],
+        away: Callable[[], Collection[str]],
+        replan: ReplanCallback,
+    ) -> None:
+        self._state = state
+        self._meter = meter
+        self._traffic = traffic
+        self._layouts = layouts
+        """Those that workers use, one per job."""
+        self._away = away
+        """Switches that cannot be reached now."""
+        self._replan = replan
+        self._better_in_turn: dict[JobNumber, int] = {}
+        self._moved_s: dict[JobNumber, float] = {}
+        state.on_change(self._fabric_changed)
+
+    async def run(self) -> None:
+        """Sample until cancelled."""
+        while True:
+            await self.step()
+            await asyncio.sleep(SAMPLE_INTERVAL_S)
+
+    async def step(self) -> Sample:
+        """Take one sample and act on it."""
+        sample = await self._meter.sample()
+        self._state.set_usage(self._meter.usage)
+        fabric = self._state.fabric
+        dead, alive = self._meter.dead_and_alive(fabric)
+        for key in dead:
+            self._state.mark_dead(fabric.find_link(key))
+        for key in alive:
+            self._state.mark_alive(fabric.find_link(key))
+        self._look_for_better(sample.time_s)
+        return sample
+
+    def plan(self, layout: Layout, traffic: Traffic) -> TreePlan:
+        """Return the best trees for a layout's members now; NoTreeError."""
+        fabric = self._state.fabric_for(layout.job_number)
+        return plan_trees(
+            fabric,
+            layout.members,
+            traffic,
+            avoid_switches=self._away(),
+            tie_break=layout.job_number,
+        )
+
+    def predict(self, layout: Layout, traffic: Traffic) -> Prediction:
+        """Return what the layout's own trees cost now."""
+        fabric = self._state.fabric_for(layout.job_number)
+        return predict(fabric, planned_trees(layout), traffic)
+
+    def _look_for_better(self, now_s: float) -> None:
+        due: list[JobNumber] = []
+        gains: list[str] = []
+        for layout in self._on_switches():
+            number = layout.job_number
+            try:
+                new, old = self.plan(layout, self._traffic), self.predict(layout, self._traffic)
+            except NoTreeError:
+                continue  # it runs on what there is; who finds it broken says so
+            is_due = is_better(new.prediction, old)
+            in_turn = self._better_in_turn.get(number, 0) + 1 if is_due else 0
+            self._better_in_turn[number] = in_turn
+            has_paused = now_s - self._moved_s.get(number, float("-inf")) >= REPLAN_PAUSE_S
+            if in_turn >= REPLAN_SAMPLES and has_paused:
+                self._better_in_turn[number] = 0
+                self._moved_s[number] = now_s
+                due.append(number)
+                gains.append(f"{new.label} {old.seconds / new.seconds:.2f} times as fast")
+        for number, gain in zip(due, gains, strict=True):
+            self._replan([number], gain, False)
+        running = {layout.job_number for layout in self._on_switches()}
+        for kept in (self._better_in_turn, self._moved_s):
+            for number in kept.keys() - running:
+                del kept[number]
+
+    def _fabric_changed(self, fabric: Fabric, reason: str) -> None:
+        """Move the jobs whose trees use what is gone; all others when there is something new."""
+        affected = [x for x in self._on_switches() if _uses_what_is_down(x, fabric)]
+        if affected:
+            is_broken = "dead" in reason
+            self._replan([layout.job_number for layout in affected], reason, is_broken)
+        better: list[JobNumber] = []
+        for layout in self._on_switches():
+            if layout in affected:
+                continue
+            try:
+                plan = self.plan(layout, self._traffic)
+            except NoTreeError:
+                continue
+            if is_better(plan.prediction, self.predict(layout, self._traffic)):
+                better.append(layout.job_number)
+        if better:
+            self._replan(better, reason, False)
+
+    def _on_switches(self) -> Sequence[Layout]:
+        return [layout for layout in self._layouts() if layout.trees]
+
+
+def _uses_what_is_down(layout: Layout, fabric: Fabric) -> bool:
+    if fabric.down_switches.intersection(layout.switches):
+        return True
+    down = {end for link in fabric.links if link.key in fabric.down_links for end in link.ends}
+    return any(
+        (direction.switch, direction.port) in down
+        for tree in planned_trees(layout)
+        for direction in tree_directions(tree)
+    )

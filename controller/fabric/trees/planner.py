@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The planner: which trees join a job's workers, and how the slots are split among them.
+
+Splitting one allreduce over given trees so that the slowest link is fastest is a linear program
+(`packing`). Its prices say which further tree would help: a tree whose links are cheap enough. So
+trees are grown over cheap links (`tree_growth`) until none helps or the bound of the narrowest cut
+(`lower_bound`) is reached. Then trees that gain little are left out again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from controller.errors import NoTreeError
+from controller.fabric.fabric import Attachment, Fabric
+from controller.fabric.reachability import planning_graph
+from controller.fabric.trees.frame_cost import Traffic
+from controller.fabric.trees.lower_bound import narrowest_cut, star_cut
+from controller.fabric.trees.packing import Packing, pack_trees
+from controller.fabric.trees.ring_cost import predict_ring
+from controller.fabric.trees.tree_growth import Graph, LinkEnd, TreeLinks, grow_tree
+from controller.fabric.trees.tree_plan import (
+    Alternative,
+    PlannedTree,
+    TreePlan,
+    describe_trees,
+    latency_s,
+    predict,
+)
+from controller.fabric.trees.tree_roots import center, plant, tree_neighbours
+
+DEFAULT_MAX_TREES: Final = 8
+WORTH_A_TREE: Final = 0.02
+"""A further tree takes slots and table entries: it must make the allreduce faster by this share."""
+_SUFFICES: Final = 1.001
+"""Times the lower bound: no better trees are looked for."""
+_MOST_GROWN: Final = 400
+"""Trees grown in search of better ones; bounds the planning time in large fabrics."""
+_FIRST_SWITCHES: Final = 12
+"""Of a large fabric, so many switches are tried as a tree's first one in each search."""
+_NUM_ALTERNATIVES: Final = 4
+
+
+def plan_trees(
+    fabric: Fabric,
+    attachments: Sequence[Attachment],
+    traffic: Traffic,
+    *,
+    max_trees: int = DEFAULT_MAX_TREES,
+    free_slots: Mapping[str, int] | None = None,
+    slots_wanted: int = 1,
+    avoid_switches: Collection[str] = (),
+    avoid_links: Collection[str] = (),
+    tie_break: int = 0,
+) -> TreePlan:
+    """Return the fastest trees found for these workers, the same for the same arguments.
+
+    `free_slots` is the largest free range by switch, of all when None; a switch with too little is
+    passed by when there is another way. `avoid_links` are keys. `tie_break` rotates the order in
+    which equally good switches are taken, so that jobs spread. NoTreeError names the workers that
+    no tree can join.
+    """
+    usable = fabric.without(switches=avoid_switches, links=avoid_links)
+    graph = planning_graph(usable, attachments, free_slots, slots_wanted, tie_break)
+    return _Search(usable, graph, attachments, traffic).plan(max_trees)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Trees with their shares."""
+
+    trees: tuple[TreeLinks, ...]
+    packing: Packing
+    seconds: float
+    """Of the slowest link, the workers' own ones too."""
+
+
+class _Search:
+    """One search for trees."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        graph: Graph,
+        attachments: Sequence[Attachment],
+        traffic: Traffic,
+    ) -> None:
+        self._fabric = fabric
+        self._graph = graph
+        self._attachments = attachments
+        self._traffic = traffic
+        capacities = {end: fabric.capacity(*end) for end in sorted(graph.ends)}
+        bits = 8 * traffic.link_bytes
+        self._capacities = capacities
+        self._seconds = {end: bits / capacity for end, capacity in capacities.items()}
+        self._rows = {end: row for row, end in enumerate(self._seconds)}
+        sharers = Counter((worker.switch, worker.port) for worker in attachments)
+        self._access_s = max(
+            count * bits / fabric.capacity(switch, port)
+            for (switch, port), count in sharers.items()
+        )
+        """Every tree uses all workers' own links, whatever the shares are."""
+        self._pool: dict[TreeLinks, None] = {}
+        """All trees grown so far, in order."""
+
+    def plan(self, max_trees: int) -> TreePlan:
+        """Search, then choose how many trees are worth it."""
+        for switch in self._graph.hops:
+            self._grow(switch, self._seconds)
+        if not self._pool:
+            raise NoTreeError(
+                "no tree has at most 32 children per switch; attach workers to more switches",
+                workers=tuple(sorted(worker.worker_id for worker in self._attachments)),
+            )
+        bound_s = self._bound_s(star_cut(self._graph, self._capacities))
+        best = self._pack(tuple(self._pool))
+        if best.seconds > bound_s * _SUFFICES:
+            bound_s = self._bound_s(narrowest_cut(self._graph, self._capacities))
+            best = self._improve(best, bound_s)
+        choices = self._by_number(best, max_trees)
+        fastest = min(choice.seconds for choice in choices)
+        chosen = next(c for c in choices if c.seconds <= fastest * (1 + WORTH_A_TREE))
+        trees = self._planted(chosen)
+        return TreePlan(
+            trees=trees,
+            traffic=self._traffic,
+            prediction=predict(self._fabric, trees, self._traffic),
+            lower_bound_s=bound_s,
+            alternatives=self._alternatives(choices, chosen),
+        )
+
+    def _bound_s(self, cut_bits_per_s: float) -> float:
+        return max(self._access_s, 8 * self._traffic.link_bytes / cut_bits_per_s)
+
+    def _grow(self, first: str, lengths: Mapping[LinkEnd, float]) -> TreeLinks | None:
+        tree = grow_tree(self._graph, first, lengths)
+        if tree is not None:
+            self._pool[tree] = None
+        return tree
+
+    def _improve(self, best: _Choice, bound_s: float) -> _Choice:
+        """Add trees over links that the best split so far leaves cheap, until none helps."""
+        firsts = list(self._graph.hops)
+        num_grown = 0
+        while best.seconds > bound_s * _SUFFICES and num_grown < _MOST_GROWN:
+            prices = best.packing.lengths
+            lengths = {end: prices[row] * self._seconds[end] for end, row in self._rows.items()}
+            known = len(self._pool)
+            for first in firsts[:_FIRST_SWITCHES]:
+                self._grow(first, lengths)
+            num_grown += _FIRST_SWITCHES
+            firsts = firsts[_FIRST_SWITCHES:] + firsts[:_FIRST_SWITCHES]
+            if len(self._pool) == known:
+                if num_grown >= len(firsts):
+                    break
+                continue
+            best = self._pack(tuple(self._pool))
+        return best
+
+    def _pack(self, trees: tuple[TreeLinks, ...]) -> _Choice:
+        if not any(trees):
+            return _Choice(trees, Packing(0.0, (1.0,), ()), self._access_s)
+        matrix = np.zeros((len(self._rows), len(trees)))
+        for column, tree in enumerate(trees):
+            for end in tree:
+                matrix[self._rows[end], column] = self._seconds[end]
+        packing = pack_trees(matrix)
+        return _Choice(trees, packing, max(self._access_s, packing.seconds))
+
+    def _by_number(self, best: _Choice, max_trees: int) -> list[_Choice]:
+        """Return the best choices of 1, 2, ... trees; more trees are in it only if faster."""
+        ranked = sorted(range(len(best.trees)), key=lambda i: (-best.packing.shares[i], i))
+        kept = [best.trees[i] for i in ranked if best.packing.shares[i] > 1e-6][:max_trees]
+        current = self._pack(tuple(kept))
+        choices = [current]
+        while len(current.trees) > 1:
+            current = min(
+                (
+                    self._pack(current.trees[:i] + current.trees[i + 1 :])
+                    for i in range(len(current.trees))
+                ),
+                key=lambda choice: choice.seconds,
+            )
+            choices.append(current)
+        choices[-1] = self._singles()[0]
+        return choices[::-1]
+
+    def _singles(self) -> list[_Choice]:
+        """Return every known tree alone, fastest first."""
+        no_prices = (0.0,) * len(self._rows)
+        singles: list[_Choice] = []
+        for tree in self._pool:
+            seconds = max([self._access_s, *(self._seconds[end] for end in tree)])
+            singles.append(_Choice((tree,), Packing(seconds, (1.0,), no_prices), seconds))
+        return sorted(singles, key=lambda choice: (choice.seconds, len(choice.trees[0])))
+
+    def _alternatives(self, choices: list[_Choice], chosen: _Choice) -> tuple[Alternative, ...]:
+        """Return fewer trees, other single trees and the ring, fastest first."""
+        others = choices[: choices.index(chosen)]
+        singles = [c for c in self._singles() if all(c.trees != o.trees for o in choices)]
+        found: list[Alternative] = []
+        for choice in (*others, *singles[:_NUM_ALTERNATIVES]):
+            trees = self._planted(choice)
+            seconds = choice.seconds + latency_s(self._fabric, trees, self._traffic)
+            found.append(Alternative(label=describe_trees(trees), seconds=seconds, trees=trees))
+        found = sorted(found, key=lambda each: each.seconds)[:_NUM_ALTERNATIVES]
+        ring = predict_ring(self._fabric, self._attachments, self._traffic)
+        if ring is not None:
+            found.append(Alternative(label="ring among the hosts", seconds=ring.seconds))
+        return tuple(sorted(found, key=lambda each: each.seconds))
+
+    def _planted(self, choice: _Choice) -> tuple[PlannedTree, ...]:
+        """Return planned trees with shares, largest share first."""
+        trees: list[PlannedTree] = []
+        for links, share in zip(choice.trees, choice.packing.shares, strict=True):
+            neighbours = tree_neighbours(self._graph, links)
+            root = center(self._graph, neighbours)
+            trees.append(plant(self._fabric, neighbours, root, self._attachments, share))
+        return tuple(sorted(trees, key=lambda tree: -tree.share))

@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker that says Hello wants, and why it may be refused."""
+
+from __future__ import annotations
+
+from controller.config import ControllerConfig
+from controller.errors import InvalidJobError, WorkerTakenError
+from controller.jobs.job import Job, PathChoice
+from controller.jobs.job_request import JobRequest
+from controller.jobs.live_job import LiveJob
+from hostlib.control.session_api import session_pb2 as pb
+from hostlib.errors import ConfigurationError
+from hostlib.straggler import StragglerPolicy
+
+_PATHS = {pb.AUTO: PathChoice.AUTO, pb.SWITCH: PathChoice.SWITCH, pb.HOST: PathChoice.HOST}
+
+
+def requested_job(hello: pb.Hello) -> JobRequest:
+    """Return the job that a Hello asks for; InvalidJobError when that makes no sense."""
+    try:
+        straggler = StragglerPolicy(
+            quorum=hello.straggler.quorum or None, deadline_s=hello.straggler.deadline_s or None
+        )
+    except ConfigurationError as exc:
+        raise InvalidJobError(f"job {hello.job_name!r}: {exc}") from exc
+    path = _PATHS.get(hello.path)
+    if path is None:
+        raise InvalidJobError(f"job {hello.job_name!r}: path {hello.path} is none of {pb.Path}")
+    request = JobRequest(
+        name=hello.job_name,
+        num_workers=hello.num_workers,
+        slots_wanted=hello.slots_wanted,
+        straggler=straggler,
+        weight=hello.weight or 1.0,
+        path=path,
+        min_workers=hello.min_workers or 1,
+    )
+    if hello.worker_id >= request.num_workers:
+        raise InvalidJobError(
+            f"job {request.name!r}: worker id {hello.worker_id} is not below the "
+            f"{request.num_workers} workers"
+        )
+    return request
+
+
+def check_waiting(live: LiveJob, request: JobRequest, hello: pb.Hello) -> None:
+    """Raise unless the worker may enter a job that waits for its workers."""
+    seat = live.seats.get(hello.worker_id)
+    if seat is not None:
+        raise InvalidJobError(
+            f"job {request.name!r}: worker id {hello.worker_id} is taken by "
+            f"{seat.worker.address}; give every worker its own id"
+        )
+    first = job_terms(live.job)
+    if request != first:
+        raise InvalidJobError(
+            f"job {request.name!r}: worker {hello.worker_id} wants {request}, the first worker "
+            f"said {first}; start all workers alike"
+        )
+
+
+def check_joining(live: LiveJob, hello: pb.Hello) -> None:
+    """Raise unless the worker may join a running job."""
+    seat = live.seats.get(hello.worker_id)
+    if seat is not None and seat.is_attached:
+        raise WorkerTakenError(
+            f"job {live.name!r} is running and has a live worker {hello.worker_id} at "
+            f"{seat.worker.address}; join under another id"
+        )
+    if hello.worker_id > 0xFFFF:
+        raise InvalidJobError(f"worker id {hello.worker_id} is not in 0..65535")
+    if not live.can_change:
+        raise WorkerTakenError(
+            f"job {live.name!r} has workers that cannot change over to another layout; end it "
+            "with 'switchfold job stop', and start all its workers anew"
+        )
+
+
+def running_refusal(live: LiveJob, hello: pb.Hello) -> WorkerTakenError:
+    """Return why a worker that does not say that it joins cannot enter a running job."""
+    return WorkerTakenError(
+        f"job {live.name!r} is running and worker {hello.worker_id} is in it, has left or was "
+        "lost; join it with is_joining, use another job name, or end it with 'switchfold job stop'"
+    )
+
+
+def join_timeout_s(hello: pb.Hello, config: ControllerConfig) -> float:
+    """Return how long to wait for all workers: a little less than the first one waits."""
+    if hello.join_timeout_s <= 0:
+        return config.join_timeout_s
+    wished_s = hello.join_timeout_s - min(1.0, 0.25 * hello.join_timeout_s)
+    return min(config.join_timeout_s, wished_s)
+
+
+def lease_s(hello: pb.Hello, config: ControllerConfig) -> float:
+    """Return how long a worker may say nothing while its connection stands."""
+    return max(config.lease_s, hello.lease_s)
+
+
+def job_terms(job: Job) -> JobRequest:
+    """Return what a job's first worker asked for."""
+    return JobRequest(
+        name=job.name,
+        num_workers=job.num_workers,
+        slots_wanted=job.slots_wanted,
+        straggler=job.straggler,
+        weight=job.weight,
+        path=job.path,
+        min_workers=job.min_workers,
+    )

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Barriers of a job: who has reached them, and when they are released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from controller.database.database import KEPT_BARRIERS
+from controller.errors import InvalidJobError
+from controller.jobs.job import WorkerId
+from hostlib.control.session_api import session_pb2 as pb
+
+Key = tuple[str, int]
+"""Name of a barrier, and which use of the name."""
+MAX_WAITING: Final = 1024
+"""Barriers of a job that some have reached and not all."""
+
+
+class Barriers:
+    """Released when every worker that is there has come: who leaves is not waited for."""
+
+    def __init__(self, released: Mapping[str, int] | None = None) -> None:
+        self._reached: dict[Key, set[WorkerId]] = {}
+        self._released = dict(released or {})
+        """Last released use, by name."""
+
+    def reach(self, key: Key, worker_id: WorkerId) -> bool:
+        """Note a worker at a barrier; return whether that one was released before."""
+        name, use = key
+        if 0 < use <= self._released.get(name, 0):
+            return True
+        if key not in self._reached and len(self._reached) >= MAX_WAITING:
+            raise InvalidJobError(
+                f"worker {worker_id} is at barrier {name!r} while {MAX_WAITING} others wait for "
+                "workers; all workers must reach the same barriers"
+            )
+        self._reached.setdefault(key, set()).add(worker_id)
+        return False
+
+    def leave(self, worker_id: WorkerId) -> None:
+        """Forget a worker, wherever it waits."""
+        for workers in self._reached.values():
+            workers.discard(worker_id)
+
+    def release(self, present: set[WorkerId]) -> list[Key]:
+        """Release what all of `present` have reached and return it."""
+        keys = [key for key, workers in self._reached.items() if workers and workers >= present]
+        for name, use in keys:
+            del self._reached[name, use]
+            # The latest comes last, for the oldest to be forgotten.
+            self._released[name] = max(use, self._released.pop(name, 0))
+        while len(self._released) > KEPT_BARRIERS:
+            del self._released[next(iter(self._released))]
+        return keys
+
+    def last_uses(self) -> list[pb.BarrierReleased]:
+        """Return the last use of each name: where a worker that joins now counts on."""
+        uses = sorted(self._released.items())
+        return [pb.BarrierReleased(name=name, use=use) for name, use in uses if use]

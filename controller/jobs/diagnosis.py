@@ -1,0 +1,196 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What workers without progress say, put together: which link, switch or worker is dead.
+
+One worker cut off from its switch is evicted. A switch that answers nobody is left. Where no route
+remains, the job ends with the names of what is dead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from controller.config import ControllerConfig
+from controller.errors import ControllerError
+from controller.jobs.job import Generation, Layout, WorkerId
+from controller.jobs.job_manager import Office
+from controller.jobs.live_job import LiveJob
+from controller.jobs.worker_lease import Seat
+from controller.switches.switch_session import LinkState, SwitchLink
+from hostlib.control.session_api import session_pb2 as pb
+
+_LOGGER = logging.getLogger(__name__)
+CHECK_INTERVAL_S: Final = 1.0
+"""A switch's tables are compared at most so often because workers hear nothing from it."""
+CHECK_S: Final = 2.0
+"""How long such a comparison may take."""
+
+SLACK_S: Final = 0.05
+"""A timer may fire so much too early."""
+
+
+class Diagnosis:
+    """Judges the reports of all jobs."""
+
+    def __init__(
+        self, config: ControllerConfig, links: Mapping[str, SwitchLink], office: Office
+    ) -> None:
+        self._config = config
+        self._links = links
+        self._office = office
+        self._checked_s: dict[str, float] = {}
+
+    def report(
+        self, live: LiveJob, layout: Layout, seat: Seat, stalled: pb.Stalled, now_s: float
+    ) -> None:
+        """Take a worker's report, and do something if all reports together tell what is wrong."""
+        generation = stalled.generation
+        missing = set(stalled.missing_workers)
+        live.stalls.report(seat.worker_id, generation, now_s, missing, stalled.silent_s)
+        live.tell_missing(generation, now_s)
+        if layout.is_on_switch:
+            if stalled.silent_s:
+                self._check_tables(seat.worker.switch, now_s)
+            self._judge_switches(live, layout, generation, now_s)
+        else:
+            self._judge_hosts(live, generation, now_s)
+
+    def _judge_switches(
+        self, live: LiveJob, layout: Layout, generation: Generation, now_s: float
+    ) -> None:
+        if away := [n for n in layout.switches if self._links[n].state is not LinkState.READY]:
+            self._leave(live, away, f"no progress, and {self._described(away)}")
+            return
+        cut, heard, unknown = live.stalls.cut_off(live.welcomed, generation, now_s)
+        dead: set[str] = set()
+        for switch in sorted({live.seats[worker_id].worker.switch for worker_id in cut}):
+            here = _at(live, switch)
+            if here & heard:
+                for worker_id in sorted(cut & here):
+                    self._evict_cut_off(live, worker_id)
+                live.stalls.calm()
+                return
+            if here <= cut:
+                dead.add(switch)
+        if dead:
+            self._leave(live, dead, self._described(dead))
+        elif not unknown and live.stalls.is_everybody(live.welcomed, generation, now_s):
+            avoid = layout.switches if live.stalls.repair(now_s) else ()
+            if avoid:
+                self._stay_away(live, avoid, now_s)
+            self._office.wish(live, "no worker has progress", is_abort=True, avoid=avoid)
+
+    def _judge_hosts(self, live: LiveJob, generation: Generation, now_s: float) -> None:
+        """TCP loses nothing: only members that are lost are a reason for another layout."""
+        workers = live.welcomed
+        away = self._away(live)
+        behind = {i for i in workers if live.seats[i].worker.switch in away}
+        unreached = live.stalls.unreached(workers, generation, now_s)
+        if unreached and workers - behind - unreached:
+            for worker_id in sorted(unreached):
+                if live.seats[worker_id].is_attached:  # else its connection says more
+                    why = f"no other worker reaches host {self._host(live, worker_id)}"
+                    self._office.lose(live, live.seats[worker_id], why)
+            live.stalls.calm()
+        elif live.stalls.have_all_lost(workers, generation, now_s):
+            what = self._described(away)
+            if not away:
+                what = f"the hosts of workers {_names(workers)} do not reach each other"
+            if self._end_without_route(live, what, now_s):
+                return
+            if away:
+                left_s = self._config.no_route_s - live.stalls.lasting_s(now_s)
+                asyncio.get_running_loop().call_later(left_s, self._end_if_away, live)
+            live.stalls.repair(now_s)
+            self._office.wish(live, what, is_abort=True, avoid=away)
+
+    def _away(self, live: LiveJob) -> set[str]:
+        """Return the switches of a job's workers that are out of reach, or answer nobody."""
+        switches = {live.seats[worker_id].worker.switch for worker_id in live.welcomed}
+        now_s = asyncio.get_running_loop().time()
+        left = live.retreat.switches if live.retreat.is_on(now_s) else set[str]()
+        return {n for n in switches if n in left or self._links[n].state is not LinkState.READY}
+
+    def _end_if_away(self, live: LiveJob) -> None:
+        """End a job whose hosts did not reach each other, when its switches are still away."""
+        now_s = asyncio.get_running_loop().time()
+        if not live.has_ended and live.stalls.is_lasting(now_s) and (away := self._away(live)):
+            self._end_without_route(live, self._described(away), now_s)
+
+    def _described(self, switches: Collection[str]) -> str:
+        """Return what is wrong with each of these switches."""
+        words = {
+            LinkState.READY: "answers no worker",
+            LinkState.BACKUP: "is under another controller",
+        }
+        return ", ".join(
+            f"switch {name} {words.get(self._links[name].state, 'is out of reach')}"
+            for name in sorted(switches)
+        )
+
+    def _leave(self, live: LiveJob, switches: Collection[str], reason: str) -> None:
+        """Have a job go elsewhere, or end it if it has had no route for too long."""
+        now_s = asyncio.get_running_loop().time()
+        if self._end_without_route(live, reason, now_s):
+            return
+        self._stay_away(live, switches, now_s)
+        live.stalls.repair(now_s)
+        self._office.wish(live, reason, is_abort=True, avoid=switches)
+
+    def _stay_away(self, live: LiveJob, switches: Collection[str], now_s: float) -> None:
+        pause_s = live.retreat.begin(switches, now_s)
+        asyncio.get_running_loop().call_later(pause_s, self._office.rebalance)
+
+    def _end_without_route(self, live: LiveJob, what: str, now_s: float) -> bool:
+        limit_s = self._config.no_route_s
+        if live.stalls.lasting_s(now_s) < limit_s - SLACK_S:
+            return False
+        reason = (
+            f"{what}, and no other route has carried the job's data for {limit_s:g} s; mend it and"
+            " start the job anew"
+        )
+        self._office.end(live, reason)
+        return True
+
+    def _evict_cut_off(self, live: LiveJob, worker_id: WorkerId) -> None:
+        worker = live.seats[worker_id].worker
+        why = (
+            f"cut off: switch {worker.switch} answers other workers, but nothing comes through its"
+            f" port {worker.port} from or to host {self._host(live, worker_id)}; check that link"
+        )
+        self._office.lose(live, live.seats[worker_id], why)
+
+    def _host(self, live: LiveJob, worker_id: WorkerId) -> str:
+        worker = live.seats[worker_id].worker
+        host = self._links[worker.switch].config.host_at(worker.address)
+        return f"{host.name} ({worker.address})" if host is not None else worker.address
+
+    def _check_tables(self, switch: str, now_s: float) -> None:
+        """Compare a switch's tables now: who lost them answers nobody."""
+        link = self._links[switch]
+        if link.state is not LinkState.READY:
+            return
+        if now_s - self._checked_s.get(switch, float("-inf")) < CHECK_INTERVAL_S:
+            return
+        self._checked_s[switch] = now_s
+        self._office.spawn(_check(link))
+
+
+async def _check(link: SwitchLink) -> None:
+    try:
+        async with asyncio.timeout(CHECK_S):
+            await link.apply()
+    except (ControllerError, TimeoutError) as exc:
+        name = link.config.name
+        _LOGGER.warning("switch %s: its tables could not be compared: %r", name, exc)
+
+
+def _at(live: LiveJob, switch: str) -> set[WorkerId]:
+    return {i for i in live.welcomed if live.seats[i].worker.switch == switch}
+
+
+def _names(these: Collection[object]) -> str:
+    return ", ".join(sorted(map(str, these)))

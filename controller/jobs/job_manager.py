@@ -1,0 +1,315 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What can happen to live jobs: they start, lose workers, change, end; and what is stored of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import Final
+
+from controller.config import ControllerConfig
+from controller.database.database import Database
+from controller.errors import ControllerError, WorkersMissingError
+from controller.jobs.job import Generation, Layout, WorkerState
+from controller.jobs.live_job import LiveJob
+from controller.jobs.roles import Limits
+from controller.jobs.worker_lease import Seat
+from controller.switches.switch_session import SwitchLink
+from controller.views.join_reply import commit, welcome
+from controller.views.view_change import Change
+from controller.views.view_changes import JobChanges
+from controller.views.views import Layouts
+from hostlib.control.session_api import session_pb2 as pb
+
+_LOGGER = logging.getLogger(__name__)
+_REBALANCE_S: Final = 0.3
+"""Jobs that start or end within this time share slots anew together."""
+
+
+class Office:
+    """All live jobs; one asyncio loop, no locks: state changes only between awaits."""
+
+    def __init__(
+        self,
+        config: ControllerConfig,
+        database: Database,
+        links: Mapping[str, SwitchLink],
+        layouts: Layouts,
+        limits: Limits,
+    ) -> None:
+        self.config = config
+        self.database = database
+        self.links = links
+        self.layouts = layouts
+        self.live: dict[str, LiveJob] = {}
+        self._limits = limits
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._changes: dict[LiveJob, tuple[JobChanges, asyncio.Task[None]]] = {}
+        self._rebalance_timer: asyncio.TimerHandle | None = None
+
+    def seat(self, live: LiveJob, seat: Seat) -> None:
+        """Give a worker its place."""
+        live.seats[seat.worker_id] = seat
+
+    def run(self, live: LiveJob) -> None:
+        """Let a job that has started pass through layouts from now on."""
+        changes = JobChanges(live, self.layouts, self, self._limits)
+        task = asyncio.create_task(changes.run())
+        task.add_done_callback(lambda task: self._changes_done(live, task))
+        self._changes[live] = changes, task
+
+    def wish(
+        self,
+        live: LiveJob,
+        reason: str,
+        *,
+        is_abort: bool = False,
+        is_replan: bool = False,
+        avoid: Iterable[str] = (),
+    ) -> None:
+        """Ask for another layout of a running job, if its workers can go over to one."""
+        if live in self._changes and live.can_change:
+            changes, _ = self._changes[live]
+            changes.wish(reason, is_abort=is_abort, is_replan=is_replan, avoid=avoid)
+
+    def redeem(self, live: LiveJob, seat: Seat, proposed: Generation) -> None:
+        """Let a worker go on that waits for the commit of a change that nobody knows any more."""
+        if proposed and live in self._changes:
+            reason = f"worker {seat.worker_id} was asked by a controller that is gone"
+            self._changes[live][0].wish(reason, is_abort=True, is_owed=True)
+
+    def tell(self, live: LiveJob) -> None:
+        """Let the change under way look again."""
+        if live in self._changes:
+            self._changes[live][0].tell()
+
+    async def start(self, live: LiveJob) -> None:
+        """Install the first layout of a job whose workers are all there, and welcome them."""
+        if live.join_timer is not None:
+            live.join_timer.cancel()
+        if live.has_ended or live.missing:
+            self.end(live, f"worker {live.missing} left before the job ran")
+            return
+        try:
+            layout = self.layouts.plan(live.job, live.workers)
+            digests = {worker_id: seat.digest for worker_id, seat in live.seats.items()}
+            self.database.start_job(live.job.job_number, digests)
+            layout = await self.layouts.install(layout)
+            live.job = self.database.job(live.job.job_number)
+        except ControllerError as exc:
+            self.end(live, str(exc), exc)
+            return
+        if live.has_ended:
+            return
+        live.layout = layout
+        self.run(live)
+        self.welcome(live, list(live.seats.values()), 0)
+        _LOGGER.info("job %s runs with %d workers", live.name, layout.num_workers)
+        self.rebalance()
+
+    def lose(
+        self, live: LiveJob, seat: Seat, why: str, error: ControllerError | None = None
+    ) -> None:
+        """Take out a worker that is not there any more; the others go on without it.
+
+        `error` is the status that its stream ends with, if it still has one.
+        """
+        if not self._is_seated(live, seat):
+            return
+        worker_id = seat.worker_id
+        reason = f"worker {worker_id} lost ({why})"
+        seat.send(_ended(f"{reason}; join again"))
+        if error is not None:
+            seat.send(error)
+        can_change = live.can_change
+        self._take_out(live, seat, WorkerState.LOST)
+        _LOGGER.warning("job %s: %s", live.name, reason)
+        if live.layout is None or not can_change or not live.seats:
+            self.end(live, reason)
+            return
+        self.wish(live, reason, is_abort=live.is_member(worker_id))
+
+    def leave(self, live: LiveJob, seat: Seat, position: int | None = None) -> None:
+        """Take a worker out that has finished; the job ends when the last one leaves."""
+        if not self._is_seated(live, seat):
+            return
+        worker_id = seat.worker_id
+        can_change = live.can_change
+        self._take_out(live, seat, WorkerState.LEFT)
+        if not live.seats:
+            self.end(live, "completed" if live.has_started else "all workers left before it ran")
+            return
+        if not live.has_started or not can_change:
+            return
+        is_member = live.is_member(worker_id)
+        if position is not None and is_member:
+            floors = [position, *([] if live.leave_floor is None else [live.leave_floor])]
+            live.leave_floor = min(floors)
+        # Without a position it gave tensors up, which the others cannot end with it.
+        is_early = is_member and (position is None or position < live.boundary)
+        self.wish(live, f"worker {worker_id} left", is_abort=is_early)
+
+    def refuse(self, live: LiveJob, seat: Seat, error: ControllerError) -> None:
+        """Send a worker away that waits to join."""
+        if self._is_seated(live, seat):
+            seat.send(error)
+            self._take_out(live, seat, WorkerState.LEFT)
+
+    def end(self, live: LiveJob, reason: str, error: ControllerError | None = None) -> None:
+        """End a job once: tell the workers, then take it from the switches and free its slots."""
+        if live.has_ended:
+            return
+        live.has_ended = True
+        live.release_timers()
+        if self.live.get(live.name) is live:
+            del self.live[live.name]
+        for seat in live.seats.values():
+            # A stream that ends with a status may be taken up again: members hear it in words.
+            seat.send(_ended(reason) if seat.is_welcome or error is None else error)
+            seat.close()
+        _LOGGER.info("job %s ended: %s", live.name, reason)
+        changes = self._changes.pop(live, None)
+        self.spawn(self._tear_down(live, reason, changes[1] if changes else None))
+
+    def announce(self, live: LiveJob, change: Change) -> None:
+        """Tell the workers what was committed."""
+        live.job = self.database.job(live.job.job_number)
+        live.boundary = change.boundary
+        for worker_id in change.asked:
+            self.send_commit(live, change, live.seats[worker_id])
+
+    def send_commit(self, live: LiveJob, change: Change, seat: Seat) -> None:
+        """Tell a worker of a committed change."""
+        seat.send(
+            commit(
+                change.layout,
+                seat.worker,
+                self.links[seat.worker.switch],
+                boundary=change.boundary,
+                source_worker=change.source_worker,
+            )
+        )
+
+    def welcome(self, live: LiveJob, seats: list[Seat], boundary: int) -> None:
+        """Let workers in."""
+        for seat in seats:
+            seat.is_welcome = True
+            self.send_welcome(live, seat, boundary)
+
+    def send_welcome(self, live: LiveJob, seat: Seat, boundary: int) -> None:
+        """Tell a worker of the layout in use, and of the first tensor that it takes part in."""
+        assert live.layout is not None, "a job that runs has a layout"
+        link = self.links[seat.worker.switch]
+        message = welcome(
+            live.layout,
+            seat.worker,
+            link,
+            boundary=boundary,
+            lease_s=seat.lease_s,
+            secret=seat.secret,
+        )
+        message.welcome.barriers_released.extend(live.barriers.last_uses())
+        seat.send(message)
+
+    def join_timed_out(self, live: LiveJob) -> None:
+        """End a job whose workers have not all come."""
+        missing = ", ".join(str(worker_id) for worker_id in live.missing)
+        text = (
+            f"job {live.name!r}: worker {missing} of {live.job.num_workers} never arrived "
+            f"within {live.join_timeout_s:g} s; start all workers, check their addresses"
+        )
+        self.end(live, f"worker {missing} never arrived", WorkersMissingError(text))
+
+    def release_barriers(self, live: LiveJob) -> None:
+        """Release and store the barriers that all who are there have reached."""
+        for name, use in live.release_barriers():
+            if use:
+                self.database.release_barrier(live.job.job_number, name, use)
+
+    def rebalance(self) -> None:
+        """Look soon whether running jobs should have more or fewer slots."""
+        if self._rebalance_timer is None:
+            loop = asyncio.get_running_loop()
+            self._rebalance_timer = loop.call_later(_REBALANCE_S, self._rebalance)
+
+    def spawn(self, work: Coroutine[object, object, None]) -> None:
+        """Do something that outlives its cause; `settled` waits for it."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._task_done)
+
+    async def settled(self) -> None:
+        """Wait for jobs that start or end; who waits and goes away must not cancel them."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def close(self) -> None:
+        """Stop all changes; what they had begun and not committed is taken back."""
+        if self._rebalance_timer is not None:
+            self._rebalance_timer.cancel()
+        tasks = [task for _, task in self._changes.values()]
+        self._changes.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.settled()
+
+    def _is_seated(self, live: LiveJob, seat: Seat) -> bool:
+        return not live.has_ended and live.seats.get(seat.worker_id) is seat
+
+    def _take_out(self, live: LiveJob, seat: Seat, state: WorkerState) -> None:
+        worker_id = seat.worker_id
+        del live.seats[worker_id]
+        seat.release()
+        seat.close()
+        live.barriers.leave(worker_id)
+        if live.has_started:
+            self.database.mark_worker(live.job.job_number, worker_id, state)
+            self.release_barriers(live)
+        if live.change is not None:
+            live.change.forget(worker_id)
+        self.tell(live)
+
+    async def _tear_down(
+        self, live: LiveJob, reason: str, changes: asyncio.Task[None] | None
+    ) -> None:
+        if changes is not None and changes is not asyncio.current_task():
+            changes.cancel()
+            await asyncio.wait((changes,))
+        for layout in self.database.job(live.job.job_number).live_layouts:
+            await self.layouts.remove(layout)
+        self.database.end_job(live.job.job_number, reason)
+        self.rebalance()
+
+    def _rebalance(self) -> None:
+        self._rebalance_timer = None
+        for job in self.layouts.rebalance():
+            live = self.live.get(job.name)
+            if live is None or not live.can_change or live.is_draining:
+                continue
+            if live.retreat.is_on(asyncio.get_running_loop().time()):
+                continue  # it has just left switches that do not work
+            self.wish(live, "slots are shared anew", is_replan=True)
+
+    def _changes_done(self, live: LiveJob, task: asyncio.Task[None]) -> None:
+        """End a job whose layouts cannot change any more: its workers might wait for a commit."""
+        self._task_done(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.end(live, f"the controller failed at a change of its layout: {error!r}")
+
+    def _task_done(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _LOGGER.error("a job could not be carried on: %s", error, exc_info=error)
+
+
+def live_on(office: Office, layouts: list[Layout]) -> list[LiveJob]:
+    """Return the live jobs of these layouts."""
+    numbers = {layout.job_number for layout in layouts}
+    return [live for live in office.live.values() if live.job.job_number in numbers]
+
+
+def _ended(reason: str) -> pb.ControllerMessage:
+    return pb.ControllerMessage(job_ended=pb.JobEnded(reason=reason))

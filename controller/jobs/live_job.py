@@ -1,0 +1,137 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A waiting or running job: its seats, the layout in use and the change under way."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from controller.errors import ControllerError
+from controller.jobs.barriers import Barriers
+from controller.jobs.job import Generation, Job, Layout, Worker, WorkerId
+from controller.jobs.retreat import Retreat
+from controller.jobs.stalls import Stalls
+from controller.jobs.worker_lease import Seat
+from controller.views.view_change import Change
+from hostlib.control.session_api import session_pb2 as pb
+
+
+@dataclass(eq=False)
+class LiveJob:
+    """What the controller keeps of a job while it lives."""
+
+    job: Job
+    join_timeout_s: float = 0.0
+    seats: dict[WorkerId, Seat] = field(default_factory=dict[WorkerId, Seat])
+    """Workers that have arrived and neither left nor were lost."""
+    barriers: Barriers = field(default_factory=Barriers)
+    join_timer: asyncio.TimerHandle | None = None
+    has_started: bool = False
+    """All workers have arrived; later ones join a running job."""
+    has_ended: bool = False
+    layout: Layout | None = None
+    """The layout in use: what was committed last."""
+    leaving: list[Layout] = field(default_factory=list[Layout])
+    """Older layouts that some worker may still use."""
+    change: Change | None = None
+    """The change under way, also after its commit until all workers have left older layouts."""
+    boundary: int = 0
+    """First tensor of the layout in use, 0 when it is not known."""
+    leave_floor: int | None = None
+    """Least position of the workers that left since the last commit."""
+    is_draining: bool = False
+    """Too few workers are left to go on; those who are there may finish what they began."""
+    stalls: Stalls = field(default_factory=Stalls)
+    retreat: Retreat = field(default_factory=Retreat)
+    """Switches that the job has left because they did not work."""
+    returned: asyncio.Event = field(default_factory=asyncio.Event)
+    """A worker has taken up its broken stream."""
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self.job.name
+
+    @property
+    def missing(self) -> list[WorkerId]:
+        """Workers that a waiting job has not seen."""
+        return [w for w in range(self.job.num_workers) if w not in self.seats]
+
+    @property
+    def workers(self) -> tuple[Worker, ...]:
+        """Workers that are there, by id: members of the next layout."""
+        return tuple(self.seats[worker_id].worker for worker_id in sorted(self.seats))
+
+    @property
+    def welcomed(self) -> set[WorkerId]:
+        """Workers that know a layout."""
+        return {worker_id for worker_id, seat in self.seats.items() if seat.is_welcome}
+
+    @property
+    def joining(self) -> list[Seat]:
+        """Workers that wait for a tensor boundary."""
+        return [seat for seat in self.seats.values() if not seat.is_welcome]
+
+    @property
+    def has_new_members(self) -> bool:
+        """Whether others are there than the layout in use names."""
+        members = self.layout.members if self.layout else ()
+        return bool(self.joining) or [*map(_place, members)] != [*map(_place, self.workers)]
+
+    @property
+    def can_change(self) -> bool:
+        """Whether every worker can go over to another layout."""
+        return all(seat.can_change for seat in self.seats.values())
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether the stream of any worker is open."""
+        return any(seat.is_attached for seat in self.seats.values())
+
+    def is_member(self, worker_id: WorkerId) -> bool:
+        """Whether the layout in use has this worker."""
+        return self.layout is not None and any(
+            worker.worker_id == worker_id for worker in self.layout.members
+        )
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nobody is awaited from before the controller's restart."""
+        return not any(seat.is_expected for seat in self.seats.values())
+
+    def send(self, message: pb.ControllerMessage | ControllerError) -> None:
+        """Queue a message for every attached worker."""
+        for seat in self.seats.values():
+            seat.send(message)
+
+    def tell_missing(self, generation: Generation, now_s: float) -> None:
+        """Tell those who wait for whom they do, once their reports say it."""
+        present = self.welcomed
+        missing = self.stalls.missing(present, generation, now_s)
+        if not missing:
+            return
+        answer = pb.Missing(generation=generation, missing_workers=sorted(missing))
+        for worker_id in present - missing:
+            self.seats[worker_id].send(pb.ControllerMessage(missing=answer))
+
+    def release_barriers(self) -> list[tuple[str, int]]:
+        """Release the barriers that all workers have reached; return them."""
+        present = self.welcomed
+        keys = self.barriers.release(present)
+        for name, use in keys:
+            released = pb.BarrierReleased(name=name, use=use)
+            for worker_id in present:
+                self.seats[worker_id].send(pb.ControllerMessage(barrier_released=released))
+        return keys
+
+    def release_timers(self) -> None:
+        """Stop counting the join timeout and all leases."""
+        if self.join_timer is not None:
+            self.join_timer.cancel()
+        for seat in self.seats.values():
+            seat.release()
+
+
+def _place(worker: Worker) -> tuple[WorkerId, str, int]:
+    return worker.worker_id, worker.address, worker.udp_port

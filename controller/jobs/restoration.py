@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that ran when an earlier controller stopped: what is known of them, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from controller.jobs.barriers import Barriers
+from controller.jobs.job import Job, JobState, LayoutState, WorkerId, WorkerState
+from controller.jobs.live_job import LiveJob
+from controller.jobs.worker_lease import Seat
+from controller.views.view_change import Wish
+
+
+def reason_to_end(
+    job: Job, switches: Collection[str], digests: Mapping[WorkerId, bytes]
+) -> str | None:
+    """Return why a job of the database cannot go on, None if it can."""
+    if job.state is JobState.WAITING:
+        return "controller restarted before the job ran"
+    if unknown := {worker.switch for worker in job.workers} - set(switches):
+        return f"switch {', '.join(sorted(unknown))} is not configured any more"
+    if not digests:
+        return "controller was replaced by a newer release"
+    states = {worker.state for worker in job.workers}
+    if WorkerState.JOINED not in states:
+        return "completed" if WorkerState.LOST not in states else "all workers were lost"
+    return None
+
+
+def restored_job(
+    job: Job,
+    barriers: Mapping[str, int],
+    digests: Mapping[WorkerId, bytes],
+    on_expired: Callable[[LiveJob, Seat], None],
+    lease_s: float,
+) -> tuple[LiveJob, Wish]:
+    """Return the live job, all its workers expected, and why it needs another layout, if it does.
+
+    Positions and answers of a change under way are lost with the controller; an abort asks anew.
+    """
+    live = LiveJob(job, barriers=Barriers(barriers), has_started=True)
+    installed = [x for x in job.live_layouts if x.state is LayoutState.INSTALLED]
+    live.layout = job.layout
+    live.leaving = [layout for layout in job.live_layouts if layout is not live.layout]
+    wish = Wish()
+    for worker in job.workers:
+        if worker.state is WorkerState.JOINED:
+            digest = digests.get(worker.worker_id, b"")  # no secret has this one
+            seat = Seat(worker, lambda seat: on_expired(live, seat), lease_s, digest)
+            seat.is_welcome = seat.is_expected = True
+            live.seats[worker.worker_id] = seat
+        else:
+            wish.add(
+                f"worker {worker.worker_id} {worker.state} before the controller restarted",
+                is_abort=worker.state is WorkerState.LOST,
+            )
+    if len(installed) > 1:
+        wish.add("the controller restarted during a change", is_abort=True)
+    return live, wish

@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers that send and hear nothing back: when that is the path's fault, and not a slow worker's.
+
+One worker that waits for another has no progress either. But a worker that reports has sent its own
+part: when all of them report, nobody is waited for, and the path is broken. A worker whose switch
+does not even answer probes, while it answers others, is cut off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from controller.jobs.job import Generation, WorkerId
+
+WINDOW_S: Final = 5.0
+"""Reports that are older do not count."""
+STILL_S: Final = 3.0
+"""Without a report for so long there is progress."""
+SETTLED_S: Final = 1.5
+"""Whoever has not reported after so long is not going to: workers report each second."""
+AVOID_S: Final = 20.0
+"""When a path breaks again within this time of its repair, it is left."""
+SILENT_S: Final = 0.9
+"""A switch that has answered none of a worker's probes, 20 a second, for so long is cut off."""
+
+
+@dataclass(frozen=True)
+class _Report:
+    generation: Generation
+    since_s: float
+    at_s: float
+    missing: frozenset[WorkerId]
+    silent_s: float
+
+    def is_of(self, generation: Generation, now_s: float) -> bool:
+        return generation == self.generation and now_s - self.at_s <= WINDOW_S
+
+
+class Stalls:
+    """The reports of one job."""
+
+    def __init__(self) -> None:
+        self._reports: dict[WorkerId, _Report] = {}
+        self._repaired_s = float("-inf")
+        self._since_s = float("-inf")
+        self._heard_s = float("-inf")
+
+    def report(
+        self,
+        worker_id: WorkerId,
+        generation: Generation,
+        now_s: float,
+        missing: Collection[WorkerId] = (),
+        silent_s: float = 0.0,
+    ) -> None:
+        """Note a worker's report: who may be missing, how long its switch has been silent."""
+        before = self._reports.get(worker_id)
+        is_more = before is not None and before.is_of(generation, now_s)
+        since_s = before.since_s if before is not None and is_more else now_s
+        self._reports[worker_id] = _Report(generation, since_s, now_s, frozenset(missing), silent_s)
+        if now_s - self._heard_s > WINDOW_S:
+            self._since_s = now_s
+        self._heard_s = now_s
+
+    def lasting_s(self, now_s: float) -> float:
+        """Return how long reports have come without a longer pause, over all layouts."""
+        return now_s - self._since_s
+
+    def is_lasting(self, now_s: float) -> bool:
+        """Return whether a worker has reported of late: each does once a second."""
+        return now_s - self._heard_s <= STILL_S
+
+    def calm(self) -> None:
+        """Learn that the cause is gone: what lasts is counted afresh."""
+        self._heard_s = float("-inf")
+
+    def missing(
+        self, workers: set[WorkerId], generation: Generation, now_s: float
+    ) -> set[WorkerId]:
+        """Return who is missed by all that have reported of late, when those are all the others.
+
+        A switch knows only what has reached it: a worker whose part waits in another switch is
+        missed there. But it waits too, and reports.
+        """
+        fresh = self._fresh(workers, generation, now_s)
+        others = workers - fresh.keys()
+        is_known = bool(fresh) and all(
+            others <= report.missing and now_s - report.since_s >= SETTLED_S
+            for report in fresh.values()
+        )
+        return others if is_known else set()
+
+    def cut_off(
+        self, workers: set[WorkerId], generation: Generation, now_s: float
+    ) -> tuple[set[WorkerId], set[WorkerId], set[WorkerId]]:
+        """Return whose switch answers them nothing, whose does, and of whom it is not known yet.
+
+        Who has not reported is in none of these.
+        """
+        fresh = self._fresh(workers, generation, now_s)
+        cut = {worker for worker, report in fresh.items() if report.silent_s >= SILENT_S}
+        heard = {worker for worker, report in fresh.items() if not report.silent_s}
+        return cut, heard, fresh.keys() - cut - heard
+
+    def unreached(
+        self, workers: set[WorkerId], generation: Generation, now_s: float
+    ) -> set[WorkerId]:
+        """Return the workers whom all others report as lost, at least two of them.
+
+        On a host path a worker names whom it has lost.
+        """
+        fresh = self._fresh(workers, generation, now_s)
+        return {
+            worker
+            for worker in workers
+            if len(workers) > 2
+            and all(
+                other in fresh and worker in fresh[other].missing for other in workers - {worker}
+            )
+        }
+
+    def is_everybody(self, workers: set[WorkerId], generation: Generation, now_s: float) -> bool:
+        """Return whether no worker has progress in this layout, all at the same time."""
+        fresh = self._fresh(workers, generation, now_s)
+        still = [report for report in fresh.values() if now_s - report.at_s <= STILL_S]
+        return bool(workers) and len(still) == len(workers)
+
+    def have_all_lost(self, workers: set[WorkerId], generation: Generation, now_s: float) -> bool:
+        """Return whether all workers have reported this layout of late, and each misses another."""
+        fresh = self._fresh(workers, generation, now_s)
+        return len(fresh) == len(workers) and all(report.missing for report in fresh.values())
+
+    def repair(self, now_s: float) -> bool:
+        """Start afresh; return whether the last repair did not help for long."""
+        is_again = now_s - self._repaired_s <= AVOID_S
+        self._repaired_s = now_s
+        self._reports.clear()
+        return is_again
+
+    def _fresh(
+        self, workers: set[WorkerId], generation: Generation, now_s: float
+    ) -> dict[WorkerId, _Report]:
+        return {
+            worker: report
+            for worker, report in self._reports.items()
+            if worker in workers and report.is_of(generation, now_s)
+        }

@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Seats of workers in live jobs: leases, and the stream that carries messages."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from typing import Final
+
+from controller.errors import ControllerError
+from controller.jobs.job import Worker, WorkerId
+from hostlib.control.session_api import session_pb2 as pb
+
+Outbox = asyncio.Queue[pb.ControllerMessage | ControllerError | None]
+"""Messages of one stream; an error or None ends it."""
+
+
+_SECRET_BYTES: Final = 16
+_LATE_S: Final = 0.05
+"""A timer that fires so much too late tells that this process stood still."""
+_UNREAD_S: Final = 0.5
+"""Time to read what workers have said meanwhile."""
+
+
+class Seat:
+    """A worker's place in a job; outlives a broken stream for as long as its lease runs."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        on_expired: Callable[[Seat], None],
+        lease_s: float,
+        digest: bytes | None = None,
+    ) -> None:
+        """`digest`: of the secret of a worker from before the controller's restart."""
+        self.worker = worker
+        self.lease_s = lease_s
+        """How long the worker may say nothing, though its connection stands."""
+        self.heard_s = float("-inf")
+        """When it said something last, on the loop's clock."""
+        self.secret = secrets.token_bytes(_SECRET_BYTES) if digest is None else b""
+        """What this worker alone is told, and shows to take up its stream; b"" after a restart."""
+        self.digest = _digest(self.secret) if digest is None else digest
+        """All that is stored of the secret."""
+        self.outbox: Outbox | None = None
+        """Messages to the attached stream, None while detached."""
+        self.is_welcome = False
+        """The worker knows a layout: it must be asked before there is another."""
+        self.can_change = True
+        """The worker can go over to another layout."""
+        self.is_expected = False
+        """Known from before the controller's restart, and not back yet."""
+        self._on_expired = on_expired
+        self._lease: asyncio.TimerHandle | None = None
+
+    @property
+    def worker_id(self) -> WorkerId:
+        """Who sits here."""
+        return self.worker.worker_id
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether a stream carries this seat."""
+        return self.outbox is not None
+
+    def is_secret(self, secret: bytes) -> bool:
+        """Whether it is the worker's own."""
+        return hmac.compare_digest(_digest(secret), self.digest)
+
+    def attach(self) -> Outbox:
+        """Take a new stream; an older one is ended."""
+        self.close()
+        self.outbox = Outbox()
+        self.is_expected = False
+        return self.outbox
+
+    def detach(self, outbox: Outbox) -> bool:
+        """Note that a stream is over; return whether it was the current one."""
+        if self.outbox is not outbox:
+            return False
+        self.outbox = None
+        return True
+
+    def send(self, message: pb.ControllerMessage | ControllerError) -> None:
+        """Queue a message if a stream is attached."""
+        if self.outbox is not None:
+            self.outbox.put_nowait(message)
+
+    def close(self) -> None:
+        """End the attached stream after what is queued."""
+        if self.outbox is not None:
+            self.outbox.put_nowait(None)
+
+    def hear(self) -> None:
+        """Note that the worker said something, and renew its lease."""
+        self.heard_s = asyncio.get_running_loop().time()
+        self.renew(self.lease_s)
+
+    def renew(self, lease_s: float) -> None:
+        """Give the worker so long from now."""
+        self.release()
+        loop = asyncio.get_running_loop()
+        due_s = loop.time() + lease_s
+        self._lease = loop.call_at(due_s, self._expire, due_s)
+
+    def _expire(self, due_s: float) -> None:
+        """Let the lease end, in a moment if it was not the worker that was silent."""
+        loop = asyncio.get_running_loop()
+        if loop.time() - due_s > _LATE_S:
+            self._lease = loop.call_later(_UNREAD_S, self._on_expired, self)
+        else:
+            self._on_expired(self)
+
+    def release(self) -> None:
+        """Stop counting the lease."""
+        if self._lease is not None:
+            self._lease.cancel()
+            self._lease = None
+
+
+def _digest(secret: bytes) -> bytes:
+    return hashlib.sha256(secret).digest()

@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The P4 program that switches must run: its artefacts, and how to tell it from others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from finsy import P4Schema, pbutil
+from finsy.proto import p4i, p4r
+
+from controller.errors import ProgramMissingError
+from hostlib.slots import wire
+
+PROGRAM_NAME = "switchfold"
+
+
+def describe(p4info: p4i.P4Info) -> str:
+    """Return "name version" of a program as users know it."""
+    info = p4info.pkg_info
+    if not info.name and not info.version:
+        return "a program without name"
+    return f"{info.name or 'unnamed'} {info.version or '(no version)'}"
+
+
+@dataclass(frozen=True)
+class Program:
+    """Compiled artefacts of one variant."""
+
+    p4info_path: Path
+    p4blob_path: Path
+
+    @cached_property
+    def p4info(self) -> p4i.P4Info:
+        """P4Info of the program."""
+        return pbutil.from_text(self.p4info_path.read_text("utf-8"), p4i.P4Info)
+
+    @cached_property
+    def schema(self) -> P4Schema:
+        """Names and widths, for encoding entities."""
+        return P4Schema(self.p4info_path, self.p4blob_path)
+
+    @property
+    def values_per_packet(self) -> int:
+        """Lanes of a packet; second part of the program's version."""
+        return int(self.p4info.pkg_info.version.rpartition(".")[2])
+
+    @property
+    def wire_version(self) -> int:
+        """Wire format; first part of the program's version."""
+        return int(self.p4info.pkg_info.version.partition(".")[0])
+
+    def matches(self, config: p4r.ForwardingPipelineConfig) -> bool:
+        """Return whether a switch's pipeline is this program (same name, version and P4Info)."""
+        return self.schema.has_p4info(config.p4info)
+
+
+def load_program(variant: str, program_dir: Path | None = None) -> Program:
+    """Return the artefacts of a variant, from the package or from `program_dir`."""
+    name = f"{PROGRAM_NAME}_{variant}"
+    if program_dir is None:
+        program_dir = Path(__file__).parents[2] / "p4src" / "build" / name
+    program = Program(program_dir / f"{name}.p4info.txtpb", program_dir / f"{name}.json")
+    for path in (program.p4info_path, program.p4blob_path):
+        if not path.is_file():
+            raise ProgramMissingError(
+                f"compiled program {path} is missing; run 'make p4' or reinstall the package"
+            )
+    if program.wire_version != wire.WIRE_VERSION:
+        raise ProgramMissingError(
+            f"{program.p4info_path} speaks wire version {program.wire_version}, this controller "
+            f"{wire.WIRE_VERSION}; run 'make p4'"
+        )
+    return program

@@ -1,0 +1,361 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One switch: connects with finsy, loads the program, keeps it equal to the database."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from finsy import P4ClientError, Switch, SwitchEvent, SwitchOptions
+
+from controller.config import SwitchConfig
+from controller.errors import (
+    SwitchError,
+    SwitchUnreachableError,
+    SwitchUpdateError,
+    WrongProgramError,
+)
+from controller.fabric.fabric import Fabric
+from controller.fabric.routes import routes_at
+from controller.jobs.job import Placement, TreeId
+from controller.switches.packet_io import answer_arp
+from controller.switches.program import Program, describe
+from controller.switches.reconcile import Changes, Reconciler, desired_entities
+from controller.switches.switch_call import (
+    PROGRAM_TIMEOUT_S,
+    closing_is_unreachable,
+    fetch_pipeline,
+    refusal,
+    unreachable_error,
+)
+from controller.tables import outcome
+from controller.tables.outcome import Count, OrdinaryOutcome
+from hostlib.slots.wire import Outcome
+
+_LOGGER = logging.getLogger(__name__)
+_FIRST_RETRY_S: Final = 0.2
+_LAST_RETRY_S: Final = 0.5
+_HANDSHAKE_TIMEOUT_S: Final = 10.0
+_REQUEST_TIMEOUT_S: Final = 10.0
+
+
+class LinkState(enum.StrEnum):
+    """How far the controller is with a switch."""
+
+    CONNECTING = "connecting"
+    LOADING = "loading"
+    """The switch takes the program; softswitch compiles it first."""
+    BACKUP = "backup"
+    """Another controller is primary."""
+    READY = "ready"
+    """Program and tables are as they should be."""
+    WRONG_PROGRAM = "wrong program"
+    UNREACHABLE = "unreachable"
+    FAILED = "failed"
+    """The switch answers but refuses something."""
+
+
+_REACHED: Final = frozenset(
+    {LinkState.LOADING, LinkState.READY, LinkState.BACKUP, LinkState.WRONG_PROGRAM}
+)
+_DECIDED: Final = frozenset(LinkState) - {LinkState.CONNECTING, LinkState.LOADING}
+
+
+class SwitchLink:
+    """Keeps one switch connected and equal to the desired state."""
+
+    def __init__(
+        self,
+        config: SwitchConfig,
+        program: Program,
+        *,
+        placements: Callable[[], list[Placement]],
+        fabric: Callable[[], Fabric] | None = None,
+        replace_program: bool = False,
+        election_id: int = 10,
+        reconcile_interval_s: float = 10.0,
+        gone_s: float = 5.0,
+    ) -> None:
+        self.config = config
+        self.program = program
+        self.state = LinkState.CONNECTING
+        self.error: SwitchError | None = None
+        """Why the switch is not ready."""
+        self.on_lost_state: Callable[[frozenset[TreeId]], None] | None = None
+        """Called when the switch came back without the entries of these trees; they are there
+        again."""
+        self.on_ready: Callable[[], None] | None = None
+        """Called whenever the switch has become ready."""
+        self.on_gone: Callable[[], None] | None = None
+        """Called when the switch has been out of reach for `gone_s`."""
+        self._placements = placements
+        alone = Fabric(switches={config.name: config})
+        self._fabric = fabric or (lambda: alone)
+        self._gone_s = gone_s
+        self._gone_timer: asyncio.TimerHandle | None = None
+        self._admitted: frozenset[TreeId] = frozenset()
+        """Trees that the switch should know from before a reconnect."""
+        self._replace_program = replace_program
+        self._election_id = election_id
+        self._reconcile_interval_s = reconcile_interval_s
+        self._switch: Switch | None = None
+        self._reconciler: Reconciler | None = None
+        self._lock = asyncio.Lock()
+        self._changed = asyncio.Condition()
+
+    async def run(self) -> None:
+        """Serve the switch until cancelled; reconnect whenever the connection breaks."""
+        delay_s = _FIRST_RETRY_S
+        # What an earlier controller left running must be found there too.
+        self._admitted = self._tree_ids()
+        try:
+            await self._serve_for_ever(delay_s)
+        finally:
+            self._stop_waiting()
+
+    async def _serve_for_ever(self, delay_s: float) -> None:
+        while True:
+            was_ready = False
+            try:
+                await self._serve()
+            except SwitchError as exc:
+                was_ready = self.state is LinkState.READY
+                await self._fail(exc)
+            else:
+                continue  # we are primary now: start over at once
+            delay_s = _FIRST_RETRY_S if was_ready else min(delay_s * 2, _LAST_RETRY_S)
+            await asyncio.sleep(delay_s)
+
+    async def wait_ready(self, timeout_s: float) -> None:
+        """Return when the switch is ready or we are its backup; raise its error otherwise.
+
+        A switch that has been reached gets the time that it needs to load the program.
+        """
+        try:
+            await self._wait_for(_REACHED, timeout_s)
+            if self.state is LinkState.LOADING:
+                await self._wait_for(_DECIDED, PROGRAM_TIMEOUT_S)
+        except TimeoutError as exc:
+            raise self.error or self._unreachable("no answer") from exc
+        if self.state not in (LinkState.READY, LinkState.BACKUP) and self.error is not None:
+            raise self.error
+
+    async def _wait_for(self, states: frozenset[LinkState], timeout_s: float) -> None:
+        async with asyncio.timeout(timeout_s), self._changed:
+            await self._changed.wait_for(lambda: self.state in states)
+
+    async def apply(self) -> Changes:
+        """Make the switch match the database now; SwitchError when that is not possible.
+
+        Trees that somebody else had taken off it are reported like those of a restart.
+        """
+        changes, lost = await self._apply()
+        self._report_lost(lost)
+        return changes
+
+    async def _apply(self) -> tuple[Changes, frozenset[TreeId]]:
+        """Return what was written, and the trees that should have been there."""
+        async with self._lock:
+            expected = self._admitted
+            placements = self._placements()
+            routes = routes_at(self._fabric(), self.config.name)
+            desired = desired_entities(routes, placements)
+            async with self._calls("an update") as (_, reconciler):
+                changes = await reconciler.reconcile(desired)
+            self._admitted = frozenset(placement.tree.tree_id for placement in placements)
+        if changes:
+            _LOGGER.info("switch %s: %s", self.config.name, changes)
+        return changes, changes.admitted & expected
+
+    def _report_lost(self, lost: frozenset[TreeId]) -> None:
+        if lost and self.on_lost_state is not None:
+            _LOGGER.warning("switch %s was without %d trees", self.config.name, len(lost))
+            self.on_lost_state(lost)
+
+    async def read_tree_counts(self, tree_id: TreeId) -> dict[Outcome, Count]:
+        """Return an installed tree's counters by outcome."""
+        async with self._calls("a read") as (switch, _):
+            return await outcome.read_tree_counts(switch, tree_id)
+
+    async def read_switch_counts(self) -> dict[Outcome, Count]:
+        """Return the counters of all Switchfold packets by outcome."""
+        async with self._calls("a read") as (switch, _):
+            return await outcome.read_switch_counts(switch)
+
+    async def read_ordinary_counts(self) -> dict[OrdinaryOutcome, Count]:
+        """Return the counters of all other frames by what became of them."""
+        async with self._calls("a read") as (switch, _):
+            return await outcome.read_ordinary_counts(switch)
+
+    async def read_port_counts(self) -> dict[int, tuple[Count, Count]]:
+        """Return (in, out) frame counters of the ports with hosts, workers and switches."""
+        ports = {host.port for host in self.config.hosts}
+        ports.update(self._fabric().link_ports(self.config.name))
+        for placement in self._placements():
+            ports.update(child.port for child in placement.node.children)
+            if placement.node.parent is not None:
+                ports.add(placement.node.parent.port)
+        async with self._calls("a read") as (switch, _):
+            return await outcome.read_port_counts(switch, sorted(ports))
+
+    def find_mac(self, address: str) -> str | None:
+        """Return the MAC address behind an IPv4 address: the service, hosts, then workers."""
+        if address == self.config.service_address:
+            return self.config.service_mac
+        host = self.config.host_at(address)
+        if host is not None:
+            return host.mac
+        for placement in self._placements():
+            parent = placement.node.parent
+            for neighbour in (*placement.node.children, *([parent] if parent else [])):
+                if neighbour.address == address:
+                    return neighbour.mac
+        return None
+
+    async def _serve(self) -> None:
+        """Hold one connection until it breaks, which is a SwitchError.
+
+        Returns when a backup has become primary: the program may have changed meanwhile.
+        """
+        has_program = await self._check_program()
+        options = SwitchOptions(
+            p4info=self.program.p4info_path,
+            p4blob=None if has_program else self.program.p4blob_path,
+            p4force=not has_program,
+            device_id=self.config.device_id,
+            initial_election_id=self._election_id,
+        )
+        switch = Switch(self.config.name, self.config.address, options)
+        if not has_program:
+            await self._set_state(LinkState.LOADING, None)
+        try:
+            async with asyncio.timeout(_HANDSHAKE_TIMEOUT_S if has_program else PROGRAM_TIMEOUT_S):
+                await switch.__aenter__()
+        except TimeoutError as exc:
+            raise self._unreachable("the handshake got no answer") from exc
+        except P4ClientError as exc:
+            raise refusal(self.config, "the handshake or the program", exc) from exc
+        try:
+            await self._serve_connected(switch)
+        finally:
+            self._switch = self._reconciler = None
+            await switch.__aexit__(None, None, None)
+
+    async def _serve_connected(self, switch: Switch) -> None:
+        down = switch.ee.event_future(SwitchEvent.CHANNEL_DOWN)
+        if not switch.is_up:
+            raise self._unreachable("connection lost")
+        if not switch.is_primary:
+            await self._set_state(LinkState.BACKUP, self._backup_error(switch))
+            primary = switch.ee.event_future(SwitchEvent.BECOME_PRIMARY)
+            await asyncio.wait((down, primary), return_when=asyncio.FIRST_COMPLETED)
+            if down.done():
+                raise self._unreachable("connection lost")
+            return
+        self._switch, self._reconciler = switch, Reconciler(switch)
+        _, lost = await self._apply()
+        self._stop_waiting()
+        await self._set_state(LinkState.READY, None)
+        _LOGGER.info("switch %s is ready", self.config.name)
+        if self.on_ready is not None:
+            self.on_ready()
+        self._report_lost(lost)
+        arp = asyncio.create_task(self._answer_arp())
+        repair = asyncio.create_task(self._repair())
+        backup = switch.ee.event_future(SwitchEvent.BECOME_BACKUP)
+        try:
+            await asyncio.wait((down, backup, arp, repair), return_when=asyncio.FIRST_COMPLETED)
+            for task in (arp, repair):
+                if task.done():
+                    task.result()
+            raise self._unreachable("connection lost")
+        finally:
+            for task in (arp, repair):
+                task.cancel()
+            await asyncio.gather(arp, repair, return_exceptions=True)
+
+    async def _answer_arp(self) -> None:
+        async with self._calls("a packet-out", timeout_s=None) as (switch, _):
+            await answer_arp(switch, self.find_mac)
+
+    async def _repair(self) -> None:
+        while True:
+            await asyncio.sleep(self._reconcile_interval_s)
+            await self.apply()
+
+    async def _check_program(self) -> bool:
+        """Return whether the switch runs our program already, False when it may be loaded."""
+        config = await fetch_pipeline(self.config)
+        if config is None:
+            return False
+        if self.program.matches(config):
+            return True
+        if self._replace_program:
+            return False
+        raise WrongProgramError(
+            f"switch {self.config.name} at {self.config.address} runs {describe(config.p4info)}, "
+            f"this controller needs {describe(self.program.p4info)} as compiled here; start it "
+            "with --replace-program to load it, or choose the other --variant"
+        )
+
+    @asynccontextmanager
+    async def _calls(
+        self, what: str, timeout_s: float | None = _REQUEST_TIMEOUT_S
+    ) -> AsyncGenerator[tuple[Switch, Reconciler]]:
+        """Lend the connected switch; everything that can go wrong becomes a SwitchError."""
+        switch, reconciler = self._switch, self._reconciler
+        if switch is None or reconciler is None:
+            raise self.error or self._unreachable("connection is being set up")
+        try:
+            async with asyncio.timeout(timeout_s):
+                with closing_is_unreachable(self.config, switch):
+                    yield switch, reconciler
+        except P4ClientError as exc:
+            raise refusal(self.config, what, exc) from exc
+        except TimeoutError as exc:
+            raise self._unreachable(f"no answer in {timeout_s} s") from exc
+
+    def _tree_ids(self) -> frozenset[TreeId]:
+        return frozenset(placement.tree.tree_id for placement in self._placements())
+
+    def _stop_waiting(self) -> None:
+        if self._gone_timer is not None:
+            self._gone_timer.cancel()
+            self._gone_timer = None
+
+    def _gone(self) -> None:
+        _LOGGER.warning("switch %s out of reach for %g s", self.config.name, self._gone_s)
+        if self.on_gone is not None:
+            self.on_gone()
+
+    async def _fail(self, error: SwitchError) -> None:
+        if self._gone_timer is None:
+            loop = asyncio.get_running_loop()
+            self._gone_timer = loop.call_later(self._gone_s, self._gone)
+        state = LinkState.FAILED
+        if isinstance(error, WrongProgramError):
+            state = LinkState.WRONG_PROGRAM
+        elif isinstance(error, SwitchUnreachableError):
+            state = LinkState.UNREACHABLE
+        if str(error) != str(self.error):
+            _LOGGER.warning("%s", error)
+        await self._set_state(state, error)
+
+    async def _set_state(self, state: LinkState, error: SwitchError | None) -> None:
+        async with self._changed:
+            self.state, self.error = state, error
+            self._changed.notify_all()
+
+    def _unreachable(self, detail: str) -> SwitchUnreachableError:
+        return unreachable_error(self.config, detail)
+
+    def _backup_error(self, switch: Switch) -> SwitchUpdateError:
+        return SwitchUpdateError(
+            f"another controller (election id {switch.primary_id}) is primary on switch "
+            f"{self.config.name}; stop it, or start this one with a higher --election-id"
+        )

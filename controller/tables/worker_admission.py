@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Twin of worker_admission.p4: tables `job` and `worker` say whose packets reach a slot."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from finsy import Action, Match, P4TableEntry
+
+from controller.jobs.job import Placement
+
+TREE_TABLE = "job"
+TABLES = ("worker", TREE_TABLE)
+"""In the order of insertion: a tree is admitted after its children."""
+
+
+def table_entries(placement: Placement) -> list[P4TableEntry]:
+    """Return the entries that admit an installed tree, in the order of insertion."""
+    tree, node = placement.tree, placement.node
+    entries = [
+        P4TableEntry(
+            "worker",
+            match=Match(
+                job_id=tree.tree_id,
+                worker_id=child.child_id,
+                ingress_port=child.port,
+                source_address=int(ipaddress.IPv4Address(child.address)),
+            ),
+            action=Action(
+                "admit_worker",
+                worker_bit=1 << child.child_id,
+                contributor_mask=child.contributor_mask,
+                max_contributors=child.num_workers,
+            ),
+        )
+        for child in node.children
+    ]
+    entries.append(
+        P4TableEntry(TREE_TABLE, match=Match(job_id=tree.tree_id), action=_admission(placement))
+    )
+    return entries
+
+
+def _admission(placement: Placement) -> Action:
+    layout, tree, node = placement.layout, placement.tree, placement.node
+    of_every_node = {
+        "generation": layout.generation,
+        "slot_base": node.slot_base,
+        "slot_count": tree.slot_count,
+        "children_bitmap": node.children_bitmap,
+        "multicast_group_id": tree.tree_id,
+        "allow_partial": int(layout.straggler.allow_partial),
+        "level": tree.level(node),
+    }
+    if node.parent is None:
+        return Action(
+            "admit_root",
+            **of_every_node,
+            quorum=min(layout.straggler.quorum or layout.num_workers, layout.num_workers),
+            num_workers=layout.num_workers,
+        )
+    return Action(
+        "admit_inner",
+        **of_every_node,
+        parent_port=node.parent.port,
+        parent_address=int(ipaddress.IPv4Address(node.parent.address)),
+        child_id=node.parent.child_id,
+        child_bitmap=node.parent.child_bitmap,
+    )

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker is told when its job runs, and what it must match before."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from controller.errors import NoSwitchError, VersionMismatchError
+from controller.jobs.job import Layout, Worker, WorkerId
+from controller.switches.switch_session import LinkState, SwitchLink
+from hostlib.control.session_api import session_pb2 as pb
+from hostlib.slots import wire
+
+QUORUM_DEADLINE_S: Final = 1.0
+"""For jobs with a quorum and no deadline on more than one switch.
+
+A quorum is counted at the root. What waits for a late worker below gets there when it is flushed.
+"""
+
+
+def check_compatible(hello: pb.Hello, link: SwitchLink) -> None:
+    """Raise unless the switch is ready and speaks the worker's wire format."""
+    if link.state is not LinkState.READY:
+        raise link.error or NoSwitchError(
+            f"switch {link.config.name} is {link.state}; try again in a moment"
+        )
+    program = link.program
+    if hello.wire_version != program.wire_version:
+        raise VersionMismatchError(
+            f"worker {hello.worker_id} speaks wire version {hello.wire_version}, switch "
+            f"{link.config.name} {program.wire_version}; install the same release on both"
+        )
+    if hello.values_per_packet not in (0, program.values_per_packet):
+        raise VersionMismatchError(
+            f"worker {hello.worker_id} sends {hello.values_per_packet} values per packet, "
+            f"switch {link.config.name} takes {program.values_per_packet}; let the worker "
+            "take any, or start the controller with the other --variant"
+        )
+
+
+def encode_layout(layout: Layout, worker: Worker, link: SwitchLink) -> pb.Layout:
+    """Return a layout as one of its members sees it; `link`: the member's switch."""
+    message = pb.Layout(
+        generation=layout.generation,
+        num_workers=layout.num_workers,
+        members=[
+            pb.Member(
+                worker_id=member.worker_id,
+                address=member.address,
+                peer_address=member.peer_address,
+                peer_port=member.peer_port,
+            )
+            for member in layout.members
+        ],
+        trees=[pb.Tree(tree_id=tree.tree_id, slot_count=tree.slot_count) for tree in layout.trees],
+        switch_address=link.config.service_address,
+        switch_mac=link.config.service_mac,
+        switch_udp_port=wire.UDP_PORT,
+        quorum=layout.quorum if layout.straggler.quorum is not None else 0,
+        deadline_s=_deadline_s(layout),
+        reason=layout.reason,
+    )
+    if layout.is_on_switch:
+        attachment = layout.attachment(worker.worker_id)
+        message.child_id = attachment.child_id
+        message.neighbours.extend(
+            member.worker_id for member in layout.members if member.switch == worker.switch
+        )
+        message.worker_bitmap = attachment.worker_bitmap
+    return message
+
+
+def _deadline_s(layout: Layout) -> float:
+    """Return after how many seconds workers end rounds; 0: never."""
+    straggler = layout.straggler
+    has_quorum_alone = straggler.quorum is not None and straggler.deadline_s is None
+    if has_quorum_alone and any(len(tree.nodes) > 1 for tree in layout.trees):
+        return QUORUM_DEADLINE_S
+    return straggler.deadline_s or 0.0
+
+
+def welcome(
+    layout: Layout,
+    worker: Worker,
+    link: SwitchLink,
+    *,
+    boundary: int,
+    lease_s: float,
+    secret: bytes,
+) -> pb.ControllerMessage:
+    """Return the message that lets a worker send; `secret`: for coming back, the worker's own."""
+    return pb.ControllerMessage(
+        welcome=pb.Welcome(
+            job_number=layout.job_number,
+            layout=encode_layout(layout, worker, link),
+            boundary=boundary,
+            values_per_packet=link.program.values_per_packet,
+            wire_version=link.program.wire_version,
+            lease_s=lease_s,
+            resume_secret=secret,
+        )
+    )
+
+
+def commit(
+    layout: Layout, worker: Worker, link: SwitchLink, *, boundary: int, source_worker: WorkerId
+) -> pb.ControllerMessage:
+    """Return the message that sends a worker over to another layout."""
+    return pb.ControllerMessage(
+        view_commit=pb.ViewCommit(
+            layout=encode_layout(layout, worker, link),
+            boundary=boundary,
+            source_worker=source_worker,
+        )
+    )

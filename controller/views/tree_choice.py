@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which trees a layout gets: the planner's best over the switches that can be had now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
+
+from controller.config import ControllerConfig
+from controller.errors import NoTreeError
+from controller.fabric.fabric import Fabric
+from controller.fabric.trees.frame_cost import PLANNED_BYTES, VALUES_PER_PACKET, Traffic
+from controller.fabric.trees.planner import plan_trees
+from controller.fabric.trees.tree_plan import TreePlan, predict
+from controller.jobs.job import Generation, Job, JobNumber, Layout, Tree, Worker
+from controller.slots.slot_allocator import SlotMemory
+from controller.switches.switch_session import LinkState, SwitchLink
+from controller.views.tree_shape import planned_tree, tree_shape
+
+_WORTH_A_CHANGE: Final = 0.9
+"""A job changes to other trees that take less than this part of the time of those that it has."""
+_REMEMBERED: Final = 4096
+"""Layouts whose circumstances are remembered."""
+
+_Surroundings = tuple[frozenset[str], frozenset[str]]
+"""Switches and links that cannot be used."""
+
+
+class TreeChoice:
+    """Chooses trees, and remembers under which circumstances each layout got its own."""
+
+    def __init__(
+        self,
+        config: ControllerConfig,
+        links: Mapping[str, SwitchLink],
+        fabric: Callable[[JobNumber], Fabric] | None = None,
+    ) -> None:
+        """`fabric` returns the fabric as a job sees it now; as configured when None."""
+        self._fabric = fabric or _always(Fabric.of(config))
+        self._links = links
+        self._default_slots = config.default_slots
+        self._traffic = Traffic(
+            tensor_bytes=PLANNED_BYTES,
+            values_per_packet=VALUES_PER_PACKET[config.variant],
+            frame_overhead_bytes=config.frame_overhead_bytes,
+        )
+        self._compared: dict[Generation, _Surroundings] = {}
+        """Surroundings in which a layout's trees were the best."""
+
+    def shape(
+        self,
+        job: Job,
+        workers: Sequence[Worker],
+        avoid: Collection[str] = (),
+        memory: SlotMemory | None = None,
+    ) -> tuple[Tree, ...]:
+        """Return the best trees without slots; NoTreeError when these workers cannot be joined.
+
+        With `memory`, switches that have too little room are passed by if others will do.
+        """
+        plan = self._plan(job, workers, avoid, memory)
+        switches = self._fabric(job.job_number).switches
+        return tuple(tree_shape(tree, workers, switches) for tree in plan.trees)
+
+    def note(self, layout: Layout) -> None:
+        """Remember what could be used when a layout was planned or last compared."""
+        fabric = self._fabric(layout.job_number)
+        self._compared[layout.generation] = (self._away() | fabric.down_switches, fabric.down_links)
+        while len(self._compared) > _REMEMBERED:
+            del self._compared[min(self._compared)]
+
+    def could_be_better(self, job: Job, layout: Layout, memory: SlotMemory) -> bool:
+        """Return whether a switch or link that is back would make a layout clearly faster.
+
+        Asked again under the same circumstances, the answer is no: it was acted upon, or refused.
+        """
+        before = self._compared.get(layout.generation)
+        self.note(layout)
+        if before in (None, self._compared[layout.generation]):
+            return False
+        fabric = self._fabric(job.job_number)
+        try:
+            plan = self._plan(job, layout.members, (), memory)
+        except NoTreeError:
+            return False
+        trees = tuple(planned_tree(tree) for tree in layout.trees)
+        return plan.seconds < _WORTH_A_CHANGE * predict(fabric, trees, self._traffic).seconds
+
+    def _plan(
+        self,
+        job: Job,
+        workers: Sequence[Worker],
+        avoid: Collection[str],
+        memory: SlotMemory | None,
+    ) -> TreePlan:
+        fabric = self._fabric(job.job_number)
+        free: dict[str, int] | None = None
+        if memory is not None:
+            gaps = {name: memory.free(name) for name in fabric.switches}
+            free = {name: max(map(len, ranges), default=0) for name, ranges in gaps.items()}
+        names = {name for name in avoid if name in fabric.switches}
+        return plan_trees(
+            fabric,
+            workers,
+            self._traffic,
+            free_slots=free,
+            slots_wanted=job.slots_wanted or self._default_slots,
+            avoid_switches=self._away() | names,
+            avoid_links={fabric.find_link(name).key for name in set(avoid) - names},
+            tie_break=job.job_number,
+        )
+
+    def _away(self) -> frozenset[str]:
+        return frozenset(
+            name for name, link in self._links.items() if link.state is not LinkState.READY
+        )
+
+
+def _always(fabric: Fabric) -> Callable[[JobNumber], Fabric]:
+    return lambda job_number: fabric

@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One change of a job's layout: who was asked, what they answered, where the new layout begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from controller.jobs.job import Layout, WorkerId
+from hostlib.control.session_api import session_pb2 as pb
+
+
+@dataclass
+class Wish:
+    """Why a job should get another layout; wishes that come together are one change."""
+
+    reasons: list[str] = field(default_factory=list[str])
+    is_abort: bool = False
+    """The layout in use cannot finish its tensors."""
+    is_replan: bool = False
+    """Another layout is better, though the members are the same."""
+    is_owed: bool = False
+    """Workers have been asked, and hold back tensors until there is a commit."""
+    avoid: set[str] = field(default_factory=set[str])
+    """Switches that the next layout should not use."""
+    since_s: float | None = None
+    """Since when there is no way to fulfil it, on the loop's clock."""
+
+    def add(
+        self,
+        *reasons: str,
+        is_abort: bool = False,
+        is_replan: bool = False,
+        is_owed: bool = False,
+        avoid: Iterable[str] = (),
+    ) -> None:
+        """Take up more reasons."""
+        self.reasons.extend(reason for reason in reasons if reason not in self.reasons)
+        self.is_abort |= is_abort
+        self.is_replan |= is_replan
+        self.is_owed |= is_owed
+        self.avoid.update(avoid)
+
+    @property
+    def reason(self) -> str:
+        """All reasons in one line."""
+        return "; ".join(self.reasons)
+
+
+@dataclass(eq=False)
+class Change:
+    """The way from the layout in use to `layout`."""
+
+    layout: Layout
+    is_abort: bool
+    reason: str
+    asked: set[WorkerId]
+    """Who must answer, and must have left the older layouts before these go."""
+    is_proposed: bool = False
+    is_committed: bool = False
+    positions: dict[WorkerId, int] = field(default_factory=dict[WorkerId, int])
+    entered: set[WorkerId] = field(default_factory=set[WorkerId])
+    boundary: int = 0
+    """First tensor of the new layout, once committed."""
+    source_worker: WorkerId = 0
+    """A worker that has every result before the boundary."""
+
+    @property
+    def generation(self) -> int:
+        """Generation of the new layout."""
+        return self.layout.generation
+
+    @property
+    def silent(self) -> list[WorkerId]:
+        """Who has not answered the proposal."""
+        return sorted(self.asked - self.positions.keys())
+
+    @property
+    def has_left_behind(self) -> list[WorkerId]:
+        """Who may still use an older layout."""
+        return sorted(self.asked - self.entered)
+
+    def forget(self, worker_id: WorkerId) -> None:
+        """Wait no more for a worker that has gone."""
+        self.asked.discard(worker_id)
+        self.positions.pop(worker_id, None)
+
+    def settle(self, floor: int = 0) -> None:
+        """Fix the boundary: the furthest position, at least `floor`."""
+        self.boundary = max([floor, *self.positions.values()])
+        self.source_worker = min(
+            self.positions, key=lambda worker_id: (-self.positions[worker_id], worker_id)
+        )
+        self.is_committed = True
+
+    def proposal(self) -> pb.ControllerMessage:
+        """Return what asks a worker to get ready."""
+        return pb.ControllerMessage(
+            view_proposal=pb.ViewProposal(
+                generation=self.generation, is_abort=self.is_abort, reason=self.reason
+            )
+        )

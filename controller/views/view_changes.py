@@ -1,0 +1,301 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The changes of one job's layout, one at a time: planned, proposed, committed, entered.
+
+wish -> plan -> propose -> all ready -> commit -> all entered -> older layouts removed
+An abort supersedes a change at any point before the last step; a graceful wish waits for its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from controller.errors import (
+    ControllerError,
+    DatabaseError,
+    JobError,
+    NoRoomError,
+    NoSwitchError,
+)
+from controller.jobs.job import Layout, WorkerId
+from controller.jobs.live_job import LiveJob
+from controller.jobs.roles import JobOffice, LayoutPlanner, Limits
+from controller.views.view_change import Change, Wish
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class _SupersededError(Exception):
+    """A change is given up for one that is more pressing; never leaves this module."""
+
+
+class JobChanges:
+    """Runs the changes of one job in a task of its own."""
+
+    def __init__(
+        self, live: LiveJob, planner: LayoutPlanner, office: JobOffice, limits: Limits
+    ) -> None:
+        self._live = live
+        self._planner = planner
+        self._office = office
+        self._limits = limits
+        self._wish = Wish()
+        self._news = asyncio.Event()
+
+    def wish(
+        self,
+        reason: str,
+        *,
+        is_abort: bool = False,
+        is_replan: bool = False,
+        is_owed: bool = False,
+        avoid: Iterable[str] = (),
+    ) -> None:
+        """Ask for another layout."""
+        self._wish.add(reason, is_abort=is_abort, is_replan=is_replan, is_owed=is_owed, avoid=avoid)
+        self.tell()
+
+    def tell(self) -> None:
+        """Look again at answers, losses and joins: one of them has changed."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Carry out wishes until the job ends (then the task is cancelled)."""
+        while True:
+            await self._until(lambda: bool(self._wish.reasons), is_idle=True)
+            await asyncio.sleep(self._limits.coalesce_s)
+            wish, self._wish = self._wish, Wish()
+            try:
+                await self._perform(wish)
+            except _SupersededError:
+                # Workers that were asked hold back until there is a commit, of the same kind.
+                self._wish.add(
+                    is_abort=wish.is_abort,
+                    is_replan=wish.is_replan,
+                    is_owed=wish.is_owed,
+                    avoid=wish.avoid,
+                )
+
+    async def _perform(self, wish: Wish) -> None:
+        live = self._live
+        # After a controller's restart only those who are back can answer.
+        await self._until(lambda: live.is_whole)
+        if not live.welcomed:
+            self._office.end(live, f"no worker is left ({wish.reason})")
+            return
+        if len(live.workers) < live.job.min_workers:
+            if wish.is_abort or wish.is_owed:
+                fewest = live.job.min_workers
+                self._office.end(live, f"{wish.reason}; fewer than {fewest} workers are left")
+            live.is_draining = True
+            return
+        if not (wish.is_abort or wish.is_replan or wish.is_owed or live.has_new_members):
+            return
+        try:
+            layout = self._plan(wish)
+        except ControllerError as exc:
+            await self._no_way(wish, exc)
+            return
+        change = Change(layout, wish.is_abort, wish.reason, asked=live.welcomed)
+        live.change = change
+        _LOGGER.info(
+            "job %s: %s to generation %d: %s",
+            live.name, "abort" if wish.is_abort else "change", change.generation, wish.reason,
+        )  # fmt: skip
+        try:
+            await self._agree(change, wish)
+        except ControllerError as exc:
+            live.change = None
+            await self._no_way(wish, exc)
+            return
+        await self._until(lambda: not change.has_left_behind)
+        self._finish(change)
+
+    def _plan(self, wish: Wish) -> Layout:
+        live = self._live
+        in_use = live.layout
+        layout = self._planner.plan(
+            live.job,
+            live.workers,
+            avoid=wish.avoid,
+            replacing=in_use if wish.is_abort else None,
+        )
+        if wish.is_abort or in_use is None or not in_use.is_on_switch or layout.is_on_switch:
+            return layout
+        # Room on the switches may be lacking only as long as the layout in use is there.
+        self._office.spawn(self._remove(layout))
+        raise NoRoomError(layout.reason)
+
+    async def _agree(self, change: Change, wish: Wish) -> None:
+        """Bring a change from its plan to its commit."""
+        installation: asyncio.Task[Layout] | None = None
+        try:
+            if not change.is_abort:
+                # Workers pause between proposal and commit: everything slow comes before.
+                installation = self._install(change.layout)
+                await self._until(installation.done)
+                change.layout = installation.result()
+            change.is_proposed = wish.is_owed = True
+            for worker_id in change.asked:
+                self._live.seats[worker_id].send(change.proposal())
+            await self._until_ready(change)
+            if change.is_abort:
+                # Its slots may be those of the layout in use, where nobody sends any more.
+                installation = self._install(change.layout)
+                await self._until(installation.done)
+                change.layout = installation.result()
+            self._settle(change)
+        except BaseException:
+            self._live.change = None
+            self._office.spawn(self._discard(change.layout, installation))
+            raise
+        self._commit(change)
+        wish.is_owed = False
+
+    def _settle(self, change: Change) -> None:
+        floor = self._live.leave_floor
+        if change.is_abort or floor is None:
+            change.settle()
+        elif max(change.positions.values()) <= floor:
+            change.settle(floor)
+        else:
+            self.wish("workers began tensors after one had left", is_abort=True)
+            raise _SupersededError
+
+    def _install(self, layout: Layout) -> asyncio.Task[Layout]:
+        installation = asyncio.create_task(self._planner.install(layout))
+        installation.add_done_callback(lambda _: self.tell())
+        return installation
+
+    def _commit(self, change: Change) -> None:
+        live = self._live
+        if live.layout is not None:
+            live.leaving.append(live.layout)
+        live.layout, live.leave_floor = change.layout, None
+        self._office.announce(live, change)
+        _LOGGER.info(
+            "job %s runs in generation %d from tensor %d on with %d workers",
+            live.name, change.generation, change.boundary, change.layout.num_workers,
+        )  # fmt: skip
+
+    def _finish(self, change: Change) -> None:
+        """Let joining workers in and give up what nobody uses any more.
+
+        Only now: all others have completed every tensor before the boundary, so that no later
+        abort can begin before the first tensor of those who join.
+        """
+        live = self._live
+        live.change = None
+        members = {worker.worker_id for worker in change.layout.members}
+        joined = [seat for seat in live.joining if seat.worker_id in members]
+        if joined:
+            self._office.welcome(live, joined, change.boundary)
+        if live.joining:
+            self.wish("a worker joins")
+        leaving, live.leaving = live.leaving, []
+        for layout in leaving:
+            self._office.spawn(self._remove(layout))
+        self._office.rebalance()
+
+    async def _until_ready(self, change: Change) -> None:
+        """Wait for all answers, of a worker that says nothing until it is lost.
+
+        One that speaks and does not answer is broken. One that is silent may be in a long call that
+        holds the interpreter lock: its connection and its lease tell whether it lives.
+        """
+        limits = self._limits
+        limit_s = limits.abort_answer_s if change.is_abort else limits.graceful_answer_s
+        loop = asyncio.get_running_loop()
+        asked_s = loop.time()
+        spoke_s: dict[WorkerId, float] = {}
+        while True:
+            end_s = loop.time() + limits.look_s
+            if await self._until(lambda: not change.silent, limits.look_s):
+                return
+            if loop.time() - end_s >= limits.held_up_s:
+                spoke_s.clear()  # we were held up ourselves: answers may lie here unread
+                asked_s = loop.time()
+            heard_s = {i: self._live.seats[i].heard_s for i in change.silent}
+            for worker_id, at_s in heard_s.items():
+                if at_s > asked_s:
+                    spoke_s.setdefault(worker_id, at_s)
+            broken = [i for i, at_s in heard_s.items() if at_s - spoke_s.get(i, at_s) >= limit_s]
+            if not broken:
+                continue
+            if not change.is_abort:
+                self.wish(f"workers {broken} did not answer", is_abort=True)
+                raise _SupersededError
+            for worker_id in broken:
+                seat = self._live.seats[worker_id]
+                self._office.lose(self._live, seat, f"no answer for {limit_s:g} s during a change")
+            raise _SupersededError
+
+    async def _no_way(self, wish: Wish, error: ControllerError) -> None:
+        """Go on without a change that cannot be; try again if the job cannot go on."""
+        live = self._live
+        _LOGGER.warning("job %s: no new layout (%s): %s", live.name, wish.reason, error)
+        if not wish.is_abort:
+            if isinstance(error, DatabaseError):
+                # Stopping all workers would not help: who joins is refused, the others go on.
+                for seat in live.joining:
+                    self._office.refuse(live, seat, error)
+            if wish.is_owed or live.has_new_members:
+                # With all workers stopped, the slots of the layout in use are free.
+                self._wish.add(*wish.reasons, is_abort=True, is_owed=wish.is_owed)
+            return
+        for seat in live.joining:
+            self._office.refuse(live, seat, error)
+        loop = asyncio.get_running_loop()
+        wish.since_s = wish.since_s or loop.time()
+        if loop.time() - wish.since_s >= self._limits.no_way_s:
+            reason = f"no way for its data within {self._limits.no_way_s:g} s: {error}"
+            is_refusal = isinstance(error, JobError | DatabaseError)
+            self._office.end(live, reason, error if is_refusal else NoSwitchError(reason))
+            return
+        await asyncio.sleep(self._limits.retry_s)
+        # What was to be avoided may be the only way by now.
+        self._wish.since_s = wish.since_s
+        self._wish.add(*wish.reasons, is_abort=True, is_owed=wish.is_owed)
+
+    async def _discard(self, layout: Layout, installation: asyncio.Task[Layout] | None) -> None:
+        if installation is not None:
+            await asyncio.wait((installation,))
+            if not installation.cancelled() and (error := installation.exception()) is not None:
+                _LOGGER.info("job %s: layout given up: %s", self._live.name, error)
+        await self._remove(layout)
+
+    async def _remove(self, layout: Layout) -> None:
+        try:
+            await self._planner.remove(layout)
+        except ControllerError as exc:
+            _LOGGER.warning(
+                "job %s: generation %d goes when its switches are back: %s",
+                self._live.name, layout.generation, exc,
+            )  # fmt: skip
+
+    async def _until(
+        self, is_so: Callable[[], bool], limit_s: float | None = None, *, is_idle: bool = False
+    ) -> bool:
+        """Wait until it is so; False at the limit. Raises when an abort is wished meanwhile."""
+        try:
+            async with asyncio.timeout(limit_s):
+                while True:
+                    if not is_idle and self._is_superseded():
+                        raise _SupersededError
+                    if is_so():
+                        return True
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            return False
+
+    def _is_superseded(self) -> bool:
+        change = self._live.change
+        if self._wish.is_abort:
+            return True
+        if change is None or change.is_committed:
+            return False
+        here = self._live.seats.keys()
+        return not all(worker.worker_id in here for worker in change.layout.members)

@@ -1,0 +1,293 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Layouts of jobs: planned against slot memory, installed on switches, removed again."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from controller.config import ControllerConfig
+from controller.database.database import Database
+from controller.errors import InvalidJobError, NoRoomError, NoTreeError, SwitchError
+from controller.fabric.fabric import Fabric
+from controller.jobs.job import (
+    Job,
+    JobNumber,
+    Layout,
+    LayoutState,
+    PathChoice,
+    Placement,
+    Tree,
+    TreeId,
+    Worker,
+)
+from controller.slots.slot_allocator import SlotMemory, no_room_error
+from controller.slots.slot_shares import Leases, is_settled
+from controller.switches.switch_session import SwitchLink
+from controller.tables.outcome import Count, add_counts
+from controller.views.tree_choice import TreeChoice
+from hostlib.slots import wire
+
+_LOGGER = logging.getLogger(__name__)
+LayoutsCallback = Callable[[str, list[Layout]], None]
+"""Called with a switch and the installed layouts that it concerns."""
+
+
+class Layouts:
+    """Gives jobs trees, slots and generations, and brings them onto the switches."""
+
+    def __init__(
+        self,
+        config: ControllerConfig,
+        database: Database,
+        links: Mapping[str, SwitchLink],
+        *,
+        fabric: Callable[[JobNumber], Fabric] | None = None,
+        num_slots: int = wire.NUM_SLOTS,
+    ) -> None:
+        self._config = config
+        self._database = database
+        self._links = links
+        self._choice = TreeChoice(config, links, fabric)
+        self._num_slots = num_slots
+        self._on_lost_state: LayoutsCallback | None = None
+        self._on_gone: LayoutsCallback | None = None
+        for name, link in links.items():
+            link.on_lost_state = lambda trees, name=name: self._lost_state(name, trees)
+            link.on_gone = lambda name=name: self._gone(name)
+
+    def on_switch_lost_state(self, callback: LayoutsCallback) -> None:
+        """Have `callback` called when a switch came back without the entries of these layouts.
+
+        The entries are there again by then; what its slots held is lost.
+        """
+        self._on_lost_state = callback
+
+    def on_switch_gone(self, callback: LayoutsCallback) -> None:
+        """Have `callback` called when a switch has been out of reach for `switch_gone_s`."""
+        self._on_gone = callback
+
+    def on_switch_ready(self, callback: Callable[[str], None]) -> None:
+        """Have `callback` called with a switch that has become ready: jobs may come back to it."""
+        for name, link in self._links.items():
+            link.on_ready = lambda name=name: callback(name)
+
+    def plan(
+        self,
+        job: Job,
+        members: Iterable[Worker],
+        *,
+        avoid: Collection[str] = (),
+        replacing: Layout | None = None,
+    ) -> Layout:
+        """Lease slots for a new layout of these members and store it as planned.
+
+        `avoid` names switches and links not to be used. `replacing` is a layout that no worker
+        sends in any more: its slots may be used again at once. Without room the layout runs between
+        the hosts if the job allows that; else NoRoomError says what would fit. The caller installs
+        the layout, or removes it.
+        """
+        workers = tuple(sorted(members, key=lambda worker: worker.worker_id))
+        trees, reason = self._arranged(job, workers, avoid, replacing)
+        layout = Layout(
+            generation=self._database.allocate_generation(),
+            job_number=job.job_number,
+            members=workers,
+            trees=self._with_ids(trees),
+            straggler=job.straggler,
+            reason=reason,
+        )
+        self._database.store_layout(layout)
+        self._choice.note(layout)
+        return layout
+
+    def check(self, job: Job, members: Iterable[Worker]) -> None:
+        """Raise what `plan` would raise for these members; nothing is leased or stored."""
+        self._arranged(job, tuple(members), (), None)
+
+    def _arranged(
+        self,
+        job: Job,
+        workers: tuple[Worker, ...],
+        avoid: Collection[str],
+        replacing: Layout | None,
+    ) -> tuple[tuple[Tree, ...], str]:
+        """Return trees with slots, none between the hosts, and why they are not what was wished."""
+        trees: tuple[Tree, ...] = ()
+        reason = "asked for"
+        if job.path is not PathChoice.HOST:
+            try:
+                trees, reason = self._trees(job, workers, avoid, replacing)
+            except (NoRoomError, NoTreeError) as exc:
+                if job.path is PathChoice.SWITCH or not _have_peers(workers):
+                    raise
+                reason = str(exc)
+        elif not _have_peers(workers):
+            alone = next(w.worker_id for w in workers if not w.peer_port)
+            raise InvalidJobError(
+                f"job {job.name!r} is to run between the hosts, but worker {alone} has no peer "
+                "server; start one, or choose another path"
+            )
+        return trees, reason
+
+    async def install(self, layout: Layout) -> Layout:
+        """Bring the layout's entries onto all its switches; SwitchError takes it off again."""
+        layout = self._store(layout, LayoutState.INSTALLED)
+        try:
+            await asyncio.gather(*(self._links[name].apply() for name in layout.switches))
+        except SwitchError:
+            await self.remove(layout)
+            raise
+        return layout
+
+    async def remove(self, layout: Layout) -> Layout:
+        """Keep the layout's counters, free its slots, take its entries off its switches.
+
+        A switch that is out of reach loses them when it is back. A layout that was never installed
+        is forgotten.
+        """
+        stored = self._database.layout(layout.generation)
+        if stored is None or stored.state is LayoutState.REMOVED:
+            return stored or layout
+        if stored.state is LayoutState.PLANNED:
+            self._database.forget_layout(stored.generation)
+            return dataclasses.replace(stored, state=LayoutState.REMOVED)
+        await asyncio.gather(*(self._keep_counts(stored, name) for name in stored.switches))
+        removed = self._store(stored, LayoutState.REMOVED)
+        await asyncio.gather(*(self._clear(name) for name in removed.switches))
+        return removed
+
+    async def job_counts(self, job: Job) -> dict[str, dict[wire.Outcome, Count]]:
+        """Return a job's counters by switch and outcome, over all its layouts.
+
+        SwitchError when a switch of an installed layout cannot be asked.
+        """
+        counts = self._database.counts(job.job_number)
+        for layout in job.live_layouts:
+            if layout.state is LayoutState.INSTALLED:
+                for name in layout.switches:
+                    for placement in layout.placements(name):
+                        read = await self._links[name].read_tree_counts(placement.tree.tree_id)
+                        add_counts(counts.setdefault(name, {}), read)
+        return counts
+
+    def rebalance(self) -> list[Job]:
+        """Return the running jobs that should get a new layout now; they may change together.
+
+        Besides slots, better trees are a reason: a switch or a link is there again.
+        Plan, change over and ask again until nobody is named: what one job gives up becomes free
+        when its old layout has been removed.
+        """
+        jobs = self._database.jobs(is_live_only=True)
+        memory = self._memory()
+        for_slots = self._leases(jobs, memory).changes()
+        numbers = {job.job_number for job in for_slots}
+        return for_slots + [
+            job
+            for job in jobs
+            if job.job_number not in numbers
+            and is_settled(job)
+            and job.layout
+            and job.layout.is_on_switch
+            and self._choice.could_be_better(job, job.layout, memory)
+        ]
+
+    def placements(self, switch: str) -> list[Placement]:
+        """Return what the installed layouts hold on a switch, oldest first."""
+        return [
+            placement
+            for layout in self._database.live_layouts()
+            if layout.state is LayoutState.INSTALLED
+            for placement in layout.placements(switch)
+        ]
+
+    def _trees(
+        self,
+        job: Job,
+        workers: tuple[Worker, ...],
+        avoid: Collection[str],
+        replacing: Layout | None,
+    ) -> tuple[tuple[Tree, ...], str]:
+        """Return trees with slots, and why they have fewer than wished."""
+        memory = self._memory(without=replacing)
+        try:
+            shape = self._choice.shape(job, workers, avoid, memory)
+        except NoTreeError:
+            # For want of slots, or is there no tree at all?
+            shape = self._choice.shape(job, workers, avoid)
+        jobs = self._database.jobs(is_live_only=True)
+        wanted = job.slots_wanted or self._config.default_slots
+        count = self._leases(jobs, memory).slots_now(job, shape)
+        trees = memory.place(shape, count) if count else None
+        if trees is None:
+            names = {other.job_number: other.name for other in jobs}
+            raise no_room_error(job, shape, wanted, memory, names)
+        reason = "" if count >= wanted else f"{count} of {wanted} slots are its share for now"
+        return trees, reason
+
+    def _leases(self, jobs: list[Job], memory: SlotMemory) -> Leases:
+        homeless: dict[int, tuple[Tree, ...]] = {}
+        for job in jobs:
+            layout = job.layout
+            if layout is None or layout.is_on_switch or job.path is PathChoice.HOST:
+                continue
+            try:
+                homeless[job.job_number] = self._choice.shape(job, layout.members)
+            except NoTreeError:
+                continue
+        return Leases(jobs, homeless, memory, self._config.default_slots)
+
+    def _memory(self, without: Layout | None = None) -> SlotMemory:
+        left_out = without.generation if without else None
+        layouts = self._database.live_layouts()
+        return SlotMemory((x for x in layouts if x.generation != left_out), self._num_slots)
+
+    def _with_ids(self, trees: tuple[Tree, ...]) -> tuple[Tree, ...]:
+        used = {tree.tree_id for x in self._database.live_layouts() for tree in x.trees}
+        numbered: list[Tree] = []
+        for tree in trees:
+            tree_id = self._database.allocate_tree_id(used)
+            used.add(tree_id)
+            numbered.append(dataclasses.replace(tree, tree_id=tree_id))
+        return tuple(numbered)
+
+    def _store(self, layout: Layout, state: LayoutState) -> Layout:
+        # The stored one knows which members have left meanwhile.
+        stored = self._database.layout(layout.generation) or layout
+        layout = dataclasses.replace(stored, state=state)
+        self._database.store_layout(layout)
+        return layout
+
+    async def _keep_counts(self, layout: Layout, name: str) -> None:
+        try:
+            for placement in layout.placements(name):
+                counts = await self._links[name].read_tree_counts(placement.tree.tree_id)
+                self._database.add_counts(layout.job_number, name, counts)
+        except (KeyError, SwitchError) as exc:
+            _LOGGER.warning("job number %d: counters not kept: %s", layout.job_number, exc)
+
+    async def _clear(self, name: str) -> None:
+        link = self._links.get(name)
+        if link is None:
+            return
+        try:
+            await link.apply()
+        except SwitchError as exc:
+            _LOGGER.warning("switch %s: entries go when it is back: %s", name, exc)
+
+    def _lost_state(self, name: str, trees: frozenset[TreeId]) -> None:
+        layouts = [p.layout for p in self.placements(name) if p.tree.tree_id in trees]
+        if layouts and self._on_lost_state is not None:
+            self._on_lost_state(name, list(dict.fromkeys(layouts)))
+
+    def _gone(self, name: str) -> None:
+        layouts = [placement.layout for placement in self.placements(name)]
+        if layouts and self._on_gone is not None:
+            self._on_gone(name, list(dict.fromkeys(layouts)))
+
+
+def _have_peers(workers: tuple[Worker, ...]) -> bool:
+    return all(worker.peer_port for worker in workers)

@@ -1,0 +1,8 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks that every worker sends once and the switch copies to all others."""
+
+from hostlib.allgather.allgather_task import AllgatherTask
+from hostlib.allgather.block_exchange import BlockExchange
+
+__all__ = ["AllgatherTask", "BlockExchange"]

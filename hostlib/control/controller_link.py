@@ -1,0 +1,410 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Membership in a job over the session API (gRPC): join, lease, barriers, resumption."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, final
+
+from hostlib.control.controller_seam import ViewListener
+from hostlib.control.credentials import token_metadata, token_problem
+from hostlib.control.grpc_seam import load_grpc
+from hostlib.control.join_request import JoinRequest
+from hostlib.control.session_api import session_pb2 as api
+from hostlib.control.view import JobView
+from hostlib.control.view_message import decode_layout
+from hostlib.engine.view_changes import ViewChanges
+from hostlib.errors import (
+    BarrierTimeoutError,
+    ConfigurationError,
+    ControllerUnreachableError,
+    HostlibError,
+    JobEndedError,
+    JobRefusedError,
+    JoinError,
+    SessionClosedError,
+    VersionMismatchError,
+    WorkerArrivalError,
+    WorkerTakenError,
+)
+from hostlib.slots.wire import WIRE_VERSION
+
+JOIN_METHOD = "/switchfold.session.v1.SwitchfoldSession/Join"
+CONNECT_TIMEOUT_S = 5.0
+"""How long the controller may take to accept the connection."""
+FIRST_RESUME_S = 0.05
+"""Pause before the first attempt to take up a broken stream; the controller's patience is short."""
+RESUME_INTERVAL_S = 0.5
+"""Longest pause between attempts to reach a controller that is gone."""
+BEAT_S = 2.0
+"""Longest pause between heartbeats: a worker that speaks is one that runs."""
+CONTROLLER_GONE_S = 6.0
+"""A controller whose kernel does not take a heartbeat for so long is away."""
+LEAVE_S = 1.0
+"""Longest time that leaving takes: until the controller ends the stream."""
+NEVER_MS = 2**31 - 2
+"""In gRPC's options; one more would mean that the option is not set."""
+_CHANNEL_OPTIONS = (
+    # Left alone, gRPC waits up to two minutes between attempts; the controller's grace is shorter.
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.min_reconnect_backoff_ms", 5000),  # in gRPC this limits one attempt
+    ("grpc.max_reconnect_backoff_ms", 500),
+    ("grpc.enable_http_proxy", 0),
+    # No pings of gRPC's own, which a stopped process answers too late: its time-out goes to the
+    # kernel as TCP_USER_TIMEOUT, which ends a connection when heartbeats stay unacknowledged.
+    ("grpc.keepalive_time_ms", NEVER_MS),
+    ("grpc.keepalive_timeout_ms", round(1000 * CONTROLLER_GONE_S)),
+    ("grpc.http2.ping_timeout_ms", NEVER_MS),
+)
+_logger = logging.getLogger(__name__)
+_grpc = load_grpc()
+
+
+@final
+class GrpcControllerLink:
+    """One stream to the controller, kept alive by heartbeats and taken up again when it breaks.
+
+    Aggregation does not need the controller: while it is away the data path goes on.
+    """
+
+    def __init__(self, controller: str, request: JoinRequest) -> None:
+        self._controller = controller
+        self._request = request
+        self._channel: Any = _grpc.insecure_channel(controller, _CHANNEL_OPTIONS)
+        self._lock = threading.Condition()
+        self._outbox: queue.SimpleQueue[api.WorkerMessage | None] = queue.SimpleQueue()
+        self._call: Any = None
+        self._changes = ViewChanges(self._send)
+        self._boundary = 0
+        self._lease_s = 0.0
+        self._secret = b""  # for taking up a broken stream, from the first welcome
+        self._refusal: HostlibError | None = None
+        self._ended: HostlibError | None = None
+        self._on_ended: Callable[[HostlibError], None] | None = None
+        self._waiting: set[tuple[str, int]] = set()  # barriers sent and not released
+        self._uses: Counter[str] = Counter()  # how often each barrier's name was used
+        self._is_away = False  # said once, not at every attempt
+        self._pause_s = FIRST_RESUME_S  # before the next attempt
+        self._taken_deadline_s = 0.0
+        self._is_waiting_for_seat = False  # said once
+        self._is_closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="switchfold-lease", daemon=True)
+
+    def join(self, timeout_s: float, taken_wait_s: float = 0.0) -> JobView:
+        """Open the stream, wait for the welcome and return the job's view.
+
+        While the job still runs with an earlier process in this worker's place, asks again for
+        `taken_wait_s`. Raises ConfigurationError, ControllerUnreachableError, JobRefusedError,
+        WorkerArrivalError or VersionMismatchError.
+        """
+        try:
+            self._request.hello(None)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"job {self._request.job!r}: an argument of join cannot be sent: {error}"
+            ) from error
+        if problem := token_problem(self._request.token):
+            raise ConfigurationError(f"job {self._request.job!r}: the token {problem}")
+        deadline_s = time.monotonic() + timeout_s
+        # The refusal is worth more than a time-out: the last attempt ends before that.
+        self._taken_deadline_s = time.monotonic() + min(taken_wait_s, timeout_s - 2.0)
+        ready = _grpc.channel_ready_future(self._channel)
+        try:
+            ready.result(min(CONNECT_TIMEOUT_S, timeout_s))
+        except _grpc.FutureTimeoutError:
+            ready.cancel()
+            raise ControllerUnreachableError(
+                f"no controller answers at {self._controller}; start one with 'switchfold"
+                " controller run', or check the address"
+            ) from None
+        self._thread.start()
+        with self._lock:
+            is_decided = self._lock.wait_for(
+                lambda: self._changes.view is not None or self._refusal is not None,
+                max(0.0, deadline_s - time.monotonic()),
+            )
+        if self._refusal is not None:
+            raise self._refusal
+        view = self._changes.view
+        if not is_decided or view is None:
+            raise WorkerArrivalError(
+                f"job {self._request.job!r}: no welcome from {self._controller} within {timeout_s}"
+                f" s; see whether all {self._request.num_workers} workers run"
+            )
+        return view
+
+    @property
+    def boundary(self) -> int:
+        """Number of the first tensor that this worker takes part in."""
+        return self._boundary
+
+    def listen(self, listener: ViewListener) -> None:
+        """Tell `listener` of changes of the layout, and of the job's end."""
+        self.on_job_ended(listener.fail)
+        self._changes.listen(listener)
+
+    def view_entered(self, generation: int) -> None:
+        """Say that this worker uses no layout older than `generation`."""
+        self._changes.view_entered(generation)
+
+    def stalled(
+        self, generation: int, missing_workers: Sequence[int], silent_s: float = 0.0
+    ) -> None:
+        """Say that nothing comes back in a layout though this worker sends."""
+        stalled = api.Stalled(
+            generation=generation, missing_workers=missing_workers, silent_s=silent_s
+        )
+        self._send(api.WorkerMessage(stalled=stalled))
+
+    def on_job_ended(self, callback: Callable[[HostlibError], None]) -> None:
+        """Call `callback` with the reason when the controller ends the job (at once if it has)."""
+        with self._lock:
+            self._on_ended = callback
+            ended = self._ended
+        if ended is not None:
+            callback(ended)
+
+    def barrier(self, name: str, timeout_s: float) -> None:
+        """Wait until all workers that are in the job have reached the barrier.
+
+        Who leaves or is lost is not waited for. Raises BarrierTimeoutError, SessionClosedError, or
+        JobEndedError when the job ends meanwhile.
+        """
+        with self._lock:
+            self._uses[name] += 1
+            key = (name, self._uses[name])
+            self._waiting.add(key)
+            self._outbox.put(_barrier_message(key))
+            is_over = self._lock.wait_for(
+                lambda: (
+                    key not in self._waiting or self._ended is not None or self._is_closing.is_set()
+                ),
+                timeout_s,
+            )
+            is_released = key not in self._waiting
+            self._waiting.discard(key)
+        if is_released:
+            return
+        if self._ended is not None:
+            raise self._ended
+        if is_over:
+            raise SessionClosedError(f"barrier {name!r}: the session was closed")
+        raise BarrierTimeoutError(
+            f"barrier {name!r} of job {self._request.job!r} was not released within {timeout_s} s;"
+            " see whether all workers reach it and whether the controller runs"
+        )
+
+    def close(self, position: int | None = None) -> None:
+        """Leave the job and close the connection; `position`: tensors run to their end."""
+        with self._lock:
+            if self._is_closing.is_set():
+                return
+            self._is_closing.set()
+            call = self._call
+            self._lock.notify_all()
+        if call is not None and self._changes.view is not None:
+            self._outbox.put(api.WorkerMessage(leave=api.Leave(position=position)))
+            self._outbox.put(None)
+            self._thread.join(LEAVE_S)
+        if call is not None:
+            call.cancel()
+        self._channel.close()
+        if self._thread.is_alive():
+            self._thread.join(1.0)
+
+    def _send(self, message: api.WorkerMessage) -> None:
+        """Queue a message for the stream; what is lost with a stream is asked for again."""
+        with self._lock:
+            self._outbox.put(message)
+
+    def _run(self) -> None:
+        """Keep a stream open until the job is over or the link is closed."""
+        while not self._is_closing.is_set():
+            with self._lock:
+                self._outbox = queue.SimpleQueue()
+                changes = self._changes
+                hello = self._request.hello(changes.view, changes.proposed, self._secret)
+                self._outbox.put(hello)
+                for key in self._waiting:
+                    self._outbox.put(_barrier_message(key))
+            try:
+                self._read_stream()
+            except _grpc.RpcError as error:
+                if self._is_closing.is_set() or self._ended is not None:
+                    return
+                if self._changes.view is None and self._is_taken(error):
+                    self._is_closing.wait(RESUME_INTERVAL_S)
+                    continue
+                if self._changes.view is None or not _is_transient(error):
+                    self._end(self._refused(error))
+                    return
+                if not self._is_away:
+                    _logger.warning(
+                        "controller at %s is away, aggregation goes on: %s",
+                        self._controller,
+                        error.details(),
+                    )
+                self._is_away = True
+            if self._ended is not None:
+                return
+            if self._changes.view is None:
+                # The stream ended without a status and without a welcome.
+                self._end(JobRefusedError(f"{self._controller} ended the stream without a welcome"))
+                return
+            # Jitter: all workers of a controller lose it at the same time.
+            self._is_closing.wait(self._pause_s * random.uniform(0.5, 1.0))
+            self._pause_s = min(2 * self._pause_s, RESUME_INTERVAL_S)
+
+    def _is_taken(self, error: Any) -> bool:
+        """Return whether another process has this worker's place, and it is worth waiting for it.
+
+        One that was killed with its machine is in the job until the controller's lease ends.
+        """
+        if error.code() != _grpc.StatusCode.ALREADY_EXISTS:
+            return False
+        left_s = self._taken_deadline_s - time.monotonic()
+        if left_s > 0 and not self._is_waiting_for_seat:
+            self._is_waiting_for_seat = True
+            _logger.warning("%s; asking again for %.0f s", error.details(), left_s)
+        return left_s > 0
+
+    def _read_stream(self) -> None:
+        outbox = self._outbox
+        method = self._channel.stream_stream(
+            JOIN_METHOD,
+            request_serializer=api.WorkerMessage.SerializeToString,
+            response_deserializer=api.ControllerMessage.FromString,
+        )
+        metadata = token_metadata(self._request.token)
+        call = method(self._messages(outbox), metadata=metadata)
+        with self._lock:
+            self._call = call
+            if self._is_closing.is_set():
+                call.cancel()
+        try:
+            for message in call:
+                self._take(message)
+        finally:
+            outbox.put(None)
+
+    def _messages(
+        self, outbox: queue.SimpleQueue[api.WorkerMessage | None]
+    ) -> Iterator[api.WorkerMessage]:
+        """Yield what is to be sent, and heartbeats between."""
+        sequence = 0
+        while True:
+            interval_s = min(self._lease_s / 3, BEAT_S) or 1.0
+            try:
+                message = outbox.get(timeout=interval_s)
+            except queue.Empty:
+                sequence += 1
+                message = api.WorkerMessage(heartbeat=api.Heartbeat(sequence=sequence))
+            if message is None:
+                return
+            yield message
+
+    def _take(self, message: api.ControllerMessage) -> None:
+        kind = message.WhichOneof("message")
+        if kind == "welcome":
+            self._take_welcome(message.welcome)
+        elif kind == "barrier_released":
+            with self._lock:
+                released = message.barrier_released
+                self._waiting.discard((released.name, released.use))
+                self._lock.notify_all()
+        elif kind in ("view_proposal", "view_commit", "missing"):
+            self._changes.take(message)
+        elif kind == "job_ended":
+            self._end(JobEndedError(f"the controller ended the job: {message.job_ended.reason}"))
+
+    def _take_welcome(self, welcome: api.Welcome) -> None:
+        if welcome.wire_version != WIRE_VERSION:
+            self._end(
+                VersionMismatchError(
+                    f"{self._controller} and its switch speak wire version {welcome.wire_version},"
+                    f" this library {WIRE_VERSION}; install the same release on both"
+                )
+            )
+            return
+        self._pause_s = FIRST_RESUME_S
+        if self._is_away:
+            self._is_away = False
+            _logger.warning("controller at %s is back", self._controller)
+        is_first = self._changes.view is None
+        view = None
+        try:
+            if is_first:
+                view = decode_layout(
+                    welcome.layout,
+                    job=welcome.job_number,
+                    worker_id=self._request.worker_id,
+                    values_per_packet=welcome.values_per_packet,
+                )
+        except HostlibError as error:
+            self._end(error)
+            return
+        with self._lock:
+            self._lease_s = welcome.lease_s
+            self._secret = welcome.resume_secret or self._secret
+            if view is not None:
+                self._boundary = welcome.boundary
+                for released in welcome.barriers_released:
+                    self._uses[released.name] = released.use
+                self._changes.start(view)
+            # The first heartbeat at once: what waits for it does not know the lease yet.
+            self._outbox.put(api.WorkerMessage(heartbeat=api.Heartbeat()))
+            self._lock.notify_all()
+
+    def _refused(self, error: Any) -> HostlibError:
+        """Return why there is no stream: before the welcome a refusal, later the job's end."""
+        if self._changes.view is None:
+            return _refusal(error, self._controller, self._request)
+        return JobEndedError(
+            f"the controller at {self._controller} does not let worker {self._request.worker_id} "
+            f"come back to job {self._request.job!r}: {error.details()}"
+        )
+
+    def _end(self, error: HostlibError) -> None:
+        with self._lock:
+            self._refusal = self._ended = error
+            callback = self._on_ended
+            self._lock.notify_all()
+            call = self._call
+        if call is not None:
+            call.cancel()
+        if callback is not None:
+            callback(error)
+
+
+def _barrier_message(key: tuple[str, int]) -> api.WorkerMessage:
+    return api.WorkerMessage(barrier=api.Barrier(name=key[0], use=key[1]))
+
+
+def _is_transient(error: Any) -> bool:
+    """Return whether a broken stream is worth another attempt."""
+    code = _grpc.StatusCode
+    return error.code() in (code.UNAVAILABLE, code.CANCELLED, code.UNKNOWN, code.INTERNAL)
+
+
+def _refusal(error: Any, controller: str, request: JoinRequest) -> HostlibError:
+    """Turn a gRPC status into our error."""
+    code, text = error.code(), f"job {request.job!r} at {controller}: {error.details()}"
+    if code is _grpc.StatusCode.UNIMPLEMENTED:  # gRPC's word for any other server's HTTP 404, too
+        return ControllerUnreachableError(
+            f"what answers at {controller} is no controller of Switchfold ({error.details()});"
+            " check the address"
+        )
+    kinds: dict[Any, type[JoinError]] = {
+        _grpc.StatusCode.UNAVAILABLE: ControllerUnreachableError,
+        _grpc.StatusCode.DEADLINE_EXCEEDED: WorkerArrivalError,
+        _grpc.StatusCode.FAILED_PRECONDITION: VersionMismatchError,
+        _grpc.StatusCode.ALREADY_EXISTS: WorkerTakenError,
+    }
+    return kinds.get(code, JobRefusedError)(text)

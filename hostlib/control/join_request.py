@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker says when it joins a job, or comes back to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hostlib.control.session_api import session_pb2 as api
+from hostlib.control.view import UNKNOWN_MAC, Endpoint, JobView
+from hostlib.slots.wire import WIRE_VERSION
+from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+
+PathChoice = Literal["auto", "switch", "host"]
+"""Where a job runs: on switches when they have room, only on switches, only between the hosts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinRequest:
+    """What a worker tells the controller about itself and its job."""
+
+    job: str
+    worker_id: int
+    num_workers: int
+    local: Endpoint
+    ingress_port: int | str
+    slots_wanted: int = 0
+    token: str = field(default="", repr=False)
+    switch_name: str = ""
+    values_per_packet: int = 0
+    timeout_s: float = 0.0
+    """How long this worker waits for the others; 0 leaves it to the controller."""
+    peer_address: str = ""
+    """Where other workers reach this worker's peer server."""
+    peer_port: int = 0
+    """TCP; 0: no peer server."""
+    straggler: StragglerPolicy = WAIT_FOR_ALL
+    weight: float = 1.0
+    """Share of the slots against other jobs."""
+    path: PathChoice = "auto"
+    min_workers: int = 1
+    """The job ends when fewer are left."""
+    is_joining: bool = False
+    """May join a running job at a tensor boundary; `num_workers` is then not compared."""
+    lease_s: float = 0.0
+    """How long this worker may say nothing; 0 leaves it to the controller."""
+    can_change_layout: bool = True
+    """Answers proposals of other layouts."""
+
+    def hello(
+        self, resume: JobView | None, proposed: int = 0, secret: bytes = b""
+    ) -> api.WorkerMessage:
+        """Return the stream's first message; `resume`: the layout that this worker is in.
+
+        `proposed`: generation of a proposal that this worker has heard and no commit followed.
+        `secret`: what its first welcome gave it for this.
+        """
+        hello = api.Hello(
+            job_name=self.job,
+            worker_id=self.worker_id,
+            num_workers=self.num_workers,
+            wire_version=WIRE_VERSION,
+            values_per_packet=self.values_per_packet,
+            address=self.local.address,
+            mac=self.local.mac if self.local.mac != UNKNOWN_MAC else "",
+            udp_port=self.local.udp_port,
+            slots_wanted=self.slots_wanted,
+            switch_name=self.switch_name,
+            join_timeout_s=self.timeout_s,
+            peer_address=self.peer_address,
+            peer_port=self.peer_port,
+            weight=self.weight,
+            path=self.path.upper(),
+            min_workers=self.min_workers,
+            is_joining=self.is_joining,
+            can_change_layout=self.can_change_layout,
+            lease_s=self.lease_s,
+        )
+        if self.straggler.allow_partial:
+            hello.straggler.quorum = self.straggler.quorum or 0
+            hello.straggler.deadline_s = self.straggler.deadline_s or 0.0
+        if isinstance(self.ingress_port, str):
+            hello.ingress_port_name = self.ingress_port
+        elif self.ingress_port:
+            hello.ingress_port = self.ingress_port
+        if resume is not None:
+            hello.resume.job_number = resume.job
+            hello.resume.generation = resume.generation
+            hello.resume.proposed = proposed
+            hello.resume.secret = secret
+        return api.WorkerMessage(hello=hello)

@@ -1,0 +1,211 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker knows of its job in one layout, and of the addresses at both ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from hostlib.errors import ConfigurationError
+from hostlib.slots.wire import (
+    MAX_WORKERS,
+    UDP_PORT,
+    VALUES_PER_PACKET_NARROW,
+    VALUES_PER_PACKET_WIDE,
+)
+from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+
+UNKNOWN_MAC = "00:00:00:00:00:00"
+"""Where the kernel builds the frames, nobody here knows the MAC address."""
+MIN_SLOTS = 2
+"""One slot for exponents and one for values."""
+MAX_JOB_WORKERS = 0xFFFF
+"""Contributors are counted in 16 bits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """One end of the data path: IPv4 address, MAC address and UDP port."""
+
+    address: str
+    """Dotted IPv4 address."""
+    udp_port: int = UDP_PORT
+    mac: str = UNKNOWN_MAC
+    """Needed by transports that build frames themselves."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeView:
+    """One aggregation tree of a layout."""
+
+    tree_id: int
+    """In the header's `job_id` field, 16 bit."""
+    slot_count: int
+    """Slots of this tree; the same on all of its switches."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """A worker that takes part in a layout."""
+
+    worker_id: int
+    address: str = ""
+    """Dotted IPv4 address on the data path."""
+    peer_address: str = ""
+    """Where its peer server listens: host name or address."""
+    peer_port: int = 0
+    """TCP port of its peer server; 0: it has none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobView:
+    """A worker's view of one layout of its job; refuses impossible numbers.
+
+    A job passes through layouts, each with a generation of its own. Worker ids are the job's; the
+    members of a layout are some of them.
+    """
+
+    job: int
+    """Number of the job at its controller."""
+    generation: int
+    worker_id: int
+    members: tuple[Member, ...]
+    trees: tuple[TreeView, ...]
+    """The same, in the same order, on all workers; none: the layout runs on the host path."""
+    child_id: int
+    """What this worker is called at its switch: the header's `worker_id`."""
+    worker_bitmap: int
+    """This worker as a contributor, in headers."""
+    values_per_packet: int
+    switch: Endpoint
+    """Where contributions go and results come from."""
+    straggler: StragglerPolicy = WAIT_FOR_ALL
+    neighbours: tuple[int, ...] | None = None
+    """Members at this worker's switch; None: all."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges that the wire format and the protocol set."""
+        ids = self.member_ids
+        if self.worker_id not in ids or len(set(ids)) != len(ids):
+            raise ConfigurationError(
+                f"job {self.job}: worker {self.worker_id} is to run in a layout of workers"
+                f" {ids}; it must be one of them, and each must be there once"
+            )
+        has_child = 0 <= self.child_id < MAX_WORKERS and 0 < self.worker_bitmap < 1 << MAX_WORKERS
+        if self.trees and not has_child:
+            raise ConfigurationError(
+                f"job {self.job}: child id {self.child_id} with bitmap {self.worker_bitmap:#x};"
+                f" a switch has children 0 to {MAX_WORKERS - 1}, each with a bit"
+            )
+        tree_ids = [tree.tree_id for tree in self.trees]
+        if len(set(tree_ids)) != len(tree_ids) or any(not 0 <= i <= 0xFFFF for i in tree_ids):
+            raise ConfigurationError(
+                f"job {self.job}: tree ids {tree_ids}; they must differ and fit in 16 bits"
+            )
+        is_short = any(tree.slot_count < 1 for tree in self.trees)
+        if self.trees and (is_short or self.slot_count < MIN_SLOTS):
+            raise ConfigurationError(
+                f"job {self.job}: {self.slot_count} slots in {len(self.trees)} trees; a job needs"
+                f" at least {MIN_SLOTS}, and one in each tree, ask the controller for more slots"
+            )
+        if self.values_per_packet not in (VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE):
+            raise ConfigurationError(
+                f"job {self.job}: {self.values_per_packet} values per packet; this library"
+                f" speaks {VALUES_PER_PACKET_NARROW} and {VALUES_PER_PACKET_WIDE}"
+            )
+
+    @classmethod
+    def on_one_switch(
+        cls,
+        *,
+        job: int,
+        generation: int,
+        worker_id: int,
+        num_workers: int,
+        slot_count: int,
+        values_per_packet: int,
+        switch: Endpoint,
+        straggler: StragglerPolicy = WAIT_FOR_ALL,
+    ) -> Self:
+        """Return the view of worker 0 .. num_workers - 1 with one tree of one switch.
+
+        The tree's id is the job's number; child ids are worker ids.
+        """
+        check_worker(worker_id, num_workers)
+        if num_workers > MAX_WORKERS:
+            raise ConfigurationError(
+                f"num_workers is {num_workers}; one switch has {MAX_WORKERS} children, use a tree"
+            )
+        return cls(
+            job=job,
+            generation=generation,
+            worker_id=worker_id,
+            members=tuple(Member(worker_id=i) for i in range(num_workers)),
+            trees=(TreeView(tree_id=job, slot_count=slot_count),),
+            child_id=worker_id,
+            worker_bitmap=1 << worker_id,
+            values_per_packet=values_per_packet,
+            switch=switch,
+            straggler=straggler,
+        )
+
+    @property
+    def num_workers(self) -> int:
+        """Number of members."""
+        return len(self.members)
+
+    @property
+    def member_ids(self) -> list[int]:
+        """Worker ids of the members, in the layout's order."""
+        return [member.worker_id for member in self.members]
+
+    @property
+    def slot_count(self) -> int:
+        """Slots of all trees together."""
+        return sum(tree.slot_count for tree in self.trees)
+
+    @property
+    def is_on_switch(self) -> bool:
+        """Whether switches aggregate; else the members do it among themselves."""
+        return bool(self.trees)
+
+    @property
+    def can_multicast(self) -> bool:
+        """Whether one switch has all members at its ports, and can copy what one of them sends."""
+        is_at_one_switch = all(self.is_neighbour(i) for i in self.member_ids)
+        return len(self.trees) == 1 and is_at_one_switch and self.has_worker_bitmaps
+
+    @property
+    def has_worker_bitmaps(self) -> bool:
+        """Whether bit i of a bitmap is worker i; in larger layouts it is a child of some switch."""
+        return all(i < MAX_WORKERS for i in self.member_ids)
+
+    def is_neighbour(self, worker_id: int) -> bool:
+        """Whether a member sends to the same switch as this worker."""
+        return self.neighbours is None or worker_id in self.neighbours
+
+    def missing_workers(self, bitmap: int) -> list[int]:
+        """Return the members whose bit is clear in `bitmap`; none where bits are no workers."""
+        if not self.has_worker_bitmaps:
+            return []
+        return [i for i in self.member_ids if not bitmap >> i & 1]
+
+    def present_workers(self, bitmap: int) -> list[int]:
+        """Return the members whose bit is set in `bitmap`; none where bits are no workers."""
+        if not self.has_worker_bitmaps:
+            return []
+        return [i for i in self.member_ids if bitmap >> i & 1]
+
+
+def check_worker(worker_id: int, num_workers: int) -> None:
+    """Raise ConfigurationError unless 0 <= worker_id < num_workers <= MAX_JOB_WORKERS."""
+    if not 1 <= num_workers <= MAX_JOB_WORKERS:
+        raise ConfigurationError(
+            f"num_workers is {num_workers}; one job holds 1 to {MAX_JOB_WORKERS} workers"
+        )
+    if not 0 <= worker_id < num_workers:
+        raise ConfigurationError(
+            f"worker_id is {worker_id}; with {num_workers} workers it must be"
+            f" 0 to {num_workers - 1}"
+        )

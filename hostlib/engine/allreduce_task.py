@@ -1,0 +1,368 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One allreduce on its way: exponents first (float tensors), then values, then the result."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hostlib.control.view import JobView
+from hostlib.errors import (
+    EmptyTensorError,
+    NonFiniteError,
+    PeerMismatchError,
+    SaturationError,
+    TensorError,
+    TensorTooLargeError,
+    UnsupportedDtypeError,
+)
+from hostlib.future import AllreduceFuture
+from hostlib.options import ReduceOperation, Summation
+from hostlib.peers.results import RetainedResult
+from hostlib.summation.chunks import (
+    BLOCK_CHUNKS,
+    Empty,
+    ExponentSource,
+    FloatSource,
+    IntegerSource,
+    TensorChunks,
+)
+from hostlib.summation.exact_chunks import (
+    ExactLayout,
+    ExactSource,
+    is_small,
+    num_range_lanes,
+    range_source,
+)
+from hostlib.summation.quantization import Quantizer
+
+Quantizers = dict[np.dtype[Any], Quantizer]
+"""Cache by dtype."""
+SUPPORTED_DTYPES = ("float16", "float32", "float64", "int32")
+POSITION_BITS: Final = 20
+"""Of a header's tensor id; the bits above are a signature. Far more tensors than are under way."""
+MAX_ELEMENTS = (1 << 32) - 1024
+"""Ranges are 32-bit element numbers; a padded last chunk must not wrap."""
+
+
+def check_tensor(array: NDArray[Any], summation: Summation) -> NDArray[Any]:
+    """Return the array flat, contiguous and in native byte order (a view where possible).
+
+    Raises EmptyTensorError, TensorTooLargeError or UnsupportedDtypeError.
+    """
+    if array.dtype.name not in SUPPORTED_DTYPES:
+        raise UnsupportedDtypeError(
+            f"dtype {array.dtype} cannot be summed in the switch; convert the array to one of"
+            f" {', '.join(SUPPORTED_DTYPES)}"
+        )
+    operation, round_to = summation.operation, summation.round_to
+    if operation not in ("sum", "mean"):
+        raise UnsupportedDtypeError(f"operation {operation!r}; choose 'sum' or 'mean'")
+    if round_to and (array.dtype.name != "float32" or summation.precision != "exact"):
+        raise UnsupportedDtypeError(
+            f"round_to={round_to!r} of {array.dtype} with {summation.precision} precision; it is"
+            " for exact sums of float32 arrays"
+        )
+    if operation == "mean" and array.dtype.kind == "i":
+        raise UnsupportedDtypeError(
+            "the mean of int32 tensors is not an int32 tensor; sum them, or convert to float"
+        )
+    if array.size == 0:
+        raise EmptyTensorError(f"array of shape {array.shape} has no elements; skip the call")
+    if array.size > MAX_ELEMENTS:
+        raise TensorTooLargeError(
+            f"{array.size} elements; one allreduce takes {MAX_ELEMENTS}, split the array"
+        )
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return np.ascontiguousarray(native).reshape(-1)
+
+
+def wire_id(number: int, summation: Summation, *, is_exact: bool = False) -> int:
+    """Return what headers call the tensor of this number, from 0: docs/wire_format.md.
+
+    Switches add up only what has the same: so it tells sums, means, limbs and labels apart.
+    """
+    operation, label = summation.operation, summation.label
+    signature = 0
+    if label or operation != "sum" or is_exact:
+        exact = "exact " * is_exact
+        signature = zlib.crc32(f"{exact}{operation} {label}".encode()) >> POSITION_BITS
+    return signature << POSITION_BITS | (number + 1) & ((1 << POSITION_BITS) - 1)
+
+
+class AllreduceTask:
+    """The state of one allreduce; used by the I/O thread alone once it is submitted.
+
+    It may begin more than once: when the layout that it runs in is given up, it begins anew in the
+    next one, from the array as it was submitted.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        array: NDArray[Any],
+        summation: Summation,
+        *,
+        deadline_s: float,
+        timeout_s: float,
+    ) -> None:
+        self._flat = check_tensor(array, summation)
+        self._is_exact = self._flat.dtype != np.int32 and summation.precision == "exact"
+        self.number = number
+        """Position in the sequence of the job's allreduces, from 0."""
+        self.tensor_id = number + 1
+        """What people call it."""
+        self.wire_id = wire_id(number, summation, is_exact=self._is_exact)
+        """What headers call it."""
+        self.future = AllreduceFuture(self.tensor_id, array.nbytes)
+        self.deadline_s = deadline_s
+        self.timeout_s = timeout_s
+        self.exponents: ExponentSource | None = None
+        """What the exponent stream carries first, for float tensors."""
+        self.source: FloatSource | ExactSource | IntegerSource | None = None
+        """What the value stream carries, once it is known."""
+        self.is_in_values = False
+        """Whether the value stream has it."""
+        self.has_begun = False
+        """Whether a layout runs it."""
+        self._error: TensorError | None = None
+        self._agreed = np.empty(0, np.int32)
+        self._fetched: RetainedResult | None = None
+        self._shape = array.shape
+        self._operation: ReduceOperation = summation.operation
+        self._summation = summation
+
+    def begin(self, view: JobView, *, retains: bool, empty: Empty = np.empty) -> None:
+        """Start from the submitted array in a layout; forget what an earlier one has done."""
+        values = view.values_per_packet
+        self._view = view
+        self._retains = retains
+        self._empty = empty
+        self.exponents = self.source = self._error = self._fetched = None
+        self.is_in_values = False
+        self.has_begun = True
+        self._agreed = np.empty(0, np.int32)
+        flat = self._flat
+        if flat.dtype == np.int32:
+            self.source = IntegerSource(self.wire_id, flat, values, retains=retains, empty=empty)
+        elif not self._is_exact:
+            self._chunks = TensorChunks(flat, values)
+            self.exponents = ExponentSource(self.wire_id, self._chunks, values)
+        elif self._is_small(view.num_workers):
+            self.source = self._exact_source(self._exact_layout(None, view.num_workers), None)
+        else:
+            self.exponents = range_source(self.wire_id, flat, values)
+        for source in (self.exponents, self.source):
+            if source is not None:
+                source.times = self.future.times
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the result, or the error in its place, is known without the streams."""
+        return self._error is not None or self._fetched is not None
+
+    def quantize_with(self, quantizers: Quantizers) -> None:
+        """Create the value source from the agreed exponents, or settle on NonFiniteError."""
+        assert self.exponents is not None
+        agreed = self.exponents.agreed()
+        self._agree(agreed, self.exponents.outliers(agreed), self._view.num_workers, quantizers)
+
+    def _agree(
+        self,
+        agreed: NDArray[np.int32],
+        outliers: NDArray[np.bool_] | None,
+        num_workers: int,
+        quantizers: Quantizers,
+    ) -> None:
+        self._agreed = agreed
+        values, dtype = self._view.values_per_packet, self._flat.dtype
+        layout = self._exact_layout(agreed, num_workers) if self._is_exact else None
+        if self._summation.nonfinite == "raise":
+            if layout is not None:
+                ranges = layout.nonfinite_ranges
+            else:
+                ranges = FloatSource.nonfinite_ranges(agreed, values, len(self._flat))
+            if ranges:
+                # All workers see the same exponents, so all leave this tensor out.
+                self._error = NonFiniteError(self.tensor_id, ranges)
+                return
+        if layout is not None:
+            self._error = self._obstacle(layout)
+            if self._error is None:
+                self.source = self._exact_source(layout, outliers)
+        else:
+            if dtype not in quantizers or not self._view.is_on_switch:
+                # On the host path another thread quantises: it must not share the scratch rows.
+                quantizers[dtype] = Quantizer(BLOCK_CHUNKS, values, dtype)
+            self.source = FloatSource(
+                self.wire_id,
+                self._flat,
+                self._chunks,
+                agreed,
+                quantizers[dtype],
+                num_workers=num_workers,
+                is_mean=self._operation == "mean",
+                withheld=outliers,
+                retains=self._retains,
+                empty=self._empty,
+            )
+        if self.source is not None:
+            self.source.times = self.future.times
+
+    def _is_small(self, num_workers: int) -> bool:
+        """Whether the exact sum needs no agreement before."""
+        most_lanes = None
+        if self._view.straggler.allow_partial:
+            most_lanes = self._view.values_per_packet
+        return is_small(len(self._flat), self._flat.dtype.name, num_workers, most_lanes)
+
+    def _exact_layout(self, agreed: NDArray[np.int32] | None, num_workers: int) -> ExactLayout:
+        return ExactLayout(
+            len(self._flat),
+            self._view.values_per_packet,
+            dtype=self._flat.dtype.name,
+            num_workers=num_workers,
+            ranges=agreed,
+        )
+
+    def _exact_source(self, layout: ExactLayout, outliers: NDArray[np.bool_] | None) -> ExactSource:
+        return ExactSource(
+            self.wire_id,
+            self._flat,
+            layout,
+            self._view.values_per_packet,
+            round_to=self._summation.round_to or self._flat.dtype.name,
+            is_mean=self._operation == "mean",
+            is_plain=self.exponents is None,
+            withheld=outliers,
+            empty=self._empty,
+        )
+
+    def _obstacle(self, layout: ExactLayout) -> TensorError | None:
+        """Return why the agreed ranges rule an exact sum out; the same on all workers."""
+        view = self._view
+        num_lanes = layout.num_chunks * view.values_per_packet
+        what = f"tensor {self.tensor_id}: the exact sum of {len(self._flat)} values"
+        remedy = "split the array, or ask for precision='block'"
+        if num_lanes > MAX_ELEMENTS:
+            return TensorTooLargeError(
+                f"{what} takes {num_lanes} lanes, and one allreduce takes {MAX_ELEMENTS}; {remedy}"
+            )
+        if layout.is_spread and view.is_on_switch and view.straggler.allow_partial:
+            return TensorTooLargeError(
+                f"{what}: one value takes more than the {view.values_per_packet} lanes of a packet,"
+                " so wide is the range of bits, and in a job that may leave late workers out all"
+                " lanes of a value must have the same contributors; ask for precision='block'"
+            )
+        return None
+
+    def load(self, result: RetainedResult, quantizers: Quantizers) -> None:
+        """Settle on a result that another worker has retained.
+
+        Raises PeerMismatchError if it is of another tensor than the one submitted here.
+        """
+        own = self._kind
+        if own != (result.dtype, result.shape, result.operation, result.precision):
+            raise PeerMismatchError(
+                f"tensor {self.tensor_id}: another worker submitted {result.operation} of"
+                f" {result.dtype} {result.shape} with {result.precision} precision, this one"
+                f" {own[2]} of {own[0]} {own[1]} with {own[3]} precision; all workers must submit"
+                " the same sequence"
+            )
+        num_workers = len(result.members)
+        if self._is_exact and self._is_small(num_workers):
+            # The result may be of an earlier layout, with other limbs.
+            self.source = self._exact_source(self._exact_layout(None, num_workers), None)
+        elif self._flat.dtype != np.int32:
+            if len(result.exponents) != self._num_agreed:
+                raise self._malformed(result)
+            self._agree(result.exponents, None, num_workers, quantizers)
+        if self._error is None:
+            source = self.source
+            assert source is not None
+            counts = result.contributors
+            is_whole = len(counts) == source.num_chunks and counts.all()
+            if result.lanes.size != source.results.size or not is_whole:
+                raise self._malformed(result)
+            lanes = result.lanes.reshape(source.results.shape)
+            source.keep(lanes, result.contributors)
+            source.take(0, lanes)
+            source.has_saturated = result.has_saturated
+        self._fetched = result
+        self.future.times.note_last_result()
+
+    @property
+    def _kind(self) -> tuple[str, tuple[int, ...], str, str]:
+        precision = "exact" if self._is_exact or self._flat.dtype == np.int32 else "block"
+        return self._flat.dtype.name, self._shape, self._operation, precision
+
+    @property
+    def _num_agreed(self) -> int:
+        """Lanes that the workers agree on first."""
+        if self._is_exact:
+            return num_range_lanes(len(self._flat))
+        return self._chunks.num_chunks
+
+    def _malformed(self, result: RetainedResult) -> PeerMismatchError:
+        return PeerMismatchError(
+            f"tensor {self.tensor_id}: the retained result has {len(result.lanes)} lanes and"
+            f" {len(result.exponents)} exponents, which is not the shape submitted here"
+        )
+
+    def _num_contributors(self) -> int:
+        if self._fetched is not None:
+            return self._fetched.num_contributors
+        counts = [source.contributors.min() for source in (self.source, self.exponents) if source]
+        return int(min(counts))
+
+    def retained_result(self) -> RetainedResult:
+        """Return what other workers need to end with the same bytes, if the task retains it."""
+        if self._fetched is not None:
+            return self._fetched
+        lanes, contributors = np.empty(0, np.int32), np.empty(0, np.uint16)
+        if self.source is not None:
+            lanes, contributors = self.source.results.reshape(-1), self.source.contributors
+        return RetainedResult(
+            tensor=self.number,
+            generation=self._view.generation,
+            members=tuple(self._view.member_ids),
+            dtype=self._flat.dtype.name,
+            shape=self._shape,
+            operation=self._operation,
+            precision=self._kind[3],
+            lanes=lanes,
+            exponents=self._agreed,
+            contributors=contributors,
+            num_contributors=self._num_contributors(),
+            has_saturated=self.source is not None and self.source.has_saturated,
+        )
+
+    def finish(self) -> None:
+        """Give the future its result, or the error of this tensor."""
+        if self._error is not None:
+            self.future.set_exception(self._error)
+            return
+        source = self.source
+        assert source is not None
+        if isinstance(source, ExactSource) and self._summation.nonfinite == "raise":
+            ranges = sorted(source.nonfinite_ranges)
+            if ranges:
+                self.future.set_exception(NonFiniteError(self.tensor_id, ranges))
+                return
+        if source.has_saturated:
+            self.future.set_exception(
+                SaturationError(
+                    f"tensor {self.tensor_id}: a sum over {self._view.num_workers} workers left"
+                    " the int32 range; scale the values down or use a float dtype"
+                )
+            )
+            return
+        array = source.output.reshape(-1)[: len(self._flat)].reshape(self._shape)
+        members = tuple(self._view.member_ids)
+        if self._fetched is not None:
+            members = self._fetched.members
+        self.future.set_result(array, self._num_contributors(), members)

@@ -1,0 +1,9 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The host path: allreduce of integer lanes among workers over TCP, for jobs without a switch."""
+
+from hostlib.hosts.allreduce import HostPath, Standing
+from hostlib.hosts.cost import Algorithm, LinkCosts
+from hostlib.hosts.reduction import LaneParts, Reduction
+
+__all__ = ["Algorithm", "HostPath", "LaneParts", "LinkCosts", "Reduction", "Standing"]

@@ -1,0 +1,380 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Allreduce of integer lanes among the members of a layout, over TCP, without a switch."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from hostlib.errors import (
+    ConfigurationError,
+    MemberLeftError,
+    MemberLostError,
+    PeerClosedError,
+    PeerError,
+    PeerMismatchError,
+    PeerProtocolError,
+    PeerRefusedError,
+)
+from hostlib.hosts.channel import Channel, InboundLink
+from hostlib.hosts.cost import Algorithm, LinkCosts
+from hostlib.hosts.life_sign import LifeSign
+from hostlib.hosts.link import OutboundLink
+from hostlib.hosts.reduction import LaneParts, Reduction
+from hostlib.hosts.values import Lanes
+from hostlib.peers import PeerAddress, PeerServer
+from hostlib.peers.connection import Connection
+from hostlib.peers.event_loop import Timer
+from hostlib.peers.frames import Frame, FrameKind, Greeting, Purpose
+from hostlib.peers.server import HEARTBEAT_S
+from hostlib.slots.wire import Operation
+
+SILENCE_S = 3.0
+"""A member whose kernel says nothing for so long, and does not accept a call, is lost."""
+DEFAULT_COSTS = LinkCosts()
+CLOSE_S = 5.0
+"""Longest wait for the other thread to let go of a path."""
+_PURPOSES = {
+    Operation.AGGREGATE_ADD: Purpose.REDUCE_ADD,
+    Operation.AGGREGATE_MAX: Purpose.REDUCE_MAX,
+}
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Where the reductions of a path stand, as of its last heartbeat."""
+
+    moved_s: float
+    """When bytes of lanes, or of a new connection, last came or went, on the monotonic clock."""
+    awaited: tuple[int, ...]
+    """Worker ids of members whose lanes are due here."""
+
+
+@final
+class HostPath:
+    """The host path of one layout; reductions run in the peer server's thread.
+
+    All members must submit the same sequence of tags and lengths per operation.
+
+    `on_failure` is called at most once, in that thread; then no callback of a reduction follows,
+    and the path is of no more use than to be closed. A member that died is named at once when its
+    host says so, else within SILENCE_S, two heartbeats and 1 s. One whose process does not run, but
+    whose host answers, is waited for. All members must give the same `costs`.
+    """
+
+    def __init__(
+        self,
+        server: PeerServer,
+        *,
+        generation: int,
+        members: Sequence[PeerAddress],
+        on_failure: Callable[[PeerError], None],
+        costs: LinkCosts = DEFAULT_COSTS,
+        silence_s: float = SILENCE_S,
+    ) -> None:
+        if server.seat is None:
+            raise ConfigurationError("enter the job at the peer server before opening a host path")
+        self.generation = generation
+        self.members = tuple(members)
+        self.standing = Standing(moved_s=time.monotonic(), awaited=())
+        """May be read in any thread."""
+        self._costs = costs
+        self._server = server
+        self._job = server.seat.job
+        self._worker_id = server.seat.worker_id
+        self._positions = {member.worker_id: i for i, member in enumerate(self.members)}
+        if self._worker_id not in self._positions:
+            raise ConfigurationError(f"worker {self._worker_id} is no member of the layout")
+        self.position = self._positions[self._worker_id]
+        self.num_members = len(self.members)
+        self._on_failure = on_failure
+        self._silence_s = silence_s
+        self._channels = {purpose: Channel(self, purpose) for purpose in _PURPOSES.values()}
+        self._failure: PeerError | None = None
+        self._is_closed = False
+        self._left: set[int] = set()  # positions
+        self._missed: set[int] = set()  # positions of those who left too early
+        self._checks: dict[int, LifeSign] = {}  # positions
+        self._called_s: dict[int, float] = {}  # when to call a silent member again, by position
+        self._timer: Timer | None = None
+        self._beaten_s = time.monotonic()
+        self._plain: set[int] = set()  # upper halves of tags
+        server.loop.post(self._open)
+
+    def reduce(
+        self,
+        operation: Operation,
+        lanes: Lanes,
+        on_done: Callable[[Reduction], None],
+        *,
+        tag: int = 0,
+        is_plain: bool = False,
+        parts: LaneParts | None = None,
+    ) -> Reduction:
+        """Reduce lanes with those of the other members, in place; from any thread.
+
+        `lanes`: int32, native byte order, one dimension, contiguous; not to be touched until
+        `on_done`, which is called in the peer thread and must be short. Look at `has_saturated`
+        there. The number of contributors is that of the members. `tag`: what is reduced; the
+        path fails with PeerMismatchError where members' tags or lengths differ. `is_plain`: a sum
+        before which no maximum goes whose tag has the same upper 16 bits; the path fails likewise
+        where another member begins one. `parts` writes the lanes when they are needed, and reads
+        the results as they become final. Raises the error that ended the path, if one did.
+        """
+        if operation not in _PURPOSES:
+            raise ConfigurationError(f"hosts do not reduce with {operation.name}")
+        if lanes.dtype != np.int32 or lanes.ndim != 1 or not lanes.flags.carray:
+            raise ConfigurationError("lanes must be a writable contiguous row of native int32")
+        failure = self._failure
+        if failure is not None:
+            raise failure
+        if self._is_closed:
+            raise PeerClosedError("the host path is closed")
+
+        def finish(done: Reduction) -> None:
+            self._plain.discard(done.tag >> 16)
+            on_done(done)
+
+        ends = finish if is_plain else on_done
+        reduction = Reduction(operation, lanes, ends, tag & 0xFFFFFFFF, parts=parts)
+        self._server.loop.post(lambda: self._submit(reduction, is_plain=is_plain))
+        return reduction
+
+    def close(self) -> None:
+        """Leave the layout at once: after this nothing is called, and no lanes are touched."""
+        if self._is_closed:
+            return
+        try:
+            self._server.loop.run(self._close, CLOSE_S)
+        except PeerClosedError:
+            self._is_closed = True  # the server is closed, and its thread with it
+
+    # What follows runs in the loop's thread.
+
+    def _submit(self, reduction: Reduction, *, is_plain: bool) -> None:
+        if is_plain:
+            self._plain.add(reduction.tag >> 16)
+            maxima = self._channels[Purpose.REDUCE_MAX]
+            try:
+                for tag in maxima.early_tags:
+                    self.check_early(maxima.purpose, tag)
+            except PeerMismatchError as error:
+                self._fail(error)
+                return
+        self._channels[_PURPOSES[reduction.operation]].submit(reduction)
+
+    def check_early(self, purpose: Purpose, tag: int) -> None:
+        """Refuse a maximum that belongs to a sum which goes without one here.
+
+        Else both members would wait, each for the other's operation.
+        """
+        if purpose is Purpose.REDUCE_MAX and tag >> 16 in self._plain:
+            raise PeerMismatchError(
+                "another worker reduces floats where this one reduces integers; all workers must"
+                " submit the same sequence of shapes, dtypes and operations"
+            )
+
+    def _open(self) -> None:
+        if self._is_closed:
+            return
+        self._server.add_layout(self.generation, self)
+        if self.num_members == 1:
+            return
+        add = self._channels[Purpose.REDUCE_ADD]
+        successor = (self.position + 1) % self.num_members
+        try:
+            add.link(successor)
+        except PeerError as error:
+            self.suspect(successor, error, has_left=True, is_missed=True)
+            return
+        self._beat()
+
+    def _close(self) -> None:
+        is_idle = all(channel.is_idle for channel in self._channels.values())
+        self._is_closed = True
+        self._server.remove_layout(self.generation, self)
+        if self._timer is not None:
+            self._timer.cancel()
+        for check in self._checks.values():
+            check.cancel()
+        for channel in self._channels.values():
+            channel.stop()
+            for link in (*channel.links.values(), *channel.inbound.values()):
+                if is_idle and self._failure is None:
+                    # The last lanes may still be on their way to the slower members.
+                    link.connection.close_gently()
+                else:
+                    link.connection.close()
+
+    def call_soon(self, call: Callable[[], None]) -> None:
+        """Run a call in the next turn of the loop."""
+        self._server.loop.call_later(0, call)
+
+    def choose(self, num_lanes: int) -> Algorithm:
+        """Return the algorithm for so many lanes."""
+        return self._costs.choose(self.num_members, num_lanes)
+
+    def open_link(self, channel: Channel, position: int) -> OutboundLink:
+        """Connect to a member for the lanes of a channel."""
+        member = self.members[position]
+        greeting = Greeting(
+            self._job, self.generation, self._worker_id, member.worker_id, channel.purpose
+        )
+        return OutboundLink(self._server, member, greeting, _LinkEnd(self, channel, position))
+
+    def adopt(self, connection: Connection, greeting: Greeting) -> None:
+        """Take over a member's connection."""
+        position = self._positions.get(greeting.sender)
+        if position is None or position == self.position:
+            raise PeerRefusedError(f"worker {greeting.sender} is no member of this layout")
+        channel = self._channels.get(greeting.purpose)
+        if channel is None:
+            raise PeerRefusedError(f"a host path takes no {greeting.purpose.name} connections")
+        if position in channel.inbound:
+            raise PeerRefusedError(f"worker {greeting.sender} has such a connection already")
+        channel.inbound[position] = InboundLink(channel, position, connection)
+
+    def check_members(self) -> bool:
+        """Return whether all members are there; else fail."""
+        if self._failure is not None or self._checks.keys() & self._left:
+            return False
+        if self._left:
+            self._fail(self._left_error(min(self._left)))
+            return False
+        return True
+
+    def on_inbound_broken(self, channel: Channel, position: int, error: PeerError) -> None:
+        """A member's connection is gone: is the member?"""
+        self._on_broken(position, error, is_missed=False)
+
+    def on_link_broken(self, position: int, error: PeerError, *, was_drained: bool) -> None:
+        """The connection to a member is gone: is the member?"""
+        self._on_broken(position, error, is_missed=not was_drained)
+
+    def _on_broken(self, position: int, error: PeerError, *, is_missed: bool) -> None:
+        if self._failure is not None or self._is_closed:
+            return
+        if isinstance(error, PeerProtocolError | PeerMismatchError | PeerRefusedError):
+            self._fail(error)
+        else:
+            self.suspect(position, error, has_left=True, is_missed=is_missed)
+
+    def on_member_reported_lost(self, worker_id: int) -> None:
+        """Another member lost one: look for oneself, without blame if it lives."""
+        position = self._positions.get(worker_id, self.position)
+        if position != self.position:
+            self.suspect(position, PeerClosedError("another member lost it"), has_left=False)
+
+    def suspect(
+        self, position: int, error: PeerError, *, has_left: bool, is_missed: bool = False
+    ) -> None:
+        """Call the member: without an answer it is lost.
+
+        `has_left`: if it lives, it has left the layout; `is_missed`: while still needed.
+        """
+        if self._failure is not None or self._is_closed:
+            return
+        _logger.info("worker %d: %s", self.members[position].worker_id, error)
+        if has_left:
+            self._left.add(position)
+        if is_missed:
+            self._missed.add(position)
+        if position not in self._checks:
+            member = self.members[position]
+            self._checks[position] = LifeSign(
+                self._server,
+                (member.peer_address, member.peer_port),
+                lambda is_alive: self._judge(position, error, is_alive),
+            )
+
+    def _judge(self, position: int, error: PeerError, is_alive: bool) -> None:
+        del self._checks[position]
+        if not is_alive:
+            self._lose(position, error)
+        elif position in self._missed or (
+            position in self._left
+            and any(channel.misses(position) for channel in self._channels.values())
+        ):
+            self._fail(self._left_error(position))
+        else:
+            for channel in self._channels.values():
+                channel.advance()
+
+    def _lose(self, position: int, cause: PeerError) -> None:
+        worker_id = self.members[position].worker_id
+        for channel in self._channels.values():
+            for link in (*channel.links.values(), *channel.inbound.values()):
+                link.connection.send(Frame(FrameKind.LOST, sequence=worker_id))
+        lost = MemberLostError(f"worker {worker_id} is lost: {cause}", worker_id)
+        lost.__cause__ = cause
+        self._fail(lost)
+
+    def _left_error(self, position: int) -> MemberLeftError:
+        worker_id = self.members[position].worker_id
+        return MemberLeftError(
+            f"worker {worker_id} has left generation {self.generation}, but lives", worker_id
+        )
+
+    def _fail(self, error: PeerError) -> None:
+        if self._failure is not None or self._is_closed:
+            return
+        self._failure = error
+        for channel in self._channels.values():
+            channel.stop()
+        self._on_failure(error)
+
+    def _beat(self) -> None:
+        now_s = time.monotonic()
+        # Who was held up itself has not read yet what others said meanwhile.
+        is_on_time = now_s - self._beaten_s < 2 * HEARTBEAT_S
+        self._beaten_s = now_s
+        moved_s = self.standing.moved_s
+        for channel in self._channels.values():
+            for position, end in (*channel.links.items(), *channel.inbound.items()):
+                connection = end.connection
+                if connection.is_closed:
+                    continue
+                moved_s = max(moved_s, connection.moved_s)
+                end.beat(now_s)
+                silent_s = now_s - connection.alive_s
+                is_due = now_s >= self._called_s.get(position, now_s)
+                if silent_s > self._silence_s and is_on_time and is_due:
+                    # Kernels ask ever less often where a full buffer waits for its process: call.
+                    self._called_s[position] = now_s + self._silence_s
+                    silence = PeerClosedError(f"no sign of its host for {silent_s:.1f} s")
+                    self.suspect(position, silence, has_left=False)
+        self.standing = Standing(moved_s=moved_s, awaited=self._awaited())
+        self._timer = self._server.loop.call_later(HEARTBEAT_S, self._beat)
+
+    def _awaited(self) -> tuple[int, ...]:
+        return tuple(
+            member.worker_id
+            for position, member in enumerate(self.members)
+            if any(channel.awaits(position) for channel in self._channels.values())
+        )
+
+
+@final
+class _LinkEnd:
+    """Tells channel and path of a link's fate."""
+
+    def __init__(self, path: HostPath, channel: Channel, position: int) -> None:
+        self._path = path
+        self._channel = channel
+        self._position = position
+
+    def on_link_drained(self) -> None:
+        self._channel.finish()
+
+    def on_link_broken(self, error: PeerError, *, was_drained: bool) -> None:
+        self._path.on_link_broken(self._position, error, was_drained=was_drained)
+
+    def on_member_reported_lost(self, worker_id: int) -> None:
+        self._path.on_member_reported_lost(worker_id)

@@ -1,0 +1,274 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The reductions of one operation, one after the other, over connections of their own.
+
+ADD and MAX do not wait for each other, as on the switch: values of one tensor and exponents of the
+next are under way at once. Within a channel all members reduce in the same order.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol, final
+
+from hostlib.errors import PeerError, PeerMismatchError, PeerProtocolError
+from hostlib.hosts.cost import Algorithm
+from hostlib.hosts.doubling import DoublingSchedule
+from hostlib.hosts.halving import HalvingSchedule
+from hostlib.hosts.link import OutboundLink
+from hostlib.hosts.reduction import Reduction, Schedule
+from hostlib.hosts.ring import RingSchedule
+from hostlib.hosts.values import Sums, bytes_of
+from hostlib.peers.connection import Connection
+from hostlib.peers.frames import Frame, FrameKind, LaneFlag, Purpose
+from hostlib.peers.server import HEARTBEAT_S
+
+_SCHEDULES = {
+    Algorithm.RING: RingSchedule,
+    Algorithm.HALVING: HalvingSchedule,
+    Algorithm.DOUBLING: DoublingSchedule,
+}
+_logger = logging.getLogger(__name__)
+
+
+class ChannelOwner(Protocol):
+    """The host path, as its channels see it. Positions are those among the members."""
+
+    position: int
+    num_members: int
+
+    def check_early(self, purpose: Purpose, tag: int) -> None:
+        """Raise PeerMismatchError where this member will never reduce what another one begins."""
+        ...
+
+    def open_link(self, channel: Channel, position: int) -> OutboundLink:
+        """Connect to a member; raise PeerUnreachableError when that fails at once."""
+        ...
+
+    def choose(self, num_lanes: int) -> Algorithm:
+        """Return the algorithm for so many lanes."""
+        ...
+
+    def call_soon(self, call: Callable[[], None]) -> None:
+        """Run a call in the next turn of the loop."""
+        ...
+
+    def check_members(self) -> bool:
+        """Return whether all members are there to start a reduction; else the path fails."""
+        ...
+
+    def on_inbound_broken(self, channel: Channel, position: int, error: PeerError) -> None:
+        """A member's connection is gone."""
+        ...
+
+    def on_member_reported_lost(self, worker_id: int) -> None:
+        """Another member says that it lost this one."""
+        ...
+
+    def suspect(
+        self, position: int, error: PeerError, *, has_left: bool, is_missed: bool = False
+    ) -> None:
+        """Find out whether the member still lives."""
+        ...
+
+
+@final
+class Channel:
+    """Queue, schedule and connections of one operation; runs in the loop's thread."""
+
+    def __init__(self, owner: ChannelOwner, purpose: Purpose) -> None:
+        self.purpose = purpose
+        self.links: dict[int, OutboundLink] = {}
+        self.inbound: dict[int, InboundLink] = {}
+        self.early_tags: set[int] = set()
+        """Of what others have begun and this member has not submitted."""
+        self._owner = owner
+        self._queue: deque[Reduction] = deque()
+        self._active: Reduction | None = None
+        self._schedule: Schedule | None = None
+        self._sequence = 0  # of the active reduction, or of the next
+        self._is_stopped = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way."""
+        return self._active is None and not self._queue
+
+    def submit(self, reduction: Reduction) -> None:
+        """Queue a reduction."""
+        self._queue.append(reduction)
+        self.advance()
+
+    def stop(self) -> None:
+        """Drop all reductions, and stop reading lanes."""
+        self._is_stopped = True
+        self._queue.clear()
+        self._active = self._schedule = None
+
+    def awaits(self, position: int) -> bool:
+        """Return whether lanes are due from this member."""
+        return self._schedule is not None and self._schedule.awaits(position)
+
+    def misses(self, position: int) -> bool:
+        """Return whether lanes are due from this member, and no connection brings them."""
+        if not self.awaits(position):
+            return False
+        inbound = self.inbound.get(position)
+        return inbound is None or inbound.connection.is_closed
+
+    def link(self, position: int) -> OutboundLink:
+        """Return the connection to a member; open it the first time."""
+        if position not in self.links:
+            self.links[position] = self._owner.open_link(self, position)
+        return self.links[position]
+
+    def advance(self) -> None:
+        """Start the next reduction if none is under way."""
+        while self._active is None and self._queue and not self._is_stopped:
+            reduction = self._queue[0]
+            if self._owner.num_members > 1:
+                if not self._owner.check_members():
+                    return
+                reduction.algorithm = self._owner.choose(len(reduction.lanes))
+            self._active = self._queue.popleft()
+            if reduction.algorithm is not Algorithm.RING:
+                reduction.prepare(0, len(reduction.lanes))
+            if reduction.algorithm is not None:
+                self._start(reduction, reduction.algorithm)
+            self.finish()
+
+    def _start(self, reduction: Reduction, algorithm: Algorithm) -> None:
+        kind, owner = _SCHEDULES[algorithm], self._owner
+        self._schedule = schedule = kind(reduction, owner.position, owner.num_members, self._send)
+        self._send_own(schedule)
+        self.early_tags.clear()
+        for inbound in list(self.inbound.values()):
+            inbound.connection.resume()
+
+    def _send_own(self, schedule: Schedule) -> None:
+        """Send what needs nothing from others, turn by turn of the loop."""
+        if schedule is self._schedule and schedule.start():
+            self._owner.call_soon(lambda: self._send_own(schedule))
+
+    def finish(self) -> None:
+        """End the active reduction if it is complete and all that was sent has left."""
+        reduction, schedule = self._active, self._schedule
+        if reduction is None:
+            return
+        if schedule is not None:
+            if not schedule.is_complete:
+                return
+            if not all(link.is_drained for link in self.links.values()):
+                return
+        self._active = self._schedule = None
+        self._sequence += 1
+        if reduction.algorithm is not Algorithm.RING:
+            reduction.settle(0, len(reduction.lanes))
+        try:
+            reduction.on_done(reduction)
+        except Exception:
+            _logger.exception("callback of a reduction failed")
+        self.advance()
+
+    def _send(self, position: int, step: int, first: int, lanes: Sums, flags: int) -> None:
+        reduction = self._active
+        if reduction is None:
+            return
+        frame = Frame(
+            FrameKind.LANES,
+            payload_bytes=lanes.nbytes,
+            sequence=self._sequence,
+            step=step,
+            flags=flags,
+            first_lane=first,
+            num_lanes=len(lanes),
+            total=len(reduction.lanes),
+            tag=reduction.tag,
+        )
+        try:
+            link = self.link(position)
+            link.send(frame, bytes_of(lanes))
+            link.connection.push()
+        except PeerError as error:
+            self._owner.suspect(position, error, has_left=True, is_missed=True)
+
+    def target(self, position: int, frame: Frame) -> memoryview | None:
+        """Return where a member's lanes go, None while this worker is not that far."""
+        ahead = frame.sequence - self._sequence
+        if not self._is_stopped and ahead == 0 and self._active is None and not self._queue:
+            self._owner.check_early(self.purpose, frame.tag)
+            self.early_tags.add(frame.tag)
+        if self._is_stopped or ahead == 1 or (ahead == 0 and self._active is None):
+            return None
+        if ahead != 0 or self._active is None or self._schedule is None:
+            raise PeerProtocolError(f"lanes of reduction {frame.sequence} at {self._sequence}")
+        own = (self._active.tag, len(self._active.lanes))
+        if (frame.tag, frame.total) != own:
+            raise PeerMismatchError(
+                f"another worker reduces another tensor: {frame.total} lanes there, {own[1]}"
+                " here, padding included; all workers must submit the same sequence of shapes,"
+                " dtypes and operations"
+            )
+        width = 4
+        if frame.flags & LaneFlag.WIDE:
+            width = 8
+            if self.purpose is Purpose.REDUCE_MAX:
+                raise PeerProtocolError("wide lanes of a maximum")
+        if frame.payload_bytes != width * frame.num_lanes:
+            raise PeerProtocolError(f"{frame.num_lanes} lanes in {frame.payload_bytes} bytes")
+        return self._schedule.target(position, frame)
+
+    def on_lanes(self, position: int, frame: Frame) -> None:
+        """Take lanes that are in their target."""
+        if self._schedule is not None and frame.sequence == self._sequence:
+            self._schedule.on_lanes(position, frame)
+            self.finish()
+
+    def on_inbound_broken(self, inbound: InboundLink, error: PeerError) -> None:
+        """Forget the connection, and tell the path."""
+        if self.inbound.get(inbound.position) is inbound:
+            self._owner.on_inbound_broken(self, inbound.position, error)
+
+    def on_member_reported_lost(self, worker_id: int) -> None:
+        """Pass it on."""
+        self._owner.on_member_reported_lost(worker_id)
+
+
+@final
+class InboundLink:
+    """A member's connection to this worker, after the server has handed it over."""
+
+    def __init__(self, channel: Channel, position: int, connection: Connection) -> None:
+        self.position = position
+        self.connection = connection
+        self._channel = channel
+        connection.receiver = self
+        connection.send(Frame(FrameKind.WELCOME))
+
+    def beat(self, now_s: float) -> None:
+        """Tell the member that this worker lives."""
+        self.connection.beat(now_s, HEARTBEAT_S / 2)
+
+    def target(self, connection: Connection, frame: Frame) -> memoryview | None:
+        """Return room for what members send."""
+        if frame.kind is FrameKind.LANES:
+            return self._channel.target(self.position, frame)
+        if frame.kind in (FrameKind.HEARTBEAT, FrameKind.LOST):
+            return memoryview(bytearray(frame.payload_bytes))
+        raise PeerProtocolError(f"{frame.kind.name} frame from a member")
+
+    def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
+        """Take lanes, hear of losses."""
+        if frame.kind is FrameKind.LANES:
+            self._channel.on_lanes(self.position, frame)
+        elif frame.kind is FrameKind.LOST:
+            self._channel.on_member_reported_lost(frame.sequence)
+
+    def on_drained(self, connection: Connection) -> None:
+        """Nothing waits for this."""
+
+    def on_closed(self, connection: Connection, error: PeerError) -> None:
+        """Tell the channel."""
+        self._channel.on_inbound_broken(self, error)

@@ -1,0 +1,169 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Recursive doubling: in step s partners whose positions differ in bit s - 1 exchange their sums.
+
+Of n members the first 2^k <= n take part; a member beyond gives its lanes to the one 2^k before it
+first (step 0) and gets the result from it in the end (step k + 1). Exact addition makes the result
+the same everywhere, though partners add in different orders. Segments do not wait for each other.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hostlib.errors import PeerProtocolError
+from hostlib.hosts.reduction import Reduction, SendLanes
+from hostlib.hosts.values import Lanes, Sums, bytes_of, combine, cut, is_narrow, saturate
+from hostlib.peers.frames import Frame, LaneFlag
+
+
+class Move(NamedTuple):
+    """What a member does in a step."""
+
+    step: int
+    partner: int
+    is_sending: bool
+    is_receiving: bool
+
+
+def plan_moves(position: int, num_members: int) -> list[Move]:
+    """Return the moves of one member, in order."""
+    bits = num_members.bit_length() - 1
+    width = 1 << bits
+    last = bits + 1
+    if position >= width:
+        partner = position - width
+        return [Move(0, partner, True, False), Move(last, partner, False, True)]
+    moves = [Move(bit + 1, position ^ 1 << bit, True, True) for bit in range(bits)]
+    if position + width < num_members:
+        moves.insert(0, Move(0, position + width, False, True))
+        moves.append(Move(last, position + width, True, False))
+    return moves
+
+
+class _Segment:
+    """Where one segment stands at this member."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        self.lanes = lanes  # its part of the reduction's lanes
+        self.wide: NDArray[np.int64] | None = None  # the sums, where they are not int32
+        self.place = 0  # in the plan
+        self.has_sent = False  # the message of this place
+        self.coming: dict[int, Sums] = {}  # by step: announced, not whole yet
+        self.arrived: dict[int, Sums] = {}
+        self.flags = 0
+
+
+@final
+class DoublingSchedule:
+    """Recursive doubling at work; implements Schedule."""
+
+    def __init__(
+        self, reduction: Reduction, position: int, num_members: int, send: SendLanes
+    ) -> None:
+        self._reduction = reduction
+        self._send = send
+        self._moves = plan_moves(position, num_members)
+        self._last_step = num_members.bit_length()
+        self._segments = {
+            first: _Segment(reduction.lanes[first : first + count])
+            for first, count in cut(0, len(reduction.lanes))
+        }
+        self._num_open = len(self._segments)
+
+    def start(self) -> bool:
+        """Send what needs nothing from others."""
+        for first, segment in self._segments.items():
+            self._go_on(first, segment)
+        return False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every segment has its final sums."""
+        return not self._num_open
+
+    def awaits(self, sender: int) -> bool:
+        """Return whether any segment still needs this member's message."""
+        return any(
+            move.is_receiving and move.partner == sender and move.step not in segment.arrived
+            for segment in self._segments.values()
+            for move in self._moves[segment.place :]
+        )
+
+    def target(self, sender: int, frame: Frame) -> memoryview:
+        """Return fresh memory: partners may be a step ahead."""
+        segment = self._segments.get(frame.first_lane)
+        if segment is None or not self._is_due(segment, sender, frame):
+            raise PeerProtocolError(f"lanes out of place in recursive doubling: {frame}")
+        is_wide = frame.flags & LaneFlag.WIDE
+        if is_wide and frame.step == self._last_step:
+            raise PeerProtocolError("final sums are not int32")
+        lanes: Sums = np.empty(frame.num_lanes, np.int32)
+        if is_wide:
+            lanes = np.empty(frame.num_lanes, np.int64)
+        segment.coming[frame.step] = lanes
+        return bytes_of(lanes)
+
+    def _is_due(self, segment: _Segment, sender: int, frame: Frame) -> bool:
+        is_planned = any(
+            move.is_receiving and (move.step, move.partner) == (frame.step, sender)
+            for move in self._moves[segment.place :]
+        )
+        is_new = frame.step not in segment.arrived and frame.step not in segment.coming
+        return is_planned and is_new and frame.num_lanes == len(segment.lanes)
+
+    def on_lanes(self, sender: int, frame: Frame) -> None:
+        """Take the lanes, and do what had to wait for them."""
+        segment = self._segments[frame.first_lane]
+        segment.arrived[frame.step] = segment.coming.pop(frame.step)
+        segment.flags |= frame.flags & LaneFlag.OVERFLOW
+        self._go_on(frame.first_lane, segment)
+
+    def _go_on(self, first: int, segment: _Segment) -> None:
+        while segment.place < len(self._moves):
+            move = self._moves[segment.place]
+            if move.is_sending and not segment.has_sent:
+                self._send_sums(move, first, segment)
+                segment.has_sent = True
+            if move.is_receiving:
+                received = segment.arrived.pop(move.step, None)
+                if received is None:
+                    return
+                self._take(move, segment, received)
+            segment.place += 1
+            segment.has_sent = False
+        self._finish(segment)
+        self._num_open -= 1
+
+    def _send_sums(self, move: Move, first: int, segment: _Segment) -> None:
+        if move.step == self._last_step:
+            self._finish(segment)
+            self._send(move.partner, move.step, first, segment.lanes, segment.flags)
+        elif segment.wide is not None:
+            self._send(move.partner, move.step, first, segment.wide, LaneFlag.WIDE)
+        else:
+            # A copy: the partner's sums may be added before these have left.
+            self._send(move.partner, move.step, first, segment.lanes.copy(), 0)
+
+    def _take(self, move: Move, segment: _Segment, received: Sums) -> None:
+        if move.step == self._last_step:
+            segment.lanes[...] = received
+        elif segment.wide is None:
+            segment.wide = combine(self._reduction.operation, segment.lanes, received)
+        else:
+            sums = segment.wide + received.astype(np.int64)
+            segment.wide = sums
+            if is_narrow(sums):
+                segment.lanes[...] = sums
+                segment.wide = None
+
+    def _finish(self, segment: _Segment) -> None:
+        if segment.wide is not None:
+            saturate(segment.wide, segment.lanes)
+            segment.wide = None
+            segment.flags |= LaneFlag.OVERFLOW
+        if segment.flags:
+            self._reduction.has_saturated = True

@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic on lanes, exact in any order: partial sums that leave int32 travel as int64.
+
+A switch saturates each partial sum, so whether it reports OVERFLOW may depend on the order of
+arrival. Hosts add in an order that depends on algorithm and position, so that partial sums must not
+matter: a reduction overflows exactly when the true sum is outside int32. Where neither reports
+OVERFLOW, both give the true sum: the same bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hostlib.slots.wire import Operation
+
+SEGMENT_LANES = 1 << 16
+"""Lanes of one LANES frame at most: 256 KiB stay in a core's cache while they are added."""
+MIN_SEGMENT_LANES = 1 << 13
+"""Shorter frames cost more in handling than they gain."""
+PIPELINE_DEPTH = 4
+MIN_LANE, MAX_LANE = -(1 << 31), (1 << 31) - 1
+
+Lanes = NDArray[np.int32]
+"""Native byte order, one dimension."""
+Sums = NDArray[np.int32] | NDArray[np.int64]
+"""Partial sums: int64 where any is outside int32."""
+
+
+def cut(start: int, stop: int, grain: int = 1) -> list[tuple[int, int]]:
+    """Cut a range of lanes into segments (first lane, number of lanes), in multiples of `grain`.
+
+    Small ranges give PIPELINE_DEPTH segments, as long as these are not tiny: while one is passed
+    on, the next arrives, and a member that is late for a moment delays nobody.
+    """
+    size = -(-(stop - start) // PIPELINE_DEPTH)
+    size = min(max(size, MIN_SEGMENT_LANES), SEGMENT_LANES) // grain * grain
+    return [(first, min(size, stop - first)) for first in range(start, stop, size)]
+
+
+def combine(operation: Operation, own: Lanes, received: Sums) -> NDArray[np.int64] | None:
+    """Add `received` to `own`, or maximise, in place.
+
+    Returns the sums as int64 when some are outside int32; `own` is as it was then.
+    """
+    if operation is Operation.AGGREGATE_MAX:
+        assert received.dtype == np.int32
+        np.maximum(own, received, out=own)
+        return None
+    if received.dtype == np.int32 and not _may_overflow(own, received):
+        np.add(own, received, out=own)
+        return None
+    sums = np.add(own, received, dtype=np.int64)
+    if is_narrow(sums):
+        own[...] = sums
+        return None
+    return sums
+
+
+def is_narrow(sums: NDArray[np.int64]) -> bool:
+    """Return whether all sums are int32 numbers."""
+    return int(sums.min()) >= MIN_LANE and int(sums.max()) <= MAX_LANE
+
+
+def saturate(sums: NDArray[np.int64], out: Lanes) -> None:
+    """Write the sums to `out`, as near as int32 gets."""
+    np.clip(sums, MIN_LANE, MAX_LANE, out=sums)
+    out[...] = sums
+
+
+def _may_overflow(left: NDArray[Any], right: NDArray[Any]) -> bool:
+    if int(left.max()) + int(right.max()) > MAX_LANE:
+        return True
+    return int(left.min()) + int(right.min()) < MIN_LANE
+
+
+def bytes_of(array: NDArray[Any]) -> memoryview:
+    """Return the memory of a contiguous array."""
+    return array.data.cast("B")

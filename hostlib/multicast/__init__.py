@@ -1,8 +1,0 @@
-# SPDX-FileCopyrightText: 2026 The Switchfold Authors
-# SPDX-License-Identifier: Apache-2.0
-"""Blocks that every worker sends once and the switch copies to all others."""
-
-from hostlib.multicast.allgather_task import AllgatherTask
-from hostlib.multicast.block_exchange import BlockExchange
-
-__all__ = ["AllgatherTask", "BlockExchange"]

@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""When nothing comes back: ask the switch what the oldest slot waits for, to name the cause."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from hostlib.control.view import JobView
+from hostlib.engine.allreduce_task import AllreduceTask
+from hostlib.errors import AllreduceTimeoutError, SwitchUnreachableError, WorkerMissingError
+from hostlib.slots.reception import Notice
+from hostlib.slots.slot_stream import FLAGS_BYTES, OPERATION_BYTE, SlotStream
+from hostlib.slots.wire import Operation
+from hostlib.transports.base import Transport
+
+INTERVAL_S = 0.05
+FORGETFULNESS = 5
+"""What was answered counts no more after so many probes without an answer."""
+STANDING_NOTICES = 5
+"""Where results have come since the questions began, so many notices without a result between
+show that the job stands. One alone is a moment of a job that moves: a contribution was under way,
+or lost and about to be sent again."""
+PROBES_SENT = "probe_packets_sent"
+"""Key in the counters."""
+
+
+class SlotProbe:
+    """Sends probes and keeps what came back."""
+
+    def __init__(self, view: JobView, transport: Transport, counters: Counter[str]) -> None:
+        self._view = view
+        self._transport = transport
+        self._counters = counters
+        self._next_s = -math.inf
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the last probing."""
+        self._is_probing = False
+        self._told: frozenset[int] = frozenset()
+        self._forget()
+
+        self._silent_since_s = math.inf
+
+    def _forget(self) -> None:
+        self._unanswered = 0
+        self._has_answer = False
+        self._has_results = False  # since the questions began
+        self._num_notices = 0  # about the awaited round, since the last result
+        self._bitmap: int | None = None
+
+    def send(self, stream: SlotStream, now_s: float) -> None:
+        """Probe the oldest slot of a stream, unless the last probe was just sent."""
+        if now_s < self._next_s:
+            return
+        if not self._is_probing:
+            self.reset()
+            self._is_probing = True
+        self._next_s = now_s + INTERVAL_S
+        datagram = stream.oldest_datagram()
+        if datagram is not None:
+            datagram[OPERATION_BYTE] = Operation.PROBE
+            datagram[FLAGS_BYTES] = 0
+            if self._unanswered == FORGETFULNESS:
+                self._forget()  # it was reachable once, and is no more
+            self._unanswered += 1
+            self._silent_since_s = min(self._silent_since_s, now_s)
+            self._counters[PROBES_SENT] += self._transport.send(datagram[None, :])
+
+    def note_answer(self) -> None:
+        """Note that something came from the switch: it can be reached."""
+        self._has_answer = True
+        self._unanswered = 0
+        self._silent_since_s = math.inf
+
+    def note_results(self) -> None:
+        """Note that results came: what notices told before may be over."""
+        self.note_answer()
+        self._has_results = True
+        self._num_notices = 0
+        self._bitmap = None
+
+    def note_notice(self, notice: Notice, *, is_same_round: bool) -> None:
+        """Keep who is in the slot's present round."""
+        self._bitmap = notice.worker_bitmap if is_same_round else 0
+        self._num_notices += 1
+
+    def note_missing(self, workers: Sequence[int]) -> None:
+        """Keep whom all workers wait for, which the controller has found out."""
+        self._told = frozenset(workers)
+
+    def silent_s(self, now_s: float) -> float:
+        """Return how long no probe has been answered, 0 if none was sent."""
+        return max(0.0, now_s - self._silent_since_s)
+
+    @property
+    def missing(self) -> list[int]:
+        """Workers that have not contributed to the oldest slot, as far as notices told.
+
+        On a tree these are too many: a notice comes from one switch, and does not name who has
+        contributed to others and waits there.
+        """
+        if self._bitmap is None or not self._bitmap & self._view.worker_bitmap:
+            return []
+        return self._view.missing_workers(self._bitmap)
+
+    def _certain(self, candidates: list[int]) -> list[int]:
+        """Return which of the workers that a notice does not name are missing without doubt.
+
+        Those at this worker's own switch, which answers by itself while it lacks one of them; and
+        those that the controller names, which has heard of all others.
+        """
+        if len(candidates) == 1:
+            return candidates
+        return [i for i in candidates if i in self._told or self._view.is_neighbour(i)]
+
+    def _mtu_hint(self) -> str:
+        """Return what ICMP messages claimed about the MTU; nobody can tell whether it is true."""
+        claims = self._transport.counters["path_mtu_ignored"]
+        if not claims:
+            return ""
+        return (
+            f"; {claims} ICMP messages, genuine or forged, said that a link on the path does not"
+            " carry packets of this size: if there is such a link, raise its MTU"
+        )
+
+    def verdict(self, task: AllreduceTask, progress: str = "") -> AllreduceTimeoutError:
+        """Return the error that says what a task waited for in vain; `progress`: how far it is."""
+        what = f"tensor {task.tensor_id}: no result after {task.timeout_s} s{progress}"
+        view = self._view
+        if not self._has_answer:
+            return SwitchUnreachableError(
+                f"{what}; the switch at {view.switch.address}:{view.switch.udp_port} answers"
+                f" neither contributions nor probes, the last {self._unanswered} of them: check"
+                " the link, the address, that the switch"
+                f" runs and that job {view.job} generation {view.generation} is installed on it"
+                f"{self._mtu_hint()}"
+            )
+        if self._has_results and self._num_notices < STANDING_NOTICES:
+            return AllreduceTimeoutError(
+                f"{what}; results came until now, so no worker is known to be missing: the tensor"
+                " did not get through in time. Likely the timeout is too short for what is queued,"
+                " or the network loses many packets"
+            )
+        return self._standing(what) or AllreduceTimeoutError(
+            f"{what}; the switch at {view.switch.address} answers, but the tensor did not get"
+            " through in time: likely the network loses most packets, or the timeout is too short"
+        )
+
+    def _standing(self, what: str) -> AllreduceTimeoutError | None:
+        """Return what notices tell of a round that does not end, if they tell something."""
+        view = self._view
+        candidates = self.missing
+        missing = self._certain(candidates)
+        if missing:
+            names = ", ".join(str(i) for i in missing)
+            return WorkerMissingError(
+                f"{what}; job {view.job} waits for worker {names}, of which the switch has no"
+                " contribution: it may be late or gone, submit another sequence of tensors, or"
+                " lose its packets; see whether it runs",
+                missing,
+            )
+        if candidates:
+            names = ", ".join(str(i) for i in candidates)
+            return WorkerMissingError(
+                f"{what}; job {view.job} waits for somebody below another switch, among workers"
+                f" {names}: see whether they run and submit the same sequence of tensors",
+                [],
+            )
+        if self._bitmap and view.has_worker_bitmaps and not self._bitmap & view.worker_bitmap:
+            names = ", ".join(str(i) for i in view.present_workers(self._bitmap))
+            return AllreduceTimeoutError(
+                f"{what}; the switch has this round from worker {names} but takes none from worker"
+                f" {view.worker_id}: if 'mismatch' in 'switchfold job show' is not 0, the workers"
+                " submit different shapes, dtypes, operations or labels; if it is, this worker's"
+                " packets are likely lost on their way to the switch"
+            )
+        return None

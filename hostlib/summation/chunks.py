@@ -1,0 +1,333 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors cut into chunks: what a stream sends for them and what it does with the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from hostlib.slots.wire import EXPONENT_BIAS
+from hostlib.summation.quantization import (
+    NONFINITE_EXPONENT,
+    Quantizer,
+    chunk_exponents,
+    scales,
+)
+from hostlib.tracing.transfer_times import TransferTimes
+
+BLOCK_CHUNKS = 64
+"""Most chunks filled or drained at once: enough to amortise numpy calls, few enough for cache."""
+DRAIN_CHUNKS = 32
+"""Least chunks drained at once, but for the last ones."""
+EXPONENT_CHUNKS = 256
+"""Chunks whose exponents are computed at once: there is no scratch memory to keep in cache."""
+
+Lanes = NDArray[np.int32]
+"""Big-endian int32, shape (count, values_per_packet)."""
+Empty = Callable[[tuple[int, ...], DTypeLike], NDArray[Any]]
+"""Makes an array of a shape and dtype, as numpy.empty does."""
+Describe = Callable[[NDArray[Any]], NDArray[np.int32]]
+"""Returns the lanes that the workers agree on for chunks of shape (count, values)."""
+
+
+class ChunkSource(Protocol):
+    """One tensor as a slot stream sees it."""
+
+    tensor_id: int
+    num_elements: int
+    num_chunks: int
+    results: Lanes
+    """Where the stream stores result lanes, one row per chunk; in native order after `keep`."""
+    contributors: NDArray[np.uint16]
+    """Where the stream stores the number of contributors of each chunk."""
+    has_saturated: bool
+    """Whether any result carried the OVERFLOW flag."""
+    is_plain: bool
+    """Whether these are sums that the workers agree on nothing for before."""
+    withheld: NDArray[np.bool_] | None
+    """Chunks that this worker does not contribute to, though it takes their results."""
+    times: TransferTimes
+    """Where streams stamp the first packet and the last result."""
+
+    def fill(self, first: int, lanes: Lanes) -> None:
+        """Write the lanes of the chunks from `first` on; rows are at most BLOCK_CHUNKS."""
+        ...
+
+    def exponents(self, first: int, count: int) -> NDArray[np.int32]:
+        """Return the header's exponent field for the chunks from `first` on."""
+        ...
+
+    def drain(self, end: int) -> None:
+        """Learn that all chunks below `end` have their results."""
+        ...
+
+    def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
+        """Have the results in these lanes from now on, in native order: (num_chunks, values)."""
+        ...
+
+    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
+        """Learn that the kept lanes of the chunks from `first` on are final; `lanes` are these."""
+        ...
+
+
+def flat_chunks(
+    flat: NDArray[Any], values_per_packet: int
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Cut a flat array into (whole chunks as a view, zero-padded last chunk or None)."""
+    whole = len(flat) // values_per_packet
+    body = flat[: whole * values_per_packet].reshape(whole, values_per_packet)
+    rest = flat[whole * values_per_packet :]
+    if not len(rest):
+        return body, None
+    tail = np.zeros((1, values_per_packet), flat.dtype)
+    tail[0, : len(rest)] = rest
+    return body, tail
+
+
+class TensorChunks:
+    """The chunks of a flat array, with block access that hides the padded last chunk."""
+
+    def __init__(self, flat: NDArray[Any], values_per_packet: int) -> None:
+        self._body, self._tail = flat_chunks(flat, values_per_packet)
+        self.num_chunks = len(self._body) + (self._tail is not None)
+
+    def block(self, first: int, end: int) -> list[tuple[int, NDArray[Any]]]:
+        """Return [(row offset, chunks)] covering chunks first..end."""
+        whole = len(self._body)
+        parts: list[tuple[int, NDArray[Any]]] = []
+        if first < whole:
+            parts.append((0, self._body[first : min(end, whole)]))
+        if end > whole:
+            assert self._tail is not None
+            parts.append((whole - first, self._tail))
+        return parts
+
+
+class ExponentSource:
+    """What workers agree on first for a float tensor: int32 lanes per chunk, maximised."""
+
+    def __init__(
+        self,
+        tensor_id: int,
+        chunks: TensorChunks,
+        values_per_packet: int,
+        *,
+        describe: Describe = chunk_exponents,
+        lanes_per_chunk: int = 1,
+        chunks_at_once: int = EXPONENT_CHUNKS,
+    ) -> None:
+        self.tensor_id = tensor_id
+        self.num_elements = chunks.num_chunks * lanes_per_chunk
+        self.num_chunks = -(-self.num_elements // values_per_packet)
+        self.results = np.empty((self.num_chunks, values_per_packet), ">i4")
+        self.contributors = np.zeros(self.num_chunks, np.uint16)
+        self.has_saturated = False
+        self.is_plain = False
+        self.times = TransferTimes()
+        self.withheld: NDArray[np.bool_] | None = None
+        self._chunks = chunks
+        self._values = values_per_packet
+        self._describe = describe
+        self._at_once = chunks_at_once
+        self._own = np.empty((chunks.num_chunks, lanes_per_chunk), np.int32)
+
+    def fill(self, first: int, lanes: Lanes) -> None:
+        """Compute the lanes of the data chunks that these rows stand for."""
+        lanes[...] = 0
+        per_chunk = self._own.shape[1]
+        flat = self._own.reshape(-1)
+        for row in range(len(lanes)):
+            start = (first + row) * self._values
+            end = min(start + self._values, self.num_elements)
+            last = -(-end // per_chunk)
+            for block in range(start // per_chunk, last, self._at_once):
+                block_end = min(block + self._at_once, last)
+                for offset, chunks in self._chunks.block(block, block_end):
+                    place = block + offset
+                    described = self._describe(chunks).reshape(len(chunks), per_chunk)
+                    self._own[place : place + len(chunks)] = described
+            lanes[row, : end - start] = flat[start:end]
+
+    def exponents(self, first: int, count: int) -> NDArray[np.int32]:
+        """Return zeros: integer chunks have no exponent."""
+        return np.zeros(count, np.int32)
+
+    def drain(self, end: int) -> None:
+        """Nothing to do: the exponents are needed all at once."""
+
+    def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
+        """Have the maxima in these lanes."""
+        self.results = lanes
+        self.contributors[...] = contributors
+
+    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
+        """Nothing to do: the exponents are needed all at once."""
+
+    def agreed(self) -> NDArray[np.int32]:
+        """Return the agreed lanes of the data chunks in a row, once all results are there."""
+        return self.results.reshape(-1)[: self.num_elements].astype(np.int32)
+
+    def outliers(self, agreed: NDArray[np.int32]) -> NDArray[np.bool_] | None:
+        """Return the data chunks whose values here exceed what was agreed on without this worker.
+
+        None where there are none, as always when all workers are waited for.
+        """
+        is_above = self._own > agreed.reshape(self._own.shape)
+        is_outlier: NDArray[np.bool_] = np.logical_or.reduce(is_above, axis=1)
+        return is_outlier if is_outlier.any() else None
+
+
+class IntegerSource:
+    """An int32 tensor, sent as it is.
+
+    With `retains`, `results` is apart from `output`, which is the user's.
+    """
+
+    def __init__(
+        self,
+        tensor_id: int,
+        flat: NDArray[np.int32],
+        values_per_packet: int,
+        *,
+        retains: bool = False,
+        empty: Empty = np.empty,
+    ) -> None:
+        self._chunks = TensorChunks(flat, values_per_packet)
+        self.tensor_id = tensor_id
+        self.num_elements = len(flat)
+        self.num_chunks = self._chunks.num_chunks
+        self.output: NDArray[Any] = empty((self.num_chunks, values_per_packet), np.int32)
+        self.results: Lanes = self.output.view(">i4")
+        if retains:
+            self.results = empty((self.num_chunks, values_per_packet), ">i4")
+        self.contributors = np.zeros(self.num_chunks, np.uint16)
+        self.has_saturated = False
+        self.is_plain = True
+        self.times = TransferTimes()
+        self.withheld: NDArray[np.bool_] | None = None
+        self._drained = 0
+
+    def fill(self, first: int, lanes: Lanes) -> None:
+        """Copy the chunks in wire order."""
+        for offset, chunks in self._chunks.block(first, first + len(lanes)):
+            lanes[offset : offset + len(chunks)] = chunks
+
+    def exponents(self, first: int, count: int) -> NDArray[np.int32]:
+        """Return zeros: integer chunks have no exponent."""
+        return np.zeros(count, np.int32)
+
+    def drain(self, end: int) -> None:
+        """Turn finished chunks from wire order to native order."""
+        if end - self._drained < DRAIN_CHUNKS and end < self.num_chunks:
+            return
+        block = slice(self._drained, end)
+        self.output[block] = self.results[block]
+        self._drained = end
+
+    def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
+        """Have the sums in these lanes."""
+        self.results = lanes
+        self.contributors[...] = contributors
+
+    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
+        """Copy final sums, unless they lie where the output is."""
+        if not np.may_share_memory(self.output, lanes):
+            self.output[first : first + len(lanes)] = lanes
+
+
+class FloatSource:
+    """A float tensor with agreed exponents.
+
+    With `retains`, `results` is apart from `output`, which is the user's.
+    """
+
+    def __init__(
+        self,
+        tensor_id: int,
+        flat: NDArray[Any],
+        chunks: TensorChunks,
+        exponents: NDArray[np.int32],
+        quantizer: Quantizer,
+        *,
+        num_workers: int,
+        is_mean: bool,
+        withheld: NDArray[np.bool_] | None = None,
+        retains: bool = False,
+        empty: Empty = np.empty,
+    ) -> None:
+        values_per_packet = quantizer.values_per_packet
+        self.tensor_id = tensor_id
+        self.num_elements = len(flat)
+        self.num_chunks = chunks.num_chunks
+        shape = (self.num_chunks, values_per_packet)
+        self.output: NDArray[Any] = empty(shape, flat.dtype)
+        if retains or flat.dtype.itemsize != 4:
+            self.results: Lanes = empty(shape, ">i4")
+        else:
+            self.results = self.output.view(">i4")
+        self.contributors = np.zeros(self.num_chunks, np.uint16)
+        self.has_saturated = False
+        self.is_plain = False
+        self.times = TransferTimes()
+        self.withheld = withheld
+        self._chunks = chunks
+        self._quantizer = quantizer
+        self._is_mean = is_mean
+        self._forward, self._backward = scales(exponents, num_workers, flat.dtype)
+        if withheld is not None:
+            self._forward[withheld] = 0  # these values would not fit; zeros are not sent either
+        self._biased = np.clip(exponents + EXPONENT_BIAS, 0, 255).astype(np.int32)
+        self._drained = 0
+
+    @staticmethod
+    def nonfinite_ranges(
+        exponents: NDArray[np.int32], values_per_packet: int, num_elements: int
+    ) -> list[tuple[int, int]]:
+        """Return the element ranges of the chunks that are not finite on some worker."""
+        places = np.flatnonzero(exponents == NONFINITE_EXPONENT)
+        starts = (places * values_per_packet).tolist()
+        return [(start, min(start + values_per_packet, num_elements)) for start in starts]
+
+    def fill(self, first: int, lanes: Lanes) -> None:
+        """Quantise the chunks into lanes."""
+        for offset, chunks in self._chunks.block(first, first + len(lanes)):
+            place = first + offset
+            scale = self._forward[place : place + len(chunks)]
+            self._quantizer.quantize(chunks, scale, lanes[offset : offset + len(chunks)])
+
+    def exponents(self, first: int, count: int) -> NDArray[np.int32]:
+        """Return the agreed exponents, biased and clamped, for debugging on the wire."""
+        return self._biased[first : first + count]
+
+    def drain(self, end: int) -> None:
+        """Dequantise finished chunks, block by block."""
+        if end - self._drained < DRAIN_CHUNKS and end < self.num_chunks:
+            return
+        while self._drained < end:
+            start, stop = self._drained, min(self._drained + BLOCK_CHUNKS, end)
+            self._dequantize(start, stop, self.results[start:stop])
+            self._drained = stop
+
+    def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
+        """Have the sums in these lanes, which must not lie where the output goes."""
+        self.contributors[...] = contributors
+        self.results = lanes
+
+    def take(self, first: int, lanes: NDArray[np.int32]) -> None:
+        """Dequantise final sums."""
+        for offset in range(0, len(lanes), BLOCK_CHUNKS):
+            block = lanes[offset : offset + BLOCK_CHUNKS]
+            self._dequantize(first + offset, first + offset + len(block), block)
+
+    def _dequantize(self, start: int, stop: int, lanes: Lanes) -> None:
+        divisors = None
+        if self._is_mean:
+            divisors = self.contributors[start:stop, None].astype(self._backward.dtype)
+        # The I/O thread ignores overflow: it is to give infinity.
+        self._quantizer.dequantize(
+            lanes, self._backward[start:stop], divisors, self.output[start:stop]
+        )

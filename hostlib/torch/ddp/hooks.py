@@ -1,0 +1,204 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""DistributedDataParallel's communication hook: buckets are averaged by switches.
+
+For a model whose process group is Gloo or NCCL; with the backend "switchfold" no hook is needed.
+DDP compares the hook's annotations with classes, so this module's annotations stay objects.
+"""
+
+import atexit
+import contextlib
+import logging
+import os
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Final, Self, cast, final
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import GradBucket
+from torch.distributed.constants import default_pg_timeout
+
+from hostlib.errors import ConfigurationError, HostlibError
+from hostlib.options import Precision
+from hostlib.session import Session
+from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from hostlib.torch.backend import BACKEND_NAME
+from hostlib.torch.errors import CollectiveInputError, GroupDestroyedError
+from hostlib.torch.process_group.environment import GroupPlace, job_name
+from hostlib.torch.process_group.switch_queue import SwitchQueue, Transfer
+from hostlib.torch.process_group.work import SwitchfoldWork
+from hostlib.torch.staging.device_staging import CudaStream, DeviceStaging
+from hostlib.torch.staging.staging import ARRAY_DTYPES, Staging, SumStaging
+from hostlib.torch.timeline import group_recording
+
+LEAVE_S: Final = 5.0
+"""How long a state that is closed waits for ranks that still need its results."""
+TensorFuture = torch.futures.Future[torch.Tensor]
+_logger = logging.getLogger("hostlib.torch")
+_dist: Any = dist  # its functions are only partly typed
+
+
+@final
+class SwitchfoldState:
+    """What `allreduce_hook` needs, and its options; a context manager.
+
+    `process_group` is that of the DDP model, None for the default group: its ranks are the job's
+    workers, and it carries sparse gradients. All ranks must make their states at the same time:
+    each joins the job that the SWITCHFOLD_ variables name, or `job`, as a process group of the
+    backend would. A `session` of your own, of the same ranks, is used instead and left open. An
+    allreduce may take `timeout`. `straggler` says what the job does about late ranks: gradients are
+    then the mean over the ranks that came in time. `precision` "exact" rounds each mean once, at
+    two to three times the packets, instead of sharing a scale per packet. Raises what
+    `Session.join` raises, and ConfigurationError.
+    """
+
+    def __init__(
+        self,
+        process_group: dist.ProcessGroup | None = None,
+        *,
+        session: Session | None = None,
+        job: str = "",
+        timeout: timedelta = default_pg_timeout,
+        straggler: StragglerPolicy = WAIT_FOR_ALL,
+        precision: Precision = "block",
+    ) -> None:
+        self.process_group = process_group
+        self.timeout = timeout
+        self.precision: Precision = precision
+        self.rank: int = _dist.get_rank(process_group)
+        self.num_ranks: int = _dist.get_world_size(process_group)
+        if _dist.get_backend(process_group) == BACKEND_NAME:
+            raise ConfigurationError(
+                f"the process group is of the backend {BACKEND_NAME!r}, which sums on the switch by"
+                " itself; train without this hook, or make the group of Gloo or NCCL"
+            )
+        self._owns_session = session is None
+        if session is not None and session.view.num_workers != self.num_ranks:
+            raise ConfigurationError(
+                f"rank {self.rank}: the session has {session.view.num_workers} workers, the process"
+                f" group {self.num_ranks} ranks: the mean would be over others than the model's;"
+                " join a job of the group's ranks"
+            )
+        job = job or self._job_name()
+        self.session = session or self._join(job, straggler)
+        self._recording = group_recording(self.rank, job)
+        timeline = None
+        if self._recording is not None:
+            timeline = self._recording.timeline
+            self._recording.enter_group()
+        self._queue = SwitchQueue(self.session, "ddp", timeline, is_partial_allowed=True)
+        self._stream: CudaStream | None = None
+        self._is_closed = False
+        # Who just vanishes fails the ranks that still wait for results.
+        self._process_id = os.getpid()
+        atexit.register(self._close_at_exit)
+        _logger.info(
+            "DDP hook of rank %d of %d: %s, timeout %s, %s",
+            self.rank, self.num_ranks, self.session.view, timeout, straggler,
+        )  # fmt: skip
+
+    def average(self, values: torch.Tensor, name: str) -> TensorFuture:
+        """Start averaging a dense tensor in place over the ranks; the future holds the tensor.
+
+        Takes float16, bfloat16, float32 and float64 of any shape. `values` must not be touched
+        until the future is done; `name` is how errors call it.
+        """
+        place = f"rank {self.rank}, {name} ({values.numel()} of {values.dtype})"
+        if self._is_closed:
+            raise GroupDestroyedError(f"{place}: the hook's state was closed; make a new one")
+        if not values.is_floating_point() or values.dtype not in ARRAY_DTYPES:
+            raise CollectiveInputError(
+                f"{place}: no mean of this dtype on the switch; use float32, or no hook"
+            )
+        staging = self._staging(values)
+        work = SwitchfoldWork(place, [values], staging)
+        if values.numel():
+            timeout_s = self.timeout.total_seconds()
+            self._queue.put(
+                Transfer(work, staging, "mean", timeout_s, name, precision=self.precision)
+            )
+        else:
+            work.finish()
+        return work.get_future().then(_only_tensor)
+
+    def close(self) -> None:
+        """Leave the job; averages under way fail. Never hangs.
+
+        A session that was lent stays, and averages under way end with it.
+        """
+        if self._owns_session and not self._is_closed:
+            # A rank that leaves must not take away what others still wait for.
+            with contextlib.suppress(HostlibError):
+                self.session.barrier("leave", LEAVE_S)
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if exc_type is None:
+            self.close()
+        else:
+            self._close()
+
+    def _staging(self, values: torch.Tensor) -> Staging:
+        if values.device.type == "cpu":
+            return SumStaging([values])
+        if self._stream is None:
+            self._stream = CudaStream(values.device)
+        return DeviceStaging([values], self._stream)
+
+    def _job_name(self) -> str:
+        group = self.process_group
+        if group is None or group is _dist.group.WORLD:
+            return job_name("", is_default=True)
+        return job_name(cast(Any, group).group_name, is_default=False)
+
+    def _join(self, job: str, straggler: StragglerPolicy) -> Session:
+        place = GroupPlace(job, self.rank, self.num_ranks, _dist.get_rank())
+        return place.join(place.open_transport(), self.timeout, straggler=straggler)
+
+    def _close_at_exit(self) -> None:
+        # A forked process shares the connections, and must not leave in the parent's place.
+        if os.getpid() == self._process_id:
+            self._close()
+
+    def _close(self) -> None:
+        atexit.unregister(self._close_at_exit)
+        self._is_closed = True
+        if self._owns_session:
+            self.session.close()
+        self._queue.close()
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.leave_group()
+
+
+def allreduce_hook(
+    state: SwitchfoldState, bucket: GradBucket
+) -> torch.futures.Future[torch.Tensor]:
+    """Average a bucket over the ranks: `model.register_comm_hook(state, allreduce_hook)`.
+
+    The gradients are within the bound that `hostlib.summation.quantization` states of the exact
+    mean, unless the state asks for exact ones, and the same bytes on all ranks. bfloat16 is summed
+    as float32 and rounded once. With a straggler policy each value is the mean over the ranks that
+    contributed to it. Sparse gradients go through the model's process group. Compressing to float16
+    beforehand gains nothing: the switch adds 32-bit integers, whatever the dtype.
+    """
+    values = bucket.buffer()
+    if values.is_sparse:
+        work = _dist.all_reduce(
+            values.div_(state.num_ranks), group=state.process_group, async_op=True
+        )
+        return work.get_future().then(_only_tensor)
+    return state.average(values, f"DDP bucket {bucket.index()}")
+
+
+def _only_tensor(future: Any) -> torch.Tensor:
+    return future.value()[0]

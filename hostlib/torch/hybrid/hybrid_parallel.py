@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Data-parallel training in which each parameter travels by the scheme that is cheapest for it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self, cast, final
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from hostlib.config import secret_from_environment
+from hostlib.errors import ConfigurationError, SchemeError
+from hostlib.schemes import Cluster, InformationBook, Scheme
+from hostlib.session import Session
+from hostlib.straggler import StragglerPolicy
+from hostlib.torch.hybrid.group_talk import GroupTalk
+from hostlib.torch.hybrid.plan import SchemeChoice
+from hostlib.torch.hybrid.run import HybridOptions, HybridRun
+from hostlib.torch.hybrid.scheme_transports import Servers
+from hostlib.torch.process_group.environment import peer_address
+from hostlib.torch.process_group.process_group import SwitchfoldProcessGroup
+from hostlib.torch.syncers.syncer import SyncerTrace
+
+
+@final
+class HybridParallel(nn.Module):
+    """Wraps a module for data-parallel training; gradients are averaged over the ranks.
+
+    As with DistributedDataParallel, parameters and buffers are those of rank 0 at the start, and
+    `backward()` returns when `.grad` of every parameter that any rank has used holds the mean over
+    the ranks; others keep theirs, or None. A layer's gradients leave as soon as the backward pass
+    has them, while it goes on (wait-free). Optimizers, clipping and loss scaling need no change,
+    and all ranks hold the same bits.
+
+    `scheme` is "auto" (the cost model's choice per parameter), "two-way", "ps", "sfb", "ina",
+    "adam", or a mapping by layer or parameter name; parameters that have no factors go by "auto"
+    where the scheme sends factors.
+    `group`: a process group, by default that of torch.distributed. `session`: the membership whose
+    switch adds, by default that of a group of the backend "switchfold"; it is not closed here.
+    `batch`: rows K of all linear layers in an iteration; None: as the first forward pass has them,
+    layer by layer. `cluster`: facts for the cost model, such as link rate and round trip; None:
+    1 Gbit/s and 200 us.
+    `servers`: shards of the parameter server: None, one on each rank; a number, on the first ranks;
+    or ["host:port", ...] of servers with the rule "mean".
+    `pool`: threads and copy streams; so many layers are under way at a time.
+    `overlap` False: layers start when the backward pass is over.
+    `multicast`: the switch copies factors to the ranks, layer by layer where the cost model finds
+    that faster than streams; of these layers no rank may have more rows in an iteration than
+    `batch`, or than rank 0 had in the first forward pass.
+    `straggler`: what is done about late ranks, by default what the session's job does.
+    `timeout_s`: for a layer to get through, from when its turn has come.
+    `first_iteration`: where a run was that goes on with the same servers, see `iteration`.
+    `address`: where other ranks reach this one by TCP; empty: SWITCHFOLD_PEER_ADDRESS, or what
+    faces MASTER_ADDR. `token`: secret of servers elsewhere; empty: SWITCHFOLD_TOKEN.
+
+    All ranks pass the same. Raises ConfigurationError here, SyncError from forward and backward.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        *,
+        group: Any = None,
+        scheme: SchemeChoice = "auto",
+        batch: int | None = None,
+        overlap: bool = True,
+        servers: Servers = None,
+        pool: int = 4,
+        multicast: bool = False,
+        session: Session | None = None,
+        cluster: Cluster | None = None,
+        straggler: StragglerPolicy | None = None,
+        timeout_s: float = 60.0,
+        first_iteration: int = 0,
+        address: str = "",
+        token: str = "",
+    ) -> None:
+        super().__init__()
+        self.module = module
+        group = _default_group() if group is None else group
+        if session is None and isinstance(group, SwitchfoldProcessGroup):
+            session = group.session
+        options = HybridOptions(
+            scheme=scheme,
+            batch=batch,
+            overlap=overlap,
+            servers=servers,
+            pool=pool,
+            multicast=multicast,
+            cluster=cluster,
+            straggler=straggler,
+            timeout_s=timeout_s,
+            first_iteration=first_iteration,
+            address=address or peer_address(dist.get_rank()),
+            token=token or secret_from_environment(),
+        )
+        device = next(module.parameters(), torch.empty(0)).device
+        self._run = HybridRun(module, GroupTalk(group, device), session, options)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the module; the iteration before must have ended on this rank."""
+        self._run.before_forward()
+        output = self.module(*args, **kwargs)
+        if torch.is_grad_enabled():
+            self._run.after_forward()
+        return output
+
+    @contextmanager
+    def no_sync(self) -> Generator[None]:
+        """Only accumulate gradients in backward passes inside; the next outside sends their sum."""
+        was_accumulating = self._run.is_accumulating
+        self._run.is_accumulating = True
+        try:
+            yield
+        finally:
+            self._run.is_accumulating = was_accumulating
+
+    def replan(self, batch: int | None = None) -> None:
+        """Decide anew about schemes, between two iterations and on all ranks.
+
+        For changed facts: rows of an iteration (counted in the next forward pass, unless given), or
+        a session that has lost or got slots. Raises SchemeError before there is a first plan.
+        """
+        self._run.decide_anew(batch)
+
+    @property
+    def book(self) -> InformationBook:
+        """Who does what for which parameter; `query` and `best_scheme` read it.
+
+        Raises SchemeError before the first forward pass, if no `batch` was given.
+        """
+        if self._run.plan is None:
+            raise SchemeError(
+                "the information book is written in the first forward pass; pass batch to have it"
+                " at once"
+            )
+        return self._run.plan.book
+
+    def best_scheme(self, name: str) -> Scheme:
+        """Return the scheme of a parameter; SchemeError if it is unknown."""
+        return self.book.best_scheme(name)
+
+    @property
+    def iteration(self) -> int:
+        """Number of the next backward pass that synchronises; to be kept with a checkpoint."""
+        return self._run.iteration
+
+    @property
+    def trace(self) -> SyncerTrace:
+        """When layers moved, were sent, received, and moved back."""
+        return self._run.trace
+
+    @property
+    def completion(self) -> dict[str, bool]:
+        """Bits of the iteration under way, or the last, by layer."""
+        schedule = self._run.schedule
+        if schedule is None:
+            return {}
+        bits = schedule.completion.bits
+        return {syncer.name: bits[syncer.index] for syncer in self._run.layer_syncers}
+
+    @property
+    def num_contributors(self) -> dict[str, int]:
+        """How many ranks are in the last mean gradient, at least, by layer."""
+        return {syncer.name: syncer.num_contributors for syncer in self._run.layer_syncers}
+
+    @property
+    def counters(self) -> dict[str, dict[str, Any]]:
+        """Payload floats that this rank sent and received, by path: ps, server, sfb."""
+        return self._run.counters
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the module's own state: a checkpoint loads with and without the wrapper."""
+        return cast("Any", self.module).state_dict(*args, **kwargs)
+
+    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """Load the module's own state; all ranks must load the same."""
+        return cast("Any", self.module).load_state_dict(*args, **kwargs)
+
+    def close(self) -> None:
+        """End connections and threads and take all hooks off the module, which stays usable."""
+        self._run.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._run.close(is_failed=exc is not None)
+
+
+def _default_group() -> Any:
+    if not dist.is_initialized():
+        raise ConfigurationError(
+            "no process group: call torch.distributed.init_process_group first, or pass group"
+        )
+    return dist.group.WORLD

@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the ranks of a group tell each other when a collective does not end, or has failed.
+
+Nothing is exchanged while all goes well. A rank that has waited for a second writes its latest
+calls into the group's store and reads what others that wait have written: that tells ranks that
+disagree from ranks that are slow. A rank whose collective fails does likewise, and waits a moment
+for others that fail, too: that tells a wrong shape on one rank from a rank that is gone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Mapping
+from datetime import timedelta
+from typing import Final, TypeVar
+
+from hostlib.torch.errors import CollectiveError, CollectiveMismatchError
+from hostlib.torch.process_group.call_log import Call, CallLog, difference, from_text, to_text
+from hostlib.torch.torch_seam import PrefixStore, Store
+
+GRACE: Final = timedelta(seconds=0.5)
+"""How long a failed rank waits for the others' words."""
+FIRST_LOOK_S: Final = 1.0
+"""How long a collective is waited for before the rank asks what others have called."""
+MAX_LOOK_S: Final = 4.0
+"""Longest time between two such questions."""
+HEARD: Final = timedelta(seconds=1.5)
+"""How long a rank that has seen a difference stays for the others to see it, too."""
+
+_Answer = TypeVar("_Answer")
+
+
+def look_pauses_s() -> Generator[float]:
+    """Yield how long to wait before each look, in seconds."""
+    pause_s = FIRST_LOOK_S
+    while True:
+        yield pause_s
+        pause_s = min(1.5 * pause_s, MAX_LOOK_S)
+
+
+class FailureReport:
+    """One group's report; each rank tells its first failure. Safe from any thread."""
+
+    def __init__(self, store: Store, rank: int, num_ranks: int, log: CallLog) -> None:
+        self._store = PrefixStore("failures", store)
+        self._rank = rank
+        self._others = [other for other in range(num_ranks) if other != rank]
+        self._log = log
+        self._lock = threading.Lock()
+        self._has_told = False
+        self._difference = ""
+
+    def disagreement(self) -> str:
+        """Tell the others what was called here; return how the ranks' calls differ, if they do.
+
+        Empty where they agree as far as is known. Of what differs it names ranks, collectives and
+        remedy. Takes a few round trips to the store.
+        """
+        with self._lock:
+            if not self._difference:
+                self._difference = self._reached(self._compare, "")
+                if self._difference:
+                    self._reached(self._wait_until_heard, None)
+                    # By now ranks have told that had not when this one looked first.
+                    self._difference = self._reached(self._compare, self._difference)
+            return self._difference
+
+    def explain(self, place: str, error: CollectiveError) -> CollectiveError:
+        """Return the error with what the other ranks say; tell them of it.
+
+        It becomes a CollectiveMismatchError where they had called something else. The rank's later
+        failures are returned as they are.
+        """
+        with self._lock:
+            if self._has_told:
+                return error
+            self._has_told = True
+            kinds = self._reached(lambda: self._exchange(error), {})
+            self._difference = self._difference or self._reached(self._compare, "")
+            differs = self._difference
+        if differs:
+            explained = CollectiveMismatchError(f"{place}: {differs}. Here: {error}")
+        elif kinds:
+            texts = [f"rank {rank} ({kind})" for rank, kind in kinds.items()]
+            silent = [rank for rank in self._others if rank not in kinds]
+            if silent:
+                texts.append(f"nothing was heard of ranks {silent}")
+            explained = type(error)(f"{error}. It failed elsewhere, too: {'; '.join(texts)}")
+        else:
+            return error
+        explained.__cause__ = error.__cause__
+        return explained
+
+    def _compare(self) -> str:
+        calls: Mapping[int, Call] = self._log.latest()
+        self._store.set(f"calls/{self._rank}", to_text(calls))
+        calls_by_rank = {self._rank: calls}
+        for rank in self._others:
+            key = f"calls/{rank}"
+            if self._store.check([key]):
+                calls_by_rank[rank] = from_text(self._store.get(key).decode())
+        differs = difference(calls_by_rank)
+        if not differs:
+            return ""
+        return (
+            f"the ranks called different collectives: {differs}; call the same ones, in the same"
+            " order, with the same shapes, dtypes and operations, on all ranks; then destroy the"
+            " process group and init again"
+        )
+
+    def _wait_until_heard(self) -> None:
+        self._store.set(f"heard/{self._rank}", "")
+        self._reached(
+            lambda: self._store.wait([f"heard/{rank}" for rank in self._others], HEARD), None
+        )
+
+    def _exchange(self, error: CollectiveError) -> dict[int, str]:
+        self._store.set(f"calls/{self._rank}", to_text(self._log.latest()))
+        self._store.set(f"heard/{self._rank}", "")
+        self._store.set(f"failed/{self._rank}", type(error).__name__)
+        keys = {rank: f"failed/{rank}" for rank in self._others}
+        self._reached(lambda: self._store.wait(list(keys.values()), GRACE), None)
+        return {
+            rank: self._store.get(key).decode()
+            for rank, key in keys.items()
+            if self._store.check([key])
+        }
+
+    @staticmethod
+    def _reached(ask: Callable[[], _Answer], otherwise: _Answer) -> _Answer:
+        """Return the answer of the store, which may live in a rank that is gone."""
+        try:
+            return ask()
+        except RuntimeError:  # the base of torch's DistStoreError and DistNetworkError
+            return otherwise

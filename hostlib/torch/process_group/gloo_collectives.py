@@ -1,0 +1,227 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives that a group leaves to the Gloo group inside, and says so once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+import torch
+import torch.distributed as dist
+
+from hostlib.torch.process_group.call_log import CallLog
+from hostlib.torch.process_group.delegated_work import DelegatedWork
+from hostlib.torch.process_group.failure_report import FailureReport
+from hostlib.torch.process_group.placement import check_device
+from hostlib.torch.profiling import begin_event, events_named, no_events
+from hostlib.torch.torch_seam import Gloo, Store, run_as_is
+
+logger = logging.getLogger("hostlib.torch")
+
+MOVES: Final = "by Gloo: it moves values and adds nothing up"
+PARTS: Final = "by Gloo: the switch would send every rank all sums for the part that it keeps"
+PAIRS: Final = "by Gloo: it concerns two ranks"
+EMPTY: Final = "by Gloo: there is nothing to add up"
+
+
+@run_as_is
+class GlooCollectives(dist.ProcessGroup):
+    """A process group that runs everything by Gloo, as PyTorch's own Gloo group does.
+
+    Each method takes what the one it overrides takes. All are overridden, and none calls the one
+    that it overrides: what C++ does for a group that is written in Python, it does with Python's
+    lock held, and Gloo's threads need that lock to free tensors while callers wait for their queue.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        rank: int,
+        num_ranks: int,
+        *,
+        name: str,
+        gloo: Gloo,
+        backend: Gloo | None = None,
+    ) -> None:
+        """Take a Gloo group, and what to call in its place where that is not the group itself.
+
+        Ranks whose collectives do not end tell each other through the store what they called.
+        """
+        # The stubs name only a form that C++ does not offer to subclasses.
+        super().__init__(rank, num_ranks)  # pyright: ignore[reportCallIssue]
+        self.label = name
+        """What torch.distributed calls the group."""
+        self._timeouts = gloo
+        backend = gloo if backend is None else backend
+        # A group of C++ alone, whose methods let go of Python's lock at once.
+        self._gloo: Any = cast("Any", dist.ProcessGroup)(rank, num_ranks)
+        self._said: set[tuple[str, str]] = set()
+        self._log = CallLog()
+        self._report = FailureReport(store, rank, num_ranks, self._log)
+        for group in (self, self._gloo):
+            for device in ("cpu", "cuda"):
+                group._register_backend(torch.device(device), self.BackendType.GLOO, backend)
+            group._set_default_backend(self.BackendType.GLOO)
+
+    def _say(self, collective: str, how: str) -> None:
+        """Log, the first time, where a collective runs and why."""
+        if (collective, how) not in self._said:
+            self._said.add((collective, how))
+            logger.info("group %s: %s: %s", self.label, collective, how)
+
+    def _place(self, collective: str) -> str:
+        return f"rank {self.rank()}, {collective} of group {self.label!r}"
+
+    def _settle(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Wait until nothing but Gloo is at work on these tensors."""
+
+    def _delegate(
+        self,
+        kind: str,
+        how: str,
+        method: str,
+        arguments: Sequence[Any],
+        named: Mapping[str, Any] | None = None,
+        *,
+        what: str = "",
+        key: str = "",
+    ) -> DelegatedWork:
+        """Run a collective of all ranks by Gloo.
+
+        `what` and `key` are as in Call.
+        """
+        named = named or {}
+        self._say(kind, how)
+        tensors = list(_tensors_in((*arguments, *named.values())))
+        check_device(self._place(kind), tensors)
+        self._settle(tensors)
+        event = begin_event(kind, list(_inputs_in((*arguments, *named.values()))))
+        with no_events():
+            work = getattr(self._gloo, method)(*arguments, **named)
+        call = self._log.add(kind, f"{what} by Gloo".lstrip(), f"{key} by Gloo")
+        return DelegatedWork(work, self._place(call.name), self._report, self._gloo, event)
+
+    def allgather(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        return self._delegate("all_gather", MOVES, "allgather", arguments, named)
+
+    def allgather_coalesced(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        return self._delegate(
+            "all_gather_coalesced", MOVES, "allgather_coalesced", arguments, named
+        )
+
+    def _allgather_base(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        return self._delegate("all_gather_into_tensor", MOVES, "_allgather_base", arguments, named)
+
+    def all_gather_single(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        return self._delegate(
+            "all_gather_into_tensor", MOVES, "all_gather_single", arguments, named
+        )
+
+    def all_gather_single_coalesced(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        return self._delegate(
+            "all_gather_into_tensor_coalesced",
+            MOVES,
+            "all_gather_single_coalesced",
+            arguments,
+            named,
+        )
+
+    def gather(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        return self._delegate("gather", MOVES, "gather", arguments, named)
+
+    def scatter(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        return self._delegate("scatter", MOVES, "scatter", arguments, named)
+
+    def reduce_scatter(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        return self._delegate("reduce_scatter", PARTS, "reduce_scatter", arguments, named)
+
+    def _reduce_scatter_base(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        return self._delegate(
+            "reduce_scatter_tensor", PARTS, "_reduce_scatter_base", arguments, named
+        )
+
+    def reduce_scatter_single(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        return self._delegate(
+            "reduce_scatter_tensor", PARTS, "reduce_scatter_single", arguments, named
+        )
+
+    def reduce_scatter_single_coalesced(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        return self._delegate(
+            "reduce_scatter_tensor_coalesced",
+            PARTS,
+            "reduce_scatter_single_coalesced",
+            arguments,
+            named,
+        )
+
+    def alltoall(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        return self._delegate("all_to_all", MOVES, "alltoall", arguments, named)
+
+    def all_to_all_single(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        return self._delegate("all_to_all_single", MOVES, "all_to_all_single", arguments, named)
+
+    def send(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        self._say("send", PAIRS)
+        with events_named("send"):
+            return self._gloo.send(*arguments, **named)
+
+    def recv(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        self._say("recv", PAIRS)
+        with events_named("recv"):
+            return self._gloo.recv(*arguments, **named)
+
+    def recv_anysource(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        self._say("recv", PAIRS)
+        with events_named("recvAnySource"):
+            return self._gloo.recv_anysource(*arguments, **named)
+
+    def barrier(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        return self._delegate("barrier", EMPTY, "barrier", arguments, named)
+
+    def monitored_barrier(self, *arguments: Any, **named: Any) -> Any:
+        """Run by Gloo."""
+        self._say("monitored_barrier", EMPTY)
+        self._log.add("monitored_barrier", "by Gloo", "by Gloo")
+        return self._gloo.monitored_barrier(*arguments, **named)
+
+    def shutdown(self) -> None:
+        """End the threads of Gloo."""
+        self._gloo.shutdown()
+
+    def abort(self) -> None:
+        """End what is under way by Gloo."""
+        self._gloo.abort()
+
+
+def _tensors_in(arguments: Sequence[Any]) -> Iterator[torch.Tensor]:
+    """Yield the tensors among the arguments, and in lists and lists of lists of them."""
+    for argument in arguments:
+        if isinstance(argument, torch.Tensor):
+            yield argument
+        elif isinstance(argument, list | tuple):
+            yield from _tensors_in(cast("Sequence[Any]", argument))
+
+
+def _inputs_in(arguments: Sequence[Any]) -> Iterator[torch.Tensor]:
+    """Yield the tensors that a collective reads: where it takes outputs and inputs, the latter."""
+    has_outputs = len(arguments) > 1 and isinstance(arguments[1], torch.Tensor | list | tuple)
+    return _tensors_in(arguments[1:2] if has_outputs else arguments[:1])

@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Making of a process group: Gloo inside, a session of its own, or the reason why there is none."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import torch.distributed as dist
+
+from hostlib.config import precision_setting
+from hostlib.errors import HostlibError
+from hostlib.session import Session
+from hostlib.torch.errors import GroupJoinError
+from hostlib.torch.precision import GroupPrecision
+from hostlib.torch.process_group.amendments import amend_torch
+from hostlib.torch.process_group.call_check import CallCheck
+from hostlib.torch.process_group.environment import GroupPlace, job_name, store_prefix
+from hostlib.torch.process_group.process_group import SwitchfoldProcessGroup
+from hostlib.torch.process_group.rendezvous import Rendezvous
+from hostlib.torch.timeline import group_recording
+from hostlib.torch.torch_seam import (
+    BackendOptions,
+    PrefixStore,
+    checked,
+    is_debugging,
+    make_gloo,
+)
+
+_logger = logging.getLogger("hostlib.torch")
+
+
+def create_group(options: BackendOptions) -> dist.ProcessGroup:
+    """Make a process group as torch.distributed asks for it; all its ranks must.
+
+    Raises GroupJoinError where the default group finds no place in a job; any other group then
+    runs on Gloo, as does a group of one rank.
+    """
+    amend_torch()
+    rank, num_ranks, timeout = options.group_rank, options.group_size, options.timeout
+    is_default = not options.global_ranks_in_group
+    options.store = PrefixStore(store_prefix(), options.store)
+    rendezvous = Rendezvous(options.store, rank, num_ranks, timeout)
+    rendezvous.exchange("make")  # Gloo would not say whom it waits for
+    gloo = make_gloo(options)
+    job = job_name(options.group_id, is_default=is_default)
+    session, reason = None, "it has one rank"
+    if num_ranks > 1:
+        process = rank if is_default else options.global_ranks_in_group[rank]
+        session, reason = _join(rendezvous, job, rank, num_ranks, process)
+    if session is None:
+        if is_default and num_ranks > 1:
+            raise GroupJoinError(
+                f"rank {rank}: the process group cannot join job {job!r}: {reason}"
+            )
+        _logger.info("group %s (job %r) runs on Gloo alone: %s", options.group_id, job, reason)
+    check = None
+    if session is not None and is_debugging():
+        check = CallCheck(make_gloo(options, "call-check"), num_ranks)
+    return SwitchfoldProcessGroup(
+        options.store,
+        rank,
+        num_ranks,
+        name="default" if is_default else options.group_id,
+        gloo=gloo,
+        session=session,
+        recording=group_recording(rank, job) if session is not None else None,
+        backend=checked(gloo, options) if is_debugging() else None,
+        check=check,
+        precision=GroupPrecision(precision_setting()),
+    )
+
+
+def _join(
+    rendezvous: Rendezvous, job: str, rank: int, num_ranks: int, process: int
+) -> tuple[Session | None, str]:
+    """Return a session, or None and the reason: on all ranks the same of both."""
+    transport = place = None
+    problem = ""
+    try:
+        place = GroupPlace(job, rank, num_ranks, process)
+        precision_setting()  # a wrong one is every rank's error
+        transport = place.open_transport()
+    except HostlibError as error:
+        problem = str(error)
+    session = None
+    try:
+        reason = _problems(rendezvous.exchange("open", problem))
+        if reason:
+            return None, reason
+        assert place is not None
+        assert transport is not None
+        opened, transport = transport, None
+        try:
+            session = place.join(opened, rendezvous.remaining)
+        except HostlibError as error:
+            problem = str(error)
+        reason = _problems(rendezvous.exchange("join", problem))
+        if reason:
+            return None, reason
+        joined, session = session, None
+        return joined, ""
+    finally:
+        if transport is not None:
+            transport.close()
+        if session is not None:
+            session.close()
+
+
+def _problems(said: Sequence[str]) -> str:
+    """Return the ranks' problems in one line, equal ones once; empty when there is none."""
+    ranks_by_text: dict[str, list[int]] = {}
+    for rank, text in enumerate(said):
+        if text:
+            ranks_by_text.setdefault(text, []).append(rank)
+    return "; ".join(f"ranks {ranks}: {text}" for text, ranks in ranks_by_text.items())

@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which collectives run on the switch, and which reason sends the others to Gloo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import torch
+
+from hostlib.torch.errors import CollectiveInputError
+from hostlib.torch.staging.staging import ARRAY_DTYPES
+from hostlib.torch.torch_seam import ReduceOp
+
+SWITCH_DEVICES: Final = ("cpu", "cuda")
+MIN_TREE_RANKS: Final = 3
+"""Between two ranks Gloo's broadcast and reduce send a tensor once, as the switch does."""
+MIN_TREE_BYTES: Final = 256 << 10
+"""Below this a broadcast or reduce is all latency: one message of Gloo's is less than a round."""
+
+
+def sum_reason(tensors: Sequence[torch.Tensor], op: Any) -> str | None:
+    """Return why a sum of these tensors cannot run on the switch; None if it can."""
+    first = tensors[0]
+    if not is_one_of(op, ReduceOp.SUM, ReduceOp.AVG):
+        return f"by Gloo: {operation_name(op)} is not a sum"
+    if first.layout != torch.strided:
+        return "by Gloo: sparse tensors are not added up on the switch"
+    if first.dtype not in ARRAY_DTYPES:
+        return f"by Gloo: {dtype_name(first.dtype)} is not added up on the switch"
+    if is_one_of(op, ReduceOp.AVG) and not first.dtype.is_floating_point:
+        return "by Gloo: the mean of integers is not an integer"
+    return None
+
+
+def tree_reason(tensor: torch.Tensor, num_ranks: int) -> str | None:
+    """Return why a broadcast or reduce of this tensor does not pay on the switch, or None."""
+    if num_ranks < MIN_TREE_RANKS:
+        return "by Gloo: between two ranks the switch saves nothing"
+    if tensor.numel() * tensor.element_size() < MIN_TREE_BYTES:
+        return f"by Gloo: less than {MIN_TREE_BYTES >> 10} KiB"
+    return None
+
+
+def move_reason(tensor: torch.Tensor, num_ranks: int) -> str | None:
+    """Return why a broadcast of this tensor does not run on the switch; None if it does."""
+    if tensor.layout != torch.strided or tensor.device.type != "cpu":
+        return "by Gloo: not a dense tensor of the CPU"
+    return tree_reason(tensor, num_ranks)
+
+
+def check_alike(place: str, tensors: Sequence[torch.Tensor]) -> None:
+    """Raise CollectiveInputError unless the tensors are alike in device, dtype and layout.
+
+    And where the backend does not serve their device.
+    """
+    if not tensors:
+        raise CollectiveInputError(f"{place}: the list of tensors is empty; pass at least one")
+    for what in ("device", "dtype", "layout"):
+        kinds = list(dict.fromkeys(str(getattr(tensor, what)) for tensor in tensors))
+        if len(kinds) > 1:
+            raise CollectiveInputError(
+                f"{place}: the tensors are of different {what}s ({', '.join(kinds)}); call it once"
+                f" for the tensors of each {what}"
+            )
+    check_device(place, tensors[:1])
+
+
+def check_device(place: str, tensors: Sequence[torch.Tensor]) -> None:
+    """Raise CollectiveInputError for tensors on devices that the backend does not serve."""
+    for tensor in tensors:
+        if tensor.device.type not in SWITCH_DEVICES:
+            raise CollectiveInputError(
+                f"{place}: tensors on device {str(tensor.device)!r} cannot be sent; the backend"
+                f" serves {' and '.join(SWITCH_DEVICES)}: move them there"
+            )
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """Return the name without "torch."."""
+    return str(dtype).removeprefix("torch.")
+
+
+def is_one_of(op: Any, *kinds: Any) -> bool:
+    """Return whether an operation is of one of these kinds.
+
+    Not `in`: that asks the kind, which never equals the operation that options hold.
+    """
+    return any(op == kind for kind in kinds)
+
+
+def operation_name(op: Any) -> str:
+    """Return SUM, MAX and so on."""
+    return str(getattr(op, "op", op)).rsplit(".", 1)[-1]

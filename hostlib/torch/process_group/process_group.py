@@ -1,0 +1,326 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The process group: sums on the switch, everything else by the Gloo group inside."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final, cast
+
+import torch
+
+from hostlib.errors import HostlibError
+from hostlib.options import Precision, ReduceOperation
+from hostlib.session import Session
+from hostlib.torch.precision import GroupPrecision, calling_frame
+from hostlib.torch.process_group.call_check import CallCheck
+from hostlib.torch.process_group.gloo_collectives import GlooCollectives
+from hostlib.torch.process_group.placement import (
+    check_alike,
+    dtype_name,
+    is_one_of,
+    move_reason,
+    operation_name,
+    sum_reason,
+    tree_reason,
+)
+from hostlib.torch.process_group.program_end import open_groups
+from hostlib.torch.process_group.switch_queue import SwitchQueue, Transfer
+from hostlib.torch.process_group.work import NO_TIMEOUT, SwitchfoldWork
+from hostlib.torch.profiling import begin_event
+from hostlib.torch.staging.device_staging import CudaStream, DeviceStaging
+from hostlib.torch.staging.staging import BitStaging, Staging, SumStaging
+from hostlib.torch.timeline import Recording
+from hostlib.torch.torch_seam import (
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    BroadcastOptions,
+    Gloo,
+    ReduceOp,
+    ReduceOptions,
+    Store,
+    default_timeout,
+    run_as_is,
+)
+
+LEAVE_S: Final = 5.0
+"""How long a group that is destroyed waits for ranks that may still need its results."""
+ON_SWITCH: Final = "on the switch"
+
+Tensors = Sequence[torch.Tensor]
+
+
+@run_as_is
+class SwitchfoldProcessGroup(GlooCollectives):
+    """A torch.distributed process group whose sums are made in the network.
+
+    Without a session it is a Gloo group. Collectives on the switch return at once, whatever the
+    session is busy with, and end in the order in which they were called.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        rank: int,
+        num_ranks: int,
+        *,
+        name: str,
+        gloo: Gloo,
+        session: Session | None,
+        recording: Recording | None = None,
+        backend: Gloo | None = None,
+        check: CallCheck | None = None,
+        precision: GroupPrecision | None = None,
+    ) -> None:
+        super().__init__(store, rank, num_ranks, name=name, gloo=gloo, backend=backend)
+        self._check = check
+        self._precision = precision or GroupPrecision()
+        self._store = store
+        self._session = session
+        self._recording = recording
+        timeline = None
+        if recording is not None:
+            timeline = recording.timeline
+            recording.enter_group()
+        self._queue = None
+        if session is not None:
+            self._queue = SwitchQueue(session, name, timeline, report=self._report)
+        self._streams: dict[torch.device, CudaStream] = {}
+        if session is not None:
+            open_groups.add(self)
+
+    @property
+    def session(self) -> Session | None:
+        """The group's membership in its job; None where all runs by Gloo."""
+        return self._session
+
+    def getBackendName(self) -> str:  # noqa: N802
+        """Return "switchfold"; the method's name is PyTorch's."""
+        return "switchfold"
+
+    def get_group_store(self) -> Store:
+        """Return the store that the group was made with."""
+        return self._store
+
+    def _get_sequence_number_for_group(self) -> int:
+        """Return how many collectives of all ranks the group has begun."""
+        return self._log.num_calls
+
+    # PyTorch calls the next methods by position, from Python and from C++.
+
+    def allreduce(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, tensors: Any, opts: Any = None, timeout: timedelta | None = None
+    ) -> Any:
+        """Sum or average over all ranks, on the switch where operation and dtype allow it."""
+        tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        if not isinstance(opts, AllreduceOptions):
+            options = AllreduceOptions()
+            options.reduceOp = cast("Any", ReduceOp.SUM if opts is None else opts)
+            opts = _with_timeout(options, timeout)
+        check_alike(self._place("all_reduce"), tensors)
+        precision = self._precision.of_call(calling_frame())
+        reason = self._unless(sum_reason(tensors, opts.reduceOp))
+        if reason is None and len(tensors) > 1:
+            reason = "by Gloo: several tensors of one rank are added up, too"
+        if reason is not None:
+            what, key = _summed(tensors, opts)
+            return self._delegate(
+                "all_reduce", reason, "allreduce", (tensors, opts), what=what, key=key
+            )
+        return self._sum("all_reduce", tensors, opts, precision)
+
+    def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
+        """Sum or average several tensors as one."""
+        tensors = list(tensors)
+        opts = AllreduceCoalescedOptions() if opts is None else opts
+        check_alike(self._place("all_reduce_coalesced"), tensors)
+        reason = self._unless(sum_reason(tensors, opts.reduceOp))
+        if reason is not None:
+            what, key = _summed(tensors, opts)
+            return self._delegate(
+                "all_reduce_coalesced",
+                reason,
+                "allreduce_coalesced",
+                (tensors, opts),
+                what=what,
+                key=key,
+            )
+        return self._sum("all_reduce_coalesced", tensors, opts, self._precision.of_others)
+
+    def reduce(self, tensors: Any, opts: Any = None, *arguments: Any, **named: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Sum or average into one rank's tensor; the others keep theirs where the switch sums."""
+        if not isinstance(opts, ReduceOptions):
+            reason = "by Gloo: called without options"
+            return self._delegate("reduce", reason, "reduce", (tensors, opts, *arguments), named)
+        check_alike(self._place("reduce"), tensors)
+        reason = self._unless(sum_reason(tensors, opts.reduceOp))
+        reason = reason or tree_reason(tensors[0], self.size())
+        if reason is not None or len(tensors) > 1:
+            reason = reason or "by Gloo: several tensors of one rank"
+            what, key = _summed(tensors, opts)
+            root = f" to rank {opts.rootRank}"
+            return self._delegate(
+                "reduce", reason, "reduce", (tensors, opts), what=what + root, key=key + root
+            )
+        precision = self._precision.of_others
+        return self._sum("reduce", tensors, opts, precision, root=opts.rootRank)
+
+    def broadcast(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, tensors: Any, opts: Any = None, timeout: timedelta | None = None
+    ) -> Any:
+        """Give all ranks the root's bits, on the switch where that pays."""
+        tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        if not isinstance(opts, BroadcastOptions):
+            options = BroadcastOptions()
+            options.rootRank = cast("int", opts or 0)
+            opts = _with_timeout(options, timeout)
+        check_alike(self._place("broadcast"), tensors)
+        reason = self._unless(move_reason(tensors[0], self.size()))
+        what = f"from rank {opts.rootRank}, {_described(tensors)}"
+        key = f"from rank {opts.rootRank}, {_measured(tensors)}"
+        if reason is not None or len(tensors) > 1:
+            reason = reason or "by Gloo: several tensors of one rank"
+            return self._delegate(
+                "broadcast", reason, "broadcast", (tensors, opts), what=what, key=key
+            )
+        staging = BitStaging(tensors[0], is_root=opts.rootRank == self.rank())
+        return self._start("broadcast", staging, tensors, opts, what=what, key=key)
+
+    def _unless(self, reason: str | None) -> str | None:
+        """Return the reason why a sum runs by Gloo, of the group or of the call."""
+        return "by Gloo: the group has no session" if self._queue is None else reason
+
+    def _settle(self, tensors: Tensors) -> None:
+        if self._queue is not None:
+            self._queue.settle(tensors)
+
+    def _sum(
+        self,
+        collective: str,
+        tensors: Tensors,
+        opts: Any,
+        precision: Precision,
+        root: int | None = None,
+    ) -> Any:
+        is_kept = root is None or root == self.rank()
+        staging: Staging
+        if tensors[0].device.type == "cpu":
+            staging = SumStaging(tensors, is_kept=is_kept)
+        else:
+            self._settle(tensors)  # the copies to the host begin now
+            stream = self._stream(tensors[0].device)
+            staging = DeviceStaging(tensors, stream, is_kept=is_kept)
+        operation: ReduceOperation = "mean" if is_one_of(opts.reduceOp, ReduceOp.AVG) else "sum"
+        to = "" if root is None else f" to rank {root}"
+        what = f"{operation} of {_described(tensors)}{to}"
+        key = f"{operation} of {_measured(tensors)}{to}"
+        if precision == "block" and tensors[0].is_floating_point():
+            what, key = f"{what} in blocks", f"{key} in blocks"
+        return self._start(
+            collective,
+            staging,
+            tensors,
+            opts,
+            what=what,
+            key=key,
+            operation=operation,
+            precision=precision,
+        )
+
+    def _start(
+        self,
+        collective: str,
+        staging: Staging,
+        tensors: Tensors,
+        opts: Any,
+        *,
+        what: str,
+        key: str,
+        operation: ReduceOperation = "sum",
+        precision: Precision = "exact",
+    ) -> SwitchfoldWork:
+        assert self._queue is not None
+        self._say(collective, ON_SWITCH)
+        call = self._log.add(collective, what, key)
+        place = f"{self._place(call.name)}, {what}"
+        if self._check is not None:
+            self._check.compare(place, str(call))
+        work = SwitchfoldWork(place, tensors, staging, begin_event(collective, tensors))
+        if any(tensor.numel() for tensor in tensors):
+            timeout = opts.timeout if opts.timeout > NO_TIMEOUT else default_timeout(self._timeouts)
+            self._queue.put(
+                Transfer(
+                    work,
+                    staging,
+                    operation,
+                    timeout.total_seconds(),
+                    name=call.name,
+                    label=f"{collective} {key}",
+                    precision=precision,
+                )
+            )
+        else:
+            work.finish()
+        return work
+
+    def _stream(self, device: torch.device) -> CudaStream:
+        if device not in self._streams:
+            self._streams[device] = CudaStream(device)
+        return self._streams[device]
+
+    def shutdown(self) -> None:
+        """Leave the job; collectives that are under way end with GroupDestroyedError."""
+        self.wait_for_others()
+        self.close()
+        super().shutdown()
+
+    def abort(self) -> None:
+        """Leave the job without waiting for anybody."""
+        self.close()
+        super().abort()
+
+    def wait_for_others(self) -> None:
+        """Wait until the other ranks need nothing more from this one, or for a while."""
+        if self._session is not None and self in open_groups:
+            # A rank that goes must not take away results that others still wait for. One that
+            # does not come to leave is busy elsewhere, or broken.
+            with contextlib.suppress(HostlibError):
+                self._session.barrier("leave", LEAVE_S)
+
+    def close(self) -> None:
+        """Leave the job without waiting for anybody; Gloo's part goes on."""
+        open_groups.discard(self)
+        if self._session is not None:
+            self._session.close()
+        if self._queue is not None:
+            self._queue.close()
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.leave_group()
+
+
+def _with_timeout(options: Any, timeout: timedelta | None) -> Any:
+    if timeout is not None:
+        options.timeout = timeout
+    return options
+
+
+def _described(tensors: Tensors) -> str:
+    shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors[:4])
+    more = f" and {len(tensors) - 4} more" if len(tensors) > 4 else ""
+    return f"{dtype_name(tensors[0].dtype)} {shapes}{more}"
+
+
+def _measured(tensors: Tensors) -> str:
+    """Return what of tensors must be the same on all ranks."""
+    return f"{dtype_name(tensors[0].dtype)} {sum(tensor.numel() for tensor in tensors)}"
+
+
+def _summed(tensors: Tensors, opts: Any) -> tuple[str, str]:
+    """Return what of a call that goes to Gloo people read, and what is compared."""
+    if tensors[0].layout != torch.strided:  # may differ in size
+        return "sparse tensors", "sparse"
+    operation = operation_name(opts.reduceOp)
+    return f"{operation} of {_described(tensors)}", f"{operation} of {_measured(tensors)}"

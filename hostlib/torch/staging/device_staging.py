@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA tensors through pinned host memory, on a stream beside the caller's.
+
+The caller's stream is never waited for by a thread of the host: the side stream waits for it, and
+a thread of the process group waits for the copy alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+import torch
+
+from hostlib.options import Rounding
+from hostlib.torch.staging.staging import ARRAY_DTYPES, ROUNDINGS, Array, from_numpy, mode_of
+
+
+class Event(Protocol):
+    """A point in a stream."""
+
+    def synchronize(self) -> None:
+        """Wait, in the calling thread, until the stream has come to it."""
+        ...
+
+
+class SideStream(Protocol):
+    """The only part that knows the device: a stream of its own for copies, and its memory."""
+
+    def after_caller(self) -> None:
+        """Let what follows here wait for what the caller has put on its stream so far."""
+        ...
+
+    def entered(self) -> contextlib.AbstractContextManager[Any]:
+        """Return a context whose device work goes onto this stream."""
+        ...
+
+    def record(self) -> Event:
+        """Return the point that this stream has come to."""
+        ...
+
+    def hold(self, tensor: torch.Tensor) -> None:
+        """Keep the allocator from giving the tensor's memory away while this stream uses it."""
+        ...
+
+    def caller_waits(self, event: Event) -> None:
+        """Let the caller's stream wait for a point of this one."""
+        ...
+
+    def host_buffer(self, num_values: int, dtype: torch.dtype) -> torch.Tensor:
+        """Return host memory that copies to and from the device need not wait for."""
+        ...
+
+
+class CudaStream:
+    """A side stream of one CUDA device."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._cuda: Any = torch.cuda
+        self._device = device
+        self._stream = self._cuda.Stream(device)
+
+    def after_caller(self) -> None:
+        """Wait, on this stream, for the caller's current one."""
+        self._stream.wait_stream(self._cuda.current_stream(self._device))
+
+    def entered(self) -> contextlib.AbstractContextManager[Any]:
+        """Make this the current stream of the calling thread."""
+        return self._cuda.stream(self._stream)
+
+    def record(self) -> Event:
+        """Record an event here."""
+        return self._stream.record_event()
+
+    def hold(self, tensor: torch.Tensor) -> None:
+        """Tell the caching allocator that this stream uses the tensor."""
+        cast("Any", tensor).record_stream(self._stream)
+
+    def caller_waits(self, event: Event) -> None:
+        """Make the caller's current stream wait for the event."""
+        self._cuda.current_stream(self._device).wait_event(event)
+
+    def host_buffer(self, num_values: int, dtype: torch.dtype) -> torch.Tensor:
+        """Return pinned memory; PyTorch caches it."""
+        return torch.empty(num_values, dtype=dtype, pin_memory=True)
+
+
+class DeviceStaging:
+    """Tensors of one device and dtype that are summed on the switch, one after the other.
+
+    To be made in the caller's thread, which knows the stream that fills the tensors. bfloat16
+    crosses the bus as such and is widened on the host.
+    """
+
+    is_immediate = False
+
+    def __init__(
+        self, tensors: Sequence[torch.Tensor], stream: SideStream, *, is_kept: bool = True
+    ) -> None:
+        self._tensors = [tensor.detach() for tensor in tensors]
+        self._stream = stream
+        self._is_kept = is_kept
+        self._dtype = tensors[0].dtype
+        self.round_to: Rounding | None = ROUNDINGS.get(self._dtype)
+        num_values = sum(tensor.numel() for tensor in tensors)
+        self._host = stream.host_buffer(num_values, self._dtype)
+        stream.after_caller()
+        with stream.entered():
+            for part, tensor in zip(self._parts(), self._tensors, strict=True):
+                stream.hold(tensor)
+                part.copy_(tensor, non_blocking=True)
+            self._copied = stream.record()
+        self._written: Event | None = None
+
+    def _parts(self) -> list[torch.Tensor]:
+        sizes = [tensor.numel() for tensor in self._tensors]
+        flat: Sequence[torch.Tensor] = cast("Any", self._host).split(sizes)
+        return [part.view(tensor.shape) for part, tensor in zip(flat, self._tensors, strict=True)]
+
+    def gather(self) -> Array:
+        """Wait for the copy to the host and return it, widened where that is needed."""
+        self._copied.synchronize()
+        return self._host.to(ARRAY_DTYPES[self._dtype]).numpy()
+
+    def scatter(self, result: Array) -> None:
+        """Put the copies back to the device onto the side stream."""
+        if not self._is_kept:
+            return
+        with mode_of(self._host), self._stream.entered():
+            # The session is done with the first copy: its memory serves again.
+            self._host.copy_(from_numpy(result))
+            for part, tensor in zip(self._parts(), self._tensors, strict=True):
+                with mode_of(tensor):
+                    tensor.copy_(part, non_blocking=True)
+            self._written = self._stream.record()
+
+    def after_scatter(self) -> contextlib.AbstractContextManager[Any]:
+        """Return the side stream's context, for the events of a future."""
+        return self._stream.entered()
+
+    def make_visible(self) -> None:
+        """Let the caller's current stream wait for the copies back."""
+        if self._written is not None:
+            self._stream.caller_waits(self._written)

@@ -1,0 +1,173 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One layer's synchronisation: Move, Send, Receive, Move.
+
+The four steps and their order are reconstructed from what is public about Poseidon (Zhang et al.,
+ATC'17). Move brings a gradient into host memory, or the mean gradient back in its place, and makes
+gradients of factors; Send gives it to the layer's channels and returns; Receive waits.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple, final
+
+from hostlib.torch.staging.streams import CopyStream
+from hostlib.torch.syncers.completion_vector import CompletionVector
+from hostlib.torch.syncers.submission_order import SubmissionOrder
+from hostlib.torch.syncers.sync_error import sync_error
+from hostlib.torch.syncers.sync_parts import SyncPart
+from hostlib.tracing.timeline import Timeline, Transfer
+
+SyncStep = Literal["move", "send", "receive"]
+TRACE_EVENTS = 1 << 14
+"""Events that a trace keeps: the newest."""
+
+
+class SyncEvent(NamedTuple):
+    """One step of one layer; times are time.monotonic() in seconds."""
+
+    layer: str
+    iteration: int
+    step: SyncStep
+    start_s: float
+    end_s: float
+
+
+@final
+class SyncerTrace:
+    """What syncers did, in the order in which the steps ended."""
+
+    def __init__(self) -> None:
+        self._events: deque[SyncEvent] = deque(maxlen=TRACE_EVENTS)
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def step(self, layer: str, iteration: int, step: SyncStep) -> Generator[None]:
+        """Record what happens inside as a step; nothing if it fails."""
+        start_s = time.monotonic()
+        yield
+        with self._lock:
+            self._events.append(SyncEvent(layer, iteration, step, start_s, time.monotonic()))
+
+    def events(self, layer: str | None = None, iteration: int | None = None) -> list[SyncEvent]:
+        """Return the events, of one layer or iteration if asked for."""
+        with self._lock:
+            return [
+                event
+                for event in self._events
+                if layer in (None, event.layer) and iteration in (None, event.iteration)
+            ]
+
+
+@final
+class Syncer:
+    """Brings one layer's gradient to the other workers, and their mean back."""
+
+    def __init__(
+        self,
+        index: int,
+        name: str,
+        parts: list[SyncPart],
+        *,
+        first_ticket: int,
+        place: str,
+        trace: SyncerTrace,
+        timeline: Timeline | None = None,
+    ) -> None:
+        self.index = index
+        """Its bit in the completion vector, and its position in the order of starts."""
+        self.name = name
+        self.parts = parts
+        self.num_contributors = 0
+        """Fewest workers in a part of the last mean gradient."""
+        self._tickets = {
+            part.key: first_ticket + number
+            for number, part in enumerate(part for part in parts if part.is_ordered)
+        }
+        self._place = place
+        self._trace = trace
+        self._timeline = timeline
+
+    @property
+    def _schemes(self) -> str:
+        return "+".join(dict.fromkeys(part.scheme.value for part in self.parts))
+
+    @property
+    def num_tickets(self) -> int:
+        """How many turns of the submission order it takes in each iteration."""
+        return len(self._tickets)
+
+    def move_out(self, stream: CopyStream) -> None:
+        """Move: bring the layer's gradient into host memory."""
+        for part in self.parts:
+            part.move_out(stream)
+
+    def send(self, iteration: int, order: SubmissionOrder) -> None:
+        """Send: give it to the channels; never waits for other workers."""
+        for part in self.parts:
+            part.send(iteration, order, self._tickets.get(part.key, -1))
+
+    def receive(self, deadline_s: float) -> None:
+        """Receive: wait until everything is in, until a time.monotonic()."""
+        for part in self.parts:
+            part.receive(max(0.0, deadline_s - time.monotonic()))
+
+    def move_in(self, stream: CopyStream) -> None:
+        """Move: put the mean gradient in its place."""
+        self.num_contributors = min(part.move_in(stream) for part in self.parts)
+
+    def run(
+        self,
+        stream: CopyStream,
+        *,
+        iteration: int,
+        order: SubmissionOrder,
+        completion: CompletionVector,
+        deadline_s: float,
+        mark: Any = None,
+    ) -> None:
+        """Do all steps, then set the layer's bit; an error goes to the completion vector.
+
+        `mark` is what the device must have done first.
+        """
+        ready_s = time.monotonic()
+        try:
+            stream.follow(mark)
+            with self._trace.step(self.name, iteration, "move"):
+                self.move_out(stream)
+            sent_s = time.monotonic()
+            with self._trace.step(self.name, iteration, "send"):
+                self.send(iteration, order)
+            with self._trace.step(self.name, iteration, "receive"):
+                self.receive(deadline_s)
+            received_s = time.monotonic()
+            with self._trace.step(self.name, iteration, "move"):
+                self.move_in(stream)
+        except Exception as error:
+            where = f"{self._place}, layer {self.name} ({self._schemes}), iteration {iteration}"
+            failure = sync_error(where, error)
+            completion.fail(failure)
+            order.fail(failure)
+        else:
+            self._record(ready_s, sent_s, received_s)
+            completion.set(self.index)
+
+    def _record(self, ready_s: float, sent_s: float, received_s: float) -> None:
+        """Note the layer's way in the timeline of this process, if it records one."""
+        if self._timeline is None:
+            return
+        self._timeline.add_transfer(
+            Transfer(
+                name=f"{self.name} by {self._schemes}",
+                num_bytes=sum(part.num_bytes for part in self.parts),
+                ready_s=ready_s,
+                first_packet_s=sent_s,
+                last_result_s=received_s,
+                done_s=time.monotonic(),
+            )
+        )

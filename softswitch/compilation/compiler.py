@@ -1,0 +1,246 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""From generated C to a shared library: finds a C compiler, and keeps what it built in a cache.
+
+A library's file name holds the hash of all that went into it: generated text, runtime sources,
+compiler and flags. It appears in the cache by an atomic rename, so that processes may compile the
+same program at the same time.
+"""
+
+import hashlib
+import importlib.util
+import logging
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from softswitch.compilation.build_folder import FULL_TEXTS, build_folder, cache_error, cache_errors
+from softswitch.errors import CompileError, CompilerNotFoundError
+from softswitch.generator import TracePoint, generate, generate_traced
+from softswitch.program.bmv2_json import read_program
+from softswitch.program.model import Program
+
+RUNTIME = Path(__file__).parents[1] / "runtime"
+SOURCES = (
+    "action_profile.c",
+    "crc.c",
+    "pages.c",
+    "table.c",
+    "table_index.c",
+    "table_match.c",
+    "table_tuples.c",
+)
+HEADERS = (
+    "action_profile.h",
+    "crc.h",
+    "hash.h",
+    "message.h",
+    "meter.h",
+    "packet.h",
+    "pages.h",
+    "pipeline.h",
+    "pipeline_entries.h",
+    "pipeline_ops.h",
+    "pipeline_state.h",
+    "pipeline_tables.h",
+    "table.h",
+    "table_index.h",
+    "table_match.h",
+    "table_tuples.h",
+    "trace.h",
+    "trace_ops.h",
+    "value_set.h",
+    "varbit.h",
+    "wide.h",
+)
+FLAGS = (
+    "-std=c11",
+    "-O3",
+    "-march=native",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=default",
+    "-fno-math-errno",
+    "-Wall",
+    "-Wextra",
+)
+"""Warnings are errors in our tests only: a newer compiler must not keep a program from loading."""
+CFLAGS_VARIABLE = "SWITCHFOLD_CFLAGS"
+"""Environment variable with further flags for programs and runtime, sanitizers for instance."""
+logger = logging.getLogger(__name__)
+TIMEOUT_S = 300
+_NAME_MAX = 50
+"""Characters of a program's name in that of its library, which may have 255 bytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledProgram:
+    """A program as native code: give it to a switch."""
+
+    program_name: str
+    library: Path
+    """Shared library behind the pipeline seam."""
+    model: Program
+    """Tables, actions, counters, registers: names, widths and positions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TracedProgram(CompiledProgram):
+    """A program whose library records the steps of packets."""
+
+    points: tuple[TracePoint, ...]
+
+
+def find_compiler() -> tuple[str, ...]:
+    """Return the command of a C compiler: cc, gcc, clang, or zig's from the ziglang wheel.
+
+    Raises CompilerNotFoundError when there is none.
+    """
+    for name in ("cc", "gcc", "clang"):
+        found = shutil.which(name)
+        if found is not None:
+            return (found,)
+    if importlib.util.find_spec("ziglang") is not None:
+        return (sys.executable, "-m", "ziglang", "cc")
+    raise CompilerNotFoundError(
+        "no C compiler: looked for cc, gcc and clang on the PATH and for the Python package "
+        "ziglang. Install one of them, e.g. 'apt install gcc' or 'pip install ziglang'"
+    )
+
+
+def environment_flags() -> tuple[str, ...]:
+    """Return the compiler flags of SWITCHFOLD_CFLAGS, none when it is not set."""
+    return tuple(shlex.split(os.environ.get(CFLAGS_VARIABLE, "")))
+
+
+def default_cache_dir() -> Path:
+    """Directory of compiled programs: softswitch below XDG_CACHE_HOME, or below ~/.cache.
+
+    CacheError for a user without a home.
+    """
+    base = os.environ.get("XDG_CACHE_HOME")
+    if base:
+        return Path(base) / "softswitch"
+    try:
+        return Path.home() / ".cache" / "softswitch"
+    except RuntimeError as exc:
+        raise cache_error(Path("~/.cache/softswitch"), str(exc), is_full=False) from exc
+
+
+def compile_program(
+    json_path: Path,
+    *,
+    cache_dir: Path | None = None,
+    cflags: Sequence[str] = (),
+    has_counts: bool = False,
+) -> CompiledProgram:
+    """Compile a BMv2 JSON file to a native library, or take it from the cache.
+
+    cflags are added behind the switch's own. has_counts makes the code count each table's hits
+    and misses (softswitch.live reads them). Raises ProgramError or UnsupportedError with all
+    problems of the program, CompilerNotFoundError, CompileError, CacheError, and OSError for a
+    JSON file that cannot be read.
+    """
+    program = read_program(json_path)
+    return compile_model(program, cache_dir=cache_dir, cflags=cflags, has_counts=has_counts)
+
+
+def compile_model(
+    program: Program,
+    *,
+    cache_dir: Path | None = None,
+    cflags: Sequence[str] = (),
+    has_counts: bool = False,
+) -> CompiledProgram:
+    """Compile a program that has been read; see compile_program."""
+    library = _library(program, generate(program, has_counts=has_counts), cache_dir, cflags)
+    return CompiledProgram(program_name=program.name, library=library, model=program)
+
+
+def compile_traced(
+    json_path: Path, *, cache_dir: Path | None = None, cflags: Sequence[str] = ()
+) -> TracedProgram:
+    """Compile a traced build of a BMv2 JSON file; errors as of compile_program."""
+    program = read_program(json_path)
+    text, points = generate_traced(program)
+    # A debugging aid is compiled more often than it runs: no time for the optimiser.
+    library = _library(program, text, cache_dir, ("-O1", *cflags))
+    return TracedProgram(program_name=program.name, library=library, model=program, points=points)
+
+
+def _library(program: Program, text: str, cache_dir: Path | None, cflags: Sequence[str]) -> Path:
+    command = [*find_compiler(), *FLAGS, *environment_flags(), *cflags]
+    directory = default_cache_dir() if cache_dir is None else cache_dir
+    library = directory / f"{program.name[:_NAME_MAX]}-{_digest(text, command)}.so"
+    with cache_errors(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        if not library.exists():
+            logger.info("compiling %s; kept in %s for the next time", program.name, directory)
+            _build(text, command, library)
+    return library
+
+
+def _digest(text: str, command: list[str]) -> str:
+    digest = hashlib.sha256()
+    pieces = [text, *command, platform.machine(), platform.processor(), _processor()]
+    for piece in pieces:
+        digest.update(piece.encode() + b"\0")
+    for name in (*SOURCES, *HEADERS):
+        digest.update((RUNTIME / name).read_bytes() + b"\0")
+    return digest.hexdigest()[:24]
+
+
+def _processor() -> str:
+    """Features of the processor: -march=native makes the library depend on them."""
+    path = Path("/proc/cpuinfo")
+    if not path.exists():
+        return ""
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return next((line for line in lines if line.startswith(("flags", "Features"))), "")
+
+
+def _build(text: str, command: list[str], library: Path) -> None:
+    with build_folder(library.parent) as directory:
+        source = directory / "pipeline.c"
+        source.write_text(text, encoding="utf-8")
+        built = directory / library.name
+        sources = [str(source), *(str(RUNTIME / item) for item in SOURCES)]
+        arguments = [*command, f"-I{RUNTIME}", "-o", str(built), *sources]
+        result = run_compiler(arguments, directory)
+        if result.returncode != 0:
+            raise CompileError(
+                f"{command[0]} failed with status {result.returncode} on {library.stem}; please "
+                f"report this with the program. It said:\n{result.stderr[-4000:]}"
+            )
+        built.replace(library)
+
+
+def run_compiler(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a compiler whose temporary files go to a build folder; its messages are English.
+
+    CompileError if it does not run or end, CacheError if the folder's disk is full.
+    """
+    environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
+    try:
+        result = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
+            env=environment,
+        )
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        raise CompileError(f"{command[0]} could not be run: {exc}") from exc
+    if result.returncode:
+        full = next((text for text in FULL_TEXTS if text in result.stderr), None)
+        if full is not None:
+            raise cache_error(folder.parent, full, is_full=True)
+    return result

@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Describes table entries that a packet has hit: from a data plane's handle to words."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from finsy.proto import p4r
+
+from softswitch.errors import SoftswitchError
+from softswitch.p4runtime.entities.match_fields import decode_match
+from softswitch.p4runtime.service.device import Device
+from softswitch.p4runtime.service.pipeline_config import Pipeline
+from softswitch.p4runtime.service.status import RequestError
+
+ENTRIES_MAX = 20_000
+"""Tables with more entries are not searched."""
+
+
+Reader = Callable[[p4r.Entity], Iterable[p4r.Entity]]
+"""Answers one query of a ReadRequest."""
+
+
+def device_reader(device: Device) -> Reader:
+    """Return a reader under a device's lock; what is refused reads as nothing."""
+
+    def read(query: p4r.Entity) -> Iterable[p4r.Entity]:
+        result = device.read(p4r.ReadRequest(device_id=device.device_id, entities=[query]))[0]
+        return [] if isinstance(result, RequestError) else result
+
+    return read
+
+
+class EntryNames:
+    """Entries by table position and handle; looked up again when a handle is not known."""
+
+    def __init__(
+        self,
+        switch: Any,
+        pipeline: Callable[[], Pipeline | None],
+        read: Reader,
+    ) -> None:
+        self._switch = switch
+        self._pipeline = pipeline
+        self._read_entities = read
+        self._known: dict[int, dict[int, str]] = {}
+        self._of: Pipeline | None = None
+
+    def describe(self, position: int, handle: int) -> str | None:
+        """Return an entry's match and priority; None where it cannot be found."""
+        pipeline = self._pipeline()
+        if pipeline is None:
+            return None
+        if pipeline is not self._of:
+            self._of, self._known = pipeline, {}
+        if handle not in self._known.get(position, {}):
+            self._known[position] = self._read(pipeline, position)
+        return self._known[position].get(handle)
+
+    def _read(self, pipeline: Pipeline, position: int) -> dict[int, str]:
+        table = next((t for t in pipeline.schema.tables.values() if t.position == position), None)
+        if table is None or self._switch.table_size(position) > ENTRIES_MAX:
+            return {}
+        found: dict[int, str] = {}
+        query = p4r.Entity(table_entry=p4r.TableEntry(table_id=table.id))
+        for entity in self._read_entities(query):
+            entry = entity.table_entry
+            if entry.is_default_action:
+                continue
+            try:
+                handle = self._switch.table_find(position, decode_match(table, entry))
+            except SoftswitchError:  # removed meanwhile
+                continue
+            found[handle] = describe_entry(entry)
+        return found
+
+
+def describe_entry(entry: p4r.TableEntry) -> str:
+    """Return an entry's match and priority in a few words."""
+    parts = [_match(field) for field in entry.match]
+    if entry.priority:
+        parts.append(f"priority {entry.priority}")
+    return ", ".join(parts)
+
+
+def _match(field: p4r.FieldMatch) -> str:
+    match field.WhichOneof("field_match_type"):
+        case "exact":
+            return f"0x{field.exact.value.hex()}"
+        case "lpm":
+            return f"0x{field.lpm.value.hex()}/{field.lpm.prefix_len}"
+        case "ternary":
+            return f"0x{field.ternary.value.hex()}&&&0x{field.ternary.mask.hex()}"
+        case "range":
+            return f"0x{field.range.low.hex()}->0x{field.range.high.hex()}"
+        case "optional":
+            return f"0x{field.optional.value.hex()}"
+        case _:
+            return "?"

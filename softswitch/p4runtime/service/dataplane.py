@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the P4Runtime server asks of a data plane."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from softswitch.errors import SoftswitchError
+from softswitch.switch.table_control import Group, HeldEntry, Match, Member, MeterRates
+
+__all__ = [
+    "DataPlane",
+    "Group",
+    "HeldEntry",
+    "Indirect",
+    "Match",
+    "Member",
+    "MeterRates",
+    "Replicas",
+]
+
+Replicas = Sequence[tuple[int, int]]
+"""(egress port, replica id) pairs."""
+Indirect = Member | Group | None
+
+
+class DataPlane(Protocol):
+    """What `softswitch.Switch` offers. Positions as in the JSON; methods raise SoftswitchError."""
+
+    def load(self, program: Any) -> None:
+        """Replace the program; tables, counters, registers, groups and sessions start afresh.
+
+        None: run without one.
+        """
+        ...
+
+    def atomically(self) -> AbstractContextManager[None]:
+        """Make the calls of this thread within the block one for every packet."""
+        ...
+
+    def table_insert(
+        self,
+        table: int,
+        match: Match,
+        action: int,
+        params: bytes,
+        *,
+        indirect: Indirect = None,
+        idle_timeout_ns: int = 0,
+    ) -> object:
+        """Add an entry; what is returned does not matter."""
+        ...
+
+    def table_modify(
+        self,
+        table: int,
+        match: Match,
+        action: int,
+        params: bytes,
+        *,
+        indirect: Indirect = None,
+        idle_timeout_ns: int = 0,
+    ) -> None:
+        """Change the action of an entry."""
+        ...
+
+    def table_delete(self, table: int, match: Match) -> None:
+        """Remove an entry."""
+        ...
+
+    def table_insert_many(
+        self,
+        table: int,
+        entries: Sequence[tuple[bytes, int, bytes]],
+        *,
+        stop_at_failure: bool = False,
+    ) -> tuple[int, dict[int, SoftswitchError]]:
+        """Add (key, action, params) to an exact table; how many were tried, errors by position."""
+        ...
+
+    def table_get(self, table: int, match: Match) -> HeldEntry | None:
+        """Return an entry."""
+        ...
+
+    def table_entries(self, table: int) -> Iterator[HeldEntry]:
+        """Return the entries as they are now, those of the program too."""
+        ...
+
+    def table_size(self, table: int) -> int:
+        """Return how many entries there are."""
+        ...
+
+    def table_open(self, table: int) -> None:
+        """Let the entries that the program brings be changed."""
+        ...
+
+    def table_set_default(self, table: int, action: int, params: bytes) -> None:
+        """Change the default action."""
+        ...
+
+    def table_idle_ns(self, table: int, match: Match) -> int:
+        """Return the time since the entry was last hit or written."""
+        ...
+
+    def set_idle(self, callback: Callable[[int, Match], None] | None) -> None:
+        """Tell of entries that have expired, once until they are hit again or written."""
+        ...
+
+    def profile_add_member(self, profile: int, member: int, action: int, params: bytes) -> None:
+        """Add a member."""
+        ...
+
+    def profile_modify_member(self, profile: int, member: int, action: int, params: bytes) -> None:
+        """Change the action of a member."""
+        ...
+
+    def profile_delete_member(self, profile: int, member: int) -> None:
+        """Remove a member."""
+        ...
+
+    def profile_set_group(
+        self, profile: int, group: int, members: Sequence[tuple[int, int]]
+    ) -> None:
+        """Create or replace a group of (member id, weight) pairs."""
+        ...
+
+    def profile_delete_group(self, profile: int, group: int) -> None:
+        """Remove a group."""
+        ...
+
+    def meter_write(self, array: int, index: int, rates: MeterRates | None) -> None:
+        """Configure one meter; None: green for all packets."""
+        ...
+
+    def direct_meter_write(self, table: int, match: Match | None, rates: MeterRates | None) -> None:
+        """Configure the meter of an entry, or of the default one; no rates: green."""
+        ...
+
+    def direct_counter_read(self, table: int, match: Match | None) -> tuple[int, int]:
+        """Return packets and bytes of an entry; None is the default entry."""
+        ...
+
+    def direct_counter_write(
+        self, table: int, match: Match | None, packets: int, octets: int
+    ) -> None:
+        """Set the counter of an entry."""
+        ...
+
+    def counter_read(self, array: int, index: int) -> tuple[int, int]:
+        """Return packets and bytes."""
+        ...
+
+    def counter_write(self, array: int, index: int, packets: int, octets: int) -> None:
+        """Set one counter."""
+        ...
+
+    def register_read(self, array: int, index: int) -> bytes:
+        """Return one cell, big-endian."""
+        ...
+
+    def register_write(self, array: int, index: int, value: bytes) -> None:
+        """Set one cell, big-endian."""
+        ...
+
+    def value_set_write(self, position: int, members: Sequence[tuple[bytes, bytes]]) -> None:
+        """Replace the (value, mask) pairs of a parser value set."""
+        ...
+
+    def set_multicast_group(self, group: int, replicas: Replicas) -> None:
+        """Create or replace a multicast group."""
+        ...
+
+    def delete_multicast_group(self, group: int) -> None:
+        """Remove a multicast group."""
+        ...
+
+    def set_clone_session(
+        self, session_id: int, replicas: Replicas, *, packet_length_bytes: int = 0
+    ) -> None:
+        """Create or replace a clone session; 0 bytes: clones are not cut."""
+        ...
+
+    def delete_clone_session(self, session_id: int) -> None:
+        """Remove a clone session."""
+        ...
+
+    def set_digest(self, callback: Callable[[int, bytes], None] | None) -> None:
+        """Hand samples to `callback`: learn list id of the JSON, all fields big-endian."""
+        ...
+
+    def packet_out(self, frame: bytes) -> None:
+        """Inject a frame, controller header included, at the CPU port."""
+        ...
+
+    def set_packet_in(self, callback: Callable[[bytes], None] | None) -> None:
+        """Hand frames that leave by the CPU port to `callback`, from the data plane's thread."""
+        ...

@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of plain insertions: updates that go to the data plane in one call.
+
+Plain is an INSERT into a table of exact fields that says key and action and nothing else, in the
+usual order and within its widths, with numbers only: no strings of translated types. Everything
+else takes the way of single updates, which also words the refusals.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from finsy.proto import p4i, p4r
+
+from softswitch.p4runtime.entities.table_store import TableStore
+from softswitch.p4runtime.p4info.schema import Param, Schema, Table
+from softswitch.p4runtime.p4info.values import field_bytes
+from softswitch.p4runtime.service.status import RequestError
+
+_INSERT = p4r.Update.INSERT
+_MATCH, _ACTION = 2, 3  # field numbers of TableEntry
+
+
+class _Field(NamedTuple):
+    """A key field or parameter."""
+
+    id: int
+    size: int
+    limit: int
+    """Larger first bytes exceed the width."""
+
+
+class InsertPlan(NamedTuple):
+    """What decoding needs to know of a table."""
+
+    table: Table
+    fields: tuple[_Field, ...]
+    actions: dict[int, tuple[int, tuple[_Field, ...]]]
+    """Position and parameters of the actions that entries may have, by id."""
+
+
+class InsertRun:
+    """Collects plain insertions into one table until `flush`."""
+
+    def __init__(self, plans: dict[int, InsertPlan], store: TableStore) -> None:
+        self._plans = plans
+        self._store = store
+        self._table: Table | None = None
+        self._entries: list[tuple[bytes, int, bytes]] = []
+
+    def take(self, update: p4r.Update) -> bool:
+        """Take an update into the run; False: it is none of this run, and nothing has changed."""
+        if update.type != _INSERT:
+            return False
+        entry = update.entity.table_entry  # empty where the entity is another: then no table
+        plan = self._plans.get(entry.table_id)
+        if plan is None or (self._table is not None and self._table is not plan.table):
+            return False
+        said = entry.ListFields()
+        if len(said) != 3 or said[1][0].number != _MATCH or said[2][0].number != _ACTION:
+            return False
+        call = entry.action.action
+        known = plan.actions.get(call.action_id)
+        if known is None:
+            return False
+        position, params = known
+        # The value is empty where the match is no exact one.
+        key = _packed(plan.fields, [(item.field_id, item.exact.value) for item in entry.match])
+        data = _packed(params, [(item.param_id, item.value) for item in call.params])
+        if key is None or data is None:
+            return False
+        self._table = plan.table
+        self._entries.append((key, position, data))
+        return True
+
+    def flush(self, *, stop_at_failure: bool = False) -> list[RequestError | None]:
+        """Insert what was taken; returns a result for each that was tried."""
+        table, entries = self._table, self._entries
+        if table is None:
+            return []
+        self._table, self._entries = None, []
+        return self._store.insert_plain(table, entries, stop_at_failure=stop_at_failure)
+
+
+def insert_plans(schema: Schema) -> dict[int, InsertPlan]:
+    """Return how to decode plain insertions, by id of the tables that take them."""
+    return {
+        table.id: _plan(table)
+        for table in schema.tables.values()
+        if table.is_all_exact and table.fields and not table.is_const and not table.profile
+        if not any(item.strings is not None for item in table.fields)
+    }
+
+
+def _plan(table: Table) -> InsertPlan:
+    actions = {
+        action.id: (action.position, tuple(_field(item) for item in action.params))
+        for action in table.actions.values()
+        if action.scope != p4i.ActionRef.DEFAULT_ONLY
+        if not any(item.strings is not None for item in action.params)
+    }
+    fields = tuple(_Field(item.id, *_limits(item.width)) for item in table.fields)
+    return InsertPlan(table, fields, actions)
+
+
+def _field(item: Param) -> _Field:
+    return _Field(item.id, *_limits(item.width))
+
+
+def _limits(width: int) -> tuple[int, int]:
+    return field_bytes(width), (1 << (width - 1) % 8 + 1) - 1
+
+
+def _packed(fields: tuple[_Field, ...], given: Sequence[tuple[int, bytes]]) -> bytes | None:
+    """Join the values as the data plane takes them; None where a single update must judge."""
+    if len(given) != len(fields):
+        return None
+    packed = b""
+    for (number, size, limit), (given_number, value) in zip(fields, given, strict=True):
+        if given_number != number or not value:
+            return None
+        if len(value) != size:
+            if len(value) > size:
+                return None
+            packed += value.rjust(size, b"\0")
+        elif value[0] > limit:
+            return None
+        else:
+            packed += value
+    return packed

@@ -1,0 +1,27 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Options that let several simple_switch_grpc run beside each other."""
+
+from __future__ import annotations
+
+import subprocess
+
+from bmv2_topos.processes.free_ports import free_port
+
+BINARY = "simple_switch_grpc"
+
+
+def free_tcp_port() -> int:
+    """Return a TCP port of 127.0.0.1 that stays free until a switch listens there."""
+    return free_port()
+
+
+def thrift_options() -> list[str]:
+    """Return the option for a Thrift port of its own, where the build has Thrift.
+
+    Without it such a build listens on one fixed port.
+    """
+    usage = subprocess.run([BINARY, "--help"], capture_output=True, check=False, timeout=20)
+    if b"--thrift-port" not in usage.stdout + usage.stderr:
+        return []
+    return ["--thrift-port", str(free_tcp_port())]

@@ -1,0 +1,218 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A controller in front of fake switches, and workers that speak the session API."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+
+from bmv2_topos.processes.tokens import worker_token
+from controller.config import ControllerConfig, HostConfig, SwitchConfig
+from controller.server import ControllerServer
+from fake_p4runtime import FakeP4Runtime
+from fake_program import write_program
+from hostlib.control.credentials import token_metadata
+from hostlib.control.session_api import session_pb2 as pb
+from hostlib.control.session_api import session_pb2_grpc
+from loopback import LOOPBACK
+
+TEST_TIMEOUT_S = 90.0
+_T = TypeVar("_T")
+
+HOSTS = tuple(
+    HostConfig(name=f"h{n}", port=n, address=f"10.0.0.{n}", mac=f"02:00:00:00:00:{n:02x}")
+    for n in range(1, 5)
+)
+
+
+def run(scenario: Coroutine[Any, Any, _T]) -> _T:
+    """Run a scenario with a deadline."""
+
+    async def bounded() -> _T:
+        async with asyncio.timeout(TEST_TIMEOUT_S):
+            return await scenario
+
+    return asyncio.run(bounded())
+
+
+def make_config(folder: Path, *fakes: FakeP4Runtime, **options: Any) -> ControllerConfig:
+    write_program(folder)
+    switches = tuple(
+        SwitchConfig(name=f"s{n}", address=fake.address, hosts=HOSTS if n == 1 else ())
+        for n, fake in enumerate(fakes, 1)
+    )
+    defaults: dict[str, Any] = {
+        "listen": f"{LOOPBACK}:0",
+        "database": folder / "controller.sqlite3",
+        "program_dir": folder,
+        "lease_s": 30.0,
+        "join_timeout_s": 60.0,
+        "connect_timeout_s": 60.0,
+        "reconcile_interval_s": 0.2,
+    }
+    return ControllerConfig(switches=switches, **(defaults | options))
+
+
+@asynccontextmanager
+async def fake_switch(**options: Any) -> AsyncGenerator[FakeP4Runtime]:
+    fake = FakeP4Runtime(**options)
+    await fake.start()
+    try:
+        yield fake
+    finally:
+        await fake.stop()
+
+
+@asynccontextmanager
+async def serving(config: ControllerConfig) -> AsyncGenerator[ControllerServer]:
+    server = ControllerServer(config)
+    async with server.serve():
+        yield server
+
+
+@asynccontextmanager
+async def running_controller(
+    folder: Path, **options: Any
+) -> AsyncGenerator[tuple[ControllerServer, FakeP4Runtime]]:
+    async with fake_switch() as fake, serving(make_config(folder, fake, **options)) as server:
+        yield server, fake
+
+
+class FakeWorker:
+    """One session stream, driven by hand."""
+
+    def __init__(
+        self, address: str, worker_id: int, num_workers: int = 2, /, **fields: Any
+    ) -> None:
+        defaults: dict[str, Any] = {
+            "job_name": "train",
+            "worker_id": worker_id,
+            "num_workers": num_workers,
+            "wire_version": 1,
+            "address": f"10.0.0.{worker_id + 1}",
+            "udp_port": 5000 + worker_id,
+        }
+        token = fields.pop("token", "") or _testbed_token(address)
+        self.hello = pb.Hello(**(defaults | fields))
+        self._channel = grpc.aio.insecure_channel(address)
+        stub: Any = session_pb2_grpc.SwitchfoldSessionStub(self._channel)
+        self._call = stub.Join(metadata=token_metadata(token))
+        self._heart: asyncio.Task[None] | None = None
+        self._is_beating = True
+        self._writing = asyncio.Lock()
+
+    async def join(self) -> FakeWorker:
+        await self.send(hello=self.hello)
+        self._heart = asyncio.create_task(self._beat())
+        return self
+
+    async def knock(self) -> FakeWorker:
+        """Say Hello without a heart."""
+        await self.send(hello=self.hello)
+        return self
+
+    async def send(self, **message: Any) -> None:
+        """Send a message; raises InvalidStateError where the stream has ended."""
+        call: Any = self._call
+        async with self._writing:  # two writes at a time are an error in gRPC
+            if not call.done():
+                await call.wait_for_connection()
+            if call.done():
+                raise asyncio.InvalidStateError("the stream has ended")
+            try:
+                # Not `write`: under the end of a stream it puts an error over the status.
+                await call._cython_call.send_serialized_message(
+                    pb.WorkerMessage(**message).SerializeToString()
+                )
+            except grpc.aio.InternalError as exc:
+                raise asyncio.InvalidStateError("the stream has ended") from exc
+
+    async def receive(self) -> pb.ControllerMessage:
+        """Return the next message; raises AioRpcError when the stream was refused."""
+        message = await self._call.read()
+        assert isinstance(message, pb.ControllerMessage), "stream ended"
+        return message
+
+    async def is_at_end(self) -> bool:
+        return not isinstance(await self._call.read(), pb.ControllerMessage)
+
+    async def welcome(self) -> pb.Welcome:
+        message = await self.receive()
+        assert message.HasField("welcome"), message
+        return message.welcome
+
+    async def refusal(self) -> tuple[grpc.StatusCode, str]:
+        """Return the status that the stream ends with."""
+        with suppress(grpc.aio.AioRpcError):
+            await self._call.read()
+        return await self._call.code(), await self._call.details()
+
+    def hold_heart(self) -> None:
+        """Stop the heartbeats, but none that is being written: that would cancel the call."""
+        self._is_beating = False
+
+    async def close(self) -> None:
+        """Break the connection."""
+        if self._heart is not None:
+            self._heart.cancel()
+        self._call.cancel()
+        await self._channel.close()
+
+    async def _beat(self) -> None:
+        sequence = 0
+        while not self._call.done():
+            await asyncio.sleep(0.2)
+            if not self._is_beating:
+                return
+            sequence += 1
+            try:
+                await self.send(heartbeat=pb.Heartbeat(sequence=sequence))
+            except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                return
+
+
+def silence(server: ControllerServer, worker: FakeWorker, lease_s: float = 0.3) -> None:
+    """Stop a worker's heartbeats, and give it alone a short lease: nobody else may be late."""
+    worker.hold_heart()
+    live = server.membership.live_job(worker.hello.job_name)
+    assert live is not None
+    seat = live.seats[worker.hello.worker_id]
+    seat.lease_s = lease_s  # a beat on its way would renew it
+    seat.renew(lease_s)
+
+
+async def join_all(address: str, num_workers: int = 2, /, **fields: Any) -> list[FakeWorker]:
+    """Start all workers of a job."""
+    return [
+        await FakeWorker(address, worker_id, num_workers, **fields).join()
+        for worker_id in range(num_workers)
+    ]
+
+
+async def resume_all(address: str, welcomes: Sequence[pb.Welcome], /) -> list[FakeWorker]:
+    """Bring all workers of a job back, by the welcomes that they got."""
+    num_workers = len(welcomes)
+    return [
+        await FakeWorker(address, worker_id, num_workers, resume=resume_of(welcome)).join()
+        for worker_id, welcome in enumerate(welcomes)
+    ]
+
+
+def resume_of(welcome: pb.Welcome) -> pb.Resume:
+    """Return what the worker says that got this welcome, and comes back."""
+    return pb.Resume(
+        job_number=welcome.job_number,
+        generation=welcome.layout.generation,
+        secret=welcome.resume_secret,
+    )
+
+
+def _testbed_token(address: str) -> str:
+    """Return the token of the testbed whose controller listens there, "" for others."""
+    return worker_token(Path(address.removeprefix("unix:")).parent)

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Patience with late workers that a busy machine does not wear out.
+
+A worker of a process that stood still would close its rounds as soon as it runs, before others that
+stood still with it have sent their part.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hostlib.engine.engine import Engine
+from hostlib.engine.straggler_timeout import Patience
+from hostlib.slots import switch_reducer as switch_path
+
+AGAIN_S = 0.02
+STEPS = 2
+"""The first of them may have begun before."""
+
+
+def install_even_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no worker of this process close rounds before all have run since that was due."""
+    steps: Counter[Engine] = Counter()
+    step = Engine._step  # pyright: ignore[reportPrivateUsage]
+
+    def counted(engine: Engine) -> bool:
+        steps[engine] += 1
+        goes_on = False
+        try:
+            goes_on = step(engine)
+        finally:
+            if not goes_on:
+                del steps[engine]
+        return goes_on
+
+    class Even(Patience):
+        _since: dict[Engine, int] | None = None
+
+        def due(self, now_s: float) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+            if self._since is None:
+                self._since = {each: n for each, n in list(steps.items()) if _is_waiting(each)}
+            if all(
+                steps[each] >= count + STEPS for each, count in self._since.items() if each in steps
+            ):
+                self._since = None
+                return super().due(now_s)
+            self.next_s = now_s + AGAIN_S
+            return np.zeros(0, np.int64), np.zeros(0, np.uint32)
+
+    monkeypatch.setattr(Engine, "_step", counted)
+    monkeypatch.setattr(switch_path, "Patience", Even)
+
+
+def _is_waiting(engine: Engine) -> bool:
+    """Return whether results are due here: one that has nothing to do seldom runs."""
+    path = engine._runner.path  # pyright: ignore[reportPrivateUsage]
+    return path is not None and path.is_waiting

@@ -1,0 +1,160 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Workers that follow changes of the layout by themselves; a test scripts how far they are."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import grpc
+
+from controller_fixtures import FakeWorker, resume_of
+from hostlib.control.session_api import session_pb2 as pb
+
+
+class FakeMember(FakeWorker):
+    """Answers every proposal with its position and enters what is committed, unless told not to."""
+
+    def __init__(
+        self, address: str, worker_id: int, num_workers: int = 2, /, **fields: Any
+    ) -> None:
+        fields = {"peer_port": 4000 + worker_id, "can_change_layout": True, **fields}
+        super().__init__(address, worker_id, num_workers, **fields)
+        self.position = 0
+        """Tensors started, and completed."""
+        self.is_mute = False
+        """Does not answer proposals."""
+        self.is_slow = False
+        """Does not leave older layouts."""
+        self.welcomed: pb.Welcome | None = None
+        self.proposals: list[pb.ViewProposal] = []
+        self.commits: list[pb.ViewCommit] = []
+        self.released: list[tuple[str, int]] = []
+        self.ended = ""
+        """Why the job ended, or the status that the stream ended with."""
+        self._changed = asyncio.Event()
+        self._reader: asyncio.Task[None] | None = None
+
+    async def join(self) -> FakeMember:
+        await super().join()
+        self._reader = asyncio.create_task(self._read())
+        return self
+
+    @property
+    def layout(self) -> pb.Layout:
+        """The layout that was committed last."""
+        return self.commits[-1].layout if self.commits else self.first_welcome.layout
+
+    @property
+    def first_welcome(self) -> pb.Welcome:
+        """The welcome that let this worker in."""
+        assert self.welcomed is not None
+        return self.welcomed
+
+    def resume(self, generation: int = 0, proposed: int = 0) -> pb.Resume:
+        """Return what this worker says that comes back from a layout, else that of its welcome."""
+        resume = resume_of(self.first_welcome)
+        resume.generation = generation or resume.generation
+        resume.proposed = proposed
+        return resume
+
+    @property
+    def members(self) -> list[int]:
+        """Worker ids of that layout."""
+        return [member.worker_id for member in self.layout.members]
+
+    async def until(self, is_so: Callable[[], Any], limit_s: float = 60.0) -> float:
+        """Wait until it is so; return the time that it took in seconds."""
+        began_s = time.monotonic()
+        try:
+            async with asyncio.timeout(limit_s):
+                while not is_so():
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise AssertionError(
+                f"worker {self.hello.worker_id}: not within {limit_s} s: "
+                f"{self.proposals} {self.commits} {self.ended!r}"
+            ) from None
+        return time.monotonic() - began_s
+
+    async def until_members(self, *members: int, limit_s: float = 60.0) -> float:
+        """Wait for a committed layout of these workers."""
+        return await self.until(
+            lambda: self.welcomed is not None and self.members == [*members], limit_s
+        )
+
+    async def until_settled(
+        self, is_so: Callable[[], Any], what: str, limit_s: float = 60.0
+    ) -> None:
+        """Wait for something that no message tells of."""
+        end_s = time.monotonic() + limit_s
+        while not is_so():
+            assert time.monotonic() < end_s, f"not within {limit_s} s: {what}"
+            await asyncio.sleep(0.01)
+
+    async def enter(self) -> None:
+        """Say that no older layout is used."""
+        await self.send(view_entered=pb.ViewEntered(generation=self.layout.generation))
+
+    async def answer(self) -> None:
+        """Answer the last proposal."""
+        generation = self.proposals[-1].generation
+        await self.send(view_ready=pb.ViewReady(generation=generation, position=self.position))
+
+    async def close(self) -> None:
+        if self._reader is not None:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+        await super().close()
+
+    async def _read(self) -> None:
+        try:
+            while isinstance(message := await self._call.read(), pb.ControllerMessage):
+                with suppress(asyncio.InvalidStateError):  # its end says more than that
+                    await self._take(message)
+                self._changed.set()
+            self.ended = self.ended or "end of stream"
+        except grpc.aio.AioRpcError:
+            self.ended = f"{await self._call.code()}: {await self._call.details()}"
+        self._changed.set()
+
+    async def _take(self, message: pb.ControllerMessage) -> None:
+        match message.WhichOneof("message"):
+            case "welcome":
+                self.welcomed = self.welcomed or message.welcome
+            case "view_proposal":
+                self.proposals.append(message.view_proposal)
+                if not self.is_mute:
+                    await self.answer()
+            case "view_commit":
+                self.commits.append(message.view_commit)
+                if not self.is_slow:
+                    await self.enter()
+            case "barrier_released":
+                self.released.append((message.barrier_released.name, message.barrier_released.use))
+            case "job_ended":
+                self.ended = message.job_ended.reason
+            case other:
+                raise AssertionError(other)
+
+
+async def start_members(address: str, num_workers: int, /, **fields: Any) -> list[FakeMember]:
+    """Start a job and wait until it runs."""
+    members = [
+        await FakeMember(address, worker_id, num_workers, **fields).join()
+        for worker_id in range(num_workers)
+    ]
+    for member in members:
+        await member.until(lambda member=member: member.welcomed)
+    return members
+
+
+async def close_all(*members: FakeWorker) -> None:
+    """Break all connections."""
+    for member in members:
+        await member.close()

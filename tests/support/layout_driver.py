@@ -1,0 +1,188 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Changes the layout of sessions as a controller would, with nothing between."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from hostlib.control.controller_seam import ViewListener
+from hostlib.control.view import JobView, Member
+from hostlib.options import SessionOptions
+from hostlib.peers import PeerServer
+from hostlib.session import Session
+from hostlib.straggler import StragglerPolicy
+from hostlib.transports.base import Transport
+from loopback import LOOPBACK
+
+QUICK = SessionOptions(
+    timeout_s=120.0, min_rto_s=0.01, initial_rto_s=0.02, max_rto_s=0.1, coalesce_s=0
+)
+"""Quick to send again; no busy machine reaches the timeout."""
+PATIENCE_S = 60.0
+
+
+class Fabric(Protocol):
+    """Where layouts are installed; the fake switch is one."""
+
+    def install(
+        self,
+        generation: int,
+        members: tuple[int, ...],
+        trees: dict[int, int],
+        straggler: StragglerPolicy = ...,
+    ) -> None: ...
+
+    def remove(self, generation: int) -> None: ...
+
+    def view(self, worker_id: int) -> JobView: ...
+
+    def transport(self, worker_id: int) -> Transport: ...
+
+
+class DriverLink:
+    """The link of one session: keeps what the session says."""
+
+    def __init__(self, boundary: int = 0) -> None:
+        self.boundary = boundary
+        self.entered: list[int] = []
+        self.reports: list[tuple[int, list[int]]] = []
+        self.position: int | None = None
+        self.is_closed = False
+        self.changed = threading.Condition()
+
+    def listen(self, listener: ViewListener) -> None: ...
+
+    def barrier(self, name: str, timeout_s: float) -> None: ...
+
+    def view_entered(self, generation: int) -> None:
+        with self.changed:
+            self.entered.append(generation)
+            self.changed.notify_all()
+
+    def stalled(
+        self, generation: int, missing_workers: Sequence[int], silent_s: float = 0.0
+    ) -> None:
+        with self.changed:
+            self.reports.append((generation, list(missing_workers)))
+            self.changed.notify_all()
+
+    def close(self, position: int | None = None) -> None:
+        self.position = position
+        self.is_closed = True
+
+
+class LayoutDriver:
+    """A job of sessions over a fabric, and what a controller does with it."""
+
+    def __init__(
+        self, fabric: Fabric, members: Sequence[int], options: SessionOptions = QUICK
+    ) -> None:
+        self.fabric = fabric
+        self.options = options
+        self.sessions: dict[int, Session] = {}
+        self.links: dict[int, DriverLink] = {}
+        self.peers: dict[int, PeerServer] = {}
+        self.generation = fabric.view(members[0]).generation
+        self.straggler = fabric.view(members[0]).straggler
+        for worker_id in members:
+            self.peers[worker_id] = PeerServer(LOOPBACK)
+        for worker_id in members:
+            self._open(worker_id, fabric.view(worker_id), 0)
+
+    def _open(self, worker_id: int, view: JobView, boundary: int) -> None:
+        self.links[worker_id] = DriverLink(boundary)
+        self.sessions[worker_id] = Session(
+            replace(view, members=self._members(view)),
+            self.fabric.transport(worker_id),
+            self.options,
+            self.links[worker_id],
+            self.peers[worker_id],
+        )
+
+    def _members(self, view: JobView) -> tuple[Member, ...]:
+        return tuple(
+            Member(
+                worker_id=i,
+                peer_address=self.peers[i].address,
+                peer_port=self.peers[i].port,
+            )
+            for i in view.member_ids
+        )
+
+    def propose(self, *, is_abort: bool) -> dict[int, int]:
+        """Propose the next layout; return the positions of all sessions."""
+        self.generation += 1
+        positions: dict[int, int] = {}
+        changed = threading.Condition()
+
+        def reply(worker_id: int, position: int) -> None:
+            with changed:
+                positions[worker_id] = position
+                changed.notify_all()
+
+        for worker_id, session in self.sessions.items():
+            session.on_view_proposal(self.generation, is_abort, lambda p, i=worker_id: reply(i, p))
+        with changed:
+            assert changed.wait_for(lambda: len(positions) == len(self.sessions), PATIENCE_S)
+        return positions
+
+    def commit(
+        self,
+        positions: dict[int, int],
+        trees: dict[int, int],
+        *,
+        joining: Sequence[int] = (),
+    ) -> int:
+        """Install and commit the layout that was proposed; return its boundary."""
+        source, boundary = max(positions.items(), key=lambda item: item[1])
+        for worker_id in joining:
+            self.peers[worker_id] = PeerServer(LOOPBACK)
+        members = tuple(sorted({*positions, *joining}))
+        # A layout without trees is known by a tree that nobody uses.
+        self.fabric.install(self.generation, members, trees or {9999: 2}, self.straggler)
+        for worker_id in members:
+            view = self.fabric.view(worker_id)
+            view = replace(view, members=self._members(view))
+            if not trees:
+                view = replace(view, trees=())
+            if worker_id in positions:
+                self.sessions[worker_id].on_view_commit(view, boundary, source)
+            else:
+                self._open(worker_id, view, boundary)
+        return boundary
+
+    def change(
+        self,
+        trees: dict[int, int],
+        *,
+        is_abort: bool = False,
+        joining: Sequence[int] = (),
+    ) -> int:
+        """Propose and commit a layout of all open sessions (and new ones); return the boundary."""
+        return self.commit(self.propose(is_abort=is_abort), trees, joining=joining)
+
+    def wait_entered(self) -> None:
+        """Wait until all sessions have left the layouts before; then remove these."""
+        deadline_s = time.monotonic() + PATIENCE_S
+        for worker_id, session in self.sessions.items():
+            link = self.links[worker_id]
+            with link.changed:
+                assert link.changed.wait_for(
+                    lambda i=worker_id: self.sessions[i].view.generation == self.generation,
+                    deadline_s - time.monotonic(),
+                ), f"worker {worker_id} stays in {session.view.generation}"
+        for generation in range(self.generation - 5, self.generation):
+            self.fabric.remove(generation)
+
+    def kill(self, worker_id: int) -> None:
+        """End a session without a word to the others."""
+        self.sessions.pop(worker_id).close()
+
+    def close(self) -> None:
+        for session in self.sessions.values():
+            session.close()

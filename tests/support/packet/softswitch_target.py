@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""softswitch as a packet test's target: frames through its synchronous mem ports."""
+
+from __future__ import annotations
+
+import contextlib
+
+import p4src
+from hostlib.slots.wire import VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
+from p4runtime_control import P4RuntimeControl
+from packet_frames import CPU_PORT
+from packet_target import PORTS
+from softswitch.p4runtime.service.serve import serve
+from softswitch.switch.switch import Switch
+
+
+class SoftswitchTarget:
+    """A softswitch in this process, controlled through its own P4Runtime server."""
+
+    is_fast = True
+
+    def __init__(self, variant: p4src.Variant) -> None:
+        self.values_per_packet = {
+            "narrow": VALUES_PER_PACKET_NARROW,
+            "wide": VALUES_PER_PACKET_WIDE,
+        }[variant]
+        with contextlib.ExitStack() as stack:
+            self._switch = stack.enter_context(Switch())
+            for port in PORTS:
+                self._switch.add_port(port, "mem")
+            server = stack.enter_context(serve(self._switch, address="127.0.0.1:0"))
+            self._control = P4RuntimeControl(variant, server.address)
+            stack.callback(self._control.close)
+            self.insert = self._control.insert
+            self.delete = self._control.delete
+            self.set_multicast_group = self._control.set_multicast_group
+            self.counters = self._control.counters
+            self.direct_counter = self._control.direct_counter
+            self._resources = stack.pop_all()
+
+    def exchange(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
+        """See Target."""
+        return sorted(self._switch.process(port, frame))
+
+    def packet_out(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
+        """See Target."""
+        return self.exchange(CPU_PORT, (port << 7).to_bytes(2, "big") + frame)
+
+    def close(self) -> None:
+        """See Target."""
+        self._resources.close()

@@ -1,0 +1,194 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Slot streams of several workers over lossy links, in simulated time: the same on every machine.
+
+Each worker has a link to the switch and one from it, with rate, delay and seeded loss. A worker
+that is awake takes all that has come, sends what it may, and sleeps until something comes or a
+timer runs out. The streams are the product's; nothing else of a worker takes part.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fake_switch import FakeSwitch
+from hostlib.options import SessionOptions
+from hostlib.slots.switch_reducer import SwitchPath
+from hostlib.slots.wire import view_datagrams
+from hostlib.summation.chunks import IntegerSource
+
+
+class Simulation:
+    """Workers, links, one switch and a clock."""
+
+    def __init__(
+        self,
+        num_workers: int,
+        *,
+        loss: float = 0.0,
+        seed: int = 1,
+        slot_count: int = 128,
+        packets_per_s: float = 8000.0,
+        queue_packets: int = 1000,
+        delay_s: float = 0.0002,
+        pause_s: float = 0.0005,
+        options: SessionOptions | None = None,
+    ) -> None:
+        """`pause_s`: a worker takes what has come only so often; a full queue drops."""
+        self.now_s = 0.0
+        self.random = random.Random(seed)
+        self.loss = loss
+        self.packet_s = 1 / packets_per_s
+        self.queue_packets = queue_packets
+        self.delay_s = delay_s
+        self.pause_s = pause_s
+        self.losses: Callable[[int, int | None, NDArray[Any]], bool] = self._is_lost
+        """Whether a packet of a worker, or to one, is lost on its way."""
+        self.dropped = 0
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = 0
+        self.switch = _SimulatedSwitch(self, num_workers, slot_count)
+        self.workers = [_Worker(self, i, options) for i in range(num_workers)]
+
+    def _is_lost(self, worker_id: int, to: int | None, row: NDArray[Any]) -> bool:
+        return self.random.random() < self.loss
+
+    def at(self, when_s: float, action: Callable[[], None]) -> None:
+        """Do something later; what is due at the same time happens in the order of the calls."""
+        self._count += 1
+        heapq.heappush(self._events, (when_s, self._count, action))
+
+    def run(self, until: Callable[[], bool], limit_s: float = 100.0) -> None:
+        """Let time pass until something holds; AssertionError after `limit_s` simulated seconds."""
+        while not until():
+            assert self._events, "nothing is under way any more"
+            self.now_s, _, action = heapq.heappop(self._events)
+            assert self.now_s < limit_s, [worker.values.counters for worker in self.workers]
+            action()
+
+    def sum(self, num_chunks: int) -> float:
+        """Let all workers sum a tensor, check it, and return the simulated seconds it took."""
+        began_s = self.now_s
+        for worker in self.workers:
+            worker.submit(num_chunks)
+        self.run(lambda: all(worker.is_done for worker in self.workers))
+        for worker in self.workers:
+            worker.check(len(self.workers))
+        return self.now_s - began_s
+
+
+class _Link:
+    """One direction of a worker's cable."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._free_s = 0.0
+
+    def send(self, arrive: Callable[[], None], *, is_lost: bool) -> None:
+        of = self._simulation
+        start_s = max(of.now_s, self._free_s)
+        if start_s - of.now_s > of.queue_packets * of.packet_s:
+            of.dropped += 1
+            return
+        self._free_s = start_s + of.packet_s
+        if not is_lost:
+            of.at(self._free_s + of.delay_s, arrive)
+
+
+class _SimulatedSwitch(FakeSwitch):
+    """The fake switch behind links that take time."""
+
+    def __init__(self, simulation: Simulation, num_workers: int, slot_count: int) -> None:
+        super().__init__(num_workers, slot_count=slot_count)
+        self._simulation = simulation
+        self._links = [_Link(simulation) for _ in range(num_workers)]
+
+    def _impaired(self, worker_id: int, to: int | None, row: NDArray[np.uint8]) -> None:
+        assert to is not None, "contributions come by the worker's own link"
+        of, row = self._simulation, row.copy()
+
+        def arrive() -> None:
+            of.workers[to].take(row)
+
+        self._links[to].send(arrive, is_lost=of.losses(to, to, row))
+
+
+class _Worker:
+    """A switch path without a session; also its transport."""
+
+    def __init__(
+        self, simulation: Simulation, worker_id: int, options: SessionOptions | None
+    ) -> None:
+        self._simulation = simulation
+        self._worker_id = worker_id
+        self._link = _Link(simulation)
+        switch = simulation.switch
+        transport: Any = self
+        self.path = SwitchPath(
+            switch.view(worker_id), transport, options or SessionOptions(), Counter()
+        )
+        self.values = self.path.values
+        self._inbox: list[NDArray[np.uint8]] = []
+        self.num_submitted = 0
+        self._source: IntegerSource | None = None
+        self._awake_s = -1.0
+        self._wakes_s = np.inf
+
+    def submit(self, num_chunks: int) -> None:
+        """Begin with a tensor: nothing of the one before may be under way."""
+        self.num_submitted += 1
+        values = self._simulation.switch.values_per_packet
+        flat = np.arange(num_chunks * values, dtype=np.int32) * (self._worker_id + 1)
+        self._source = IntegerSource(self.num_submitted, flat, values)
+        self.values.enqueue(self._source)
+        self._wake_at(self._simulation.now_s)
+
+    @property
+    def is_done(self) -> bool:
+        return self._source is None or self.values.is_finished(self._source)
+
+    def check(self, num_workers: int) -> None:
+        assert self._source is not None
+        total = num_workers * (num_workers + 1) // 2
+        expected = np.arange(self._source.num_elements, dtype=np.int32) * total
+        np.testing.assert_array_equal(self._source.output.reshape(-1), expected)
+
+    def send(self, datagrams: NDArray[np.uint8]) -> int:
+        of = self._simulation
+        for row in datagrams.copy():
+
+            def arrive(row: NDArray[np.uint8] = row) -> None:
+                packet = view_datagrams(row[None, :], of.switch.values_per_packet)
+                of.switch.outcomes[of.switch.process(self._worker_id, packet)] += 1
+
+            self._link.send(arrive, is_lost=of.losses(self._worker_id, None, row))
+        return len(datagrams)
+
+    def take(self, row: NDArray[np.uint8]) -> None:
+        self._inbox.append(row)
+        self._wake_at(max(self._simulation.now_s, self._awake_s + self._simulation.pause_s))
+
+    def _wake_at(self, when_s: float) -> None:
+        if when_s < self._wakes_s:
+            self._wakes_s = when_s
+            self._simulation.at(when_s, lambda: self._wake(when_s))
+
+    def _wake(self, when_s: float) -> None:
+        if when_s != self._wakes_s:
+            return  # another wake-up came before
+        self._awake_s, self._wakes_s = when_s, np.inf
+        if self._inbox:
+            words = np.array(self._inbox).view(np.uint32)
+            self._inbox.clear()
+            self.path.take(words, when_s)
+        self.path.keep_time(when_s)
+        self.path.pump(when_s)
+        if self.path.next_s < np.inf:
+            self._wake_at(max(self.path.next_s, when_s + 1e-6))

@@ -1,0 +1,156 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where workers are attached, ARP answers, and what doctor makes of counters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from finsy.proto import p4r
+
+from controller.api.operator_api import operator_pb2
+from controller.cli.doctor.check import Status
+from controller.cli.doctor.machine import check_compiler, check_interface, check_packages
+from controller.cli.doctor.symptoms import check_counts
+from controller.cli.doctor.system import check_program
+from controller.config import SwitchConfig
+from controller.errors import InvalidJobError, ProgramMissingError
+from controller.jobs.attachment import attached_switch, attached_worker
+from controller.switches.packet_io import arp_reply
+from controller.switches.program import load_program
+from controller_fixtures import HOSTS
+from hostlib.control.session_api import session_pb2 as pb
+
+S1 = SwitchConfig(name="s1", address="127.0.0.1:1", hosts=HOSTS)
+S2 = SwitchConfig(name="s2", address="127.0.0.1:2")
+
+
+def hello(**fields: object) -> pb.Hello:
+    return pb.Hello(**({"address": "10.0.0.2", "udp_port": 5000, "worker_id": 1} | fields))
+
+
+def test_attachment_from_the_configuration():
+    worker = attached_worker(hello(), attached_switch(hello(), [S2, S1]))
+    assert (worker.port, worker.mac) == (2, "02:00:00:00:00:02")
+
+
+def test_attachment_from_the_worker():
+    message = hello(address="10.9.9.9", mac="02:AA:00:00:00:00", ingress_port_name="s2-eth7")
+    worker = attached_worker(message, attached_switch(message, [S1, S2]))
+    assert (worker.port, worker.mac) == (7, "02:aa:00:00:00:00")
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"switch_name": "s9"}, "no switch 's9'; there is s1, s2"),
+        ({"address": "10.9.9.9"}, "name its switch"),
+        ({"address": "10.9.9.9", "switch_name": "s1", "mac": "02:00:00:00:00:07"}, "give the"),
+        ({"address": "10.9.9.9", "ingress_port_name": "s1-eth9"}, "mac '' is not"),
+        ({"ingress_port": 3}, "h2 .* is at port 2"),
+        ({"mac": "02:00:00:00:00:99"}, "h2 .* has 02:00:00:00:00:02"),
+        ({"ingress_port_name": "eth1"}, "not SWITCH-ethN"),
+        ({"address": "nonsense", "switch_name": "s1", "ingress_port": 1}, "not an IPv4 address"),
+        ({"udp_port": 0}, "UDP port 0"),
+        ({"address": "10.9.9.9", "switch_name": "s2", "ingress_port": 255,
+          "mac": "02:00:00:00:00:07"}, "255 is the CPU"),
+    ],
+)  # fmt: skip
+def test_attachment_refuses(fields: dict[str, object], text: str):
+    message = hello(**fields)
+    with pytest.raises(InvalidJobError, match=text):
+        attached_worker(message, attached_switch(message, [S1, S2]))
+
+
+def arp_request(target: str = "0a000002", sender: str = "0a000001") -> bytes:
+    return bytes.fromhex(
+        "ffffffffffff 020000000001 0806 0001 0800 06 04 0001"
+        f"020000000001 {sender} 000000000000 {target}"
+    ) + bytes(18)
+
+
+def test_arp_reply_for_a_known_address():
+    reply = arp_reply(arp_request(), {"10.0.0.2": "02:00:00:00:00:02"}.get)
+    assert reply == bytes.fromhex(
+        "020000000001 020000000002 0806 0001 0800 06 04 0002"
+        "020000000002 0a000002 020000000001 0a000001"
+    )
+
+
+def test_arp_no_reply():
+    known = {"10.0.0.2": "02:00:00:00:00:02"}.get
+    assert arp_reply(arp_request("0a000009"), known) is None
+    assert arp_reply(arp_request(sender="0a000002"), known) is None, "gratuitous"
+    assert arp_reply(arp_request()[:41], known) is None
+    assert arp_reply(arp_request().replace(b"\x08\x06\x00\x01", b"\x08\x06\x00\x02"), known) is None
+
+
+def counts(**packets: int) -> list[operator_pb2.OutcomeCount]:
+    return [operator_pb2.OutcomeCount(outcome=name, packets=n) for name, n in packets.items()]
+
+
+def test_doctor_counts_healthy():
+    (check,) = check_counts("job a", counts(absorbed=300, completed=100, replayed=3))
+    assert check.status is Status.OK
+
+
+@pytest.mark.parametrize(
+    ("found", "symptom"),
+    [
+        ({"replayed": 30, "duplicate": 1}, "loss"),
+        ({"stale": 20}, "stale"),
+        ({"foreign_job": 1}, "foreign"),
+        ({"foreign_worker": 1}, "foreign"),
+        ({"bad_version": 1}, "version"),
+        ({"bad_length": 1}, "malformed"),
+        ({"off_grid": 1}, "malformed"),
+        ({"bad_range": 1}, "malformed"),
+        ({"bad_checksum": 1}, "checksum"),
+        ({"bad_generation": 1}, "generation"),
+    ],
+)
+def test_doctor_counts_symptom(found: dict[str, int], symptom: str):
+    (check,) = check_counts("job a", counts(absorbed=300, completed=100, **found))
+    assert check.name == f"job a {symptom}"
+    assert check.status is Status.WARN
+    assert check.remedy
+
+
+def test_doctor_machine():
+    assert check_packages(("numpy",)).status is Status.OK
+    assert check_packages(("numpy", "no-such-package")).status is Status.FAIL
+    assert check_interface("lo").status is Status.OK
+    assert "does not exist" in check_interface("no-such-if0").text
+
+
+def test_doctor_without_a_compiler(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    check = check_compiler(("no-such-compiler",))
+    assert check.status is Status.FAIL
+    assert "gcc" in check.remedy
+
+
+@pytest.mark.parametrize(
+    ("running", "wanted", "status", "text"),
+    [
+        (("switchfold", "1.32"), "", Status.OK, "like this host"),
+        (("switchfold", "1.352"), "switchfold 1.352", Status.OK, "like this host"),
+        (("switchfold", "1.352"), "switchfold 1.32", Status.FAIL, "wanted is switchfold 1.32"),
+        (("switchfold", "2.32"), "", Status.FAIL, "wire version 2, this host speaks 1"),
+        (("acme", "1.32"), "", Status.FAIL, "runs acme 1.32"),
+        (("", ""), "", Status.FAIL, "a program without name"),
+    ],
+)
+def test_doctor_program(running: tuple[str, str], wanted: str, status: Status, text: str):
+    pipeline = p4r.ForwardingPipelineConfig()
+    pipeline.p4info.pkg_info.name, pipeline.p4info.pkg_info.version = running
+    check = check_program("switch s1", pipeline, wanted)
+    assert (check.name, check.status) == ("switch s1 program", status)
+    assert text in check.text
+    assert check_program("switch s1", None).status is Status.FAIL
+
+
+def test_program_missing(tmp_path: Path):
+    with pytest.raises(ProgramMissingError, match="make p4"):
+        load_program("narrow", tmp_path)

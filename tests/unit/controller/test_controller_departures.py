@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a departure must not break: a stranger's disconnect, a kill while a job ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import sqlite3
+from pathlib import Path
+
+from controller.config import SwitchConfig
+from controller.database.database import Database
+from controller.jobs.job import JobState, Layout, LayoutState, Worker, WorkerState
+from controller_fixtures import (
+    FakeWorker,
+    fake_switch,
+    join_all,
+    make_config,
+    run,
+    running_controller,
+    serving,
+)
+from planned_trees import planned_trees
+
+
+def test_disconnect_of_a_waiting_worker_leaves_other_jobs_alone(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            link = server.links["s1"]
+            async with link._lock:  # pyright: ignore[reportPrivateUsage] - the switch is slow
+                workers = await join_all(server.address, 2)
+                live = None
+                while live is None or not live.has_started:
+                    await asyncio.sleep(0)
+                    live = server.membership.live_job("train")
+                stranger = await FakeWorker(server.address, 2, 3, job_name="other").join()
+                await asyncio.sleep(0.2)  # its Hello waits for the start of the first job
+                assert server.membership.live_job("other") is None
+                await stranger.close()
+                await asyncio.sleep(0.2)
+            for worker in workers:
+                assert (await worker.welcome()).layout.num_workers == 2
+                await worker.close()
+
+    run(scenario())
+
+
+def _leave_running(path: Path, states: tuple[WorkerState, ...]) -> int:
+    """Store a running job as a killed controller leaves it; return its number."""
+    database = Database(path)
+    job = database.create_job("train", len(states))
+    workers = tuple(
+        Worker(
+            worker_id=n,
+            address=f"10.0.0.{n + 1}",
+            mac=f"02:00:00:00:00:0{n + 1}",
+            udp_port=5000 + n,
+            port=n + 1,
+            switch="s1",
+            state=state,
+        )
+        for n, state in enumerate(states)
+    )
+    (shape,) = planned_trees([SwitchConfig(name="s1", address="127.0.0.1:1")], [], workers)
+    layout = Layout(
+        generation=database.allocate_generation(),
+        job_number=job.job_number,
+        members=workers,
+        trees=(dataclasses.replace(shape, tree_id=1, slot_count=64),),
+        state=LayoutState.INSTALLED,
+    )
+    database.store_layout(layout)
+    database.start_job(job.job_number, dict.fromkeys(range(len(states)), b"digest"))
+    database.close()
+    return job.job_number
+
+
+def _state_after_restart(folder: Path, *states: WorkerState) -> JobState:
+    async def scenario() -> JobState:
+        async with fake_switch() as fake:
+            folder.mkdir()
+            config = make_config(folder, fake)
+            job_number = _leave_running(config.database, states)
+            async with serving(config) as server:
+                is_live = server.membership.live_job("train") is not None
+                (job,) = server.membership._database.jobs()  # pyright: ignore[reportPrivateUsage]
+                assert job.job_number == job_number
+                assert is_live == (job.state is JobState.RUNNING)
+                return job.state
+
+    return run(scenario())
+
+
+def test_job_that_all_workers_left_ends_at_a_restart(tmp_path: Path):
+    left, joined, lost = WorkerState.LEFT, WorkerState.JOINED, WorkerState.LOST
+    assert _state_after_restart(tmp_path / "a", left, left) is JobState.ENDED
+    assert _state_after_restart(tmp_path / "b", left, lost) is JobState.ENDED
+    assert _state_after_restart(tmp_path / "d", joined, lost) is JobState.RUNNING
+    assert _state_after_restart(tmp_path / "c", joined, left) is JobState.RUNNING
+
+
+def test_job_of_the_release_before_ends_at_the_start_of_this_one(tmp_path: Path):
+    """Its workers have no secrets with which they could come back."""
+
+    async def scenario() -> None:
+        async with fake_switch() as fake:
+            config = make_config(tmp_path, fake)
+            _leave_running(config.database, (WorkerState.JOINED,))
+            with contextlib.closing(sqlite3.connect(config.database)) as connection:
+                connection.executescript("DROP TABLE resume_digests; PRAGMA user_version = 2")
+            async with serving(config) as server:
+                (job,) = server.membership._database.jobs()  # pyright: ignore[reportPrivateUsage]
+                assert (job.state, "newer release" in job.reason) == (JobState.ENDED, True)
+                assert server.layouts.placements("s1") == []
+
+    run(scenario())

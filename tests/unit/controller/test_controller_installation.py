@@ -1,0 +1,217 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Layouts on switches: entries of a tree on each, counters, switches that restart or go away."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from controller.config import ControllerConfig
+from controller.database.database import Database
+from controller.errors import SwitchUpdateError
+from controller.jobs.job import Job, Layout, LayoutState
+from controller.switches.program import load_program
+from controller.switches.switch_session import LinkState, SwitchLink
+from controller.tables.outcome import TREE_OUTCOMES
+from controller.views.join_reply import QUORUM_DEADLINE_S, encode_layout
+from controller.views.views import Layouts
+from controller_fixtures import fake_switch, run
+from fake_p4runtime import FakeP4Runtime
+from fake_program import write_program
+from hostlib.slots.wire import Outcome
+from hostlib.straggler import StragglerPolicy
+from planned_trees import leaf_spine, worker_at
+from time_bound import until
+
+MEMBERS = [worker_at(n, f"l{n // 2 + 1}", n % 2 + 1) for n in range(4)]
+
+
+class Site:
+    """Two leaves and a spine without data planes, and layouts over them."""
+
+    def __init__(self, folder: Path, fakes: dict[str, FakeP4Runtime]) -> None:
+        self.fakes = fakes
+        switches, links = leaf_spine(2, 1)
+        self.config = ControllerConfig(
+            switches=tuple(dataclasses.replace(s, address=fakes[s.name].address) for s in switches),
+            links=tuple(links),
+        )
+        self.database = Database(folder / "state.sqlite3")
+        program = load_program("narrow", write_program(folder))
+        self.links = {
+            switch.name: SwitchLink(
+                switch,
+                program,
+                placements=lambda name=switch.name: self.layouts.placements(name),
+                gone_s=0.3,
+            )
+            for switch in self.config.switches
+        }
+        self.layouts = Layouts(self.config, self.database, self.links)
+        self.lost: list[tuple[str, list[Layout]]] = []
+        self.gone: list[tuple[str, list[Layout]]] = []
+        self.layouts.on_switch_lost_state(
+            lambda switch, layouts: self.lost.append((switch, layouts))
+        )
+        self.layouts.on_switch_gone(lambda switch, layouts: self.gone.append((switch, layouts)))
+
+    async def start(self) -> Job:
+        job = self.database.create_job(
+            "train", len(MEMBERS), straggler=StragglerPolicy(quorum=3), slots_wanted=64
+        )
+        await self.layouts.install(self.layouts.plan(job, MEMBERS))
+        return self.database.start_job(job.job_number)
+
+    def entries(self) -> dict[str, int]:
+        return {name: len(fake.entities) for name, fake in self.fakes.items()}
+
+    def count(self, switch: str, packets: int) -> None:
+        """Let a switch have counted packets of every outcome entry."""
+        for name, entity in self.fakes[switch].entities.items():
+            entry = entity.table_entry
+            if len(entry.match) == 2 and not entry.action.action.params:
+                self.fakes[switch].counters[name] = packets
+
+
+@asynccontextmanager
+async def site(folder: Path) -> AsyncGenerator[Site]:
+    async with AsyncExitStack() as stack:
+        names = [switch.name for switch in leaf_spine(2, 1)[0]]
+        fakes = {name: await stack.enter_async_context(fake_switch()) for name in names}
+        site = Site(folder, fakes)
+        tasks = [asyncio.create_task(link.run()) for link in site.links.values()]
+        try:
+            await asyncio.gather(*(link.wait_ready(60) for link in site.links.values()))
+            yield site
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            site.database.close()
+
+
+def of_tree(num_children: int, *, is_inner: bool) -> int:
+    """Entities of a tree at one switch: group, admission, children, addresses, outcomes."""
+    return 1 + 1 + 2 * num_children + is_inner + len(TREE_OUTCOMES)
+
+
+def test_tree_is_installed_on_all_its_switches_and_removed(tmp_path: Path):
+    async def scenario() -> None:
+        async with site(tmp_path) as here:
+            routes = here.entries()
+            job = await here.start()
+            assert job.layout is not None
+            inner = [n.switch for n in job.layout.trees[0].nodes if n.parent is not None]
+            added = {name: number - routes[name] for name, number in here.entries().items()}
+            children = {n.switch: len(n.children) for n in job.layout.trees[0].nodes}
+            assert added == {
+                name: of_tree(children[name], is_inner=name in inner) for name in children
+            }
+            assert len(children) == 3
+            tree, link = job.layout.trees[0], next(iter(here.links.values()))
+            assert [tree.level(node) for node in tree.nodes] == [1, 0, 0]
+            # What waits in an inner switch for a late worker must get to the quorum's counter.
+            message = encode_layout(job.layout, MEMBERS[0], link)
+            assert (message.quorum, message.deadline_s) == (3, QUORUM_DEADLINE_S)
+            second = await here.layouts.install(here.layouts.plan(job, MEMBERS[:3]))
+            assert second.trees[0].nodes[0].slot_base == 64, "both layouts lie side by side"
+            assert second.quorum == 3
+            await here.layouts.remove(job.layout)
+            await here.layouts.remove(second)
+            assert here.entries() == routes
+            assert here.database.live_layouts() == []
+
+    run(scenario())
+
+
+def test_counters_are_summed_over_layouts_and_switches(tmp_path: Path):
+    async def scenario() -> None:
+        async with site(tmp_path) as here:
+            job = await here.start()
+            assert job.layout is not None
+            here.count("l1", 5)
+            here.count("p1", 1)
+            second = await here.layouts.install(here.layouts.plan(job, MEMBERS))
+            await here.layouts.remove(job.layout)
+            here.fakes["l1"].counters.clear()
+            here.count("l1", 2)
+            job = here.database.job(job.job_number)
+            counts = await here.layouts.job_counts(job)
+            spoofed = {name: c[Outcome.FOREIGN_RESULT].packets for name, c in counts.items()}
+            assert spoofed == {"l1": 7, "l2": 0, "p1": 1}
+            await here.layouts.remove(second)
+            job = here.database.end_job(job.job_number, "done")
+            counts = await here.layouts.job_counts(job)
+            assert counts["l1"][Outcome.BAD_CONTRIBUTION].packets == 7
+
+    run(scenario())
+
+
+def test_switch_that_restarts_empty_is_refilled_and_told(tmp_path: Path):
+    async def scenario() -> None:
+        async with site(tmp_path) as here:
+            job = await here.start()
+            full = here.entries()
+            fake, link = here.fakes["p1"], here.links["p1"]
+            await fake.stop()
+            await until(lambda: link.state is not LinkState.READY)
+            fake.restart_empty()
+            await fake.start(int(fake.address.rpartition(":")[2]))
+            await until(lambda: bool(here.lost))
+            assert here.entries() == full, "the entries are there again when the word comes"
+            ((switch, layouts),) = here.lost
+            assert switch == "p1"
+            assert [layout.generation for layout in layouts] == [job.generation]
+
+            # A connection that breaks is no loss: the switch kept everything.
+            leaf = here.fakes["l1"]
+            await leaf.stop()
+            await until(lambda: here.links["l1"].state is not LinkState.READY)
+            await leaf.start(int(leaf.address.rpartition(":")[2]))
+            await until(lambda: here.links["l1"].state is LinkState.READY)
+            assert len(here.lost) == 1
+
+    run(scenario())
+
+
+def test_switch_out_of_reach_is_told_after_its_time(tmp_path: Path):
+    async def scenario() -> None:
+        async with site(tmp_path) as here:
+            job = await here.start()
+            ready: list[str] = []
+            here.layouts.on_switch_ready(ready.append)
+            await here.fakes["l2"].stop()
+            await until(lambda: bool(here.gone))
+            ((switch, layouts),) = here.gone
+            assert (switch, layouts[0].generation) == ("l2", job.generation)
+            # The layout goes from the others; the switch loses it when it is back.
+            await here.layouts.remove(layouts[0])
+            assert here.entries()["l1"] < here.entries()["l2"]
+            await here.fakes["l2"].start(int(here.fakes["l2"].address.rpartition(":")[2]))
+            await until(lambda: here.links["l2"].state is LinkState.READY)
+            assert here.entries()["l1"] == here.entries()["l2"]
+            assert not here.lost
+            assert ready == ["l2"]
+
+    run(scenario())
+
+
+def test_layout_that_a_switch_refuses_is_taken_off_the_others(tmp_path: Path):
+    async def scenario() -> None:
+        async with site(tmp_path) as here:
+            before = here.entries()
+            here.fakes["p1"].refuse_writes = True
+            with pytest.raises(SwitchUpdateError, match="table is full"):
+                await here.start()
+            here.fakes["p1"].refuse_writes = False
+            assert here.entries() == before
+            (job,) = here.database.jobs()
+            assert [layout.state for layout in job.layouts] == [LayoutState.REMOVED]
+
+    run(scenario())

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that share a switch while they run: leases that shrink and grow, the host path and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from controller_fixtures import run, running_controller
+from fake_member import FakeMember
+from hostlib.control.session_api import session_pb2 as pb
+from hostlib.slots.wire import NUM_SLOTS
+
+NUM_JOBS = 9
+DEADLINE_S = 60.0
+
+
+def slots(member: FakeMember) -> int:
+    return sum(tree.slot_count for tree in member.layout.trees)
+
+
+def test_sessions_of_many_jobs_share_a_switch(tmp_path: Path):
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            members = [
+                await FakeMember(server.address, 0, 1, job_name=f"job {number}").join()
+                for number in range(NUM_JOBS)
+            ]
+            for member in members:
+                await member.until(lambda member=member: member.welcomed, DEADLINE_S)
+            share = NUM_SLOTS * 7 // 8 // NUM_JOBS
+            for member in members:
+                await member.until(
+                    lambda member=member: share * 7 // 8 <= slots(member) <= share * 9 // 8,
+                    DEADLINE_S,
+                )
+            assert {len(member.layout.trees) for member in members} == {1}
+            for member in members[2:]:
+                await member.send(leave=pb.Leave())
+            for member in members[:2]:
+                await member.until(lambda member=member: slots(member) == 128, DEADLINE_S)
+            for member in members:
+                await member.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("peer_port", [4000, 0])
+def test_session_without_room_runs_between_the_hosts_until_there_is_some(
+    tmp_path: Path, peer_port: int
+):
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            fields = {"job_name": "large", "slots_wanted": NUM_SLOTS}
+            large = await FakeMember(server.address, 0, 1, **fields).join()
+            await large.until(lambda: large.welcomed)
+            small = await FakeMember(server.address, 1, 1, worker_id=0, peer_port=peer_port).join()
+            if not peer_port:
+                await small.until(lambda: small.ended)
+                assert "switch s1: 0 of 1024 free, held by large (1024)" in small.ended
+                await large.close()
+                await small.close()
+                return
+            await small.until(lambda: small.welcomed)
+            assert not small.layout.trees
+            assert "held by large (1024)" in small.layout.reason
+            await large.send(leave=pb.Leave())
+            await small.until(lambda: slots(small) == 128)
+            assert [commit.boundary for commit in small.commits] == [small.position]
+            for member in (large, small):
+                await member.close()
+
+    run(scenario())

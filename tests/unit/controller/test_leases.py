@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who gives slots back for whom."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.jobs.job import Job, JobState, Layout, LayoutState, Tree, TreeNode
+from controller.slots.slot_allocator import SlotMemory
+from controller.slots.slot_shares import Leases
+
+NUM_SLOTS = 1024
+
+
+def changes(*held: int) -> list[str]:
+    """Return the jobs that should change, of jobs that hold so many slots of a switch."""
+    jobs: list[Job] = []
+    base = 0
+    for number, slots in enumerate(held, 1):
+        node = TreeNode(switch="s1", slot_base=base, children=())
+        layout = Layout(
+            generation=number,
+            job_number=number,
+            members=(),
+            trees=(Tree(slot_count=slots, nodes=(node,)),),
+            state=LayoutState.INSTALLED,
+        )
+        jobs.append(
+            Job(
+                job_number=number,
+                name=f"job {number}",
+                num_workers=1,
+                state=JobState.RUNNING,
+                created_s=0.0,
+                layouts=(layout,),
+            )
+        )
+        base += slots
+    memory = SlotMemory([job.layouts[0] for job in jobs], NUM_SLOTS)
+    return [job.name for job in Leases(jobs, {}, memory, 128).changes()]
+
+
+@pytest.mark.parametrize(
+    ("held", "changing"),
+    [
+        # Fair are 99 each; a job is left alone up to an eighth above that.
+        ([99] * 9, []),
+        ([105] * 3 + [96] * 6, []),
+        ([127, *[99] * 8], ["job 1"]),
+        # All hold little too much, and the last next to nothing.
+        ([110] * 8 + [45], ["job 1"]),
+    ],
+)
+def test_job_is_disturbed_for_much_or_for_one_that_has_little(
+    held: list[int], changing: list[str]
+) -> None:
+    assert changes(*held) == changing

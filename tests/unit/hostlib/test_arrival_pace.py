@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How long a worker lets datagrams gather."""
+
+from __future__ import annotations
+
+import pytest
+
+from hostlib.slots.arrival_pace import GATHERED_SHARE, ArrivalPace
+
+
+def steady(pace: ArrivalPace, datagram_s: float, per_round: int, rounds: int = 40) -> float:
+    """Let rounds take datagrams that come evenly; return when the last round was."""
+    now_s = 10.0
+    for _ in range(rounds):
+        now_s += per_round * datagram_s
+        pace.note(per_round, now_s)
+    return now_s
+
+
+def test_pause_is_the_time_of_a_share_of_what_is_to_come() -> None:
+    pace = ArrivalPace(1.0)
+    steady(pace, 0.000_12, 20)
+    assert pace.pause_s(112, 1.0) == pytest.approx(112 / GATHERED_SHARE * 0.000_12, rel=0.01)
+    assert pace.pause_s(112, 0.003) == 0.003
+
+
+def test_bursts_count_with_the_silences_between_them() -> None:
+    pace = ArrivalPace(1.0)
+    now_s = 10.0
+    for _ in range(40):
+        pace.note(0, now_s + 0.008)
+        assert pace.pause_s(100, 1.0) == 0.0, "the first of the next burst is to be waited for"
+        pace.note(20, now_s + 0.010)
+        now_s += 0.010
+    assert pace.pause_s(3 * GATHERED_SHARE, 1.0) == pytest.approx(3 * 0.010 / 20, rel=0.3)
+
+
+def test_wait_for_the_first_of_a_tensor_does_not_count() -> None:
+    pace = ArrivalPace(1.0)
+    before_s = steady(pace, 0.000_1, 20)
+    expected_s = pace.pause_s(90, 1.0)
+    pace.rest()
+    pace.note(0, before_s + 5.0)  # others are late
+    assert pace.pause_s(90, 1.0) == 0.0
+    pace.note(1, before_s + 9.0)
+    assert pace.pause_s(90, 1.0) == expected_s
+
+
+def test_pause_has_a_limit_and_is_nothing_without_a_measurement() -> None:
+    pace = ArrivalPace(0.002)
+    assert pace.pause_s(1000, 1.0) == 0.0
+    steady(pace, 0.01, 1)
+    assert pace.pause_s(1000, 1.0) == 0.002
+    off = ArrivalPace(0.0)
+    steady(off, 0.01, 1)
+    assert off.pause_s(1000, 1.0) == 0.0
+
+
+def test_pause_too_short_to_save_anything_is_left_out() -> None:
+    pace = ArrivalPace(1.0)
+    steady(pace, 0.000_001, 100)
+    assert pace.pause_s(112, 1.0) == 0.0

@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The window: how it grows, what makes it smaller, and what does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fake_switch import FakeSwitch
+from hostlib.options import SessionOptions
+from hostlib.session import Session
+from hostlib.slots.congestion import (
+    DECREASE,
+    INCREASE,
+    INITIAL_CHUNKS,
+    LEAST_SAMPLE,
+    MINIMUM_CHUNKS,
+    CongestionWindow,
+    tolerated_loss,
+)
+
+
+def round_trip(window: CongestionWindow, marked: int = 0) -> int:
+    """Let one full window come back in batches of 8; return the window then."""
+    under_way = left = window.limit
+    while left:
+        count = min(8, left)
+        # What came back is replaced at once.
+        window.on_results(count, min(marked, count), max(under_way, window.limit))
+        left -= count
+        marked = max(0, marked - count)
+    return window.limit
+
+
+def test_window_doubles_until_the_maximum() -> None:
+    window = CongestionWindow(100)
+    limits = [window.limit, *(round_trip(window) for _ in range(4))]
+    assert limits == [INITIAL_CHUNKS, 2 * INITIAL_CHUNKS, 4 * INITIAL_CHUNKS, 100, 100]
+
+
+def test_window_decreases_once_per_round_trip() -> None:
+    window = CongestionWindow(256)
+    for _ in range(4):
+        round_trip(window)
+    assert window.limit == 256
+    assert round_trip(window, marked=256) == int(256 * DECREASE)
+    # 256 results belonged to chunks sent before; the next mark is news.
+    window.on_results(1, 1, window.limit)
+    assert window.limit == int(256 * DECREASE**2)
+
+
+def test_window_grows_slowly_after_congestion() -> None:
+    window = CongestionWindow(256)
+    round_trip(window)
+    window.on_results(1, 1, window.limit)
+    before = window.limit
+    round_trip(window)  # while it is deaf, it may grow
+    for _ in range(round(4 / INCREASE)):
+        round_trip(window)
+    assert before + 3 <= window.limit <= before + 6
+
+
+def test_window_never_falls_below_the_floor() -> None:
+    window = CongestionWindow(64)
+    for _ in range(100):
+        round_trip(window, marked=1)
+        window.on_loss(window.limit)
+    assert window.limit == MINIMUM_CHUNKS
+    assert CongestionWindow(1).limit == 1
+    alone = CongestionWindow(1)
+    alone.on_loss(1)
+    assert alone.limit == 1
+
+
+def test_window_that_was_not_full_does_not_grow() -> None:
+    window = CongestionWindow(256)
+    window.on_results(4, 0, INITIAL_CHUNKS - 1)
+    assert window.limit == INITIAL_CHUNKS
+
+
+FLOOR = 50
+
+
+def test_loss_leaves_the_floor() -> None:
+    window = CongestionWindow(100, tolerated=0.2, floor=FLOOR)
+    window.on_loss(INITIAL_CHUNKS)
+    round_trip(window)
+    assert window.limit == 2 * INITIAL_CHUNKS  # slow start goes on below the floor
+    for _ in range(4):
+        round_trip(window)
+    assert window.limit == 100
+    for _ in range(50):
+        window.on_loss(window.limit, 5)
+        round_trip(window)
+        assert window.limit >= FLOOR
+    assert window.limit < FLOOR + 2
+
+
+def test_more_loss_than_links_lose_counts_like_a_mark() -> None:
+    window = CongestionWindow(100, tolerated=0.2, floor=FLOOR)
+    for _ in range(4):
+        round_trip(window)
+    for _ in range(50):
+        window.on_loss(window.limit, window.limit)
+        round_trip(window)
+    assert window.limit < LEAST_SAMPLE * 0.2
+
+
+def test_loss_does_not_hide_a_mark() -> None:
+    window = CongestionWindow(100, tolerated=0.2, floor=FLOOR)
+    for _ in range(4):
+        round_trip(window)
+    for _ in range(4):
+        window.on_loss(window.limit)
+        round_trip(window)
+    before = window.limit
+    window.on_loss(before)
+    window.on_results(1, 1, before)
+    assert window.limit == int(before * DECREASE) < FLOOR
+
+
+@pytest.mark.parametrize(("num_workers", "share"), [(1, 0.19), (2, 0.27), (4, 0.41)])
+def test_tolerated_loss_counts_every_hop_of_a_chunk(num_workers: int, share: float) -> None:
+    assert tolerated_loss(num_workers) == pytest.approx(share, abs=0.005)
+
+
+OPTIONS = SessionOptions(
+    min_rto_s=0.02, initial_rto_s=0.05, max_rto_s=0.1, coalesce_s=0, timeout_s=60.0
+)
+
+
+def run_sums(switch: FakeSwitch, late_s: float = 0.0) -> dict[str, int | float]:
+    """Sum twice, worker 1 later than worker 0 by `late_s`; return worker 0's statistics."""
+    array = np.arange(8_000, dtype=np.int32)
+    with (
+        Session.direct(switch.view(0), switch.transport(0), OPTIONS) as first,
+        Session.direct(switch.view(1), switch.transport(1), OPTIONS) as second,
+    ):
+        for _ in range(2):
+            future = first.allreduce(array)
+            if late_s:
+                with pytest.raises(TimeoutError):
+                    future.result(late_s)
+            other = second.allreduce(array)
+            for each in (future, other):
+                np.testing.assert_array_equal(each.result(60), 2 * array)
+        return first.statistics
+
+
+def test_window_is_whole_without_congestion() -> None:
+    statistics = run_sums(FakeSwitch(2, values_per_packet=32, slot_count=128))
+    assert statistics["window"] == 128 - 16
+    assert statistics["value_packets_marked"] == 0
+
+
+def test_late_worker_is_no_congestion() -> None:
+    statistics = run_sums(FakeSwitch(2, values_per_packet=32, slot_count=128), late_s=0.3)
+    assert statistics["value_packets_retransmitted"] > 0
+    assert statistics["window"] == 128 - 16
+
+
+def test_random_loss_makes_the_window_smaller() -> None:
+    switch = FakeSwitch(2, values_per_packet=32, slot_count=128, loss=0.05)
+    statistics = run_sums(switch)
+    assert statistics["value_packets_retransmitted"] > 0
+    assert MINIMUM_CHUNKS <= statistics["window"] < 128 - 16

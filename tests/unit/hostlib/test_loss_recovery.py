@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The rule: what later results, silence and timers show to be lost."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hostlib.slots.loss_recovery import LATER_RESULTS, PROBE_CHUNKS, STORM_LIMIT, LossRecovery
+from hostlib.slots.rtt import RoundTripTimer
+
+ROUND_TRIP_S = 0.002
+ROWS = 16
+
+
+class Sending:
+    """Sixteen rows, all sent at time 0 after a round trip was measured."""
+
+    def __init__(self, num_trees: int = 1, withheld: list[int] | None = None) -> None:
+        self.timer = RoundTripTimer(initial_s=0.1, minimum_s=0.02, maximum_s=1.0)
+        for _ in range(50):
+            self.timer.add_sample(ROUND_TRIP_S)
+        self.recovery = LossRecovery(np.arange(ROWS, dtype=np.int64) % num_trees, self.timer)
+        is_withheld = np.zeros(ROWS, np.bool_)
+        is_withheld[withheld or []] = True
+        self.recovery.start(
+            slice(0, ROWS), 0.0, is_withheld if withheld else None, after_pause=True
+        )
+
+    def finish(self, rows: list[int], now_s: float = ROUND_TRIP_S) -> None:
+        chosen = np.array(rows, np.int64)
+        self.recovery.finish(chosen, now_s, np.ones(len(rows), np.bool_), is_idle=False)
+
+    def lost(self, now_s: float = ROUND_TRIP_S) -> list[int]:
+        return self.recovery.lost(now_s).tolist()
+
+    def send_again(self, rows: list[int], now_s: float) -> None:
+        self.recovery.start_again(np.array(rows, np.int64), now_s)
+
+
+def test_three_later_results_show_a_loss_and_two_do_not() -> None:
+    sending = Sending()
+    sending.finish([0, 3, 4])
+    assert sending.lost() == []
+    sending.finish([6])
+    assert sending.lost() == [1, 2]  # 5 has one later result
+    sending.finish([8, 9])
+    assert sending.lost() == [1, 2, 5]
+
+
+def test_results_in_order_show_no_loss() -> None:
+    sending = Sending()
+    for first in range(0, 12, 4):
+        rows = slice(first, first + 4)
+        sending.recovery.finish_run(rows, ROUND_TRIP_S, is_sampled=True, is_idle=False)
+        assert sending.lost() == []
+
+
+def test_results_of_another_tree_do_not_count() -> None:
+    sending = Sending(num_trees=2)
+    sending.finish([1, 3, 5, 7, 9])
+    assert sending.lost() == []
+    sending.finish([4, 6])
+    assert sending.lost() == []
+    sending.finish([8])
+    assert sending.lost() == [0, 2]
+
+
+def test_lost_again_needs_later_results_and_half_a_round_trip() -> None:
+    sending = Sending()
+    sending.finish([1, 2, 3], 0.002)
+    assert sending.lost(0.002) == [0]
+    sending.send_again([0], 0.002)
+    sending.finish(list(range(4, ROWS)), 0.0021)
+    assert sending.lost(0.01) == []  # these were sent before the copy
+    sending.recovery.start(slice(1, 4), 0.0022, None, after_pause=False)
+    sending.finish([1, 2, 3], 0.0022 + ROUND_TRIP_S / 4)
+    assert sending.lost(0.0022 + ROUND_TRIP_S / 4) == []  # others may send their copies later
+    assert sending.lost(0.0022 + ROUND_TRIP_S) == [0]
+
+
+def test_result_that_cannot_answer_the_copy_is_no_evidence() -> None:
+    sending = Sending()
+    sending.send_again([1, 2, 3], 0.005)
+    sending.send_again([0], 0.0045)
+    sending.finish([1, 2, 3], 0.0051)  # faster than any round trip: of the first copies
+    assert sending.lost(0.0051) == []
+
+
+def test_copies_of_a_timer_do_not_show_that_others_are_lost() -> None:
+    # Another worker was late: its first contributions complete what this one has sent twice.
+    sending = Sending()
+    sending.send_again(list(range(4)), 0.03)
+    sending.finish([0, 1, 2, 3], 0.04)
+    assert sending.lost(0.04) == []
+
+
+def test_withheld_rows_are_never_sent() -> None:
+    sending = Sending(withheld=[0, 5])
+    sending.finish([6, 7, 8])
+    assert sending.lost() == [1, 2, 3, 4]
+    assert 0 not in sending.recovery.silent(1.0).tolist()
+    assert 0 not in sending.recovery.expired(1.0)[0].tolist()
+
+
+def test_silence_lets_the_oldest_few_be_sent_once() -> None:
+    sending = Sending()
+    sending.finish([0, 1], 0.002)
+    due_s = sending.recovery.next_s
+    assert 0.002 + ROUND_TRIP_S < due_s < 0.002 + sending.timer.timeout_s
+    assert sending.recovery.silent(0.002).tolist() == []
+    rows = sending.recovery.silent(due_s).tolist()
+    assert rows == [2, 3, 4, 5][:PROBE_CHUNKS]
+    sending.send_again(rows, due_s)
+    assert sending.recovery.silent(1.0).tolist() == []
+    # Its answers show what was lost besides: the copies are later than all else.
+    sending.finish(rows[:LATER_RESULTS], due_s + ROUND_TRIP_S)
+    assert sending.recovery.next_s <= due_s + ROUND_TRIP_S + sending.timer.probe_s
+
+
+def test_nothing_is_awaited_while_nothing_is_under_way() -> None:
+    sending = Sending()
+    sending.recovery.abandon(np.arange(ROWS, dtype=np.int64), is_idle=True)
+    assert sending.recovery.expired(0.5)[0].tolist() == []
+    assert sending.recovery.next_s == np.inf
+
+
+def test_timer_sends_few_while_nothing_arrives() -> None:
+    sending = Sending()
+    rows, outrun = sending.recovery.expired(0.5)
+    assert rows.tolist() == list(range(STORM_LIMIT))
+    assert outrun == 0
+
+
+def test_timer_sends_all_while_results_arrive_and_tells_what_they_outran() -> None:
+    sending = Sending()
+    sending.finish([15])
+    rows, outrun = sending.recovery.expired(0.5)
+    assert rows.tolist() == list(range(ROWS - 1))
+    assert outrun == ROWS - 1

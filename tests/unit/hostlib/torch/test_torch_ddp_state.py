@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+# pyright: reportUnknownMemberType=false
+"""The state of DDP's hook with a session of the caller's."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from torch_ranks import load_torch, require_torch
+
+require_torch()
+torch, _ = load_torch()
+
+from hostlib.errors import ConfigurationError  # noqa: E402
+from hostlib.future import AllreduceFuture  # noqa: E402
+from hostlib.torch.ddp import hooks as ddp_hooks  # noqa: E402
+from hostlib.torch.process_group import switch_queue  # noqa: E402
+
+
+class LentSession:
+    """A session of three workers whose allreduces do not end."""
+
+    view = SimpleNamespace(num_workers=3)
+
+    def allreduce(self, *_: Any, **_named: Any) -> AllreduceFuture:
+        self.future = AllreduceFuture(1)
+        return self.future
+
+
+def make_state(
+    monkeypatch: pytest.MonkeyPatch, *, num_ranks: int
+) -> tuple[ddp_hooks.SwitchfoldState, LentSession]:
+    answers = {"get_rank": 0, "get_world_size": num_ranks, "get_backend": "gloo"}
+    for name, answer in answers.items():
+
+        def ask(_group: object, answer: object = answer) -> object:
+            return answer
+
+        monkeypatch.setattr(ddp_hooks.dist, name, ask)
+    session = LentSession()
+    return ddp_hooks.SwitchfoldState(session=cast("Any", session), job="lent"), session
+
+
+def test_a_session_of_other_ranks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigurationError, match=r"rank 0: the session has 3 workers, .* 4 ranks"):
+        make_state(monkeypatch, num_ranks=4)
+
+
+def test_closing_does_not_wait_for_what_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switch_queue, "JOIN_S", 0.05)
+    state, session = make_state(monkeypatch, num_ranks=3)
+    values = torch.ones(2)
+    average = state.average(values, "bucket")
+    state.close()
+    assert not average.done()
+    session.future.set_result(torch.zeros(2).numpy(), 3, (0, 1, 2))
+    assert average.wait().tolist() == [0.0, 0.0]

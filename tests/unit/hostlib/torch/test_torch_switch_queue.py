@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+# pyright: reportUnknownMemberType=false
+"""The queue between a process group and its session: order, callbacks that wait, and the end."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from time_bound import wait_until
+from torch_ranks import load_torch, require_torch
+
+require_torch()
+torch, _ = load_torch()
+
+from hostlib.errors import SessionClosedError  # noqa: E402
+from hostlib.future import AllreduceFuture  # noqa: E402
+from hostlib.torch.errors import GroupDestroyedError  # noqa: E402
+from hostlib.torch.process_group.switch_queue import SwitchQueue, Transfer  # noqa: E402
+from hostlib.torch.process_group.work import SwitchfoldWork  # noqa: E402
+from hostlib.torch.staging.staging import SumStaging  # noqa: E402
+
+WAIT_S = 60.0
+
+
+class FakeSession:
+    """Takes tensors; tests say when they are done."""
+
+    def __init__(self) -> None:
+        self.view = SimpleNamespace(num_workers=2)
+        self.futures: list[AllreduceFuture] = []
+        self.arrays: list[Any] = []
+        self.entered, self.may_return = threading.Event(), threading.Event()
+        self.may_return.set()
+
+    def allreduce(self, array: Any, *_: Any, **_named: Any) -> AllreduceFuture:
+        self.entered.set()
+        assert self.may_return.wait(WAIT_S)
+        self.futures.append(AllreduceFuture(len(self.futures) + 1))
+        self.arrays.append(array)
+        return self.futures[-1]
+
+    def finish(self, number: int) -> None:
+        self.futures[number].set_result(self.arrays[number] * 2, 2, (0, 1))
+
+
+@pytest.fixture
+def session() -> FakeSession:
+    return FakeSession()
+
+
+def put(switch_queue: SwitchQueue, tensor: Any) -> SwitchfoldWork:
+    staging = SumStaging([tensor])
+    work = SwitchfoldWork("rank 0, all_reduce", [tensor], staging)
+    switch_queue.put(Transfer(work, staging, "sum", 60.0))
+    return work
+
+
+def test_a_callback_may_wait_for_a_later_transfer(session: FakeSession) -> None:
+    switch_queue = SwitchQueue(cast("Any", session), "test")
+    tensors = [torch.full((3,), float(number)) for number in range(3)]
+    works = [put(switch_queue, tensor) for tensor in tensors]
+    futures = [work.get_future() for work in works]
+    # As hooks do that compress in two rounds.
+    inner = [
+        futures[n].then(lambda _, later=futures[n + 1]: later.wait()[0].clone()) for n in range(2)
+    ]
+    is_done = threading.Event()
+    inner[0].add_done_callback(lambda _: is_done.set())
+    for number in range(3):
+        session.finish(number)
+    assert is_done.wait(WAIT_S)
+    assert inner[0].value().tolist() == [2.0] * 3
+    assert inner[1].wait().tolist() == [4.0] * 3
+    switch_queue.close()
+
+
+def test_a_transfer_that_is_submitted_while_the_queue_closes_fails(session: FakeSession) -> None:
+    switch_queue = SwitchQueue(cast("Any", session), "test")
+    session.may_return.clear()
+    work = put(switch_queue, torch.ones(3, dtype=torch.bfloat16))  # through the submit thread
+    assert session.entered.wait(WAIT_S)
+    closing = threading.Thread(target=switch_queue.close)
+    closing.start()
+    closing.join(0.1)  # long enough to end threads in the wrong order
+    session.may_return.set()
+    while not session.futures:
+        closing.join(0.001)
+    session.futures[0].set_exception(SessionClosedError("closed"))
+    with pytest.raises(GroupDestroyedError, match="rank 0, all_reduce"):
+        work.wait(timedelta(seconds=WAIT_S))
+    closing.join(WAIT_S)
+    assert not closing.is_alive()
+
+
+def test_memory_under_way_is_read_again_once_it_is_written(session: FakeSession) -> None:
+    switch_queue = SwitchQueue(cast("Any", session), "test")
+    base = torch.ones(12)
+    works = [put(switch_queue, part) for part in (base[:6], base[::5], base[11:])]
+    # The second shares a value with the first; the third keeps its place in the order.
+    assert len(session.arrays) == 1
+    session.finish(0)
+    assert works[0].wait(timedelta(seconds=WAIT_S))
+    wait_until(lambda: len(session.arrays) == 3, "the transfers behind")
+    assert session.arrays[1].tolist() == [2.0, 2.0, 1.0]
+    session.finish(1)
+    session.finish(2)
+    switch_queue.settle([base])
+    assert all(work.is_success() for work in works)
+    assert base.tolist() == [4.0, 2.0, 2.0, 2.0, 2.0, 4.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0]
+    switch_queue.close()
+
+
+def test_a_transfer_that_is_refused_fails_in_its_turn(session: FakeSession) -> None:
+    switch_queue = SwitchQueue(cast("Any", session), "test")
+    first = put(switch_queue, torch.ones(3))
+    session.allreduce = None  # type: ignore[method-assign,assignment]
+    second = put(switch_queue, torch.ones(3))
+    assert not second.is_completed()
+    session.finish(0)
+    assert first.wait(timedelta(seconds=WAIT_S))
+    with pytest.raises(RuntimeError, match="rank 0, all_reduce"):
+        second.wait(timedelta(seconds=WAIT_S))
+    switch_queue.close()
