@@ -66,7 +66,7 @@ test-integration: $(VENV)/.dev-installed ## Networks, controllers and workers to
 
 RANKS := 3
 test-torch-suite: $(VENV)/.torch-installed ## RANKS=3: PyTorch's own distributed tests here and over Gloo; none may fall below the floor
-	cd tests && PYTHONPATH=..:support ../$(BIN)/python -m torch_suite --ranks $(RANKS)
+	cd tests && PYTHONPATH=support ../$(BIN)/python -m torch_suite --ranks $(RANKS)
 
 lint: $(VENV)/.torch-installed ## Style and types; changes nothing
 	$(BIN)/ruff check .
@@ -81,7 +81,7 @@ format: $(VENV)/.dev-installed ## Rewrite the sources in the house style
 	$(BIN)/ruff format .
 
 p4: $(VENV)/.dev-installed ## Compile p4src with the p4c on the PATH (or: docker compose run --rm p4c)
-	$(BIN)/python -m p4src.compile
+	$(BIN)/python -m switchfold.p4src.compile
 
 bench: $(VENV)/.bench-installed ## Allreduce and trees against Gloo on the same links, many jobs, planning (needs root)
 	$(BIN)/python benchmarks/allreduce.py
@@ -113,11 +113,11 @@ sanitize-rest: $(VENV)/.dev-installed
 
 FRAMES := 10000000
 fuzz: $(VENV)/.dev-installed ## FRAMES=10000000 mutated frames through every program under the sanitizers
-	cd tests && PYTHONPATH=..:support ../$(BIN)/python -m mutation --frames $(FRAMES)
+	cd tests && PYTHONPATH=support ../$(BIN)/python -m mutation --frames $(FRAMES)
 
 SECONDS := 600
 compare: $(VENV)/.dev-installed ## SECONDS=600 of random packets and tables through softswitch and BMv2, which must agree
-	cd tests && PYTHONPATH=..:support ../$(BIN)/python -m differential fuzz --seconds $(SECONDS)
+	cd tests && PYTHONPATH=support ../$(BIN)/python -m differential fuzz --seconds $(SECONDS)
 
 clean: ## Remove the environment, build output and reports
 	rm -rf $(VENV) build dist report *.egg-info .pytest_cache .ruff_cache .hypothesis

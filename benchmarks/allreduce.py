@@ -32,10 +32,10 @@ from benchmarks.machine import (  # noqa: E402
     probed_rate,
 )
 from benchmarks.worker_runs import outputs, switch_pids  # noqa: E402
-from bmv2_topos import Testbed, WorkerEndpoint, single_switch  # noqa: E402
-from bmv2_topos.errors import TestbedError  # noqa: E402
-from hostlib import SessionOptions  # noqa: E402
-from hostlib.slots import wire  # noqa: E402
+from switchfold.bmv2_topos import Testbed, WorkerEndpoint, single_switch  # noqa: E402
+from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
+from switchfold.hostlib import SessionOptions  # noqa: E402
+from switchfold.hostlib.slots import wire  # noqa: E402
 
 WORKER = Path(__file__).with_name("allreduce_worker.py")
 

@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 
 from benchmarks.link_check import carried_bytes, predicted_bytes
 from benchmarks.processor import read_times
-from bmv2_topos import Testbed
-from bmv2_topos.network.namespaces import call_in_namespace
-from hostlib import Session, SessionOptions
-from hostlib.config import transport_from_environment
-from hostlib.slots.switch_reducer import split_slots
+from switchfold.bmv2_topos import Testbed
+from switchfold.bmv2_topos.network.namespaces import call_in_namespace
+from switchfold.hostlib import Session, SessionOptions
+from switchfold.hostlib.config import transport_from_environment
+from switchfold.hostlib.slots.switch_reducer import split_slots
 
 untyped: Any = torch  # some of its functions tell only half of their types
 

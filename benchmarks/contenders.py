@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-import p4src
 from benchmarks import traffic
 from benchmarks.load_generator import LoadGenerator, build_forwarder
 from benchmarks.wires import Wires
@@ -24,7 +23,8 @@ from bmv2_options import BINARY, thrift_options
 from p4runtime_control import P4RuntimeControl
 from packet_frames import CPU_PORT
 from packet_target import Entry, job_entries
-from softswitch.compilation.compiler import compile_program
+from switchfold import p4src
+from switchfold.softswitch.compilation.compiler import compile_program
 
 START_TIMEOUT_S = 60.0
 PROGRAMS = Path(__file__).parent / "programs"
@@ -173,7 +173,7 @@ def switch(
 def _softswitch(ports: dict[int, str], address: str) -> list[str]:
     words = [word for port, name in ports.items() for word in ("--port", f"{port}=veth:{name}")]
     options = ["--grpc", address, "--cpu-port", str(CPU_PORT)]
-    return [sys.executable, "-m", "softswitch", "run", *words, *options]
+    return [sys.executable, "-m", "switchfold.softswitch", "run", *words, *options]
 
 
 def _bmv2(ports: dict[int, str], address: str) -> list[str]:

@@ -34,9 +34,9 @@ from benchmarks.machine import (  # noqa: E402
     parse_rate,
     probed_rate,
 )
-from bmv2_topos import Testbed, single_switch  # noqa: E402
-from bmv2_topos.errors import TestbedError  # noqa: E402
-from hostlib.slots import wire  # noqa: E402
+from switchfold.bmv2_topos import Testbed, single_switch  # noqa: E402
+from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
+from switchfold.hostlib.slots import wire  # noqa: E402
 
 WORKERS_PER_JOB = 2
 HEADROOM = wire.NUM_SLOTS // 8

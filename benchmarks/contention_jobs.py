@@ -14,10 +14,10 @@ from typing import Any, Self
 import numpy as np
 
 from benchmarks.processor import busy_share
-from bmv2_topos import Testbed
-from bmv2_topos.errors import TestbedError
-from bmv2_topos.processes.processes import ManagedProcess, log_tail
-from controller.api.operator_client import OperatorClient
+from switchfold.bmv2_topos import Testbed
+from switchfold.bmv2_topos.errors import TestbedError
+from switchfold.bmv2_topos.processes.processes import ManagedProcess, log_tail
+from switchfold.controller.api.operator_client import OperatorClient
 
 WORKER = Path(__file__).with_name("contention_worker.py")
 RESTING_S = 1.5

@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from hostlib.slots import wire
-from hostlib.slots.switch_reducer import split_slots
+from switchfold.hostlib.slots import wire
+from switchfold.hostlib.slots.switch_reducer import split_slots
 
 
 def slots_rate(slots: float, round_trip_s: float, values_per_packet: int) -> float:

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from hostlib import AllreduceFuture, Session, SessionOptions
-from hostlib.config import transport_from_environment
+from switchfold.hostlib import AllreduceFuture, Session, SessionOptions
+from switchfold.hostlib.config import transport_from_environment
 
 UNDER_WAY = 2
 """Tensors at a time, so that no slot waits for the next tensor."""

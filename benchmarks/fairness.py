@@ -30,7 +30,7 @@ from benchmarks.machine import (  # noqa: E402
     parse_rate,
 )
 from benchmarks.shared_link import Load, Report, measure  # noqa: E402
-from bmv2_topos.errors import TestbedError  # noqa: E402
+from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 
 CASES: dict[str, dict[str, Any]] = {
     "cubic": {"jobs": 2, "flows": 1},

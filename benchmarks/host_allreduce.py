@@ -30,9 +30,9 @@ from benchmarks.machine import (  # noqa: E402
     probed_rate,
 )
 from benchmarks.worker_runs import outputs, switch_pids  # noqa: E402
-from bmv2_topos import Testbed, Topology, WorkerEndpoint  # noqa: E402
-from bmv2_topos.errors import TestbedError  # noqa: E402
-from bmv2_topos.topology.topology import join_host, make_host, make_switch  # noqa: E402
+from switchfold.bmv2_topos import Testbed, Topology, WorkerEndpoint  # noqa: E402
+from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
+from switchfold.bmv2_topos.topology.topology import join_host, make_host, make_switch  # noqa: E402
 
 WORKER = Path(__file__).with_name("host_allreduce_worker.py")
 NAMES = {"host": "Switchfold, host path", "gloo": "Gloo"}

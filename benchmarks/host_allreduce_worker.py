@@ -24,11 +24,11 @@ import torch.distributed as dist
 
 from benchmarks.allreduce_worker import TOLERANCE, Allreduce, Floats, contribution, open_gloo
 from benchmarks.processor import read_times
-from hostlib import Session, SessionOptions
-from hostlib.config import transport_from_environment
-from hostlib.control.view import Endpoint, JobView, Member
-from hostlib.peers import PeerServer
-from hostlib.slots.wire import VALUES_PER_PACKET_WIDE
+from switchfold.hostlib import Session, SessionOptions
+from switchfold.hostlib.config import transport_from_environment
+from switchfold.hostlib.control.view import Endpoint, JobView, Member
+from switchfold.hostlib.peers import PeerServer
+from switchfold.hostlib.slots.wire import VALUES_PER_PACKET_WIDE
 
 PEER_PORT = 29600
 VERIFIED_ELEMENTS = 1 << 20

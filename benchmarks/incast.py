@@ -28,8 +28,8 @@ from benchmarks.machine import (  # noqa: E402
     parse_rate,
 )
 from benchmarks.shared_link import Load, Report, measure, run, start_worker  # noqa: E402
-from bmv2_topos import Testbed, single_switch  # noqa: E402
-from bmv2_topos.errors import TestbedError  # noqa: E402
+from switchfold.bmv2_topos import Testbed, single_switch  # noqa: E402
+from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 
 SLOTS = 9
 """8 for values, one for exponents."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hostlib.schemes.tcp import TCP_FRAME_BYTES, TCP_PAYLOAD_BYTES
-from hostlib.slots import wire
+from switchfold.hostlib.schemes.tcp import TCP_FRAME_BYTES, TCP_PAYLOAD_BYTES
+from switchfold.hostlib.slots import wire
 
 CPU_BOUND_SHARE = 0.9
 """Above this share of all cores' time, not the links but the processor decides a time."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bmv2_topos import Testbed
-from controller.api.operator_client import OperatorClient
+from switchfold.bmv2_topos import Testbed
+from switchfold.controller.api.operator_client import OperatorClient
 
 AGREEMENT = 0.02
 """Largest difference between measured and predicted bytes of a link, as a share."""

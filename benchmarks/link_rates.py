@@ -8,10 +8,10 @@ from typing import Any
 
 from pyroute2.netlink.exceptions import NetlinkError
 
-from bmv2_topos import Testbed
-from bmv2_topos.errors import KernelError
-from bmv2_topos.network.links import shape
-from bmv2_topos.network.namespaces import call_with_route
+from switchfold.bmv2_topos import Testbed
+from switchfold.bmv2_topos.errors import KernelError
+from switchfold.bmv2_topos.network.links import shape
+from switchfold.bmv2_topos.network.namespaces import call_with_route
 
 ROOT_QUEUE = 0xFFFFFFFF
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.traffic import Traffic
-from softswitch.compilation.compiler import default_cache_dir, find_compiler
+from switchfold.softswitch.compilation.compiler import default_cache_dir, find_compiler
 
 SOURCES = Path(__file__).parent
 FLAGS = ("-std=c11", "-O2", "-march=native", "-Wall", "-Wextra")

@@ -29,10 +29,10 @@ from benchmarks.machine import (  # noqa: E402
     parse_rate,
 )
 from benchmarks.shared_link import Report, run, start_worker  # noqa: E402
-from bmv2_topos import Testbed, single_switch  # noqa: E402
-from bmv2_topos.errors import TestbedError  # noqa: E402
-from hostlib import SessionOptions  # noqa: E402
-from hostlib.slots import wire  # noqa: E402
+from switchfold.bmv2_topos import Testbed, single_switch  # noqa: E402
+from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
+from switchfold.hostlib import SessionOptions  # noqa: E402
+from switchfold.hostlib.slots import wire  # noqa: E402
 
 CHUNK_BITS = 8 * wire.frame_bytes(wire.VALUES_PER_PACKET_WIDE)
 HEADING = (

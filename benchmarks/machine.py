@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import processor
-from bmv2_topos import Testbed, single_switch
-from bmv2_topos.network.rate_probe import probe_rate
+from switchfold.bmv2_topos import Testbed, single_switch
+from switchfold.bmv2_topos.network.rate_probe import probe_rate
 
 ROOT = Path(__file__).resolve().parent.parent
 UNITS = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}

@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-import p4src
 from benchmarks import traffic
 from benchmarks.contenders import Setup
 from benchmarks.traffic import Traffic
 from p4runtime_control import P4RuntimeControl
-from softswitch.compilation.compiler import compile_program
-from softswitch.p4runtime.service.serve import serve
-from softswitch.switch.switch import Switch
+from switchfold import p4src
+from switchfold.softswitch.compilation.compiler import compile_program
+from switchfold.softswitch.p4runtime.service.serve import serve
+from switchfold.softswitch.switch.switch import Switch
 
 TIMEOUT_S = 10.0
 

@@ -32,9 +32,9 @@ from benchmarks.machine import (  # noqa: E402
     probed_rate,
 )
 from benchmarks.worker_runs import outputs  # noqa: E402
-from bmv2_topos import Testbed, single_switch  # noqa: E402
-from bmv2_topos.errors import TestbedError  # noqa: E402
-from hostlib.slots import wire  # noqa: E402
+from switchfold.bmv2_topos import Testbed, single_switch  # noqa: E402
+from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
+from switchfold.hostlib.slots import wire  # noqa: E402
 
 WORKER = Path(__file__).with_name("overlap_worker.py")
 LABELS = ("sequential", "overlapped")

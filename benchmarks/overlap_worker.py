@@ -22,8 +22,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-import hostlib.torch
 from benchmarks.toy_net import ToyNet, emulated_net, pass_s, real_net
+from switchfold.hostlib.torch import register
 
 untyped: Any = torch  # some of its functions tell only half of their types
 collectives: Any = dist
@@ -169,7 +169,7 @@ def main() -> None:
     parser.add_argument("--rendezvous", type=Path, required=True)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    hostlib.torch.register()
+    register()
     rank = int(os.environ["SWITCHFOLD_WORKER_ID"])
     os.environ["GLOO_SOCKET_IFNAME"] = os.environ["SWITCHFOLD_INTERFACE"]
     dist.init_process_group(

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT)]
 
 from benchmarks.machine import describe_machine, machine_line  # noqa: E402
-from hostlib.parameter_server import ClientOptions, ParameterClient  # noqa: E402
+from switchfold.hostlib.parameter_server import ClientOptions, ParameterClient  # noqa: E402
 
 WARM_UP = 3
 TIMEOUT_S = 60.0
@@ -51,7 +51,7 @@ def work(worker_id: int, num_workers: int, addresses: list[str], megabytes: int,
 
 def measure(num_workers: int, num_servers: int, megabytes: int, iterations: int) -> dict[str, Any]:
     """Run servers and workers; return medians, of the slowest worker where they differ."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
 
     def start(stack: ExitStack, *command: str) -> subprocess.Popen[str]:
@@ -66,7 +66,9 @@ def measure(num_workers: int, num_servers: int, megabytes: int, iterations: int)
         addresses: list[str] = []
         for shard in range(num_servers):
             options = ["--address", "127.0.0.1", "--num-workers", str(num_workers)]
-            server = start(stack, "-m", "hostlib.parameter_server", *options, f"--shard={shard}")
+            server = start(
+                stack, "-m", "switchfold.hostlib.parameter_server", *options, f"--shard={shard}"
+            )
             stack.callback(server.terminate)
             servers.append(server)
             assert server.stdout is not None

@@ -27,8 +27,8 @@ from benchmarks.machine import (  # noqa: E402
     parse_rate,
 )
 from benchmarks.worker_runs import outputs  # noqa: E402
-from bmv2_topos import Testbed, WorkerEndpoint, single_switch  # noqa: E402
-from bmv2_topos.errors import TestbedError  # noqa: E402
+from switchfold.bmv2_topos import Testbed, WorkerEndpoint, single_switch  # noqa: E402
+from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 
 WORKER = Path(__file__).with_name("precision_worker.py")
 HEADING = (
@@ -61,7 +61,7 @@ def run_workers(options: argparse.Namespace) -> list[dict[str, Any]]:
                 *("--small-sums", str(options.small_sums)),
             ]
 
-        environment = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+        environment = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src")}
         return outputs(
             testbed.run_workers(command, job="bench", timeout_s=900, environment=environment)
         )

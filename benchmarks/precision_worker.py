@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib import Session, SessionOptions
-from hostlib.config import join_from_environment
-from hostlib.options import Precision
+from switchfold.hostlib import Session, SessionOptions
+from switchfold.hostlib.config import join_from_environment
+from switchfold.hostlib.options import Precision
 
 PRECISIONS: tuple[Precision, ...] = ("block", "exact")
 DTYPES = ("float32", "float64")

@@ -40,10 +40,10 @@ from benchmarks.machine import (  # noqa: E402
 from benchmarks.schemes_report import HEADING, describe_row, summary  # noqa: E402
 from benchmarks.schemes_worker import COPIED  # noqa: E402
 from benchmarks.worker_runs import outputs  # noqa: E402
-from bmv2_topos import Testbed, Topology, single_switch  # noqa: E402
-from bmv2_topos.errors import TestbedError  # noqa: E402
-from hostlib.parameter_server import PAIR_BYTES  # noqa: E402
-from hostlib.schemes import (  # noqa: E402
+from switchfold.bmv2_topos import Testbed, Topology, single_switch  # noqa: E402
+from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
+from switchfold.hostlib.parameter_server import PAIR_BYTES  # noqa: E402
+from switchfold.hostlib.schemes import (  # noqa: E402
     Cluster,
     Coordinator,
     InformationBook,
@@ -53,7 +53,7 @@ from hostlib.schemes import (  # noqa: E402
     three_way,
     two_way,
 )
-from hostlib.schemes.wire_cost import factor_time, seconds, wire_bytes  # noqa: E402
+from switchfold.hostlib.schemes.wire_cost import factor_time, seconds, wire_bytes  # noqa: E402
 
 WORKER = Path(__file__).with_name("schemes_worker.py")
 CONTENDERS = {

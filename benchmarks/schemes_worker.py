@@ -26,17 +26,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.processor import read_times
-from bmv2_topos import Testbed
-from hostlib import Session, SessionOptions
-from hostlib.config import join_from_environment
-from hostlib.factors import ExchangeOptions, FactorExchange, rebuild
-from hostlib.parameter_server import (
+from switchfold.bmv2_topos import Testbed
+from switchfold.hostlib import Session, SessionOptions
+from switchfold.hostlib.config import join_from_environment
+from switchfold.hostlib.factors import ExchangeOptions, FactorExchange, rebuild
+from switchfold.hostlib.parameter_server import (
     ClientOptions,
     ParameterClient,
     ParameterServer,
     ServerOptions,
 )
-from hostlib.schemes import InformationBook, Layer, Scheme
+from switchfold.hostlib.schemes import InformationBook, Layer, Scheme
 
 TOLERANCE = 2e-5
 """Of the largest value of the sum: float32 sums of products have 24 bits."""

@@ -13,11 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bmv2_topos import Testbed, Topology
-from bmv2_topos.errors import ProcessFailedError
-from bmv2_topos.processes.processes import ManagedProcess, log_tail
-from bmv2_topos.topology.topology import Host, Link, SwitchLink, join_host, make_host, make_switch
-from hostlib.config import SessionOptions
+from switchfold.bmv2_topos import Testbed, Topology
+from switchfold.bmv2_topos.errors import ProcessFailedError
+from switchfold.bmv2_topos.processes.processes import ManagedProcess, log_tail
+from switchfold.bmv2_topos.topology.topology import (
+    Host,
+    Link,
+    SwitchLink,
+    join_host,
+    make_host,
+    make_switch,
+)
+from switchfold.hostlib.config import SessionOptions
 
 WORKER = Path(__file__).with_name("shared_link_worker.py")
 SETTLE_S = 1.0

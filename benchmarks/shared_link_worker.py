@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from hostlib import SessionOptions
-from hostlib.config import join_from_environment
-from hostlib.future import AllreduceFuture
-from hostlib.slots.wire import frame_bytes
+from switchfold.hostlib import SessionOptions
+from switchfold.hostlib.config import join_from_environment
+from switchfold.hostlib.future import AllreduceFuture
+from switchfold.hostlib.slots.wire import frame_bytes
 
 DEPTH = 2
 """Tensors in flight: the links do not wait between two of them."""

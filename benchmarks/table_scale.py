@@ -21,8 +21,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import table_p4runtime  # noqa: E402
-from softswitch.compilation.compiler import FLAGS, RUNTIME, compile_program, find_compiler  # noqa: E402
-from softswitch.switch.pipeline import PHV_ALIGNMENT, PipelineOps, open_pipeline  # noqa: E402
+from switchfold.softswitch.compilation.compiler import (  # noqa: E402
+    FLAGS,
+    RUNTIME,
+    compile_program,
+    find_compiler,
+)
+from switchfold.softswitch.switch.pipeline import PHV_ALIGNMENT, PipelineOps, open_pipeline  # noqa: E402
 
 PROGRAM = ROOT / "tests/pipeline/programs/table_kinds.json"
 KINDS = {"exact_large": 2, "prefixes": 3, "masks": 4, "ranges": 5}

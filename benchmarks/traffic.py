@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import p4src
-from hostlib.slots import wire
 from packet_frames import (
     ETHERTYPE_IPV4,
     SWITCH_MAC,
@@ -25,6 +23,8 @@ from packet_frames import (
     to_worker,
     udp,
 )
+from switchfold import p4src
+from switchfold.hostlib.slots import wire
 
 NUM_PORTS = 4
 """Ports of every switch, numbered from 1."""

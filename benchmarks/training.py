@@ -37,8 +37,8 @@ from benchmarks.training_models import WORKLOADS  # noqa: E402
 from benchmarks.training_plot import draw_training  # noqa: E402
 from benchmarks.training_report import markdown, rows_of  # noqa: E402
 from benchmarks.worker_runs import outputs  # noqa: E402
-from bmv2_topos import Testbed, single_switch  # noqa: E402
-from bmv2_topos.errors import TestbedError  # noqa: E402
+from switchfold.bmv2_topos import Testbed, single_switch  # noqa: E402
+from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 
 WORKER = Path(__file__).with_name("training_worker.py")
 ENVIRONMENT = {
@@ -84,7 +84,7 @@ def run_workers(
             text=True,
             check=False,
             timeout=PROCESS_TIMEOUT_S,
-            env={**os.environ, **ENVIRONMENT, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, **ENVIRONMENT, "PYTHONPATH": str(ROOT / "src")},
         )
         if done.returncode:
             raise TestbedError(f"the single worker failed:\n{done.stderr[-3000:]}")

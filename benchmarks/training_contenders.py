@@ -13,7 +13,7 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 
 from benchmarks.training_models import BUCKET_BYTES
-from hostlib.parameter_server import ParameterClient
+from switchfold.hostlib.parameter_server import ParameterClient
 
 untyped: Any = torch  # some of its functions tell only half of their types
 collectives: Any = dist

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hostlib.schemes.models import Model, conv, fully_connected
+from switchfold.hostlib.schemes.models import Model, conv, fully_connected
 
 CLASSES: Final = 10
 BUCKET_BYTES: Final = 1 << 19

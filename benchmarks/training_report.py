@@ -16,9 +16,9 @@ from benchmarks.training_models import (
     WORKLOADS,
     Workload,
 )
-from hostlib.schemes.cluster import Cluster
-from hostlib.schemes.layer import Layer
-from hostlib.schemes.prediction import (
+from switchfold.hostlib.schemes.cluster import Cluster
+from switchfold.hostlib.schemes.layer import Layer
+from switchfold.hostlib.schemes.prediction import (
     Computing,
     Prediction,
     Strategy,
@@ -26,7 +26,7 @@ from hostlib.schemes.prediction import (
     predict,
     ring_time,
 )
-from hostlib.schemes.wire_cost import ExchangeTime, exchange_time
+from switchfold.hostlib.schemes.wire_cost import ExchangeTime, exchange_time
 
 NAMES: Final = {
     "alone": "no exchange",

@@ -27,7 +27,6 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
-import hostlib.torch
 from benchmarks.link_rates import set_rates
 from benchmarks.processor import read_times
 from benchmarks.training_contenders import (
@@ -45,14 +44,15 @@ from benchmarks.training_models import (
     Workload,
     make_module,
 )
-from bmv2_topos import Testbed
-from bmv2_topos.network.namespaces import call_in_namespace
-from hostlib.parameter_server import (
+from switchfold.bmv2_topos import Testbed
+from switchfold.bmv2_topos.network.namespaces import call_in_namespace
+from switchfold.hostlib.parameter_server import (
     ClientOptions,
     ParameterClient,
     ParameterServer,
     ServerOptions,
 )
+from switchfold.hostlib.torch import register
 
 untyped: Any = torch  # some of its functions tell only half of their types
 collectives: Any = dist
@@ -285,7 +285,7 @@ def main() -> None:
     if not options.testbeds:
         print(json.dumps(run_single(options)))
         return
-    hostlib.torch.register()
+    register()
     with ExitStack() as stack:
         network = Network(options, stack)
         content = run_all(options, network)

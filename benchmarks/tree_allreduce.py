@@ -34,14 +34,14 @@ from benchmarks.machine import (  # noqa: E402
     probed_rate,
 )
 from benchmarks.worker_runs import outputs, switch_pids  # noqa: E402
-from bmv2_topos import Testbed, Topology, leaf_spine, single_switch  # noqa: E402
-from bmv2_topos.errors import TestbedError  # noqa: E402
-from controller.config import ControllerConfig, load_config  # noqa: E402
-from controller.fabric.fabric import Direction, Fabric  # noqa: E402
-from controller.fabric.host_attachment import attach_hosts  # noqa: E402
-from controller.fabric.routes import path  # noqa: E402
-from hostlib import SessionOptions  # noqa: E402
-from hostlib.slots import wire  # noqa: E402
+from switchfold.bmv2_topos import Testbed, Topology, leaf_spine, single_switch  # noqa: E402
+from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
+from switchfold.controller.config import ControllerConfig, load_config  # noqa: E402
+from switchfold.controller.fabric.fabric import Direction, Fabric  # noqa: E402
+from switchfold.controller.fabric.host_attachment import attach_hosts  # noqa: E402
+from switchfold.controller.fabric.routes import path  # noqa: E402
+from switchfold.hostlib import SessionOptions  # noqa: E402
+from switchfold.hostlib.slots import wire  # noqa: E402
 
 WORKER = Path(__file__).with_name("allreduce_worker.py")
 NUM_LEAVES, HOSTS_PER_LEAF = 4, 2

@@ -29,14 +29,18 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.machine import describe_machine, machine_line  # noqa: E402
 from benchmarks.tree_planning import clos, workers_of  # noqa: E402
-from bmv2_topos.config import child_environment  # noqa: E402
-from bmv2_topos.processes.daemons import switch_command  # noqa: E402
-from bmv2_topos.processes.processes import ManagedProcess, StartingProcess, launch_process  # noqa: E402
-from bmv2_topos.topology.topology import Switch  # noqa: E402
-from controller.config import ControllerConfig  # noqa: E402
-from controller.jobs.job import Layout  # noqa: E402
-from controller.server import ControllerServer  # noqa: E402
-from controller.switches.reconcile import desired_entities  # noqa: E402
+from switchfold.bmv2_topos.config import child_environment  # noqa: E402
+from switchfold.bmv2_topos.processes.daemons import switch_command  # noqa: E402
+from switchfold.bmv2_topos.processes.processes import (  # noqa: E402
+    ManagedProcess,
+    StartingProcess,
+    launch_process,
+)
+from switchfold.bmv2_topos.topology.topology import Switch  # noqa: E402
+from switchfold.controller.config import ControllerConfig  # noqa: E402
+from switchfold.controller.jobs.job import Layout  # noqa: E402
+from switchfold.controller.server import ControllerServer  # noqa: E402
+from switchfold.controller.switches.reconcile import desired_entities  # noqa: E402
 
 READY_TIMEOUT_S = 120.0
 

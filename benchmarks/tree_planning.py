@@ -21,16 +21,16 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from controller.config import ControllerConfig, HostConfig, LinkConfig, SwitchConfig
-from controller.fabric.fabric import Fabric
-from controller.fabric.routes import routes_at
-from controller.fabric.trees.frame_cost import Traffic
-from controller.fabric.trees.planner import plan_trees
-from controller.fabric.trees.tree_plan import TreePlan
-from controller.jobs.job import Layout, Tree, Worker
-from controller.switches.program import load_program
-from controller.switches.reconcile import desired_entities
-from controller.views.tree_shape import tree_shape
+from switchfold.controller.config import ControllerConfig, HostConfig, LinkConfig, SwitchConfig
+from switchfold.controller.fabric.fabric import Fabric
+from switchfold.controller.fabric.routes import routes_at
+from switchfold.controller.fabric.trees.frame_cost import Traffic
+from switchfold.controller.fabric.trees.planner import plan_trees
+from switchfold.controller.fabric.trees.tree_plan import TreePlan
+from switchfold.controller.jobs.job import Layout, Tree, Worker
+from switchfold.controller.switches.program import load_program
+from switchfold.controller.switches.reconcile import desired_entities
+from switchfold.controller.views.tree_shape import tree_shape
 
 AIM_S = 1.0
 GBIT = 1_000_000_000

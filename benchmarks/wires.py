@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from bmv2_topos.network.links import wait_for_carrier
-from bmv2_topos.network.namespaces import (
+from switchfold.bmv2_topos.network.links import wait_for_carrier
+from switchfold.bmv2_topos.network.namespaces import (
     call_in_namespace,
     call_with_route,
     create_namespace,

@@ -8,10 +8,10 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from bmv2_topos import Testbed
-from bmv2_topos.errors import TestbedError
-from bmv2_topos.processes.processes import read_records
-from bmv2_topos.processes.worker_runs import WorkerResult
+from switchfold.bmv2_topos import Testbed
+from switchfold.bmv2_topos.errors import TestbedError
+from switchfold.bmv2_topos.processes.processes import read_records
+from switchfold.bmv2_topos.processes.worker_runs import WorkerResult
 
 
 def switch_pids(testbed: Testbed) -> str:

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Testbed: topologies, hosts in namespaces or plain processes, switches, workers."""
 
-from bmv2_topos.network.link_counters import LinkBytes, SwitchLinkBytes
-from bmv2_topos.processes.worker_runs import WorkerEndpoint, WorkerResult
-from bmv2_topos.status import TestbedStatus
-from bmv2_topos.testbed import Testbed
-from bmv2_topos.topology.fabrics import fat_tree, leaf_spine
-from bmv2_topos.topology.topology import Host, Link, Switch, SwitchLink, Topology, single_switch
+from .network.link_counters import LinkBytes, SwitchLinkBytes
+from .processes.worker_runs import WorkerEndpoint, WorkerResult
+from .status import TestbedStatus
+from .testbed import Testbed
+from .topology.fabrics import fat_tree, leaf_spine
+from .topology.topology import Host, Link, Switch, SwitchLink, Topology, single_switch
 
 __all__ = [
     "Host",

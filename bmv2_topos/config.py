@@ -24,8 +24,9 @@ def records_directory() -> Path:
 
 
 def source_root() -> Path:
-    """Return the folder that holds the packages of this distribution."""
-    return Path(__file__).resolve().parent.parent
+    """Return the folder that holds the package `switchfold`."""
+    # Not resolved: in a checkout this folder is a link in src/switchfold.
+    return Path(__file__).absolute().parents[2]
 
 
 def child_environment(run_directory: Path) -> dict[str, str]:

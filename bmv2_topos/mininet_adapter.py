@@ -20,15 +20,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
-from bmv2_topos.config import child_environment
-from bmv2_topos.errors import TargetMissingError
-from bmv2_topos.network import links, namespaces
-from bmv2_topos.processes import daemons
-from bmv2_topos.processes.daemons import Target, Variant
-from bmv2_topos.processes.processes import ManagedProcess, start_process
-from bmv2_topos.processes.tokens import controller_environment, draw_tokens, worker_token
-from bmv2_topos.processes.worker_runs import endpoint_of
-from bmv2_topos.topology.topology import Host, Switch, Topology
+from .config import child_environment
+from .errors import TargetMissingError
+from .network import links, namespaces
+from .processes import daemons
+from .processes.daemons import Target, Variant
+from .processes.processes import ManagedProcess, start_process
+from .processes.tokens import controller_environment, draw_tokens, worker_token
+from .processes.worker_runs import endpoint_of
+from .topology.topology import Host, Switch, Topology
 
 DEBIAN_PACKAGES: Final = "/usr/lib/python3/dist-packages"
 MAX_RATE_BITS_PER_S: Final = 1_000_000_000

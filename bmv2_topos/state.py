@@ -22,17 +22,17 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from bmv2_topos.config import records_directory
-from bmv2_topos.errors import (
+from .config import records_directory
+from .errors import (
     RecordVersionError,
     TestbedBusyError,
     TestbedError,
     TestbedNotFoundError,
 )
-from bmv2_topos.network.namespaces import namespace_inode, remove_namespace
-from bmv2_topos.processes.launcher import start_time_of
-from bmv2_topos.processes.processes import is_alive, read_records
-from bmv2_topos.topology.topology import Host, Link, Switch, SwitchLink, Topology
+from .network.namespaces import namespace_inode, remove_namespace
+from .processes.launcher import start_time_of
+from .processes.processes import is_alive, read_records
+from .topology.topology import Host, Link, Switch, SwitchLink, Topology
 
 _LOGGER = logging.getLogger(__name__)
 _FILE: Final = "testbed.json"

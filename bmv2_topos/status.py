@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bmv2_topos.network.link_counters import LinkBytes, SwitchLinkBytes
-from bmv2_topos.network.namespaces import namespace_inode
-from bmv2_topos.processes.processes import read_records
-from bmv2_topos.processes.rendezvous import PLACES_FILE
-from bmv2_topos.state import Record
+from .network.link_counters import LinkBytes, SwitchLinkBytes
+from .network.namespaces import namespace_inode
+from .processes.processes import read_records
+from .processes.rendezvous import PLACES_FILE
+from .state import Record
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,39 +15,39 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self, cast
 
-from bmv2_topos import state
-from bmv2_topos.config import child_environment
-from bmv2_topos.errors import TestbedBusyError, TestbedError
-from bmv2_topos.network import links, namespaces
-from bmv2_topos.network.link_counters import (
+from ..softswitch.switch.impairments import parse_impairments
+from . import state
+from .config import child_environment
+from .errors import TestbedBusyError, TestbedError
+from .network import links, namespaces
+from .network.link_counters import (
     LinkBytes,
     SwitchLinkBytes,
     read_link_bytes,
     read_switch_link_bytes,
 )
-from bmv2_topos.network.network import (
+from .network.network import (
     cable_ends,
     make_network,
     namespace_name,
     negotiate_ecn,
     reserve_udp_ports,
 )
-from bmv2_topos.network.port_counters import read_port_bytes, read_switch_port_bytes
-from bmv2_topos.processes import daemons
-from bmv2_topos.processes.daemons import Mode, Shaping, Target, Variant
-from bmv2_topos.processes.processes import (
+from .network.port_counters import read_port_bytes, read_switch_port_bytes
+from .processes import daemons
+from .processes.daemons import Mode, Shaping, Target, Variant
+from .processes.processes import (
     ManagedProcess,
     StartingProcess,
     launch_process,
     read_records,
     start_process,
 )
-from bmv2_topos.processes.rendezvous import PLACES_FILE, rank_variables, write_places
-from bmv2_topos.processes.tokens import controller_environment, draw_tokens, worker_token
-from bmv2_topos.processes.worker_runs import WorkerEndpoint, WorkerResult, endpoint_of, run_workers
-from bmv2_topos.status import TestbedStatus, read_status
-from bmv2_topos.topology.topology import Host, Link, Switch, SwitchLink, Topology
-from softswitch.switch.impairments import parse_impairments
+from .processes.rendezvous import PLACES_FILE, rank_variables, write_places
+from .processes.tokens import controller_environment, draw_tokens, worker_token
+from .processes.worker_runs import WorkerEndpoint, WorkerResult, endpoint_of, run_workers
+from .status import TestbedStatus, read_status
+from .topology.topology import Host, Link, Switch, SwitchLink, Topology
 
 READY_TIMEOUT_S: Final = 120.0
 """For a switch to become ready, its first compilation to native code included."""

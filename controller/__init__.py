@@ -9,10 +9,10 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from controller.api.operator_client import OperatorClient
-    from controller.config import ControllerConfig, HostConfig, SwitchConfig, load_config
-    from controller.errors import ControllerError
-    from controller.server import ControllerServer
+    from .api.operator_client import OperatorClient
+    from .config import ControllerConfig, HostConfig, SwitchConfig, load_config
+    from .errors import ControllerError
+    from .server import ControllerServer
 
 __all__ = [
     "ControllerConfig",

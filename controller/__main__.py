@@ -12,8 +12,8 @@ from typing import Final, cast
 try:
     import click
 
-    from controller.api.printable import escaped
-    from controller.errors import ToolError
+    from .api.printable import escaped
+    from .errors import ToolError
 except ModuleNotFoundError as exc:  # the package was installed for workers that join nothing
     sys.exit(
         f"error: 'switchfold' needs the Python module {exc.name}, which is missing; run"
@@ -28,24 +28,32 @@ Exit codes:
   3  nothing is there to talk to or to do"""
 
 COMMANDS: Final = {
-    "bench": ("controller.cli.bench:bench", "Measure sums, training, and parts of them."),
-    "controller": ("controller.cli.controller:controller", "Run the control plane."),
-    "demo": ("controller.cli.demo.command:demo", "Train a real model through a P4 switch."),
-    "doctor": ("controller.cli.doctor_command:doctor", "Find out what is wrong, and what to do."),
-    "job": ("controller.cli.job:job", "Look at jobs and end them."),
-    "link": ("controller.cli.link:link", "Look at links and take them out of use."),
-    "scheme": ("controller.cli.scheme:scheme", "Choose and predict PS, INA or factors."),
-    "shell": ("controller.cli.shell:shell", "Open p4runtime-shell on a switch."),
-    "switch": ("controller.cli.switch:switch", "Look at switches and their counters."),
-    "tree": ("controller.cli.tree:tree", "Look at aggregation trees, and plan them."),
-    "trace": ("controller.cli.trace:trace", "Look at traces of training: draw, sum up."),
+    "bench": (
+        "switchfold.controller.cli.bench:bench",
+        "Measure sums, training, and parts of them.",
+    ),
+    "controller": ("switchfold.controller.cli.controller:controller", "Run the control plane."),
+    "demo": (
+        "switchfold.controller.cli.demo.command:demo",
+        "Train a real model through a P4 switch.",
+    ),
+    "doctor": (
+        "switchfold.controller.cli.doctor_command:doctor",
+        "Find out what is wrong, and what to do.",
+    ),
+    "job": ("switchfold.controller.cli.job:job", "Look at jobs and end them."),
+    "link": ("switchfold.controller.cli.link:link", "Look at links and take them out of use."),
+    "scheme": ("switchfold.controller.cli.scheme:scheme", "Choose and predict PS, INA or factors."),
+    "shell": ("switchfold.controller.cli.shell:shell", "Open p4runtime-shell on a switch."),
+    "switch": ("switchfold.controller.cli.switch:switch", "Look at switches and their counters."),
+    "tree": ("switchfold.controller.cli.tree:tree", "Look at aggregation trees, and plan them."),
+    "trace": ("switchfold.controller.cli.trace:trace", "Look at traces of training: draw, sum up."),
     "testbed": (
-        "bmv2_topos.commands.testbed:testbed",
+        "switchfold.bmv2_topos.commands.testbed:testbed",
         "Set up and take down a network to try things.",
     ),
 }
 _LINE_BREAK: Final = "\n"
-_OUR_PACKAGES: Final = frozenset({"bmv2_topos", "controller", "hostlib", "p4src", "softswitch"})
 
 
 class LazyGroup(click.Group):
@@ -108,8 +116,8 @@ def run(arguments: list[str]) -> int:
         click.echo("interrupted", err=True)
         return 130
     except Exception as exc:
-        # Typed errors of our packages speak for themselves; anything else is a defect of ours.
-        if type(exc).__module__.partition(".")[0] not in _OUR_PACKAGES:
+        # Typed errors of our own speak for themselves; anything else is a defect of ours.
+        if type(exc).__module__.partition(".")[0] != "switchfold":
             raise
         click.echo(f"error: {escaped(str(exc), keep=_LINE_BREAK)}", err=True)
         return int(getattr(exc, "exit_code", 1))

@@ -35,8 +35,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-from controller.errors import ConfigError
-from hostlib.slots import wire
+from ..hostlib.slots import wire
+from .errors import ConfigError
 
 DEFAULT_LISTEN: Final = "127.0.0.1:50551"
 VARIANTS: Final = ("narrow", "wide")

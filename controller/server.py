@@ -13,25 +13,25 @@ from typing import Any, cast
 
 import grpc
 
-from controller.api.access import AccessGuard, Tokens
-from controller.api.endpoint import is_taken, with_port
-from controller.api.keepalive import probe_connections, server_options
-from controller.api.operator_api import fabric_pb2, fabric_pb2_grpc, operator_pb2, operator_pb2_grpc
-from controller.api.operator_service import OperatorService
-from controller.api.request_check import MAX_MESSAGE_BYTES
-from controller.api.request_guard import RequestGuard
-from controller.api.session_service import SessionService
-from controller.config import ControllerConfig
-from controller.database.database import Database
-from controller.errors import ListenError, SwitchUnreachableError
-from controller.fabric.fabric_state import FabricState
-from controller.fabric.fabric_watch import FabricWatch
-from controller.jobs.job import JobNumber
-from controller.jobs.membership import Membership
-from controller.switches.program import load_program
-from controller.switches.switch_session import SwitchLink
-from controller.views.views import Layouts
-from hostlib.control.session_api import session_pb2, session_pb2_grpc
+from ..hostlib.control.session_api import session_pb2, session_pb2_grpc
+from .api.access import AccessGuard, Tokens
+from .api.endpoint import is_taken, with_port
+from .api.keepalive import probe_connections, server_options
+from .api.operator_api import fabric_pb2, fabric_pb2_grpc, operator_pb2, operator_pb2_grpc
+from .api.operator_service import OperatorService
+from .api.request_check import MAX_MESSAGE_BYTES
+from .api.request_guard import RequestGuard
+from .api.session_service import SessionService
+from .config import ControllerConfig
+from .database.database import Database
+from .errors import ListenError, SwitchUnreachableError
+from .fabric.fabric_state import FabricState
+from .fabric.fabric_watch import FabricWatch
+from .jobs.job import JobNumber
+from .jobs.membership import Membership
+from .switches.program import load_program
+from .switches.switch_session import SwitchLink
+from .views.views import Layouts
 
 _LOGGER = logging.getLogger(__name__)
 _STOP_GRACE_S = 2.0

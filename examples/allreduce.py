@@ -12,9 +12,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-import p4src
-import softswitch
-from hostlib import Endpoint, JobView, MemTransport, Session
+from switchfold import p4src, softswitch
+from switchfold.hostlib import Endpoint, JobView, MemTransport, Session
 
 NUM_WORKERS, SLOTS, JOB, GENERATION, GROUP = 4, 64, 1, 1, 1
 SWITCH = Endpoint(address="10.0.0.254", mac="02:00:00:00:00:fe")

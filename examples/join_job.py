@@ -7,7 +7,7 @@
 
 import numpy as np
 
-from hostlib.config import join_from_environment
+from switchfold.hostlib.config import join_from_environment
 
 
 def main() -> None:

@@ -11,8 +11,8 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from bmv2_topos import Testbed, leaf_spine
-from hostlib.config import join_from_environment
+from switchfold.bmv2_topos import Testbed, leaf_spine
+from switchfold.hostlib.config import join_from_environment
 
 
 def array_of(worker_id: int) -> NDArray[np.int32]:

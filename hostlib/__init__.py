@@ -5,8 +5,8 @@
 Importing it needs numpy alone. `Session.join` loads grpc.
 """
 
-from hostlib.control.view import Endpoint, JobView, Member, TreeView
-from hostlib.errors import (
+from .control.view import Endpoint, JobView, Member, TreeView
+from .errors import (
     AddressUnreachableError,
     AllgatherTimeoutError,
     AllreduceTimeoutError,
@@ -57,16 +57,16 @@ from hostlib.errors import (
     WorkerMissingError,
     WorkerTakenError,
 )
-from hostlib.future import AllgatherFuture, AllreduceFuture
-from hostlib.options import SessionOptions
-from hostlib.session import Session
-from hostlib.straggler import StragglerPolicy
-from hostlib.tracing.transfer_times import TransferTimes
-from hostlib.transports.base import Transport
-from hostlib.transports.mem import MemTransport
-from hostlib.transports.raw import RawTransport
-from hostlib.transports.tunnel import TunnelTransport
-from hostlib.transports.udp import UdpTransport
+from .future import AllgatherFuture, AllreduceFuture
+from .options import SessionOptions
+from .session import Session
+from .straggler import StragglerPolicy
+from .tracing.transfer_times import TransferTimes
+from .transports.base import Transport
+from .transports.mem import MemTransport
+from .transports.raw import RawTransport
+from .transports.tunnel import TunnelTransport
+from .transports.udp import UdpTransport
 
 __all__ = [
     "AddressUnreachableError",

@@ -39,16 +39,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
-from hostlib.control.view import Endpoint
-from hostlib.errors import ConfigurationError
-from hostlib.options import SessionOptions
-from hostlib.session import Session
-from hostlib.slots.wire import UDP_PORT
-from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
-from hostlib.transports.base import Transport
-from hostlib.transports.raw import RawTransport
-from hostlib.transports.tunnel import TunnelTransport
-from hostlib.transports.udp import UdpTransport
+from .control.view import Endpoint
+from .errors import ConfigurationError
+from .options import SessionOptions
+from .session import Session
+from .slots.wire import UDP_PORT
+from .straggler import WAIT_FOR_ALL, StragglerPolicy
+from .transports.base import Transport
+from .transports.raw import RawTransport
+from .transports.tunnel import TunnelTransport
+from .transports.udp import UdpTransport
 
 PathChoice = Literal["auto", "switch", "host"]
 PrecisionSetting = Literal["auto", "exact", "block"]

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, final
 
 from numpy.typing import NDArray
 
-from hostlib.errors import AllgatherTimeoutError, AllreduceTimeoutError
-from hostlib.tracing.transfer_times import TransferTimes
+from .errors import AllgatherTimeoutError, AllreduceTimeoutError
+from .tracing.transfer_times import TransferTimes
 
 _logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from hostlib.errors import ConfigurationError
+from .errors import ConfigurationError
 
 LONGEST_LEASE_S = 7 * 86400.0
 """No worker is waited for longer, whatever it asks for."""

@@ -13,10 +13,10 @@ from typing import Any, Literal, Self, final
 
 from numpy.typing import NDArray
 
-from hostlib.control.controller_seam import ControllerLink
-from hostlib.control.view import JobView, check_worker
-from hostlib.engine.engine import Engine
-from hostlib.errors import (
+from .control.controller_seam import ControllerLink
+from .control.view import JobView, check_worker
+from .engine.engine import Engine
+from .errors import (
     AddressUnreachableError,
     ConfigurationError,
     HostlibError,
@@ -24,8 +24,8 @@ from hostlib.errors import (
     SessionClosedError,
     SessionError,
 )
-from hostlib.future import AllgatherFuture, AllreduceFuture
-from hostlib.options import (
+from .future import AllgatherFuture, AllreduceFuture
+from .options import (
     NonfinitePolicy,
     Precision,
     ReduceOperation,
@@ -33,9 +33,9 @@ from hostlib.options import (
     SessionOptions,
     Summation,
 )
-from hostlib.peers import PeerServer
-from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
-from hostlib.transports.base import Transport
+from .peers import PeerServer
+from .straggler import WAIT_FOR_ALL, StragglerPolicy
+from .transports.base import Transport
 
 _logger = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ class Session:
         """
         # grpc is needed by those who join, not by those who import.
         try:
-            from hostlib.control.controller_link import GrpcControllerLink, JoinRequest  # noqa: PLC0415
+            from .control.controller_link import GrpcControllerLink, JoinRequest  # noqa: PLC0415
         except ModuleNotFoundError as exc:
             transport.close()
             raise ConfigurationError(

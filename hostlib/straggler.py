@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostlib.errors import ConfigurationError
+from .errors import ConfigurationError
 
 
 @dataclass(frozen=True, kw_only=True)

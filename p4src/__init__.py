@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """P4 programs of Switchfold, their compiled artefacts, and how those are made."""
 
-from p4src.artefacts import (
+from .artefacts import (
     VARIANTS,
     Artefacts,
     Variant,
@@ -12,7 +12,7 @@ from p4src.artefacts import (
     source_hashes,
     sources,
 )
-from p4src.errors import (
+from .errors import (
     CompilationError,
     CompilerNotFoundError,
     P4srcError,

@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compile the P4 programs: `python -m p4src.compile` writes p4src/build, `--check` compares.
+"""Compile the P4 programs.
+
+`python -m switchfold.p4src.compile` writes p4src/build, `--check` compares.
 
 p4c runs at the repository root with relative paths, so that neither the JSON's source_info nor the
 manifest names a path of this machine.
@@ -18,7 +20,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from p4src.artefacts import (
+from .artefacts import (
     BUILD_DIR,
     P4SRC,
     VARIANTS,
@@ -29,8 +31,8 @@ from p4src.artefacts import (
     sha256,
     source_hashes,
 )
-from p4src.errors import CompilationError, CompilerNotFoundError, P4srcError, StaleArtefactError
-from p4src.generate_lanes import generated_files, write_lanes
+from .errors import CompilationError, CompilerNotFoundError, P4srcError, StaleArtefactError
+from .generate_lanes import generated_files, write_lanes
 
 COMPILER: Final = "p4c-bm2-ss"
 FLAGS: Final = ("--std", "p4-16", "--Werror")
@@ -165,7 +167,9 @@ def check_all() -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m p4src.compile", description=main.__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m switchfold.p4src.compile", description=main.__doc__
+    )
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     options = parser.parse_args(arguments)
     try:

@@ -3,8 +3,8 @@
 """Write the P4 text that repeats once per lane, for each variant.
 
 P4 has no arrays of registers, and one register per lane is what keeps a packet to one
-read-modify-write per register. `python -m p4src.generate_lanes` writes the files; a test fails when
-they are out of date.
+read-modify-write per register. `python -m switchfold.p4src.generate_lanes` writes the files; a test
+fails when they are out of date.
 """
 
 from __future__ import annotations

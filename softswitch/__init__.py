@@ -4,14 +4,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from softswitch.compilation.compiler import CompiledProgram, compile_program
-from softswitch.errors import SoftswitchError
-from softswitch.switch.control import Match
-from softswitch.switch.impairments import Impairments
-from softswitch.switch.switch import Switch
+from .compilation.compiler import CompiledProgram, compile_program
+from .errors import SoftswitchError
+from .switch.control import Match
+from .switch.impairments import Impairments
+from .switch.switch import Switch
 
 if TYPE_CHECKING:
-    from softswitch.p4runtime.service.serve import serve
+    from .p4runtime.service.serve import serve
 
 __all__ = [
     "CompiledProgram",
@@ -27,7 +27,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # The server brings grpc along, which a switch without P4Runtime does not need.
     if name == "serve":
-        from softswitch.p4runtime.service.serve import serve  # noqa: PLC0415
+        from .p4runtime.service.serve import serve  # noqa: PLC0415
 
         return serve
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Entry point of `softswitch` and `python -m softswitch`."""
+"""Entry point of `softswitch` and `python -m switchfold.softswitch`."""
 
-from softswitch.commands.command import main
+from .commands.command import main
 
 if __name__ == "__main__":
     main()

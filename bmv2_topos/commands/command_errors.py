@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import click
 
-from bmv2_topos.errors import TestbedError
+from ..errors import TestbedError
 
 
 @contextmanager

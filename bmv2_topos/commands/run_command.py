@@ -15,14 +15,14 @@ from typing import Final
 
 import click
 
-from bmv2_topos import state
-from bmv2_topos.commands.command_errors import errors_shown
-from bmv2_topos.config import child_environment
-from bmv2_topos.processes.processes import ManagedProcess, start_process
-from bmv2_topos.processes.rendezvous import rank_variables
-from bmv2_topos.processes.worker_runs import WorkerEndpoint
-from bmv2_topos.testbed import Testbed
-from bmv2_topos.topology.topology import Topology
+from .. import state
+from ..config import child_environment
+from ..processes.processes import ManagedProcess, start_process
+from ..processes.rendezvous import rank_variables
+from ..processes.worker_runs import WorkerEndpoint
+from ..testbed import Testbed
+from ..topology.topology import Topology
+from .command_errors import errors_shown
 
 _POLL_S: Final = 0.1
 

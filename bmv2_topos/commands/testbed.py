@@ -11,14 +11,14 @@ from typing import Any
 
 import click
 
-from bmv2_topos import state
-from bmv2_topos.commands.command_errors import errors_shown
-from bmv2_topos.commands.run_command import run
-from bmv2_topos.errors import TestbedError
-from bmv2_topos.processes.daemons import Mode, Shaping, Target, Variant
-from bmv2_topos.status import TestbedStatus
-from bmv2_topos.testbed import Testbed
-from bmv2_topos.topology.topology_options import described_topology, with_topology
+from .. import state
+from ..errors import TestbedError
+from ..processes.daemons import Mode, Shaping, Target, Variant
+from ..status import TestbedStatus
+from ..testbed import Testbed
+from ..topology.topology_options import described_topology, with_topology
+from .command_errors import errors_shown
+from .run_command import run
 
 DEFAULT_NAME = "main"
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bmv2_topos.network.links import GRO_BYTES
-from bmv2_topos.network.namespaces import call_with_route
-from bmv2_topos.topology.topology import Link, SwitchLink, Topology
+from ..topology.topology import Link, SwitchLink, Topology
+from .links import GRO_BYTES
+from .namespaces import call_with_route
 
 _ETHERNET_HEADER_BYTES: Final = 14
 _KINDS: Final = ("rx_bytes", "rx_packets", "tx_bytes", "tx_packets", "rx_dropped", "tx_dropped")

@@ -16,9 +16,8 @@ from typing import Any, Final, Literal
 
 from pyroute2.netlink.exceptions import NetlinkError
 
-from bmv2_topos.errors import KernelError, NameTakenError, ShaperMissingError
-from bmv2_topos.network.namespaces import call_with_route, namespace_path
-from bmv2_topos.topology.topology import (
+from ..errors import KernelError, NameTakenError, ShaperMissingError
+from ..topology.topology import (
     MTU_BYTES,
     SUBNET_PREFIX_LENGTH,
     Host,
@@ -27,6 +26,7 @@ from bmv2_topos.topology.topology import (
     SwitchLink,
     Topology,
 )
+from .namespaces import call_with_route, namespace_path
 
 Shaper = Literal["tbf", "htb"]
 

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar, cast
 
 import pyroute2
 
-from bmv2_topos.errors import KernelError, NameTakenError, PrivilegeError
+from ..errors import KernelError, NameTakenError, PrivilegeError
 
 _CLONE_NEWNET: Final = 0x40000000
 _MS_BIND: Final = 0x1000

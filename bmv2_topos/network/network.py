@@ -7,11 +7,11 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from bmv2_topos.errors import PortTakenError
-from bmv2_topos.network import links, namespaces
-from bmv2_topos.processes.free_ports import free_port
-from bmv2_topos.state import Record
-from bmv2_topos.topology.topology import Host, Link, Switch, SwitchLink
+from ..errors import PortTakenError
+from ..processes.free_ports import free_port
+from ..state import Record
+from ..topology.topology import Host, Link, Switch, SwitchLink
+from . import links, namespaces
 
 
 def namespace_name(testbed: str, node: Host | Switch) -> str:

@@ -13,9 +13,9 @@ import grpc
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from bmv2_topos.errors import TestbedError
-from bmv2_topos.network.link_counters import LinkBytes, SwitchLinkBytes
-from bmv2_topos.topology.topology import Topology
+from ..errors import TestbedError
+from ..topology.topology import Topology
+from .link_counters import LinkBytes, SwitchLinkBytes
 
 _READ: Final = "/p4.v1.P4Runtime/Read"
 _TIMEOUT_S: Final = 5.0

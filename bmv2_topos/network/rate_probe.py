@@ -10,10 +10,10 @@ import threading
 import time
 from typing import Final
 
-from bmv2_topos.network.link_counters import read_counters
-from bmv2_topos.network.namespaces import call_in_namespace
-from bmv2_topos.testbed import Testbed
-from bmv2_topos.topology.topology import Host
+from ..testbed import Testbed
+from ..topology.topology import Host
+from .link_counters import read_counters
+from .namespaces import call_in_namespace
 
 FRAME_BYTES: Final = 1494
 """Of a wide Switchfold packet, as the shapers count: Ethernet header, no preamble, no FCS."""

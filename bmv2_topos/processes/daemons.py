@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from bmv2_topos.config import source_root
-from bmv2_topos.errors import TargetMissingError
-from bmv2_topos.network.links import QUEUE_BYTES
-from bmv2_topos.processes.processes import READY_FD
-from bmv2_topos.topology.topology import MTU_BYTES, Link, Switch, Topology
+from ..config import source_root
+from ..errors import TargetMissingError
+from ..network.links import QUEUE_BYTES
+from ..topology.topology import MTU_BYTES, Link, Switch, Topology
+from .processes import READY_FD
 
 Target = Literal["softswitch", "bmv2"]
 Mode = Literal["veth", "udp"]
@@ -32,7 +32,7 @@ CPU_PORT = 255
 def program_files(variant: Variant) -> tuple[Path, Path]:
     """Return the compiled program (BMv2 JSON) and its P4Info; raises TargetMissingError."""
     name = f"switchfold_{variant}"
-    folder = source_root() / "p4src" / "build" / name
+    folder = source_root() / "switchfold" / "p4src" / "build" / name
     program, p4info = folder / f"{name}.json", folder / f"{name}.p4info.txtpb"
     for path in (program, p4info):
         if not path.exists():
@@ -57,7 +57,7 @@ def switch_command(
     if target == "softswitch":
         ports = [word for port, spec in port_specs.items() for word in ("--port", f"{port}={spec}")]
         return [
-            *(sys.executable, "-m", "softswitch", "run", str(program)),
+            *(sys.executable, "-m", "switchfold.softswitch", "run", str(program)),
             *("--p4info", str(p4info)),
             *ports,
             *("--grpc", grpc_address, "--device-id", str(switch.device_id)),
@@ -149,7 +149,7 @@ def accepts(address: str) -> bool:
 def controller_command(config: Path) -> list[str]:
     """Return the command of the controller."""
     return [
-        *(sys.executable, "-m", "controller", "controller", "run"),
+        *(sys.executable, "-m", "switchfold.controller", "controller", "run"),
         *("--config", str(config), "--ready-fd", READY_FD),
     ]
 

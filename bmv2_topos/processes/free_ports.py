@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from bmv2_topos.errors import PortTakenError
+from ..errors import PortTakenError
 
 _PORTS: Final = range(10_240, 32_000)
 """Below those that the kernel gives to whoever names none."""

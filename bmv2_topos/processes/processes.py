@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from bmv2_topos.config import RUN_DIRECTORY_VARIABLE
-from bmv2_topos.errors import ProcessFailedError, ProcessTimeoutError
-from bmv2_topos.network.namespaces import namespace_path
-from bmv2_topos.processes import launcher
+from ..config import RUN_DIRECTORY_VARIABLE
+from ..errors import ProcessFailedError, ProcessTimeoutError
+from ..network.namespaces import namespace_path
+from . import launcher
 
 TERM_TIMEOUT_S: Final = 3.0
 """How long a process may take to end after SIGTERM before it gets SIGKILL."""

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from bmv2_topos.network.namespaces import call_in_namespace
-from bmv2_topos.processes.free_ports import free_port
-from bmv2_topos.processes.worker_runs import WorkerEndpoint
+from ..network.namespaces import call_in_namespace
+from .free_ports import free_port
+from .worker_runs import WorkerEndpoint
 
 PLACES_FILE: Final = "places.json"
 """Name of a testbed's list of places, in its run directory."""

@@ -9,7 +9,7 @@ import secrets
 from pathlib import Path
 from typing import Final
 
-from bmv2_topos.config import OPERATOR_CREDENTIAL_FILE
+from ..config import OPERATOR_CREDENTIAL_FILE
 
 _WORKER_CREDENTIAL_FILE: Final = "worker.token"
 _TOKEN_BYTES: Final = 16

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bmv2_topos.errors import ProcessTimeoutError
-from bmv2_topos.processes.processes import ManagedProcess, log_tail
-from bmv2_topos.topology.topology import Host, Switch, Topology
+from ..errors import ProcessTimeoutError
+from ..topology.topology import Host, Switch, Topology
+from .processes import ManagedProcess, log_tail
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ hosts. Ports lead down first, then up; port p of a core switch leads to pod p.
 
 from __future__ import annotations
 
-from bmv2_topos.topology.topology import (
+from .topology import (
     MAX_HOSTS,
     MAX_PORT,
     Host,

@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from bmv2_topos.topology.fabrics import MAX_FAT_TREE, fat_tree, leaf_spine
-from bmv2_topos.topology.topology import MAX_HOSTS, MAX_PORT, Topology, single_switch
+from .fabrics import MAX_FAT_TREE, fat_tree, leaf_spine
+from .topology import MAX_HOSTS, MAX_PORT, Topology, single_switch
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -20,9 +20,9 @@ import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 
-from controller.errors import ConfigError, RoleError, TokenError
-from hostlib.control.credentials import HEADER, SCHEME, token_problem
-from hostlib.control.session_api import session_pb2
+from ...hostlib.control.credentials import HEADER, SCHEME, token_problem
+from ...hostlib.control.session_api import session_pb2
+from ..errors import ConfigError, RoleError, TokenError
 
 _LOGGER = logging.getLogger(__name__)
 _SESSIONS: Final = session_pb2.DESCRIPTOR.services_by_name["SwitchfoldSession"].full_name

@@ -8,21 +8,21 @@ import dataclasses
 
 import grpc
 
-from controller.api.operator_api import fabric_pb2 as pb
-from controller.api.operator_api import fabric_pb2_grpc
-from controller.config import LinkConfig
-from controller.database.database import Database
-from controller.errors import NoTreeError, UnknownJobError
-from controller.fabric.fabric import Direction
-from controller.fabric.fabric_state import FabricState
-from controller.fabric.link_meter import LinkMeter
-from controller.fabric.replanner import Replanner
-from controller.fabric.trees.frame_cost import Traffic
-from controller.fabric.trees.ring_cost import predict_ring
-from controller.fabric.trees.tree_plan import TreePlan, describe_trees
-from controller.fabric.trees.tree_report import add_measurement, add_prediction, report_tree
-from controller.jobs.job import Layout
-from controller.views.view_trees import planned_trees, slot_bases
+from ..config import LinkConfig
+from ..database.database import Database
+from ..errors import NoTreeError, UnknownJobError
+from ..fabric.fabric import Direction
+from ..fabric.fabric_state import FabricState
+from ..fabric.link_meter import LinkMeter
+from ..fabric.replanner import Replanner
+from ..fabric.trees.frame_cost import Traffic
+from ..fabric.trees.ring_cost import predict_ring
+from ..fabric.trees.tree_plan import TreePlan, describe_trees
+from ..fabric.trees.tree_report import add_measurement, add_prediction, report_tree
+from ..jobs.job import Layout
+from ..views.view_trees import planned_trees, slot_bases
+from .operator_api import fabric_pb2 as pb
+from .operator_api import fabric_pb2_grpc
 
 _DEFAULT_BYTES = 64 << 20
 _NUM_ALTERNATIVES = 5

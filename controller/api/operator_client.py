@@ -9,13 +9,13 @@ from typing import Any, Final, TypeVar, cast
 import grpc
 from google.protobuf.message import Message
 
-from controller.api.operator_api import fabric_pb2 as fabric_pb
-from controller.api.operator_api import fabric_pb2_grpc, operator_pb2_grpc
-from controller.api.operator_api import operator_pb2 as pb
-from controller.api.operator_token import operator_token
-from controller.api.printable import escape_message, escaped
-from controller.errors import ConfigError, ControllerUnreachableError, OperatorRefusedError
-from hostlib.control.credentials import token_metadata, token_problem
+from ...hostlib.control.credentials import token_metadata, token_problem
+from ..errors import ConfigError, ControllerUnreachableError, OperatorRefusedError
+from .operator_api import fabric_pb2 as fabric_pb
+from .operator_api import fabric_pb2_grpc, operator_pb2_grpc
+from .operator_api import operator_pb2 as pb
+from .operator_token import operator_token
+from .printable import escape_message, escaped
 
 _R = TypeVar("_R")
 _TIMEOUT_S: Final = 15.0

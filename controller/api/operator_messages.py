@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from controller.api.operator_api import operator_pb2 as pb
-from controller.jobs.job import Job, Layout, TreeNode, Worker, WorkerId, WorkerState
-from controller.tables.outcome import Count, OrdinaryOutcome, add_counts
-from hostlib.slots.wire import Outcome
+from ...hostlib.slots.wire import Outcome
+from ..jobs.job import Job, Layout, TreeNode, Worker, WorkerId, WorkerState
+from ..tables.outcome import Count, OrdinaryOutcome, add_counts
+from .operator_api import operator_pb2 as pb
 
 
 def job_message(

@@ -8,24 +8,24 @@ from collections.abc import Iterable, Mapping
 
 import grpc
 
-from controller.api.operator_api import operator_pb2 as pb
-from controller.api.operator_api import operator_pb2_grpc
-from controller.api.operator_messages import (
+from ...hostlib.slots import wire
+from ..config import LinkConfig
+from ..database.database import Database
+from ..errors import SwitchError, UnknownJobError, UnknownNameError
+from ..jobs.job import Job, JobState
+from ..jobs.membership import Membership
+from ..switches.port_losses import read_port_losses
+from ..switches.program import describe
+from ..switches.switch_session import SwitchLink
+from ..views.views import Layouts
+from .operator_api import operator_pb2 as pb
+from .operator_api import operator_pb2_grpc
+from .operator_messages import (
     job_message,
     lease_messages,
     outcome_counts,
     put_counts,
 )
-from controller.config import LinkConfig
-from controller.database.database import Database
-from controller.errors import SwitchError, UnknownJobError, UnknownNameError
-from controller.jobs.job import Job, JobState
-from controller.jobs.membership import Membership
-from controller.switches.port_losses import read_port_losses
-from controller.switches.program import describe
-from controller.switches.switch_session import SwitchLink
-from controller.views.views import Layouts
-from hostlib.slots import wire
 
 
 class OperatorService(operator_pb2_grpc.OperatorServicer):

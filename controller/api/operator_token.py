@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 from typing import Final
 
-from bmv2_topos.config import OPERATOR_CREDENTIAL_FILE
-from controller.api.endpoint import UNIX_PREFIX
+from ...bmv2_topos.config import OPERATOR_CREDENTIAL_FILE
+from .endpoint import UNIX_PREFIX
 
 _VARIABLES: Final = ("SWITCHFOLD_OPERATOR_TOKEN", "SWITCHFOLD_TOKEN")
 

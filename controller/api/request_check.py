@@ -15,9 +15,9 @@ from typing import Any, Final, cast
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from controller.api.printable import quoted
-from controller.errors import InvalidJobError
-from hostlib.options import LONGEST_LEASE_S
+from ...hostlib.options import LONGEST_LEASE_S
+from ..errors import InvalidJobError
+from .printable import quoted
 
 MAX_MESSAGE_BYTES: Final = 256 << 10
 """Of one request; a Stalled that misses every worker of the largest job fits."""

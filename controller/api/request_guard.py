@@ -10,9 +10,9 @@ from typing import Any, cast
 import grpc
 from google.protobuf.message import Message
 
-from controller.api.printable import details
-from controller.api.request_check import check_request
-from controller.errors import ControllerError
+from ..errors import ControllerError
+from .printable import details
+from .request_check import check_request
 
 
 class RequestGuard(grpc.aio.ServerInterceptor):

@@ -10,14 +10,14 @@ from typing import Any, Final, cast
 
 import grpc
 
-from controller.api.printable import details
-from controller.api.request_check import check_request
-from controller.errors import ControllerError, InvalidJobError
-from controller.jobs.live_job import LiveJob
-from controller.jobs.membership import Membership
-from controller.jobs.worker_lease import Outbox, Seat
-from hostlib.control.session_api import session_pb2 as pb
-from hostlib.control.session_api import session_pb2_grpc
+from ...hostlib.control.session_api import session_pb2 as pb
+from ...hostlib.control.session_api import session_pb2_grpc
+from ..errors import ControllerError, InvalidJobError
+from ..jobs.live_job import LiveJob
+from ..jobs.membership import Membership
+from ..jobs.worker_lease import Outbox, Seat
+from .printable import details
+from .request_check import check_request
 
 _LOGGER = logging.getLogger(__name__)
 _HELLO_TIMEOUT_S: Final = 5.0

@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from controller.errors import ToolError
+from ..errors import ToolError
 
 _FOLDER = Path(__file__).parents[2] / "benchmarks"
 _SCRIPTS: Final = {

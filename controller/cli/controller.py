@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-from controller.api.printable import EscapingFormatter
-from controller.config import (
+from ..api.printable import EscapingFormatter
+from ..config import (
     VARIANTS,
     ControllerConfig,
     SwitchConfig,
@@ -22,8 +22,8 @@ from controller.config import (
     parse_host,
     parse_switch,
 )
-from controller.errors import ConfigError
-from controller.server import ControllerServer
+from ..errors import ConfigError
+from ..server import ControllerServer
 
 
 @click.group()

@@ -11,19 +11,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from controller.api.operator_client import OperatorClient
-from controller.cli.doctor import Check, Status
-from controller.cli.doctor.machine import check_machine
-from controller.cli.doctor.system import (
+from ..api.operator_client import OperatorClient
+from ..config import SwitchConfig, parse_switch
+from .doctor import Check, Status
+from .doctor.machine import check_machine
+from .doctor.system import (
     check_controller,
     check_database,
     check_jobs,
     check_switch,
     check_switch_state,
 )
-from controller.cli.doctor.testbeds import check_testbeds
-from controller.cli.output import controller_option, json_option, print_json
-from controller.config import SwitchConfig, parse_switch
+from .doctor.testbeds import check_testbeds
+from .output import controller_option, json_option, print_json
 
 _COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "red"}
 

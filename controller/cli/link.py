@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import click
 
-from controller.api.operator_client import OperatorClient
-from controller.cli.output import (
+from ..api.operator_client import OperatorClient
+from ..fabric.trees.tree_text import amount
+from .output import (
     controller_option,
     json_option,
     message_dict,
     print_json,
     print_table,
 )
-from controller.fabric.trees.tree_text import amount
 
 _EXIT_CODES = "Exit codes: 0 done, 1 no such link or switch, 3 no controller."
 

@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bmv2_topos.config import records_directory
-from controller.api.endpoint import UNIX_PREFIX
-from controller.api.operator_client import OperatorClient
-from controller.config import DEFAULT_LISTEN
+from ...bmv2_topos.config import records_directory
+from ..api.endpoint import UNIX_PREFIX
+from ..api.operator_client import OperatorClient
+from ..config import DEFAULT_LISTEN
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _R = TypeVar("_R")

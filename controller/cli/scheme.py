@@ -9,8 +9,15 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.output import json_option, print_json, print_table
-from controller.cli.scheme_options import (
+from ...hostlib.schemes.best_scheme import candidates, two_way
+from ...hostlib.schemes.capacity import Capacity
+from ...hostlib.schemes.coordinator import Coordinator
+from ...hostlib.schemes.cost import busiest_floats
+from ...hostlib.schemes.model_file import find_model
+from ...hostlib.schemes.prediction import Computing, Prediction, Strategy, predict
+from ...hostlib.schemes.wire_cost import seconds
+from .output import json_option, print_json, print_table
+from .scheme_options import (
     capacity_options,
     cluster_options,
     described_cluster,
@@ -18,13 +25,6 @@ from controller.cli.scheme_options import (
     read_quantities,
     read_quantity,
 )
-from hostlib.schemes.best_scheme import candidates, two_way
-from hostlib.schemes.capacity import Capacity
-from hostlib.schemes.coordinator import Coordinator
-from hostlib.schemes.cost import busiest_floats
-from hostlib.schemes.model_file import find_model
-from hostlib.schemes.prediction import Computing, Prediction, Strategy, predict
-from hostlib.schemes.wire_cost import seconds
 
 _EXIT_CODES = "Exit codes: 0 done, 1 a model or cluster that makes no sense."
 LITTLE: Final = 1.05

@@ -11,10 +11,10 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from hostlib.schemes.capacity import SWITCH_PACKET_S, TCP_BYTE_S, WORKER_CHUNK_S
-from hostlib.schemes.cluster import MIN_SLOTS, Cluster
-from hostlib.schemes.models import MODELS
-from hostlib.slots.wire import NUM_SLOTS, VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
+from ...hostlib.schemes.capacity import SWITCH_PACKET_S, TCP_BYTE_S, WORKER_CHUNK_S
+from ...hostlib.schemes.cluster import MIN_SLOTS, Cluster
+from ...hostlib.schemes.models import MODELS
+from ...hostlib.slots.wire import NUM_SLOTS, VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
 
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)([kMGT]?)")
 _UNITS: Final = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

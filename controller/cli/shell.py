@@ -12,11 +12,11 @@ from pathlib import Path
 
 import click
 
-from controller.api.endpoint import connect
-from controller.api.operator_client import OperatorClient
-from controller.cli.output import controller_option
-from controller.config import check_endpoint
-from controller.errors import SwitchUnreachableError, ToolError
+from ..api.endpoint import connect
+from ..api.operator_client import OperatorClient
+from ..config import check_endpoint
+from ..errors import SwitchUnreachableError, ToolError
+from .output import controller_option
 
 _PACKAGE = "p4runtime-shell"
 _INSTALL_TIMEOUT_S = 600

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import click
 
-from controller.api.operator_api import operator_pb2 as pb
-from controller.api.operator_client import OperatorClient
-from controller.cli.output import (
+from ..api.operator_api import operator_pb2 as pb
+from ..api.operator_client import OperatorClient
+from .output import (
     controller_option,
     json_option,
     message_dict,

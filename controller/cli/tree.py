@@ -10,23 +10,23 @@ from typing import Final
 
 import click
 
-from controller.api.operator_api import fabric_pb2 as pb
-from controller.api.operator_client import OperatorClient
-from controller.cli.output import (
+from ...hostlib.slots import wire
+from ..api.operator_api import fabric_pb2 as pb
+from ..api.operator_client import OperatorClient
+from ..config import ControllerConfig, load_config
+from ..errors import ConfigError
+from ..fabric.fabric import Fabric
+from ..fabric.host_attachment import HostAttachment, attach_hosts
+from ..fabric.trees.frame_cost import VALUES_PER_PACKET, Traffic
+from ..fabric.trees.planner import DEFAULT_MAX_TREES, plan_trees
+from ..fabric.trees.tree_report import report_plan
+from ..fabric.trees.tree_text import load_lines, summary_lines, tree_lines
+from .output import (
     controller_option,
     json_option,
     message_dict,
     print_json,
 )
-from controller.config import ControllerConfig, load_config
-from controller.errors import ConfigError
-from controller.fabric.fabric import Fabric
-from controller.fabric.host_attachment import HostAttachment, attach_hosts
-from controller.fabric.trees.frame_cost import VALUES_PER_PACKET, Traffic
-from controller.fabric.trees.planner import DEFAULT_MAX_TREES, plan_trees
-from controller.fabric.trees.tree_report import report_plan
-from controller.fabric.trees.tree_text import load_lines, summary_lines, tree_lines
-from hostlib.slots import wire
 
 _EXIT_CODES = "Exit codes: 0 done, 1 no such job or no tree, 3 no controller."
 _SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>[kMG]?)(?P<binary>i?)B?")
@@ -172,7 +172,7 @@ def show(report: pb.TreeReport, picture: Path | None, *, has_hosts: bool, is_jso
     """Print a report, and draw it."""
     if picture is not None:
         # matplotlib takes half a second to import.
-        from controller.fabric.trees.tree_picture import draw_trees  # noqa: PLC0415
+        from ..fabric.trees.tree_picture import draw_trees  # noqa: PLC0415
 
         draw_trees(report, picture)
     if is_json:

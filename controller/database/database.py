@@ -14,11 +14,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
-from controller.config import SwitchConfig
-from controller.database.store import Statements, Store
-from controller.database.view_record import dump_layout, load_layout
-from controller.errors import DatabaseError
-from controller.jobs.job import (
+from ...hostlib.slots.wire import Outcome
+from ...hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from ..config import SwitchConfig
+from ..errors import DatabaseError
+from ..jobs.job import (
     Generation,
     Job,
     JobNumber,
@@ -30,9 +30,9 @@ from controller.jobs.job import (
     WorkerId,
     WorkerState,
 )
-from controller.tables.outcome import Count
-from hostlib.slots.wire import Outcome
-from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from ..tables.outcome import Count
+from .store import Statements, Store
+from .view_record import dump_layout, load_layout
 
 GENERATION_EPOCH_S: Final = 1767225600
 """2026-01-01 00:00:00 UTC; keeps generations ahead of those of a lost database."""

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from controller.database.schema import SCHEMA_VERSION, prepare
-from controller.errors import DatabaseError
+from ..errors import DatabaseError
+from .schema import SCHEMA_VERSION, prepare
 
 _LOGGER = logging.getLogger(__name__)
 _PROBE_BYTES: Final = 32 << 10

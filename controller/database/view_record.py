@@ -8,7 +8,8 @@ import dataclasses
 import json
 from typing import Any
 
-from controller.jobs.job import (
+from ...hostlib.straggler import StragglerPolicy
+from ..jobs.job import (
     Child,
     Layout,
     LayoutState,
@@ -18,7 +19,6 @@ from controller.jobs.job import (
     Worker,
     WorkerState,
 )
-from hostlib.straggler import StragglerPolicy
 
 
 def dump_layout(layout: Layout) -> str:

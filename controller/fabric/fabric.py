@@ -15,13 +15,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
-from controller.config import (
+from ..config import (
     DEFAULT_RATE_BITS_PER_S,
     ControllerConfig,
     LinkConfig,
     SwitchConfig,
 )
-from controller.errors import UnknownNameError
+from ..errors import UnknownNameError
 
 LEAST_SHARE: Final = 0.1
 """A link never counts as fuller than this leaves free: elastic traffic of others gives way."""

@@ -8,12 +8,12 @@ import enum
 import logging
 from collections.abc import Callable
 
-from controller.config import ControllerConfig, LinkConfig
-from controller.database.database import Database
-from controller.errors import UnknownNameError
-from controller.fabric.fabric import Fabric
-from controller.fabric.link_meter import Usage
-from controller.jobs.job import JobNumber
+from ..config import ControllerConfig, LinkConfig
+from ..database.database import Database
+from ..errors import UnknownNameError
+from ..jobs.job import JobNumber
+from .fabric import Fabric
+from .link_meter import Usage
 
 _LOGGER = logging.getLogger(__name__)
 

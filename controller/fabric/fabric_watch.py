@@ -8,17 +8,17 @@ import asyncio
 import logging
 from collections.abc import Collection, Mapping
 
-from controller.api.fabric_service import FabricService
-from controller.config import ControllerConfig
-from controller.database.database import Database
-from controller.errors import SwitchError
-from controller.fabric.fabric import Fabric
-from controller.fabric.fabric_state import FabricState
-from controller.fabric.link_meter import LinkMeter
-from controller.fabric.replanner import ReplanCallback, Replanner
-from controller.fabric.trees.frame_cost import PLANNED_BYTES, VALUES_PER_PACKET, Traffic
-from controller.jobs.job import JobNumber, Layout, LayoutState
-from controller.switches.switch_session import LinkState, SwitchLink
+from ..api.fabric_service import FabricService
+from ..config import ControllerConfig
+from ..database.database import Database
+from ..errors import SwitchError
+from ..jobs.job import JobNumber, Layout, LayoutState
+from ..switches.switch_session import LinkState, SwitchLink
+from .fabric import Fabric
+from .fabric_state import FabricState
+from .link_meter import LinkMeter
+from .replanner import ReplanCallback, Replanner
+from .trees.frame_cost import PLANNED_BYTES, VALUES_PER_PACKET, Traffic
 
 _LOGGER = logging.getLogger(__name__)
 

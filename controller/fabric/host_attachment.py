@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controller.config import ControllerConfig
-from controller.errors import ConfigError
+from ..config import ControllerConfig
+from ..errors import ConfigError
 
 
 @dataclass(frozen=True)

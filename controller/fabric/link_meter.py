@@ -16,13 +16,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from controller.errors import SwitchError
-from controller.fabric.fabric import Direction, Fabric
-from controller.fabric.trees.tree_plan import tree_directions
-from controller.jobs.job import Generation, JobNumber, Layout, TreeId
-from controller.tables.outcome import Count
-from controller.views.view_trees import planned_trees
-from hostlib.slots.wire import Outcome
+from ...hostlib.slots.wire import Outcome
+from ..errors import SwitchError
+from ..jobs.job import Generation, JobNumber, Layout, TreeId
+from ..tables.outcome import Count
+from ..views.view_trees import planned_trees
+from .fabric import Direction, Fabric
+from .trees.tree_plan import tree_directions
 
 _LOGGER = logging.getLogger(__name__)
 SMOOTHING_S: Final = 5.0

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from controller.errors import NoTreeError
-from controller.fabric.fabric import Attachment, Fabric, Hop
-from controller.fabric.trees.tree_growth import Graph, joined_switches
-from controller.fabric.trees.tree_plan import MAX_CHILDREN
+from ..errors import NoTreeError
+from .fabric import Attachment, Fabric, Hop
+from .trees.tree_growth import Graph, joined_switches
+from .trees.tree_plan import MAX_CHILDREN
 
 
 def planning_graph(

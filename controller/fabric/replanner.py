@@ -9,15 +9,15 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
-from controller.errors import NoTreeError
-from controller.fabric.fabric import Fabric
-from controller.fabric.fabric_state import FabricState
-from controller.fabric.link_meter import LinkMeter, Sample
-from controller.fabric.trees.frame_cost import Traffic
-from controller.fabric.trees.planner import plan_trees
-from controller.fabric.trees.tree_plan import Prediction, TreePlan, predict, tree_directions
-from controller.jobs.job import JobNumber, Layout
-from controller.views.view_trees import planned_trees
+from ..errors import NoTreeError
+from ..jobs.job import JobNumber, Layout
+from ..views.view_trees import planned_trees
+from .fabric import Fabric
+from .fabric_state import FabricState
+from .link_meter import LinkMeter, Sample
+from .trees.frame_cost import Traffic
+from .trees.planner import plan_trees
+from .trees.tree_plan import Prediction, TreePlan, predict, tree_directions
 
 _LOGGER = logging.getLogger(__name__)
 REPLAN_GAIN: Final = 0.15

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from controller.fabric.fabric import Attachment, Direction, Fabric
+from .fabric import Attachment, Direction, Fabric
 
 
 class Route(NamedTuple):

@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from controller.config import ControllerConfig
-from controller.errors import InvalidJobError, WorkerTakenError
-from controller.jobs.job import Job, PathChoice
-from controller.jobs.job_request import JobRequest
-from controller.jobs.live_job import LiveJob
-from hostlib.control.session_api import session_pb2 as pb
-from hostlib.errors import ConfigurationError
-from hostlib.straggler import StragglerPolicy
+from ...hostlib.control.session_api import session_pb2 as pb
+from ...hostlib.errors import ConfigurationError
+from ...hostlib.straggler import StragglerPolicy
+from ..config import ControllerConfig
+from ..errors import InvalidJobError, WorkerTakenError
+from .job import Job, PathChoice
+from .job_request import JobRequest
+from .live_job import LiveJob
 
 _PATHS = {pb.AUTO: PathChoice.AUTO, pb.SWITCH: PathChoice.SWITCH, pb.HOST: PathChoice.HOST}
 

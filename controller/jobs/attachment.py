@@ -7,16 +7,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from controller.config import (
+from ...hostlib.control.session_api import session_pb2 as pb
+from ..config import (
     HostConfig,
     SwitchConfig,
     check_address,
     check_mac,
     check_port,
 )
-from controller.errors import ConfigError, InvalidJobError
-from controller.jobs.job import Worker
-from hostlib.control.session_api import session_pb2 as pb
+from ..errors import ConfigError, InvalidJobError
+from .job import Worker
 
 _PORT_NAME = re.compile(r"(?P<switch>.+)-eth(?P<port>[0-9]{1,3})")
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from controller.database.database import KEPT_BARRIERS
-from controller.errors import InvalidJobError
-from controller.jobs.job import WorkerId
-from hostlib.control.session_api import session_pb2 as pb
+from ...hostlib.control.session_api import session_pb2 as pb
+from ..database.database import KEPT_BARRIERS
+from ..errors import InvalidJobError
+from .job import WorkerId
 
 Key = tuple[str, int]
 """Name of a barrier, and which use of the name."""

@@ -13,14 +13,14 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from controller.config import ControllerConfig
-from controller.errors import ControllerError
-from controller.jobs.job import Generation, Layout, WorkerId
-from controller.jobs.job_manager import Office
-from controller.jobs.live_job import LiveJob
-from controller.jobs.worker_lease import Seat
-from controller.switches.switch_session import LinkState, SwitchLink
-from hostlib.control.session_api import session_pb2 as pb
+from ...hostlib.control.session_api import session_pb2 as pb
+from ..config import ControllerConfig
+from ..errors import ControllerError
+from ..switches.switch_session import LinkState, SwitchLink
+from .job import Generation, Layout, WorkerId
+from .job_manager import Office
+from .live_job import LiveJob
+from .worker_lease import Seat
 
 _LOGGER = logging.getLogger(__name__)
 CHECK_INTERVAL_S: Final = 1.0

@@ -13,7 +13,7 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from ...hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 
 JobNumber = int
 """Names a job for good; from 1, strictly increasing."""

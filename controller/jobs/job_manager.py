@@ -9,19 +9,19 @@ import logging
 from collections.abc import Coroutine, Iterable, Mapping
 from typing import Final
 
-from controller.config import ControllerConfig
-from controller.database.database import Database
-from controller.errors import ControllerError, WorkersMissingError
-from controller.jobs.job import Generation, Layout, WorkerState
-from controller.jobs.live_job import LiveJob
-from controller.jobs.roles import Limits
-from controller.jobs.worker_lease import Seat
-from controller.switches.switch_session import SwitchLink
-from controller.views.join_reply import commit, welcome
-from controller.views.view_change import Change
-from controller.views.view_changes import JobChanges
-from controller.views.views import Layouts
-from hostlib.control.session_api import session_pb2 as pb
+from ...hostlib.control.session_api import session_pb2 as pb
+from ..config import ControllerConfig
+from ..database.database import Database
+from ..errors import ControllerError, WorkersMissingError
+from ..switches.switch_session import SwitchLink
+from ..views.join_reply import commit, welcome
+from ..views.view_change import Change
+from ..views.view_changes import JobChanges
+from ..views.views import Layouts
+from .job import Generation, Layout, WorkerState
+from .live_job import LiveJob
+from .roles import Limits
+from .worker_lease import Seat
 
 _LOGGER = logging.getLogger(__name__)
 _REBALANCE_S: Final = 0.3

@@ -7,9 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from controller.errors import InvalidJobError
-from controller.jobs.job import PathChoice
-from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from ...hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from ..errors import InvalidJobError
+from .job import PathChoice
 
 MAX_JOB_WORKERS: Final = 0xFFFF
 """Contributors are counted in 16 bits."""

@@ -7,14 +7,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from controller.errors import ControllerError
-from controller.jobs.barriers import Barriers
-from controller.jobs.job import Generation, Job, Layout, Worker, WorkerId
-from controller.jobs.retreat import Retreat
-from controller.jobs.stalls import Stalls
-from controller.jobs.worker_lease import Seat
-from controller.views.view_change import Change
-from hostlib.control.session_api import session_pb2 as pb
+from ...hostlib.control.session_api import session_pb2 as pb
+from ..errors import ControllerError
+from ..views.view_change import Change
+from .barriers import Barriers
+from .job import Generation, Job, Layout, Worker, WorkerId
+from .retreat import Retreat
+from .stalls import Stalls
+from .worker_lease import Seat
 
 
 @dataclass(eq=False)

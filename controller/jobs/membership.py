@@ -10,9 +10,10 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from controller.config import ControllerConfig
-from controller.database.database import Database
-from controller.errors import (
+from ...hostlib.control.session_api import session_pb2 as pb
+from ..config import ControllerConfig
+from ..database.database import Database
+from ..errors import (
     ControllerError,
     ControllerStoppingError,
     NoRoomError,
@@ -21,7 +22,10 @@ from controller.errors import (
     WorkerSilentError,
     WorkerTakenError,
 )
-from controller.jobs.arrival import (
+from ..switches.switch_session import SwitchLink
+from ..views.join_reply import check_compatible
+from ..views.views import Layouts
+from .arrival import (
     check_joining,
     check_waiting,
     join_timeout_s,
@@ -29,19 +33,15 @@ from controller.jobs.arrival import (
     requested_job,
     running_refusal,
 )
-from controller.jobs.attachment import attached_switch, attached_worker
-from controller.jobs.diagnosis import Diagnosis
-from controller.jobs.job import Job, JobNumber, Layout, Worker
-from controller.jobs.job_manager import Office, live_on
-from controller.jobs.live_job import LiveJob
-from controller.jobs.restoration import reason_to_end, restored_job
-from controller.jobs.roles import Limits
-from controller.jobs.worker_lease import Outbox, Seat
-from controller.jobs.worker_place import check_peers, check_place
-from controller.switches.switch_session import SwitchLink
-from controller.views.join_reply import check_compatible
-from controller.views.views import Layouts
-from hostlib.control.session_api import session_pb2 as pb
+from .attachment import attached_switch, attached_worker
+from .diagnosis import Diagnosis
+from .job import Job, JobNumber, Layout, Worker
+from .job_manager import Office, live_on
+from .live_job import LiveJob
+from .restoration import reason_to_end, restored_job
+from .roles import Limits
+from .worker_lease import Outbox, Seat
+from .worker_place import check_peers, check_place
 
 _LOGGER = logging.getLogger(__name__)
 RETURN_S: Final = 2.0

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from controller.jobs.barriers import Barriers
-from controller.jobs.job import Job, JobState, LayoutState, WorkerId, WorkerState
-from controller.jobs.live_job import LiveJob
-from controller.jobs.worker_lease import Seat
-from controller.views.view_change import Wish
+from ..views.view_change import Wish
+from .barriers import Barriers
+from .job import Job, JobState, LayoutState, WorkerId, WorkerState
+from .live_job import LiveJob
+from .worker_lease import Seat
 
 
 def reason_to_end(

@@ -8,11 +8,11 @@ from collections.abc import Collection, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from controller.errors import ControllerError
-from controller.jobs.job import Job, Layout, Worker
-from controller.jobs.live_job import LiveJob
-from controller.jobs.worker_lease import Seat
-from controller.views.view_change import Change
+from ..errors import ControllerError
+from ..views.view_change import Change
+from .job import Job, Layout, Worker
+from .live_job import LiveJob
+from .worker_lease import Seat
 
 
 class LayoutPlanner(Protocol):

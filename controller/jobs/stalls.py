@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from controller.jobs.job import Generation, WorkerId
+from .job import Generation, WorkerId
 
 WINDOW_S: Final = 5.0
 """Reports that are older do not count."""

@@ -11,9 +11,9 @@ import secrets
 from collections.abc import Callable
 from typing import Final
 
-from controller.errors import ControllerError
-from controller.jobs.job import Worker, WorkerId
-from hostlib.control.session_api import session_pb2 as pb
+from ...hostlib.control.session_api import session_pb2 as pb
+from ..errors import ControllerError
+from .job import Worker, WorkerId
 
 Outbox = asyncio.Queue[pb.ControllerMessage | ControllerError | None]
 """Messages of one stream; an error or None ends it."""

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from controller.api.printable import quoted
-from controller.config import ControllerConfig
-from controller.errors import InvalidJobError
-from controller.jobs.job import Worker
-from hostlib.slots import wire
+from ...hostlib.slots import wire
+from ..api.printable import quoted
+from ..config import ControllerConfig
+from ..errors import InvalidJobError
+from .job import Worker
 
 _HOST_NAME: Final = re.compile(r"(?=.{1,253}$)([A-Za-z0-9_-]{1,63}\.)*[A-Za-z_][A-Za-z0-9_-]{0,62}")
 _NOBODYS_MAC: Final = "00:00:00:00:00:00"

@@ -7,9 +7,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
-from controller.errors import NoRoomError
-from controller.jobs.job import Job, JobNumber, Layout, Tree, TreeNode
-from hostlib.slots import wire
+from ...hostlib.slots import wire
+from ..errors import NoRoomError
+from ..jobs.job import Job, JobNumber, Layout, Tree, TreeNode
 
 FEWEST_SLOTS = 2
 """A tree gets no fewer unasked: a host needs one slot for exponents and one for values."""

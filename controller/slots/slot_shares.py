@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from controller.jobs.job import Job, JobNumber, JobState, PathChoice, Tree
-from controller.slots.max_min_fairness import Demand, fair_shares
-from controller.slots.slot_allocator import FEWEST_SLOTS, SlotMemory
+from ..jobs.job import Job, JobNumber, JobState, PathChoice, Tree
+from .max_min_fairness import Demand, fair_shares
+from .slot_allocator import FEWEST_SLOTS, SlotMemory
 
 _HEADROOM: Final = 8
 """One part in so many of a switch's slots is not shared out, so that a new layout finds room beside

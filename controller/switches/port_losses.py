@@ -10,8 +10,8 @@ from typing import Final
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
 
-from controller.config import SwitchConfig
-from controller.switches.switch_call import unreachable_error
+from ..config import SwitchConfig
+from .switch_call import unreachable_error
 
 _METHOD: Final = "/softswitch.Ports/Statistics"
 _TIMEOUT_S: Final = 10.0

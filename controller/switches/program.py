@@ -11,8 +11,8 @@ from pathlib import Path
 from finsy import P4Schema, pbutil
 from finsy.proto import p4i, p4r
 
-from controller.errors import ProgramMissingError
-from hostlib.slots import wire
+from ...hostlib.slots import wire
+from ..errors import ProgramMissingError
 
 PROGRAM_NAME = "switchfold"
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from finsy import GRPCStatusCode, P4ClientError, P4MulticastGroupEntry, P4TableEntry, Switch
 
-from controller.fabric.routes import Route
-from controller.jobs.job import Placement, TreeId
-from controller.switches.switch_read import read_entities
-from controller.tables import ipv4_forward, outcome, result_delivery, worker_admission
+from ..fabric.routes import Route
+from ..jobs.job import Placement, TreeId
+from ..tables import ipv4_forward, outcome, result_delivery, worker_admission
+from .switch_read import read_entities
 
 _LOGGER = logging.getLogger(__name__)
 OUR_TABLES = (

@@ -14,8 +14,8 @@ from finsy import GRPCStatusCode, P4Client, P4ClientError, Switch, p4client
 from finsy.grpcutil import GRPCOptions
 from finsy.proto import p4r
 
-from controller.config import SwitchConfig
-from controller.errors import SwitchError, SwitchUnreachableError, SwitchUpdateError
+from ..config import SwitchConfig
+from ..errors import SwitchError, SwitchUnreachableError, SwitchUpdateError
 
 PROGRAM_TIMEOUT_S: Final = 180.0
 """softswitch compiles a new program to native code before it answers."""

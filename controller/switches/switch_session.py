@@ -13,29 +13,29 @@ from typing import Final
 
 from finsy import P4ClientError, Switch, SwitchEvent, SwitchOptions
 
-from controller.config import SwitchConfig
-from controller.errors import (
+from ...hostlib.slots.wire import Outcome
+from ..config import SwitchConfig
+from ..errors import (
     SwitchError,
     SwitchUnreachableError,
     SwitchUpdateError,
     WrongProgramError,
 )
-from controller.fabric.fabric import Fabric
-from controller.fabric.routes import routes_at
-from controller.jobs.job import Placement, TreeId
-from controller.switches.packet_io import answer_arp
-from controller.switches.program import Program, describe
-from controller.switches.reconcile import Changes, Reconciler, desired_entities
-from controller.switches.switch_call import (
+from ..fabric.fabric import Fabric
+from ..fabric.routes import routes_at
+from ..jobs.job import Placement, TreeId
+from ..tables import outcome
+from ..tables.outcome import Count, OrdinaryOutcome
+from .packet_io import answer_arp
+from .program import Program, describe
+from .reconcile import Changes, Reconciler, desired_entities
+from .switch_call import (
     PROGRAM_TIMEOUT_S,
     closing_is_unreachable,
     fetch_pipeline,
     refusal,
     unreachable_error,
 )
-from controller.tables import outcome
-from controller.tables.outcome import Count, OrdinaryOutcome
-from hostlib.slots.wire import Outcome
 
 _LOGGER = logging.getLogger(__name__)
 _FIRST_RETRY_S: Final = 0.2

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from finsy import Action, Match, P4TableEntry
 
-from controller.fabric.routes import Route
+from ..fabric.routes import Route
 
 TABLES = ("ipv4_forward",)
 

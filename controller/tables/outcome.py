@@ -18,9 +18,9 @@ from finsy import (
     Switch,
 )
 
-from controller.jobs.job import Placement, TreeId
-from controller.switches.switch_read import read_entities
-from hostlib.slots.wire import Outcome
+from ...hostlib.slots.wire import Outcome
+from ..jobs.job import Placement, TreeId
+from ..switches.switch_read import read_entities
 
 TABLES = ("outcome",)
 TREE_OUTCOMES = tuple(

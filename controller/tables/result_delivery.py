@@ -8,8 +8,8 @@ import ipaddress
 
 from finsy import Action, Match, P4MulticastGroupEntry, P4TableEntry
 
-from controller.jobs.job import ChildId, Placement
-from hostlib.slots.wire import UDP_PORT
+from ...hostlib.slots.wire import UDP_PORT
+from ..jobs.job import ChildId, Placement
 
 TABLES = ("worker_address",)
 PARENT_REPLICA_ID = 0

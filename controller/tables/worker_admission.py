@@ -8,7 +8,7 @@ import ipaddress
 
 from finsy import Action, Match, P4TableEntry
 
-from controller.jobs.job import Placement
+from ..jobs.job import Placement
 
 TREE_TABLE = "job"
 TABLES = ("worker", TREE_TABLE)

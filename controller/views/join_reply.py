@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.errors import NoSwitchError, VersionMismatchError
-from controller.jobs.job import Layout, Worker, WorkerId
-from controller.switches.switch_session import LinkState, SwitchLink
-from hostlib.control.session_api import session_pb2 as pb
-from hostlib.slots import wire
+from ...hostlib.control.session_api import session_pb2 as pb
+from ...hostlib.slots import wire
+from ..errors import NoSwitchError, VersionMismatchError
+from ..jobs.job import Layout, Worker, WorkerId
+from ..switches.switch_session import LinkState, SwitchLink
 
 QUORUM_DEADLINE_S: Final = 1.0
 """For jobs with a quorum and no deadline on more than one switch.

@@ -7,16 +7,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
-from controller.config import ControllerConfig
-from controller.errors import NoTreeError
-from controller.fabric.fabric import Fabric
-from controller.fabric.trees.frame_cost import PLANNED_BYTES, VALUES_PER_PACKET, Traffic
-from controller.fabric.trees.planner import plan_trees
-from controller.fabric.trees.tree_plan import TreePlan, predict
-from controller.jobs.job import Generation, Job, JobNumber, Layout, Tree, Worker
-from controller.slots.slot_allocator import SlotMemory
-from controller.switches.switch_session import LinkState, SwitchLink
-from controller.views.tree_shape import planned_tree, tree_shape
+from ..config import ControllerConfig
+from ..errors import NoTreeError
+from ..fabric.fabric import Fabric
+from ..fabric.trees.frame_cost import PLANNED_BYTES, VALUES_PER_PACKET, Traffic
+from ..fabric.trees.planner import plan_trees
+from ..fabric.trees.tree_plan import TreePlan, predict
+from ..jobs.job import Generation, Job, JobNumber, Layout, Tree, Worker
+from ..slots.slot_allocator import SlotMemory
+from ..switches.switch_session import LinkState, SwitchLink
+from .tree_shape import planned_tree, tree_shape
 
 _WORTH_A_CHANGE: Final = 0.9
 """A job changes to other trees that take less than this part of the time of those that it has."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from controller.config import SwitchConfig
-from controller.fabric.fabric import Hop
-from controller.fabric.trees.tree_plan import PlannedChild, PlannedNode, PlannedTree
-from controller.jobs.job import Child, ChildId, Parent, Tree, TreeNode, Worker
-from hostlib.slots import wire
+from ...hostlib.slots import wire
+from ..config import SwitchConfig
+from ..fabric.fabric import Hop
+from ..fabric.trees.tree_plan import PlannedChild, PlannedNode, PlannedTree
+from ..jobs.job import Child, ChildId, Parent, Tree, TreeNode, Worker
 
 
 def tree_shape(

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from controller.jobs.job import Layout, WorkerId
-from hostlib.control.session_api import session_pb2 as pb
+from ...hostlib.control.session_api import session_pb2 as pb
+from ..jobs.job import Layout, WorkerId
 
 
 @dataclass

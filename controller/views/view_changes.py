@@ -12,17 +12,17 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
-from controller.errors import (
+from ..errors import (
     ControllerError,
     DatabaseError,
     JobError,
     NoRoomError,
     NoSwitchError,
 )
-from controller.jobs.job import Layout, WorkerId
-from controller.jobs.live_job import LiveJob
-from controller.jobs.roles import JobOffice, LayoutPlanner, Limits
-from controller.views.view_change import Change, Wish
+from ..jobs.job import Layout, WorkerId
+from ..jobs.live_job import LiveJob
+from ..jobs.roles import JobOffice, LayoutPlanner, Limits
+from .view_change import Change, Wish
 
 _LOGGER = logging.getLogger(__name__)
 

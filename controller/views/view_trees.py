@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from controller.fabric.fabric import Hop
-from controller.fabric.trees.tree_plan import PlannedChild, PlannedNode, PlannedTree
-from controller.jobs.job import Child, Layout, Tree
+from ..fabric.fabric import Hop
+from ..fabric.trees.tree_plan import PlannedChild, PlannedNode, PlannedTree
+from ..jobs.job import Child, Layout, Tree
 
 
 def planned_trees(layout: Layout) -> tuple[PlannedTree, ...]:

@@ -9,11 +9,12 @@ import dataclasses
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from controller.config import ControllerConfig
-from controller.database.database import Database
-from controller.errors import InvalidJobError, NoRoomError, NoTreeError, SwitchError
-from controller.fabric.fabric import Fabric
-from controller.jobs.job import (
+from ...hostlib.slots import wire
+from ..config import ControllerConfig
+from ..database.database import Database
+from ..errors import InvalidJobError, NoRoomError, NoTreeError, SwitchError
+from ..fabric.fabric import Fabric
+from ..jobs.job import (
     Job,
     JobNumber,
     Layout,
@@ -24,12 +25,11 @@ from controller.jobs.job import (
     TreeId,
     Worker,
 )
-from controller.slots.slot_allocator import SlotMemory, no_room_error
-from controller.slots.slot_shares import Leases, is_settled
-from controller.switches.switch_session import SwitchLink
-from controller.tables.outcome import Count, add_counts
-from controller.views.tree_choice import TreeChoice
-from hostlib.slots import wire
+from ..slots.slot_allocator import SlotMemory, no_room_error
+from ..slots.slot_shares import Leases, is_settled
+from ..switches.switch_session import SwitchLink
+from ..tables.outcome import Count, add_counts
+from .tree_choice import TreeChoice
 
 _LOGGER = logging.getLogger(__name__)
 LayoutsCallback = Callable[[str, list[Layout]], None]

@@ -21,8 +21,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from bmv2_topos import Testbed, single_switch
-from controller.api.operator_client import OperatorClient
+from switchfold.bmv2_topos import Testbed, single_switch
+from switchfold.controller.api.operator_client import OperatorClient
 
 HERE = Path(__file__).resolve().parent
 MAX_DEVIATION = 0.001

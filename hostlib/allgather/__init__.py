@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks that every worker sends once and the switch copies to all others."""
 
-from hostlib.allgather.allgather_task import AllgatherTask
-from hostlib.allgather.block_exchange import BlockExchange
+from .allgather_task import AllgatherTask
+from .block_exchange import BlockExchange
 
 __all__ = ["AllgatherTask", "BlockExchange"]

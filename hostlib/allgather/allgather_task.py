@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.control.view import JobView
-from hostlib.errors import (
+from ..control.view import JobView
+from ..errors import (
     EmptyTensorError,
     HostlibError,
     MulticastUnavailableError,
@@ -20,9 +20,9 @@ from hostlib.errors import (
     TensorTooLargeError,
     UnsupportedDtypeError,
 )
-from hostlib.future import AllgatherFuture
-from hostlib.peers.results import ALLGATHER, RetainedResult
-from hostlib.slots.datagram_ring import Words
+from ..future import AllgatherFuture
+from ..peers.results import ALLGATHER, RetainedResult
+from ..slots.datagram_ring import Words
 
 WORD_BYTES = 4
 MAX_WORDS = (1 << 32) - 1024

@@ -14,10 +14,16 @@ from collections import Counter
 
 import numpy as np
 
-from hostlib.allgather.allgather_task import AllgatherTask
-from hostlib.allgather.block_receiver import BlockReceiver
-from hostlib.allgather.block_sender import BlockSender
-from hostlib.allgather.packet import (
+from ..control.view import JobView
+from ..errors import AllgatherTimeoutError
+from ..options import SessionOptions
+from ..slots.datagram_ring import HEADER_WORDS, WORD_BITMAP, WORD_GENERATION, WORD_TREE, Words
+from ..slots.wire import MAX_WORKERS, Flag, datagram_bytes
+from ..transports.base import Transport
+from .allgather_task import AllgatherTask
+from .block_receiver import BlockReceiver
+from .block_sender import BlockSender
+from .packet import (
     MAX_DELAY_S,
     MIN_DELAY_S,
     REPORT_WORDS,
@@ -30,12 +36,6 @@ from hostlib.allgather.packet import (
     report_header,
     unpack_rows,
 )
-from hostlib.control.view import JobView
-from hostlib.errors import AllgatherTimeoutError
-from hostlib.options import SessionOptions
-from hostlib.slots.datagram_ring import HEADER_WORDS, WORD_BITMAP, WORD_GENERATION, WORD_TREE, Words
-from hostlib.slots.wire import MAX_WORKERS, Flag, datagram_bytes
-from hostlib.transports.base import Transport
 
 DELAY_SHARE = 2
 """Between them it waits for this part of a round trip, and half as long where chunks lack."""

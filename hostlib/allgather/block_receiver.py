@@ -14,8 +14,12 @@ from collections import Counter, deque
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.allgather.allgather_task import AllgatherTask
-from hostlib.allgather.packet import (
+from ..control.view import JobView
+from ..errors import PeerMismatchError
+from ..slots.datagram_ring import HEADER_WORDS, WORD_CHUNK, WORD_END, WORD_TENSOR, Words
+from ..slots.wire import MAX_WORKERS, Flag, datagram_bytes
+from .allgather_task import AllgatherTask
+from .packet import (
     WINDOW_CHUNKS,
     WORD_SEQUENCE,
     WORD_SIGNATURE,
@@ -24,10 +28,6 @@ from hostlib.allgather.packet import (
     ReportRow,
     unwrap,
 )
-from hostlib.control.view import JobView
-from hostlib.errors import PeerMismatchError
-from hostlib.slots.datagram_ring import HEADER_WORDS, WORD_CHUNK, WORD_END, WORD_TENSOR, Words
-from hostlib.slots.wire import MAX_WORKERS, Flag, datagram_bytes
 
 
 class BlockReceiver:

@@ -15,8 +15,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.allgather.allgather_task import AllgatherTask
-from hostlib.allgather.packet import (
+from ..control.view import JobView
+from ..options import SessionOptions
+from ..slots.congestion import CongestionWindow
+from ..slots.datagram_ring import (
+    HEADER_WORDS,
+    WORD_CHUNK,
+    WORD_END,
+    WORD_START,
+    WORD_TENSOR,
+    WORD_TREE,
+)
+from ..slots.rtt import RoundTripTimer
+from ..slots.wire import Flag, datagram_bytes
+from ..transports.base import Transport
+from .allgather_task import AllgatherTask
+from .packet import (
     MAX_DELAY_S,
     WINDOW_CHUNKS,
     WORD_RECEIVED,
@@ -28,20 +42,6 @@ from hostlib.allgather.packet import (
     header_template,
     unwrap,
 )
-from hostlib.control.view import JobView
-from hostlib.options import SessionOptions
-from hostlib.slots.congestion import CongestionWindow
-from hostlib.slots.datagram_ring import (
-    HEADER_WORDS,
-    WORD_CHUNK,
-    WORD_END,
-    WORD_START,
-    WORD_TENSOR,
-    WORD_TREE,
-)
-from hostlib.slots.rtt import RoundTripTimer
-from hostlib.slots.wire import Flag, datagram_bytes
-from hostlib.transports.base import Transport
 
 INITIAL_CHUNKS = 16
 """Least window, over all workers that send to the same ports; they begin with it."""

@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.control.view import JobView
-from hostlib.slots.datagram_ring import (
+from ..control.view import JobView
+from ..slots.datagram_ring import (
     HEADER_WORDS,
     WORD_BITMAP,
     WORD_CONTRIBUTORS,
@@ -22,7 +22,7 @@ from hostlib.slots.datagram_ring import (
     WORD_TREE,
     Words,
 )
-from hostlib.slots.wire import WIRE_VERSION, Flag, Operation
+from ..slots.wire import WIRE_VERSION, Flag, Operation
 
 Headers = NDArray[np.uint32]
 """Header words in native order, shape (count, HEADER_WORDS)."""

@@ -13,15 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
-from hostlib.control.controller_seam import ViewListener
-from hostlib.control.credentials import token_metadata, token_problem
-from hostlib.control.grpc_seam import load_grpc
-from hostlib.control.join_request import JoinRequest
-from hostlib.control.session_api import session_pb2 as api
-from hostlib.control.view import JobView
-from hostlib.control.view_message import decode_layout
-from hostlib.engine.view_changes import ViewChanges
-from hostlib.errors import (
+from ..engine.view_changes import ViewChanges
+from ..errors import (
     BarrierTimeoutError,
     ConfigurationError,
     ControllerUnreachableError,
@@ -34,7 +27,14 @@ from hostlib.errors import (
     WorkerArrivalError,
     WorkerTakenError,
 )
-from hostlib.slots.wire import WIRE_VERSION
+from ..slots.wire import WIRE_VERSION
+from .controller_seam import ViewListener
+from .credentials import token_metadata, token_problem
+from .grpc_seam import load_grpc
+from .join_request import JoinRequest
+from .session_api import session_pb2 as api
+from .view import JobView
+from .view_message import decode_layout
 
 JOIN_METHOD = "/switchfold.session.v1.SwitchfoldSession/Join"
 CONNECT_TIMEOUT_S = 5.0

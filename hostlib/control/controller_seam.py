@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from hostlib.control.view import JobView
-from hostlib.errors import HostlibError
+from ..errors import HostlibError
+from .view import JobView
 
 
 class ViewListener(Protocol):

@@ -7,10 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hostlib.control.session_api import session_pb2 as api
-from hostlib.control.view import UNKNOWN_MAC, Endpoint, JobView
-from hostlib.slots.wire import WIRE_VERSION
-from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from ..slots.wire import WIRE_VERSION
+from ..straggler import WAIT_FOR_ALL, StragglerPolicy
+from .session_api import session_pb2 as api
+from .view import UNKNOWN_MAC, Endpoint, JobView
 
 PathChoice = Literal["auto", "switch", "host"]
 """Where a job runs: on switches when they have room, only on switches, only between the hosts."""

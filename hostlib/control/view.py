@@ -7,14 +7,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from hostlib.errors import ConfigurationError
-from hostlib.slots.wire import (
+from ..errors import ConfigurationError
+from ..slots.wire import (
     MAX_WORKERS,
     UDP_PORT,
     VALUES_PER_PACKET_NARROW,
     VALUES_PER_PACKET_WIDE,
 )
-from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from ..straggler import WAIT_FOR_ALL, StragglerPolicy
 
 UNKNOWN_MAC = "00:00:00:00:00:00"
 """Where the kernel builds the frames, nobody here knows the MAC address."""

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from hostlib.control.session_api import session_pb2 as api
-from hostlib.control.view import UNKNOWN_MAC, Endpoint, JobView, Member, TreeView
-from hostlib.straggler import StragglerPolicy
+from ..straggler import StragglerPolicy
+from .session_api import session_pb2 as api
+from .view import UNKNOWN_MAC, Endpoint, JobView, Member, TreeView
 
 
 def decode_layout(

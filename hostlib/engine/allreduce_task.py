@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.control.view import JobView
-from hostlib.errors import (
+from ..control.view import JobView
+from ..errors import (
     EmptyTensorError,
     NonFiniteError,
     PeerMismatchError,
@@ -20,10 +20,10 @@ from hostlib.errors import (
     TensorTooLargeError,
     UnsupportedDtypeError,
 )
-from hostlib.future import AllreduceFuture
-from hostlib.options import ReduceOperation, Summation
-from hostlib.peers.results import RetainedResult
-from hostlib.summation.chunks import (
+from ..future import AllreduceFuture
+from ..options import ReduceOperation, Summation
+from ..peers.results import RetainedResult
+from ..summation.chunks import (
     BLOCK_CHUNKS,
     Empty,
     ExponentSource,
@@ -31,14 +31,14 @@ from hostlib.summation.chunks import (
     IntegerSource,
     TensorChunks,
 )
-from hostlib.summation.exact_chunks import (
+from ..summation.exact_chunks import (
     ExactLayout,
     ExactSource,
     is_small,
     num_range_lanes,
     range_source,
 )
-from hostlib.summation.quantization import Quantizer
+from ..summation.quantization import Quantizer
 
 Quantizers = dict[np.dtype[Any], Quantizer]
 """Cache by dtype."""

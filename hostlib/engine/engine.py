@@ -14,26 +14,26 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.allgather import AllgatherTask
-from hostlib.control.view import JobView
-from hostlib.engine.allreduce_task import AllreduceTask, Quantizers
-from hostlib.engine.reducer import LayoutPath, Task
-from hostlib.engine.view_change import Commit, ViewChange
-from hostlib.engine.view_runner import LayoutRunner
-from hostlib.errors import (
+from ..allgather import AllgatherTask
+from ..control.view import JobView
+from ..errors import (
     AllreduceTimeoutError,
     HostlibError,
     PeerMismatchError,
     SessionBrokenError,
     SessionClosedError,
 )
-from hostlib.future import AllgatherFuture, AllreduceFuture
-from hostlib.options import SessionOptions, Summation
-from hostlib.peers import PeerServer
-from hostlib.slots.arrival_pace import ArrivalPace
-from hostlib.slots.datagram_ring import Words
-from hostlib.slots.wire import datagram_bytes
-from hostlib.transports.base import Transport
+from ..future import AllgatherFuture, AllreduceFuture
+from ..options import SessionOptions, Summation
+from ..peers import PeerServer
+from ..slots.arrival_pace import ArrivalPace
+from ..slots.datagram_ring import Words
+from ..slots.wire import datagram_bytes
+from ..transports.base import Transport
+from .allreduce_task import AllreduceTask, Quantizers
+from .reducer import LayoutPath, Task
+from .view_change import Commit, ViewChange
+from .view_runner import LayoutRunner
 
 IDLE_S = 1.0
 """Longest wait without any event."""

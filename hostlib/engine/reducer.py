@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from hostlib.allgather import AllgatherTask, BlockExchange
-from hostlib.control.view import JobView
-from hostlib.engine.allreduce_task import AllreduceTask
-from hostlib.errors import HostlibError
-from hostlib.slots.datagram_ring import Words
-from hostlib.slots.slot_stream import StreamCounters
-from hostlib.summation.chunks import ChunkSource
+from ..allgather import AllgatherTask, BlockExchange
+from ..control.view import JobView
+from ..errors import HostlibError
+from ..slots.datagram_ring import Words
+from ..slots.slot_stream import StreamCounters
+from ..summation.chunks import ChunkSource
+from .allreduce_task import AllreduceTask
 
 Task = AllreduceTask | AllgatherTask
 

@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from hostlib.control.view import Member
-from hostlib.errors import (
+from ..control.view import Member
+from ..errors import (
     HostlibError,
     PeerError,
     ResultForgottenError,
     ResultTimeoutError,
     RoundClosedError,
 )
-from hostlib.peers import PeerServer, RetainedResult
+from ..peers import PeerServer, RetainedResult
 
 ATTEMPT_S = 1.0
 """How long one member may take: to answer, or to complete the tensor itself."""

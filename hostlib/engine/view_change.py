@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from hostlib.control.view import JobView
+from ..control.view import JobView
 
 
 @dataclass(frozen=True, kw_only=True)

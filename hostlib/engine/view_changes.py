@@ -12,11 +12,11 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from hostlib.control.controller_seam import ViewListener
-from hostlib.control.session_api import session_pb2 as api
-from hostlib.control.view import JobView
-from hostlib.control.view_message import decode_layout
-from hostlib.errors import HostlibError
+from ..control.controller_seam import ViewListener
+from ..control.session_api import session_pb2 as api
+from ..control.view import JobView
+from ..control.view_message import decode_layout
+from ..errors import HostlibError
 
 
 class ViewChanges:

@@ -14,22 +14,22 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from itertools import chain
 
-from hostlib.allgather import AllgatherTask
-from hostlib.control.view import Endpoint, JobView
-from hostlib.engine.allreduce_task import AllreduceTask, Quantizers
-from hostlib.engine.array_pool import ArrayPool
-from hostlib.engine.reducer import LayoutPath, Task
-from hostlib.engine.result_fetcher import Outcome, Request, ResultFetcher
-from hostlib.engine.view_change import Commit
-from hostlib.errors import HostlibError, RoundClosedError, SessionBrokenError
-from hostlib.hosts.host_reducer import HostLanes
-from hostlib.options import SessionOptions
-from hostlib.peers import PeerServer
-from hostlib.slots.datagram_ring import Words
-from hostlib.slots.slot_probe import PROBES_SENT
-from hostlib.slots.switch_reducer import SwitchPath
-from hostlib.slots.wire import datagram_bytes
-from hostlib.transports.base import Transport
+from ..allgather import AllgatherTask
+from ..control.view import Endpoint, JobView
+from ..errors import HostlibError, RoundClosedError, SessionBrokenError
+from ..hosts.host_reducer import HostLanes
+from ..options import SessionOptions
+from ..peers import PeerServer
+from ..slots.datagram_ring import Words
+from ..slots.slot_probe import PROBES_SENT
+from ..slots.switch_reducer import SwitchPath
+from ..slots.wire import datagram_bytes
+from ..transports.base import Transport
+from .allreduce_task import AllreduceTask, Quantizers
+from .array_pool import ArrayPool
+from .reducer import LayoutPath, Task
+from .result_fetcher import Outcome, Request, ResultFetcher
+from .view_change import Commit
 
 _logger = logging.getLogger(__name__)
 

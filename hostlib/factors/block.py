@@ -11,7 +11,7 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.errors import ConfigurationError, PeerProtocolError, UnsupportedDtypeError
+from ..errors import ConfigurationError, PeerProtocolError, UnsupportedDtypeError
 
 Floats = NDArray[np.float32]
 PREFIX_WORDS = 4

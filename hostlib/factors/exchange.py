@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.errors import (
+from ..errors import (
     ConfigurationError,
     ExchangeTimeoutError,
     MemberLostError,
@@ -24,10 +24,10 @@ from hostlib.errors import (
     PeerMismatchError,
     PeerProtocolError,
 )
-from hostlib.factors.block import FactorBlock, FactorPair, Floats
-from hostlib.factors.mesh import Mesh, out_of_place
-from hostlib.peers import PeerServer
-from hostlib.peers.frames import MAX_FACTOR_BYTES, Frame, FrameKind
+from ..peers import PeerServer
+from ..peers.frames import MAX_FACTOR_BYTES, Frame, FrameKind
+from .block import FactorBlock, FactorPair, Floats
+from .mesh import Mesh, out_of_place
 
 MAX_KEY_BYTES = 1024
 MAX_EARLY_BYTES = 4 << 30

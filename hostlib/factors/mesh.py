@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol, final
 
-from hostlib.errors import (
+from ..errors import (
     ConfigurationError,
     MemberLostError,
     PeerClosedError,
@@ -18,11 +18,11 @@ from hostlib.errors import (
     PeerProtocolError,
     PeerRefusedError,
 )
-from hostlib.peers import PeerServer
-from hostlib.peers.connection import LINGER_S, Connection
-from hostlib.peers.dialled import SILENCE_S, DialledLink
-from hostlib.peers.frames import Frame, FrameKind, Greeting, Purpose
-from hostlib.peers.server import HEARTBEAT_S
+from ..peers import PeerServer
+from ..peers.connection import LINGER_S, Connection
+from ..peers.dialled import SILENCE_S, DialledLink
+from ..peers.frames import Frame, FrameKind, Greeting, Purpose
+from ..peers.server import HEARTBEAT_S
 
 GENERATION = 1
 _DRAIN_CHECK_S = 0.005

@@ -12,7 +12,7 @@ from typing import final
 
 import numpy as np
 
-from hostlib.errors import (
+from ..errors import (
     ConfigurationError,
     MemberLeftError,
     MemberLostError,
@@ -22,18 +22,18 @@ from hostlib.errors import (
     PeerProtocolError,
     PeerRefusedError,
 )
-from hostlib.hosts.channel import Channel, InboundLink
-from hostlib.hosts.cost import Algorithm, LinkCosts
-from hostlib.hosts.life_sign import LifeSign
-from hostlib.hosts.link import OutboundLink
-from hostlib.hosts.reduction import LaneParts, Reduction
-from hostlib.hosts.values import Lanes
-from hostlib.peers import PeerAddress, PeerServer
-from hostlib.peers.connection import Connection
-from hostlib.peers.event_loop import Timer
-from hostlib.peers.frames import Frame, FrameKind, Greeting, Purpose
-from hostlib.peers.server import HEARTBEAT_S
-from hostlib.slots.wire import Operation
+from ..peers import PeerAddress, PeerServer
+from ..peers.connection import Connection
+from ..peers.event_loop import Timer
+from ..peers.frames import Frame, FrameKind, Greeting, Purpose
+from ..peers.server import HEARTBEAT_S
+from ..slots.wire import Operation
+from .channel import Channel, InboundLink
+from .cost import Algorithm, LinkCosts
+from .life_sign import LifeSign
+from .link import OutboundLink
+from .reduction import LaneParts, Reduction
+from .values import Lanes
 
 SILENCE_S = 3.0
 """A member whose kernel says nothing for so long, and does not accept a call, is lost."""

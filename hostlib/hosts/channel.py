@@ -13,17 +13,17 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol, final
 
-from hostlib.errors import PeerError, PeerMismatchError, PeerProtocolError
-from hostlib.hosts.cost import Algorithm
-from hostlib.hosts.doubling import DoublingSchedule
-from hostlib.hosts.halving import HalvingSchedule
-from hostlib.hosts.link import OutboundLink
-from hostlib.hosts.reduction import Reduction, Schedule
-from hostlib.hosts.ring import RingSchedule
-from hostlib.hosts.values import Sums, bytes_of
-from hostlib.peers.connection import Connection
-from hostlib.peers.frames import Frame, FrameKind, LaneFlag, Purpose
-from hostlib.peers.server import HEARTBEAT_S
+from ..errors import PeerError, PeerMismatchError, PeerProtocolError
+from ..peers.connection import Connection
+from ..peers.frames import Frame, FrameKind, LaneFlag, Purpose
+from ..peers.server import HEARTBEAT_S
+from .cost import Algorithm
+from .doubling import DoublingSchedule
+from .halving import HalvingSchedule
+from .link import OutboundLink
+from .reduction import Reduction, Schedule
+from .ring import RingSchedule
+from .values import Sums, bytes_of
 
 _SCHEDULES = {
     Algorithm.RING: RingSchedule,

@@ -20,10 +20,10 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.errors import PeerProtocolError
-from hostlib.hosts.reduction import Reduction, SendLanes
-from hostlib.hosts.values import SEGMENT_LANES, Sums, bytes_of, combine, is_narrow, saturate
-from hostlib.peers.frames import Frame, LaneFlag
+from ..errors import PeerProtocolError
+from ..peers.frames import Frame, LaneFlag
+from .reduction import Reduction, SendLanes
+from .values import SEGMENT_LANES, Sums, bytes_of, combine, is_narrow, saturate
 
 
 class Exchange(NamedTuple):

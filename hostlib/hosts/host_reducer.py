@@ -16,22 +16,22 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.allgather import BlockExchange
-from hostlib.control.view import JobView
-from hostlib.engine.reducer import Arrivals, Task
-from hostlib.errors import (
+from ..allgather import BlockExchange
+from ..control.view import JobView
+from ..engine.reducer import Arrivals, Task
+from ..errors import (
     AllreduceTimeoutError,
     HostlibError,
     MemberError,
     PeerError,
     WorkerMissingError,
 )
-from hostlib.hosts import HostPath, Reduction
-from hostlib.peers import PeerServer
-from hostlib.slots.datagram_ring import Words
-from hostlib.slots.slot_stream import StreamCounters
-from hostlib.slots.wire import Operation
-from hostlib.summation.chunks import BLOCK_CHUNKS, ChunkSource
+from ..peers import PeerServer
+from ..slots.datagram_ring import Words
+from ..slots.slot_stream import StreamCounters
+from ..slots.wire import Operation
+from ..summation.chunks import BLOCK_CHUNKS, ChunkSource
+from . import HostPath, Reduction
 
 STALL_S = 5.0
 """Longer than the host path takes to name a member that it has lost."""

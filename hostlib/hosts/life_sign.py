@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
-from hostlib.errors import PeerError
-from hostlib.peers import PeerServer
-from hostlib.peers.connection import Connection
-from hostlib.peers.frames import Frame
+from ..errors import PeerError
+from ..peers import PeerServer
+from ..peers.connection import Connection
+from ..peers.frames import Frame
 
 ANSWER_S = 1.0
 """Time to answer."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections import deque
 from typing import Protocol, final
 
-from hostlib.errors import PeerError, PeerProtocolError, PeerRefusedError
-from hostlib.peers import PeerAddress, PeerServer
-from hostlib.peers.connection import Connection
-from hostlib.peers.frames import Frame, FrameKind, Greeting
-from hostlib.peers.server import HEARTBEAT_S
+from ..errors import PeerError, PeerProtocolError, PeerRefusedError
+from ..peers import PeerAddress, PeerServer
+from ..peers.connection import Connection
+from ..peers.frames import Frame, FrameKind, Greeting
+from ..peers.server import HEARTBEAT_S
 
 
 class LinkOwner(Protocol):

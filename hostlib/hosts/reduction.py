@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hostlib.hosts.cost import Algorithm
-from hostlib.hosts.values import Lanes, Sums
-from hostlib.peers.frames import Frame
-from hostlib.slots.wire import Operation
+from ..peers.frames import Frame
+from ..slots.wire import Operation
+from .cost import Algorithm
+from .values import Lanes, Sums
 
 
 class LaneParts(Protocol):

@@ -15,10 +15,10 @@ from typing import final
 
 import numpy as np
 
-from hostlib.errors import PeerProtocolError
-from hostlib.hosts.reduction import Reduction, SendLanes
-from hostlib.hosts.values import SEGMENT_LANES, Sums, bytes_of, combine, cut, saturate
-from hostlib.peers.frames import Frame, LaneFlag
+from ..errors import PeerProtocolError
+from ..peers.frames import Frame, LaneFlag
+from .reduction import Reduction, SendLanes
+from .values import SEGMENT_LANES, Sums, bytes_of, combine, cut, saturate
 
 _SCRATCH = 8 * SEGMENT_LANES
 

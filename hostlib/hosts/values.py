@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.slots.wire import Operation
+from ..slots.wire import Operation
 
 SEGMENT_LANES = 1 << 16
 """Lanes of one LANES frame at most: 256 KiB stay in a core's cache while they are added."""

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m hostlib.parameter_server`: a dedicated parameter server."""
+"""`python -m switchfold.hostlib.parameter_server`: a dedicated parameter server."""
 
 import sys
 
-from hostlib.parameter_server.command import run
+from .command import run
 
 sys.exit(run(sys.argv[1:]))

@@ -17,8 +17,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.errors import ConfigurationError
-from hostlib.parameter_server.rules import PairParameters
+from ..errors import ConfigurationError
+from .rules import PairParameters
 
 KEPT_FILES = 2
 """A shard may be one checkpoint behind the others when it is killed: they need an older one."""

@@ -16,7 +16,7 @@ from typing import Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.errors import (
+from ..errors import (
     ConfigurationError,
     EmptyTensorError,
     ExchangeTimeoutError,
@@ -25,14 +25,14 @@ from hostlib.errors import (
     ServerRestartedError,
     UnsupportedDtypeError,
 )
-from hostlib.parameter_server.layout import PAIR_BYTES, Pair, PairLayout
-from hostlib.parameter_server.restoration import Restoration
-from hostlib.parameter_server.rounds import Failure, FailureKind
-from hostlib.parameter_server.rules import Values
-from hostlib.parameter_server.server import ParameterServer
-from hostlib.parameter_server.shard_link import LocalShard, RemoteShard, ShardLink
-from hostlib.parameter_server.transfer import PullFuture, Transfer, TransferKind, error_of
-from hostlib.peers.event_loop import EventLoop
+from ..peers.event_loop import EventLoop
+from .layout import PAIR_BYTES, Pair, PairLayout
+from .restoration import Restoration
+from .rounds import Failure, FailureKind
+from .rules import Values
+from .server import ParameterServer
+from .shard_link import LocalShard, RemoteShard, ShardLink
+from .transfer import PullFuture, Transfer, TransferKind, error_of
 
 MAX_BEHIND = 0xFFFF
 """Largest difference of two iterations of a key that are under way."""

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from hostlib.config import secret_from_environment
-from hostlib.errors import HostlibError
-from hostlib.parameter_server.checkpoint import CheckpointPlan
-from hostlib.parameter_server.options import ServerOptions, StragglerDrop
-from hostlib.parameter_server.rules import RuleKind, UpdateRule
-from hostlib.parameter_server.server import ParameterServer
+from ..config import secret_from_environment
+from ..errors import HostlibError
+from .checkpoint import CheckpointPlan
+from .options import ServerOptions, StragglerDrop
+from .rules import RuleKind, UpdateRule
+from .server import ParameterServer
 
 _SIGNALS = frozenset((signal.SIGINT, signal.SIGTERM))
 _DESCRIPTION = """\
@@ -29,7 +29,7 @@ runs until SIGINT or SIGTERM. The secret is read from the variable SWITCHFOLD_TO
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m hostlib.parameter_server", description=_DESCRIPTION
+        prog="python -m switchfold.hostlib.parameter_server", description=_DESCRIPTION
     )
     parser.add_argument("--address", required=True, help="IPv4 address of this host to listen on")
     parser.add_argument("--port", type=int, default=0, help="TCP port; 0, the default: any")

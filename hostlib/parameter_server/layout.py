@@ -8,8 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple, final
 
-from hostlib.errors import ConfigurationError, PeerMismatchError, PeerProtocolError
-from hostlib.peers.frames import MAX_PAIR_BYTES
+from ..errors import ConfigurationError, PeerMismatchError, PeerProtocolError
+from ..peers.frames import MAX_PAIR_BYTES
 
 PAIR_BYTES = 2 << 20
 """Default size of a pair; the last pair of a key may be smaller."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostlib.errors import ConfigurationError
-from hostlib.parameter_server.checkpoint import CheckpointPlan
-from hostlib.parameter_server.rules import UpdateRule
+from ..errors import ConfigurationError
+from .checkpoint import CheckpointPlan
+from .rules import UpdateRule
 
 
 @dataclass(frozen=True, kw_only=True)

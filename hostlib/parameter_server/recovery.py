@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
-from hostlib.parameter_server.checkpoint import CheckpointStore
+from .checkpoint import CheckpointStore
 
 NOTHING = -1
 """The checkpoint before the first: always there, and empty."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import final
 
-from hostlib.parameter_server.shard_link import ASK
+from .shard_link import ASK
 
 
 @final

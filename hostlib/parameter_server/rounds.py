@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, final
 
 import numpy as np
 
-from hostlib.parameter_server.rules import PairParameters, Values, as_workers_sent
+from .rules import PairParameters, Values, as_workers_sent
 
 
 class FailureKind(enum.StrEnum):

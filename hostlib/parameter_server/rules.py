@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.errors import ConfigurationError
+from ..errors import ConfigurationError
 
 Values = NDArray[np.float32]
 

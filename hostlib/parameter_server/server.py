@@ -14,18 +14,22 @@ from typing import Self, final
 
 import numpy as np
 
-from hostlib.errors import (
+from ..errors import (
     ConfigurationError,
     PeerClosedError,
     PeerError,
     PeerProtocolError,
     PeerRefusedError,
 )
-from hostlib.parameter_server.checkpoint import Checkpoint, CheckpointStore
-from hostlib.parameter_server.layout import Pair, PairLayout
-from hostlib.parameter_server.options import ServerOptions
-from hostlib.parameter_server.recovery import NOTHING, Recovery
-from hostlib.parameter_server.rounds import (
+from ..peers import PeerServer
+from ..peers.connection import Connection
+from ..peers.frames import Greeting, Purpose
+from ..peers.server import HEARTBEAT_S
+from .checkpoint import Checkpoint, CheckpointStore
+from .layout import Pair, PairLayout
+from .options import ServerOptions
+from .recovery import NOTHING, Recovery
+from .rounds import (
     Answer,
     Answered,
     BufferPool,
@@ -35,12 +39,8 @@ from hostlib.parameter_server.rounds import (
     PairRounds,
     Round,
 )
-from hostlib.parameter_server.rules import PairParameters, Values, as_workers_sent
-from hostlib.parameter_server.worker_end import WorkerEnd
-from hostlib.peers import PeerServer
-from hostlib.peers.connection import Connection
-from hostlib.peers.frames import Greeting, Purpose
-from hostlib.peers.server import HEARTBEAT_S
+from .rules import PairParameters, Values, as_workers_sent
+from .worker_end import WorkerEnd
 
 _RESTORING = Failure(
     FailureKind.RESTARTED, "another worker goes back to a checkpoint; restore this one too"

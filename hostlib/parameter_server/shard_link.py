@@ -8,16 +8,16 @@ import json
 from collections import Counter
 from typing import Protocol, final
 
-from hostlib.errors import PeerError, PeerProtocolError, PeerRefusedError, ServerLostError
-from hostlib.parameter_server.layout import VALUE_BYTES, Pair, PairLayout
-from hostlib.parameter_server.rounds import Answer, Failure, FailureKind, Origin
-from hostlib.parameter_server.rules import Values
-from hostlib.parameter_server.server import GENERATION, ParameterServer
-from hostlib.parameter_server.transfer import Transfer, TransferKind
-from hostlib.parameter_server.worker_end import EVERYTHING, IS_CHOSEN, IS_INITIAL
-from hostlib.peers.dialled import DialledLink
-from hostlib.peers.event_loop import EventLoop
-from hostlib.peers.frames import Frame, FrameKind, Greeting, Purpose
+from ..errors import PeerError, PeerProtocolError, PeerRefusedError, ServerLostError
+from ..peers.dialled import DialledLink
+from ..peers.event_loop import EventLoop
+from ..peers.frames import Frame, FrameKind, Greeting, Purpose
+from .layout import VALUE_BYTES, Pair, PairLayout
+from .rounds import Answer, Failure, FailureKind, Origin
+from .rules import Values
+from .server import GENERATION, ParameterServer
+from .transfer import Transfer, TransferKind
+from .worker_end import EVERYTHING, IS_CHOSEN, IS_INITIAL
 
 
 class LinkClient(Protocol):

@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.errors import (
+from ..errors import (
     ExchangeTimeoutError,
     MemberLostError,
     PeerError,
@@ -19,9 +19,9 @@ from hostlib.errors import (
     PeerProtocolError,
     ServerRestartedError,
 )
-from hostlib.parameter_server.layout import Key, Pair
-from hostlib.parameter_server.rounds import Failure, FailureKind
-from hostlib.parameter_server.rules import Values
+from .layout import Key, Pair
+from .rounds import Failure, FailureKind
+from .rules import Values
 
 
 @final

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from hostlib.errors import PeerClosedError, PeerError, PeerMismatchError, PeerProtocolError
-from hostlib.parameter_server.layout import VALUE_BYTES
-from hostlib.parameter_server.rounds import Answer, Failure, Origin
-from hostlib.parameter_server.rules import Values
-from hostlib.peers.connection import Connection
-from hostlib.peers.dialled import SILENCE_S
-from hostlib.peers.frames import Frame, FrameKind
-from hostlib.peers.inbound import REFUSED_S
+from ..errors import PeerClosedError, PeerError, PeerMismatchError, PeerProtocolError
+from ..peers.connection import Connection
+from ..peers.dialled import SILENCE_S
+from ..peers.frames import Frame, FrameKind
+from ..peers.inbound import REFUSED_S
+from .layout import VALUE_BYTES
+from .rounds import Answer, Failure, Origin
+from .rules import Values
 
 if TYPE_CHECKING:
-    from hostlib.parameter_server.server import ParameterServer
+    from .server import ParameterServer
 
 IS_INITIAL = 1
 """Flag of ANSWER and FAILED frames: of parameters that were asked for, not of an update."""

@@ -14,14 +14,14 @@ import time
 from collections import deque
 from typing import Protocol, final
 
-from hostlib.errors import (
+from ..errors import (
     PeerClosedError,
     PeerError,
     PeerProtocolError,
     PeerUnreachableError,
 )
-from hostlib.peers.event_loop import EventLoop
-from hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind
+from .event_loop import EventLoop
+from .frames import HEADER_BYTES, Frame, FrameKind
 
 _logger = logging.getLogger(__name__)
 READ_BUDGET_BYTES = 4 << 20

@@ -7,16 +7,16 @@ from __future__ import annotations
 import time
 from typing import Protocol, final
 
-from hostlib.errors import (
+from ..errors import (
     PeerClosedError,
     PeerError,
     PeerProtocolError,
     PeerRefusedError,
     PeerUnreachableError,
 )
-from hostlib.peers.connection import Connection
-from hostlib.peers.event_loop import EventLoop, Timer
-from hostlib.peers.frames import Frame, FrameKind, Greeting
+from .connection import Connection
+from .event_loop import EventLoop, Timer
+from .frames import Frame, FrameKind, Greeting
 
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 0.5

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol, final
 
-from hostlib.errors import PeerClosedError
+from ..errors import PeerClosedError
 
 _logger = logging.getLogger(__name__)
 

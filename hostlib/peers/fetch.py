@@ -9,16 +9,16 @@ import socket
 import time
 from typing import final
 
-from hostlib.errors import (
+from ..errors import (
     PeerProtocolError,
     PeerRefusedError,
     PeerUnreachableError,
     ResultForgottenError,
     ResultTimeoutError,
 )
-from hostlib.peers.connection import is_to_itself
-from hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind, Greeting
-from hostlib.peers.results import RetainedResult, describe_result
+from .connection import is_to_itself
+from .frames import HEADER_BYTES, Frame, FrameKind, Greeting
+from .results import RetainedResult, describe_result
 
 MAX_RESULT_BYTES = 1 << 35
 """A result of the largest tensor, with its exponents, is smaller."""

@@ -19,7 +19,7 @@ import struct
 import sys
 from typing import NamedTuple
 
-from hostlib.errors import PeerProtocolError, PeerRefusedError
+from ..errors import PeerProtocolError, PeerRefusedError
 
 MAGIC = 0x5346
 FRAME_VERSION = 2

@@ -9,13 +9,13 @@ import os
 import socket
 from typing import TYPE_CHECKING, final
 
-from hostlib.errors import PeerError, PeerProtocolError, PeerRefusedError, ResultForgottenError
-from hostlib.peers.connection import Connection
-from hostlib.peers.frames import NONCE_BYTES, PIECE_BYTES, Frame, FrameKind, Greeting, Purpose
-from hostlib.peers.results import RetainedResult
+from ..errors import PeerError, PeerProtocolError, PeerRefusedError, ResultForgottenError
+from .connection import Connection
+from .frames import NONCE_BYTES, PIECE_BYTES, Frame, FrameKind, Greeting, Purpose
+from .results import RetainedResult
 
 if TYPE_CHECKING:
-    from hostlib.peers.server import PeerServer
+    from .server import PeerServer
 
 GREETING_S = 5.0
 """Time to greet; who is silent is a stranger."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.errors import ConfigurationError, PeerProtocolError, ResultForgottenError
+from ..errors import ConfigurationError, PeerProtocolError, ResultForgottenError
 
 DEFAULT_LIMIT_BYTES = 256 << 20
 MAX_DIMENSIONS = 64

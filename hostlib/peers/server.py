@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self, final
 
-from hostlib.errors import AddressUnreachableError, PeerError
-from hostlib.peers.connection import LINGER_S, Connection
-from hostlib.peers.event_loop import EventLoop
-from hostlib.peers.fetch import fetch_result
-from hostlib.peers.frames import Greeting, Purpose
-from hostlib.peers.inbound import InboundPeer
-from hostlib.peers.results import RetainedResult, RetainedResults
+from ..errors import AddressUnreachableError, PeerError
+from .connection import LINGER_S, Connection
+from .event_loop import EventLoop
+from .fetch import fetch_result
+from .frames import Greeting, Purpose
+from .inbound import InboundPeer
+from .results import RetainedResult, RetainedResults
 
 MAX_INBOUND = 512
 """Connections that no layout has taken over; with more, the oldest stranger is closed."""

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which scheme carries which layer: cost model, choice, information book, prediction."""
 
-from hostlib.schemes.best_scheme import three_way, two_way
-from hostlib.schemes.book import InformationBook, LayerEntry, Place
-from hostlib.schemes.cluster import Cluster
-from hostlib.schemes.coordinator import Coordinator
-from hostlib.schemes.cost import HeaderFactors, NodeFloats, Scheme, busiest_floats, floats
-from hostlib.schemes.layer import Layer
+from .best_scheme import three_way, two_way
+from .book import InformationBook, LayerEntry, Place
+from .cluster import Cluster
+from .coordinator import Coordinator
+from .cost import HeaderFactors, NodeFloats, Scheme, busiest_floats, floats
+from .layer import Layer
 
 __all__ = [
     "Cluster",

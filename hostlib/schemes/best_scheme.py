@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hostlib.schemes.cluster import Cluster
-from hostlib.schemes.cost import Scheme, floats
-from hostlib.schemes.layer import Layer
-from hostlib.schemes.wire_cost import seconds
+from .cluster import Cluster
+from .cost import Scheme, floats
+from .layer import Layer
+from .wire_cost import seconds
 
 Cost = Callable[[Scheme, Layer, Cluster], float]
 """Any measure of which less is better: `seconds`, `busiest_floats`, `HeaderFactors`."""

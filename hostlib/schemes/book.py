@@ -12,11 +12,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self, cast
 
-from hostlib.errors import InformationBookError, SchemeError
-from hostlib.parameter_server.layout import Pair
-from hostlib.schemes.cluster import Cluster
-from hostlib.schemes.cost import Scheme
-from hostlib.schemes.layer import Layer
+from ..errors import InformationBookError, SchemeError
+from ..parameter_server.layout import Pair
+from .cluster import Cluster
+from .cost import Scheme
+from .layer import Layer
 
 BOOK_VERSION: Final = 2
 STORED: Final = (Scheme.PS, Scheme.ADAM, Scheme.INA_PS)

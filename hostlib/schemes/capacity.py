@@ -12,11 +12,11 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from hostlib.errors import SchemeError
-from hostlib.schemes.cluster import Cluster
-from hostlib.schemes.cost import Scheme
-from hostlib.schemes.layer import Layer
-from hostlib.schemes.wire_cost import ExchangeTime, exchange_time, ina_frames, wire_bytes
+from ..errors import SchemeError
+from .cluster import Cluster
+from .cost import Scheme
+from .layer import Layer
+from .wire_cost import ExchangeTime, exchange_time, ina_frames, wire_bytes
 
 WORKER_CHUNK_S: Final = 12e-6
 SWITCH_PACKET_S: Final = 5e-6

@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final, Self, cast
 
-from hostlib.errors import SchemeError
-from hostlib.slots.wire import NUM_SLOTS, VALUES_PER_PACKET_WIDE
+from ..errors import SchemeError
+from ..slots.wire import NUM_SLOTS, VALUES_PER_PACKET_WIDE
 
 MIN_SLOTS: Final = 2
 """Float tensors need one for values and one for the exponents."""

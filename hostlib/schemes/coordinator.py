@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, final
 
-from hostlib.errors import SchemeError
-from hostlib.parameter_server.layout import PAIR_BYTES, PairLayout
-from hostlib.schemes.best_scheme import Cost, three_way, two_way
-from hostlib.schemes.book import STORED, InformationBook, LayerEntry, Place
-from hostlib.schemes.cluster import Cluster
-from hostlib.schemes.cost import Scheme, check_scheme
-from hostlib.schemes.layer import Layer
-from hostlib.schemes.wire_cost import goes_by_copies, seconds
+from ..errors import SchemeError
+from ..parameter_server.layout import PAIR_BYTES, PairLayout
+from .best_scheme import Cost, three_way, two_way
+from .book import STORED, InformationBook, LayerEntry, Place
+from .cluster import Cluster
+from .cost import Scheme, check_scheme
+from .layer import Layer
+from .wire_cost import goes_by_copies, seconds
 
 FIRST_PORT: Final = 21400
 """Of shards, then workers, where they have none of their own."""

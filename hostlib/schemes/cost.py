@@ -25,9 +25,9 @@ import enum
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hostlib.errors import SchemeError
-from hostlib.schemes.cluster import Cluster
-from hostlib.schemes.layer import Layer
+from ..errors import SchemeError
+from .cluster import Cluster
+from .layer import Layer
 
 
 class Scheme(enum.Enum):

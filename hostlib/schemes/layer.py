@@ -8,7 +8,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Self, cast, get_args
 
-from hostlib.errors import SchemeError
+from ..errors import SchemeError
 
 LayerKind = Literal["fc", "conv", "other"]
 LAYER_KINDS: Final[tuple[LayerKind, ...]] = get_args(LayerKind)

@@ -9,8 +9,8 @@ import tomllib
 from pathlib import Path
 from typing import Any, cast
 
-from hostlib.errors import SchemeError
-from hostlib.schemes.models import MODELS, Model, ModelLayer
+from ..errors import SchemeError
+from .models import MODELS, Model, ModelLayer
 
 
 def find_model(text: str) -> Model:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from hostlib.errors import SchemeError
-from hostlib.schemes.layer import Layer
+from ..errors import SchemeError
+from .layer import Layer
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,15 +16,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hostlib.errors import SchemeError
-from hostlib.schemes.best_scheme import Cost, three_way, two_way
-from hostlib.schemes.capacity import LINK, Capacity, LimitedTime
-from hostlib.schemes.cluster import Cluster
-from hostlib.schemes.cost import Scheme
-from hostlib.schemes.layer import Layer
-from hostlib.schemes.models import Model, ModelLayer
-from hostlib.schemes.tcp import stream_bytes
-from hostlib.schemes.wire_cost import ExchangeTime, seconds
+from ..errors import SchemeError
+from .best_scheme import Cost, three_way, two_way
+from .capacity import LINK, Capacity, LimitedTime
+from .cluster import Cluster
+from .cost import Scheme
+from .layer import Layer
+from .models import Model, ModelLayer
+from .tcp import stream_bytes
+from .wire_cost import ExchangeTime, seconds
 
 UNLIMITED: Final = Capacity(worker_chunk_s=0, switch_packet_s=0, tcp_byte_s=0)
 """Hosts and a switch that always keep up with their links."""

@@ -15,19 +15,19 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from hostlib.allgather.block_exchange import DELAY_SHARE
-from hostlib.allgather.block_sender import largest_window
-from hostlib.allgather.packet import MIN_DELAY_S
-from hostlib.factors.block import PREFIX_WORDS
-from hostlib.options import SessionOptions
-from hostlib.parameter_server.layout import PAIR_BYTES
-from hostlib.peers.frames import HEADER_BYTES as MESSAGE_BYTES
-from hostlib.schemes.cluster import Cluster
-from hostlib.schemes.cost import NodeFloats, Scheme, floats
-from hostlib.schemes.layer import Layer
-from hostlib.schemes.tcp import contention, stream_bytes
-from hostlib.slots import wire
-from hostlib.slots.switch_reducer import split_slots
+from ..allgather.block_exchange import DELAY_SHARE
+from ..allgather.block_sender import largest_window
+from ..allgather.packet import MIN_DELAY_S
+from ..factors.block import PREFIX_WORDS
+from ..options import SessionOptions
+from ..parameter_server.layout import PAIR_BYTES
+from ..peers.frames import HEADER_BYTES as MESSAGE_BYTES
+from ..slots import wire
+from ..slots.switch_reducer import split_slots
+from .cluster import Cluster
+from .cost import NodeFloats, Scheme, floats
+from .layer import Layer
+from .tcp import contention, stream_bytes
 
 ROUNDS: Final = {
     Scheme.PS: 1.0,

@@ -7,10 +7,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.control.view import JobView
-from hostlib.slots.slot_map import SlotMap
-from hostlib.slots.wire import HEADER_BYTES, WIRE_VERSION, Flag, Operation, datagram_bytes
-from hostlib.summation.chunks import ChunkSource
+from ..control.view import JobView
+from ..summation.chunks import ChunkSource
+from .slot_map import SlotMap
+from .wire import HEADER_BYTES, WIRE_VERSION, Flag, Operation, datagram_bytes
 
 HEADER_WORDS = HEADER_BYTES // 4
 CHECKED_WORDS = 9

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.slots.rtt import RoundTripTimer
+from .rtt import RoundTripTimer
 
 LATER_RESULTS: Final = 3
 """So many results of later transmissions show a loss; fewer may be reordering."""

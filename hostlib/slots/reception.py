@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.control.view import JobView
-from hostlib.slots.datagram_ring import Words
-from hostlib.slots.slot_stream import SlotStream
-from hostlib.slots.wire import HEADER_BYTES, HEADER_DTYPE, WIRE_VERSION, Operation
+from ..control.view import JobView
+from .datagram_ring import Words
+from .slot_stream import SlotStream
+from .wire import HEADER_BYTES, HEADER_DTYPE, WIRE_VERSION, Operation
 
 
 @dataclass(frozen=True, kw_only=True)

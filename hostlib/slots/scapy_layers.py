@@ -18,7 +18,7 @@ from scapy.fields import (
 from scapy.layers.inet import UDP
 from scapy.packet import Packet, bind_layers
 
-from hostlib.slots.wire import UDP_PORT, WIRE_VERSION, Flag, Operation
+from .wire import UDP_PORT, WIRE_VERSION, Flag, Operation
 
 _OPERATIONS = {int(operation): operation.name for operation in Operation}
 _FLAGS = [flag.name or "" for flag in Flag]

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.control.view import TreeView
+from ..control.view import TreeView
 
 UNKNOWN_SLOT = -1
 

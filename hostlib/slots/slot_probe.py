@@ -8,13 +8,13 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from hostlib.control.view import JobView
-from hostlib.engine.allreduce_task import AllreduceTask
-from hostlib.errors import AllreduceTimeoutError, SwitchUnreachableError, WorkerMissingError
-from hostlib.slots.reception import Notice
-from hostlib.slots.slot_stream import FLAGS_BYTES, OPERATION_BYTE, SlotStream
-from hostlib.slots.wire import Operation
-from hostlib.transports.base import Transport
+from ..control.view import JobView
+from ..engine.allreduce_task import AllreduceTask
+from ..errors import AllreduceTimeoutError, SwitchUnreachableError, WorkerMissingError
+from ..transports.base import Transport
+from .reception import Notice
+from .slot_stream import FLAGS_BYTES, OPERATION_BYTE, SlotStream
+from .wire import Operation
 
 INTERVAL_S = 0.05
 FORGETFULNESS = 5

@@ -16,10 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.control.view import JobView
-from hostlib.engine.straggler_timeout import Patience
-from hostlib.slots.congestion import CongestionWindow
-from hostlib.slots.datagram_ring import (
+from ..control.view import JobView
+from ..engine.straggler_timeout import Patience
+from ..summation.chunks import BLOCK_CHUNKS, ChunkSource
+from ..transports.base import Transport
+from .congestion import CongestionWindow
+from .datagram_ring import (
     HEADER_WORDS,
     WORD_CHUNK,
     WORD_CONTRIBUTORS,
@@ -28,12 +30,10 @@ from hostlib.slots.datagram_ring import (
     DatagramRing,
     Words,
 )
-from hostlib.slots.loss_recovery import LossRecovery
-from hostlib.slots.rtt import RoundTripTimer
-from hostlib.slots.slot_map import SlotMap
-from hostlib.slots.wire import Flag, Operation
-from hostlib.summation.chunks import BLOCK_CHUNKS, ChunkSource
-from hostlib.transports.base import Transport
+from .loss_recovery import LossRecovery
+from .rtt import RoundTripTimer
+from .slot_map import SlotMap
+from .wire import Flag, Operation
 
 OPERATION_BYTE = 1
 FLAGS_BYTES = slice(2, 4)

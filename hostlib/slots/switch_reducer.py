@@ -11,23 +11,23 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.allgather import AllgatherTask, BlockExchange
-from hostlib.allgather.packet import MULTICAST_WORD, OPERATION_MASK
-from hostlib.control.view import JobView
-from hostlib.engine.allreduce_task import AllreduceTask
-from hostlib.engine.reducer import Arrivals, Task
-from hostlib.engine.straggler_timeout import Patience
-from hostlib.errors import HostlibError
-from hostlib.options import SessionOptions
-from hostlib.slots.congestion import CongestionWindow, tolerated_loss
-from hostlib.slots.datagram_ring import WORD_SLOT, WORD_TREE, Words
-from hostlib.slots.reception import Notice, sort_out
-from hostlib.slots.rtt import RoundTripTimer
-from hostlib.slots.slot_map import SlotMap
-from hostlib.slots.slot_probe import SlotProbe
-from hostlib.slots.slot_stream import SlotStream
-from hostlib.slots.wire import Operation
-from hostlib.transports.base import Transport
+from ..allgather import AllgatherTask, BlockExchange
+from ..allgather.packet import MULTICAST_WORD, OPERATION_MASK
+from ..control.view import JobView
+from ..engine.allreduce_task import AllreduceTask
+from ..engine.reducer import Arrivals, Task
+from ..engine.straggler_timeout import Patience
+from ..errors import HostlibError
+from ..options import SessionOptions
+from ..transports.base import Transport
+from .congestion import CongestionWindow, tolerated_loss
+from .datagram_ring import WORD_SLOT, WORD_TREE, Words
+from .reception import Notice, sort_out
+from .rtt import RoundTripTimer
+from .slot_map import SlotMap
+from .slot_probe import SlotProbe
+from .slot_stream import SlotStream
+from .wire import Operation
 
 FREE_SHARE = 2
 """Losses leave at most this part of the slots in the window: a chunk that is sent again holds its

@@ -10,14 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hostlib.slots.wire import EXPONENT_BIAS
-from hostlib.summation.quantization import (
+from ..slots.wire import EXPONENT_BIAS
+from ..tracing.transfer_times import TransferTimes
+from .quantization import (
     NONFINITE_EXPONENT,
     Quantizer,
     chunk_exponents,
     scales,
 )
-from hostlib.tracing.transfer_times import TransferTimes
 
 BLOCK_CHUNKS = 64
 """Most chunks filled or drained at once: enough to amortise numpy calls, few enough for cache."""

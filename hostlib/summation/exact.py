@@ -30,7 +30,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.summation.quantization import ZERO_EXPONENT
+from .quantization import ZERO_EXPONENT
 
 Floats = NDArray[np.floating[Any]]
 

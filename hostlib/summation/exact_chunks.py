@@ -15,9 +15,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.slots.wire import VALUES_PER_PACKET_WIDE
-from hostlib.summation.chunks import DRAIN_CHUNKS, Empty, ExponentSource, Lanes, TensorChunks
-from hostlib.summation.exact import (
+from ..slots.wire import VALUES_PER_PACKET_WIDE
+from ..tracing.transfer_times import TransferTimes
+from .chunks import DRAIN_CHUNKS, Empty, ExponentSource, Lanes, TensorChunks
+from .exact import (
     FORMATS,
     HIGH,
     MINUS_LOW,
@@ -30,9 +31,8 @@ from hostlib.summation.exact import (
     limb_bits,
     split,
 )
-from hostlib.summation.exact_rounding import recombine
-from hostlib.summation.quantization import ZERO_EXPONENT, compute_dtype
-from hostlib.tracing.transfer_times import TransferTimes
+from .exact_rounding import recombine
+from .quantization import ZERO_EXPONENT, compute_dtype
 
 GROUP_VALUES: Final = 16 * VALUES_PER_PACKET_WIDE
 """Values that share a range of bits: enough to amortise numpy calls, few enough for cache."""

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hostlib.summation.exact import FEW_LIMBS, FORMATS, FloatFormat, Floats, Limbs
+from .exact import FEW_LIMBS, FORMATS, FloatFormat, Floats, Limbs
 
 Integers = NDArray[np.int64]
 Sums = NDArray[np.int32]

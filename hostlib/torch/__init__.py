@@ -6,8 +6,13 @@ PyTorch finds the backend by itself when this package is installed; `register` i
 turned that off with TORCH_DEVICE_BACKEND_AUTOLOAD=0. Importing it loads neither torch nor grpc.
 """
 
-from hostlib.torch.backend import register
-from hostlib.torch.errors import (
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from .backend import register
+from .errors import (
     CollectiveError,
     CollectiveInputError,
     CollectiveMismatchError,
@@ -17,6 +22,10 @@ from hostlib.torch.errors import (
     RankExitedError,
 )
 
+if TYPE_CHECKING:
+    from .ddp.hooks import SwitchfoldState, allreduce_hook
+    from .hybrid.hybrid_parallel import HybridParallel
+
 __all__ = [
     "CollectiveError",
     "CollectiveInputError",
@@ -24,6 +33,22 @@ __all__ = [
     "CollectiveTimeoutError",
     "GroupDestroyedError",
     "GroupJoinError",
+    "HybridParallel",
     "RankExitedError",
+    "SwitchfoldState",
+    "allreduce_hook",
     "register",
 ]
+
+_HOMES = {
+    "HybridParallel": "hybrid.hybrid_parallel",
+    "SwitchfoldState": "ddp.hooks",
+    "allreduce_hook": "ddp.hooks",
+}
+"""Imported when first used: these load torch."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -34,6 +34,6 @@ def register() -> None:
 
 def _create(options: Any, _: object) -> ProcessGroup:
     # Sessions, and grpc behind them, only for those who make a group.
-    from hostlib.torch.process_group.group_creation import create_group  # noqa: PLC0415
+    from .process_group.group_creation import create_group  # noqa: PLC0415
 
     return create_group(options)

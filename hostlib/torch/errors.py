@@ -14,7 +14,7 @@ HostlibError
 
 from __future__ import annotations
 
-from hostlib.errors import (
+from ..errors import (
     AllreduceTimeoutError,
     HostlibError,
     JobEndedError,

@@ -16,8 +16,8 @@ import torch
 from torch.autograd import graph
 from torch.nn.parallel import DistributedDataParallel
 
-from hostlib.config import PrecisionSetting
-from hostlib.options import Precision
+from ..config import PrecisionSetting
+from ..options import Precision
 
 _engine: Any = cast("Any", graph)._engine_run_backward
 _shadow: Any = cast("Any", DistributedDataParallel)._match_all_reduce_for_bwd_pass

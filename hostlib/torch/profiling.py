@@ -18,7 +18,7 @@ import torch
 from torch._C import _distributed_c10d as c10d  # pyright: ignore[reportPrivateUsage]
 from torch.futures import Future
 
-from hostlib.torch.backend import BACKEND_NAME
+from .backend import BACKEND_NAME
 
 _autograd: Any = torch.autograd
 _profiler_ops: Any = torch.ops.profiler

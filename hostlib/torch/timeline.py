@@ -26,12 +26,12 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from hostlib.config import trace_setting
-from hostlib.errors import ConfigurationError, TraceError
-from hostlib.tracing.timeline import Span, Timeline
-from hostlib.tracing.trace_files import trace_path, write_trace
+from ..config import trace_setting
+from ..errors import ConfigurationError, TraceError
+from ..tracing.timeline import Span, Timeline
+from ..tracing.trace_files import trace_path, write_trace
 
-_logger = logging.getLogger("hostlib.torch")
+_logger = logging.getLogger("switchfold.hostlib.torch")
 _lock: Final = threading.Lock()
 untyped: Any = torch  # some of its functions tell only half of their types
 

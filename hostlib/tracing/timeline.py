@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from hostlib.future import AllreduceFuture
+from ..future import AllreduceFuture
 
 MAX_EVENTS: Final = 100_000
 """Of each kind; the newest are kept."""

@@ -18,8 +18,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, cast
 
-from hostlib.errors import TraceError
-from hostlib.tracing.timeline import Clock, Span, Timeline, Transfer
+from ..errors import TraceError
+from .timeline import Clock, Span, Timeline, Transfer
 
 FORMAT_VERSION: Final = 1
 COMPUTE_ROW: Final = 0

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.control.view import Endpoint
+from ..control.view import Endpoint
 
 Datagrams = NDArray[np.uint8]
 """UDP payloads, one per row, shape (count, datagram_bytes), rows contiguous."""

@@ -8,9 +8,9 @@ from typing import Final, final
 
 import numpy as np
 
-from hostlib.transports.base import Datagrams
-from hostlib.transports.batch_socket import BatchSocket
-from hostlib.transports.frames import FrameCodec
+from .base import Datagrams
+from .batch_socket import BatchSocket
+from .frames import FrameCodec
 
 SEND_ROWS: Final = 64
 """Frames that are built at a time."""

@@ -10,10 +10,10 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.control.view import Endpoint
-from hostlib.errors import AddressUnreachableError
-from hostlib.slots.wire import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
-from hostlib.transports.base import Datagrams
+from ..control.view import Endpoint
+from ..errors import AddressUnreachableError
+from ..slots.wire import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
+from .base import Datagrams
 
 ETHERTYPE_IPV4 = 0x0800
 PROTOCOL_UDP = 17

@@ -12,9 +12,9 @@ import fcntl
 import socket
 import struct
 
-from hostlib.errors import MtuTooSmallError
-from hostlib.slots.wire import IPV4_BYTES, UDP_BYTES, datagram_bytes
-from hostlib.transports.segmentation import interface_of
+from ..errors import MtuTooSmallError
+from ..slots.wire import IPV4_BYTES, UDP_BYTES, datagram_bytes
+from .segmentation import interface_of
 
 SIOCGIFFLAGS = 0x8913
 SIOCGIFMTU = 0x8921

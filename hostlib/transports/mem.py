@@ -11,10 +11,10 @@ from typing import Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.control.view import Endpoint
-from hostlib.errors import TransportClosedError
-from hostlib.transports.base import Datagrams
-from hostlib.transports.frames import FrameCodec
+from ..control.view import Endpoint
+from ..errors import TransportClosedError
+from .base import Datagrams
+from .frames import FrameCodec
 
 POLL_S = 0.02
 """Longest wait in the port at a time, so that `wake` is seen soon."""

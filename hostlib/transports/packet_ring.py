@@ -14,12 +14,12 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.errors import (
+from ..errors import (
     InterfaceMissingError,
     TransportError,
     TransportPermissionError,
 )
-from hostlib.transports.packet_filter import ETH_P_IP
+from .packet_filter import ETH_P_IP
 
 SOL_PACKET = 263
 PACKET_RX_RING = 5

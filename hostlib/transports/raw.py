@@ -8,21 +8,21 @@ import socket
 from collections import Counter
 from typing import final
 
-from hostlib.control.view import Endpoint
-from hostlib.errors import AddressUnreachableError, TransportClosedError, TransportError
-from hostlib.transports.base import Datagrams
-from hostlib.transports.batch_socket import BatchSocket
-from hostlib.transports.frame_sender import FrameSender
-from hostlib.transports.frames import FrameCodec
-from hostlib.transports.interface_mtu import check_interface_mtu
-from hostlib.transports.packet_filter import DROP_ALL, attach_filter, results_filter
-from hostlib.transports.packet_ring import (
+from ..control.view import Endpoint
+from ..errors import AddressUnreachableError, TransportClosedError, TransportError
+from .base import Datagrams
+from .batch_socket import BatchSocket
+from .frame_sender import FrameSender
+from .frames import FrameCodec
+from .interface_mtu import check_interface_mtu
+from .packet_filter import DROP_ALL, attach_filter, results_filter
+from .packet_ring import (
     PacketRing,
     interface_addresses,
     open_packet_socket,
 )
-from hostlib.transports.sockets import connect_udp, open_udp
-from hostlib.transports.strangers import dropped_datagrams, open_on_same_port
+from .sockets import connect_udp, open_udp
+from .strangers import dropped_datagrams, open_on_same_port
 
 
 @final

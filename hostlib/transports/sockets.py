@@ -7,8 +7,8 @@ from __future__ import annotations
 import errno
 import socket
 
-from hostlib.errors import AddressUnreachableError, PortTakenError, TransportError
-from hostlib.transports.frames import ECN_CAPABLE
+from ..errors import AddressUnreachableError, PortTakenError, TransportError
+from .frames import ECN_CAPABLE
 
 BUFFER_BYTES = 4 << 20
 """Asked for in both directions; the kernel may grant less (net.core.rmem_max)."""

@@ -14,8 +14,8 @@ import struct
 from collections import Counter
 from typing import final
 
-from hostlib.errors import TransportError
-from hostlib.transports.packet_filter import DROP_ALL, attach_filter
+from ..errors import TransportError
+from .packet_filter import DROP_ALL, attach_filter
 
 SO_MEMINFO = 55
 _MEMINFO = struct.Struct("9I")

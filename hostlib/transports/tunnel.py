@@ -10,15 +10,15 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.control.view import Endpoint
-from hostlib.errors import TransportClosedError, TransportError
-from hostlib.transports.base import Datagrams
-from hostlib.transports.batch_socket import BatchSocket
-from hostlib.transports.frame_sender import FrameSender
-from hostlib.transports.frames import FrameCodec
-from hostlib.transports.interface_mtu import check_mtu
-from hostlib.transports.sockets import connect_udp, open_udp
-from hostlib.transports.strangers import PortCounts
+from ..control.view import Endpoint
+from ..errors import TransportClosedError, TransportError
+from .base import Datagrams
+from .batch_socket import BatchSocket
+from .frame_sender import FrameSender
+from .frames import FrameCodec
+from .interface_mtu import check_mtu
+from .sockets import connect_udp, open_udp
+from .strangers import PortCounts
 
 
 @final

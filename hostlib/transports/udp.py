@@ -9,14 +9,14 @@ from typing import final
 
 import numpy as np
 
-from hostlib.control.view import Endpoint
-from hostlib.errors import TransportClosedError, TransportError
-from hostlib.transports.base import Datagrams
-from hostlib.transports.batch_socket import MSG_TRUNC, BatchSocket
-from hostlib.transports.interface_mtu import check_mtu
-from hostlib.transports.segmentation import sends_own_frames
-from hostlib.transports.sockets import connect_udp, open_udp
-from hostlib.transports.strangers import PortCounts
+from ..control.view import Endpoint
+from ..errors import TransportClosedError, TransportError
+from .base import Datagrams
+from .batch_socket import MSG_TRUNC, BatchSocket
+from .interface_mtu import check_mtu
+from .segmentation import sends_own_frames
+from .sockets import connect_udp, open_udp
+from .strangers import PortCounts
 
 
 @final

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from softswitch.commands.options import PROGRAM_FILE, errors_in_words
-from softswitch.compilation.compiler import compile_program
-from softswitch.compilation.runtime_library import build_runtime
+from ..compilation.compiler import compile_program
+from ..compilation.runtime_library import build_runtime
+from .options import PROGRAM_FILE, errors_in_words
 
 
 @click.command(epilog="Example: softswitch build p4src/build/*/switchfold_*.json")

@@ -8,10 +8,10 @@ import logging
 
 import click
 
-from softswitch.commands.build import build
-from softswitch.commands.run import run
-from softswitch.commands.show import check, show
-from softswitch.commands.trace import trace
+from .build import build
+from .run import run
+from .show import check, show
+from .trace import trace
 
 _MAIN_EXAMPLE = """\b
 Examples:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from softswitch.errors import SoftswitchError
+from ..errors import SoftswitchError
 
 PROGRAM_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from softswitch.commands.options import PROGRAM_FILE, errors_in_words, writable
-from softswitch.commands.run_options import RunOptions, parse_grpc, parse_impair, parse_ports
-from softswitch.commands.running_trace import RunningTrace
-from softswitch.commands.stop_signal import stop_signal
-from softswitch.compilation.compiler import CompiledProgram
-from softswitch.compilation.runtime_library import build_runtime
-from softswitch.switch.impairments import Direction, Impairments
-from softswitch.switch.port_watch import PortWatch
-from softswitch.switch.switch import Switch
+from ..compilation.compiler import CompiledProgram
+from ..compilation.runtime_library import build_runtime
+from ..switch.impairments import Direction, Impairments
+from ..switch.port_watch import PortWatch
+from ..switch.switch import Switch
+from .options import PROGRAM_FILE, errors_in_words, writable
+from .run_options import RunOptions, parse_grpc, parse_impair, parse_ports
+from .running_trace import RunningTrace
+from .stop_signal import stop_signal
 
 if TYPE_CHECKING:
-    from softswitch.p4runtime.service.server import P4RuntimeServer
+    from ..p4runtime.service.server import P4RuntimeServer
 
 logger = logging.getLogger(__name__)
-_program_logger = logging.getLogger("softswitch.program")
+_program_logger = logging.getLogger("switchfold.softswitch.program")
 _PATH = click.Path(path_type=Path)
 _RUN_EXAMPLE = """\b
 Examples:
@@ -182,10 +182,10 @@ def _bring_up(
 ) -> None:
     # gRPC would print its own account of a failure beside ours.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    from softswitch.p4runtime.entities.entries import load_entries  # noqa: PLC0415
-    from softswitch.p4runtime.entities.entry_names import device_reader  # noqa: PLC0415
-    from softswitch.p4runtime.service.serve import serve  # noqa: PLC0415 - grpc only when it is needed
-    from softswitch.p4runtime.service.tls import TlsFiles  # noqa: PLC0415
+    from ..p4runtime.entities.entries import load_entries  # noqa: PLC0415
+    from ..p4runtime.entities.entry_names import device_reader  # noqa: PLC0415
+    from ..p4runtime.service.serve import serve  # noqa: PLC0415 - grpc only when it is needed
+    from ..p4runtime.service.tls import TlsFiles  # noqa: PLC0415
 
     switch = stack.enter_context(
         Switch(
@@ -229,7 +229,7 @@ def _bring_up(
     ports = ", ".join(f"{number}={_bound(switch, number)}" for number in sorted(switch.ports))
     click.echo(f"ready: P4Runtime on {server.address}; ports: {ports or 'none'}")
     if options.live:
-        from softswitch.live import LiveView, Sampler  # noqa: PLC0415 - rich only when needed
+        from ..live import LiveView, Sampler  # noqa: PLC0415 - rich only when needed
 
         config = server.device.config
 
@@ -249,7 +249,7 @@ def _bring_up(
 def _trace(
     options: RunOptions, target: str, switch: Switch, server: P4RuntimeServer
 ) -> RunningTrace:
-    from softswitch.p4runtime.entities.entry_names import EntryNames, device_reader  # noqa: PLC0415
+    from ..p4runtime.entities.entry_names import EntryNames, device_reader  # noqa: PLC0415
 
     config = server.device.config
     names = EntryNames(switch, lambda: config.running, device_reader(server.device))

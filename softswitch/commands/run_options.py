@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from softswitch.compilation.compiler import CompiledProgram, compile_program, compile_traced
-from softswitch.switch.impairments import Direction, Impairments, parse_impairments
-from softswitch.switch.ports import parse_port_spec
+from ..compilation.compiler import CompiledProgram, compile_program, compile_traced
+from ..switch.impairments import Direction, Impairments, parse_impairments
+from ..switch.ports import parse_port_spec
 
 
 @dataclass(frozen=True, kw_only=True)

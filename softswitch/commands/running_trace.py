@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from softswitch.compilation.compiler import TracedProgram
-from softswitch.switch.switch import Switch
-from softswitch.trace import Narrator, Recorder, write_json, write_text
+from ..compilation.compiler import TracedProgram
+from ..switch.switch import Switch
+from ..trace import Narrator, Recorder, write_json, write_text
 
 INTERVAL_S = 0.1
 logger = logging.getLogger(__name__)

@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
-from softswitch.commands.options import PROGRAM_FILE, errors_in_words
-from softswitch.compilation.stages import STAGES, dot, format_stage
-from softswitch.errors import ProgramError
-from softswitch.generator import generate
-from softswitch.program.bmv2_json import read_program
-from softswitch.program.model import Program
+from ..compilation.stages import STAGES, dot, format_stage
+from ..errors import ProgramError
+from ..generator import generate
+from ..program.bmv2_json import read_program
+from ..program.model import Program
+from .options import PROGRAM_FILE, errors_in_words
 
 _SHOW_EXAMPLE = """\b
 Examples:
@@ -107,7 +107,7 @@ def check(
 
 def _compare(program: Program, p4info: Path) -> list[str]:
     """Return the harmless differences to a P4Info; ConfigError lists the others."""
-    from softswitch.p4runtime.p4info.p4info import build_schema  # noqa: PLC0415 - protobuf when needed
-    from softswitch.p4runtime.service.serve import read_p4info  # noqa: PLC0415
+    from ..p4runtime.p4info.p4info import build_schema  # noqa: PLC0415 - protobuf when needed
+    from ..p4runtime.service.serve import read_p4info  # noqa: PLC0415
 
     return list(build_schema(read_p4info(p4info), program).warnings)

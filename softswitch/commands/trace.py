@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from softswitch.commands.options import PROGRAM_FILE, errors_in_words
-from softswitch.compilation.compiler import TracedProgram, compile_program, compile_traced
-from softswitch.switch.switch import Switch
-from softswitch.trace import Narrator, Recorder, Step, write_json, write_text
-from softswitch.trace.pcap import read_pcap
+from ..compilation.compiler import TracedProgram, compile_program, compile_traced
+from ..switch.switch import Switch
+from ..trace import Narrator, Recorder, Step, write_json, write_text
+from ..trace.pcap import read_pcap
+from .options import PROGRAM_FILE, errors_in_words
 
 if TYPE_CHECKING:
-    from softswitch.p4runtime.entities.entry_names import EntryNames
+    from ..p4runtime.entities.entry_names import EntryNames
 
 _EXAMPLE = """\b
 Examples:
@@ -153,11 +153,11 @@ def _load(
         return None
     from finsy.proto import p4r  # noqa: PLC0415 - finsy only when it is needed
 
-    from softswitch.p4runtime.entities.entries import load_entries  # noqa: PLC0415
-    from softswitch.p4runtime.entities.entry_names import EntryNames  # noqa: PLC0415
-    from softswitch.p4runtime.service.dataplane import DataPlane  # noqa: PLC0415
-    from softswitch.p4runtime.service.pipeline_config import PipelineConfig  # noqa: PLC0415
-    from softswitch.p4runtime.service.serve import read_p4info  # noqa: PLC0415
+    from ..p4runtime.entities.entries import load_entries  # noqa: PLC0415
+    from ..p4runtime.entities.entry_names import EntryNames  # noqa: PLC0415
+    from ..p4runtime.service.dataplane import DataPlane  # noqa: PLC0415
+    from ..p4runtime.service.pipeline_config import PipelineConfig  # noqa: PLC0415
+    from ..p4runtime.service.serve import read_p4info  # noqa: PLC0415
 
     config = PipelineConfig(cast(DataPlane, switch), compile_program)
     blob = json.dumps(compiled.model.json).encode()

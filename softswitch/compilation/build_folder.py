@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from softswitch.errors import CacheError
+from ..errors import CacheError
 
 PREFIX = "locked-build-"
 """Not `building-`: older versions, which may run beside this one, work in those without a lock."""

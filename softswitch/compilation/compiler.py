@@ -20,11 +20,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from softswitch.compilation.build_folder import FULL_TEXTS, build_folder, cache_error, cache_errors
-from softswitch.errors import CompileError, CompilerNotFoundError
-from softswitch.generator import TracePoint, generate, generate_traced
-from softswitch.program.bmv2_json import read_program
-from softswitch.program.model import Program
+from ..errors import CompileError, CompilerNotFoundError
+from ..generator import TracePoint, generate, generate_traced
+from ..program.bmv2_json import read_program
+from ..program.model import Program
+from .build_folder import FULL_TEXTS, build_folder, cache_error, cache_errors
 
 RUNTIME = Path(__file__).parents[1] / "runtime"
 SOURCES = (

@@ -23,20 +23,20 @@ from ctypes import (
 from pathlib import Path
 from typing import Final
 
-from softswitch.compilation.build_folder import build_folder, cache_errors
-from softswitch.compilation.compiler import (
-    default_cache_dir,
-    environment_flags,
-    find_compiler,
-    run_compiler,
-)
-from softswitch.errors import CompileError
-from softswitch.switch.pipeline import (
+from ..errors import CompileError
+from ..switch.pipeline import (
     GroupMember,
     MeterRatesT,
     PipelineOps,
     TableEntry,
     TableLayout,
+)
+from .build_folder import build_folder, cache_errors
+from .compiler import (
+    default_cache_dir,
+    environment_flags,
+    find_compiler,
+    run_compiler,
 )
 
 RUNTIME: Final = Path(__file__).parents[1] / "runtime"

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from softswitch.generator import generate
-from softswitch.generator.headers import Layout, storage_type
-from softswitch.program.model import Json, Program, source_of
-from softswitch.trace.expressions import Expressions
+from ..generator import generate
+from ..generator.headers import Layout, storage_type
+from ..program.model import Json, Program, source_of
+from ..trace.expressions import Expressions
 
 Data = dict[str, Any]
 _TEXT = Expressions()

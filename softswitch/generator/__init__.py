@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the model of a P4 program to C: one module per construct."""
 
-from softswitch.generator.emit import generate, generate_traced
-from softswitch.generator.tracing import TracePoint, traced_fields
+from .emit import generate, generate_traced
+from .tracing import TracePoint, traced_fields
 
 __all__ = ["TracePoint", "generate", "generate_traced", "traced_fields"]

@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the C text of a BMv2 JSON program: python -m softswitch.generator program.json."""
+"""Prints the C text of a program: python -m switchfold.softswitch.generator program.json."""
 
 import sys
 from pathlib import Path
 
-from softswitch.errors import SoftswitchError
-from softswitch.generator import generate
-from softswitch.program.bmv2_json import read_program
+from ..errors import SoftswitchError
+from ..program.bmv2_json import read_program
+from . import generate
 
 
 def main() -> int:
     """Run the command; returns the exit status."""
     if len(sys.argv) != 2:
-        print("usage: python -m softswitch.generator program.json", file=sys.stderr)
+        print("usage: python -m switchfold.softswitch.generator program.json", file=sys.stderr)
         return 2
     try:
         print(generate(read_program(Path(sys.argv[1]))), end="")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from softswitch.generator.c_text import comment, identifier
-from softswitch.generator.context import Context, Refusal
-from softswitch.generator.headers import Run, count_member
-from softswitch.program.model import Header, HeaderStack, Json, parse_hex, source_of
+from ..program.model import Header, HeaderStack, Json, parse_hex, source_of
+from .c_text import comment, identifier
+from .context import Context, Refusal
+from .headers import Run, count_member
 
 _PLAIN = ("csum16", "crc16", "crc32", "crcCCITT", "xor16", "xor32", "identity")
 _HASHES = {name: name for name in _PLAIN} | {

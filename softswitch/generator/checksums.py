@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program's checksums: verified after the parser, updated before the deparser."""
 
-from softswitch.generator.c_text import comment
-from softswitch.generator.calculations import Calculations
-from softswitch.generator.context import Context
-from softswitch.generator.expressions.expressions import Expressions
-from softswitch.generator.expressions.numbers import store
-from softswitch.generator.headers import resolve_marks
-from softswitch.program.model import Json, source_of
+from ..program.model import Json, source_of
+from .c_text import comment
+from .calculations import Calculations
+from .context import Context
+from .expressions.expressions import Expressions
+from .expressions.numbers import store
+from .headers import resolve_marks
 
 
 class ChecksumWriter:

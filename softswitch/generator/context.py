@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from softswitch.errors import Problem
-from softswitch.generator.headers import Layout
-from softswitch.generator.tracing import Trace
-from softswitch.program.model import Action, Json, Program
+from ..errors import Problem
+from ..program.model import Action, Json, Program
+from .headers import Layout
+from .tracing import Trace
 
 STANDARD = "standard_metadata"
 

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controls: a function per pipeline whose labels are its tables and conditionals."""
 
-from softswitch.generator.actions.primitives import can_exit
-from softswitch.generator.c_text import comment, identifier
-from softswitch.generator.context import Context, Refusal
-from softswitch.generator.expressions.expressions import Expressions
-from softswitch.generator.headers import resolve_marks
-from softswitch.generator.tables.tables import table_symbol
-from softswitch.program.model import Conditional, Control, Table
+from ..program.model import Conditional, Control, Table
+from .actions.primitives import can_exit
+from .c_text import comment, identifier
+from .context import Context, Refusal
+from .expressions.expressions import Expressions
+from .headers import resolve_marks
+from .tables.tables import table_symbol
 
 
 class ControlWriter:

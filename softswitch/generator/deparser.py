@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The deparser: valid headers in order, then the rest of the packet."""
 
-from softswitch.generator.actions.primitives import Primitives
-from softswitch.generator.c_text import comment
-from softswitch.generator.context import Context, Refusal
-from softswitch.generator.headers import Place, Run, resolve_marks
-from softswitch.program.model import Field, Header, source_of
+from ..program.model import Field, Header, source_of
+from .actions.primitives import Primitives
+from .c_text import comment
+from .context import Context, Refusal
+from .headers import Place, Run, resolve_marks
 
 
 class DeparserWriter:

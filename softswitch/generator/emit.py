@@ -5,26 +5,26 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from softswitch.errors import MALFORMED_JSON_ERRORS, Problem, ProgramError, UnsupportedError
-from softswitch.generator.actions.actions import ActionWriter
-from softswitch.generator.actions.liveness import local_scalars
-from softswitch.generator.actions.signs import signed_parameters
-from softswitch.generator.c_text import c_string, comment
-from softswitch.generator.calculations import Calculations
-from softswitch.generator.checksums import ChecksumWriter
-from softswitch.generator.context import STANDARD, Context, Refusal
-from softswitch.generator.controls import ControlWriter
-from softswitch.generator.deparser import DeparserWriter
-from softswitch.generator.field_lists import FieldListWriter
-from softswitch.generator.headers import Layout
-from softswitch.generator.metadata import MetadataWriter, counts_length
-from softswitch.generator.parser import ParserWriter
-from softswitch.generator.tables.arrays import ArrayWriter
-from softswitch.generator.tables.profiles import ProfileWriter
-from softswitch.generator.tables.tables import TableWriter
-from softswitch.generator.tables.value_sets import ValueSetWriter
-from softswitch.generator.tracing import Trace, TracePoint, emit_fields
-from softswitch.program.model import Program, source_of
+from ..errors import MALFORMED_JSON_ERRORS, Problem, ProgramError, UnsupportedError
+from ..program.model import Program, source_of
+from .actions.actions import ActionWriter
+from .actions.liveness import local_scalars
+from .actions.signs import signed_parameters
+from .c_text import c_string, comment
+from .calculations import Calculations
+from .checksums import ChecksumWriter
+from .context import STANDARD, Context, Refusal
+from .controls import ControlWriter
+from .deparser import DeparserWriter
+from .field_lists import FieldListWriter
+from .headers import Layout
+from .metadata import MetadataWriter, counts_length
+from .parser import ParserWriter
+from .tables.arrays import ArrayWriter
+from .tables.profiles import ProfileWriter
+from .tables.tables import TableWriter
+from .tables.value_sets import ValueSetWriter
+from .tracing import Trace, TracePoint, emit_fields
 
 DROP_PORT = 511
 """simple_switch's drop port, unless it is told otherwise."""

@@ -4,10 +4,10 @@
 
 from typing import Any
 
-from softswitch.generator.context import STANDARD, Context, Refusal
-from softswitch.generator.headers import Storage
-from softswitch.generator.metadata import requests
-from softswitch.program.model import Json
+from ..program.model import Json
+from .context import STANDARD, Context, Refusal
+from .headers import Storage
+from .metadata import requests
 
 _OVERWRITTEN = {(STANDARD, "instance_type"), (STANDARD, "packet_length")}
 """Fields that the switch sets behind a field list."""

@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from softswitch.generator.c_text import comment, identifier
-from softswitch.program.model import (
+from ..program.model import (
     Field,
     Header,
     HeaderStack,
@@ -21,6 +20,7 @@ from softswitch.program.model import (
     HeaderUnionStack,
     Program,
 )
+from .c_text import comment, identifier
 
 MIN_RUN = 8
 """Fields or registers of equal shape that are worth an array."""

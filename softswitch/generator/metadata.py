@@ -5,8 +5,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from softswitch.generator.context import STANDARD, Context
-from softswitch.program.model import Json, Program
+from ..program.model import Json, Program
+from .context import STANDARD, Context
 
 _START = (
     "ingress_port",

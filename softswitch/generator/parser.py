@@ -4,15 +4,15 @@
 
 from typing import Any
 
-from softswitch.generator.actions.primitives import Primitives
-from softswitch.generator.c_text import comment, identifier
-from softswitch.generator.context import Context, Refusal
-from softswitch.generator.expressions.numbers import bytes_constant, store
-from softswitch.generator.expressions.operands import memory
-from softswitch.generator.headers import Place, Run, resolve_marks, storage_type
-from softswitch.generator.structures import unwrap
-from softswitch.generator.tables.value_sets import ValueSetWriter
-from softswitch.program.model import HeaderStack, HeaderUnionStack, Json, parse_hex, source_of
+from ..program.model import HeaderStack, HeaderUnionStack, Json, parse_hex, source_of
+from .actions.primitives import Primitives
+from .c_text import comment, identifier
+from .context import Context, Refusal
+from .expressions.numbers import bytes_constant, store
+from .expressions.operands import memory
+from .headers import Place, Run, resolve_marks, storage_type
+from .structures import unwrap
+from .tables.value_sets import ValueSetWriter
 
 _MAX_STATES = 1 << 16
 """States of cycles that one packet may pass through: more than the bytes of the longest frame."""

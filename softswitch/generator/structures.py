@@ -5,9 +5,9 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
-from softswitch.generator.context import Context, Refusal
-from softswitch.generator.headers import Place, Storage, count_member
-from softswitch.program.model import HeaderStack, HeaderUnionStack
+from ..program.model import HeaderStack, HeaderUnionStack
+from .context import Context, Refusal
+from .headers import Place, Storage, count_member
 
 _HEADERS = {"header", "dereference_header_stack", "dereference_stack", "access_union_header"}
 _UNIONS = {"header_union", "dereference_union_stack"}

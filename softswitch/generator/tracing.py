@@ -9,8 +9,8 @@ build has none of this in its text.
 
 from dataclasses import dataclass, field
 
-from softswitch.generator.headers import Layout
-from softswitch.program.model import Json, Program
+from ..program.model import Json, Program
+from .headers import Layout
 
 VALID = "$valid$"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live view of a running switch: rates of ports, tables and entries in the terminal."""
 
-from softswitch.live.sampler import Sample, Sampler
-from softswitch.live.view import LiveView
+from .sampler import Sample, Sampler
+from .view import LiveView
 
 __all__ = ["LiveView", "Sample", "Sampler"]

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from finsy.proto import p4r
 
-from softswitch.compilation.compiler import CompiledProgram
-from softswitch.p4runtime.entities.entry_names import Reader, describe_entry
-from softswitch.program.model import Program
-from softswitch.switch.switch import Switch
+from ..compilation.compiler import CompiledProgram
+from ..p4runtime.entities.entry_names import Reader, describe_entry
+from ..program.model import Program
+from ..switch.switch import Switch
 
 ENTRIES_MAX = 2_000
 """Tables with more entries are not read for the busiest entries."""

@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from softswitch.live.sampler import Sample, Sampler
+from .sampler import Sample, Sampler
 
 INTERVAL_S = 1.0
 

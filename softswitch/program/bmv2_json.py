@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from softswitch.errors import MALFORMED_JSON_ERRORS, Problem, ProgramError, UnsupportedError
-from softswitch.program.bmv2_numbers import check_numbers
-from softswitch.program.bmv2_structures import (
+from ..errors import MALFORMED_JSON_ERRORS, Problem, ProgramError, UnsupportedError
+from .bmv2_numbers import check_numbers
+from .bmv2_structures import (
     read_headers,
     read_stacks,
     read_union_stacks,
     read_unions,
     read_value_sets,
 )
-from softswitch.program.model import (
+from .model import (
     Action,
     ActionProfile,
     Conditional,

@@ -4,8 +4,8 @@
 
 from typing import Any
 
-from softswitch.errors import Problem
-from softswitch.program.model import Json, source_of
+from ..errors import Problem
+from .model import Json, source_of
 
 WIDTH_MAX = 1 << 16
 """Bits of a field or parameter: far beyond what P4 programs use, and still harmless."""

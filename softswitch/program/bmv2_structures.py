@@ -5,7 +5,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from softswitch.program.model import (
+from .model import (
     Field,
     Header,
     HeaderStack,

@@ -8,9 +8,9 @@ import ctypes
 from collections.abc import Sequence
 from ctypes import byref, c_uint64
 
-from softswitch.compilation.runtime_library import ReplicaT
-from softswitch.errors import BadArgumentError
-from softswitch.switch.table_control import (
+from ..compilation.runtime_library import ReplicaT
+from ..errors import BadArgumentError
+from .table_control import (
     Group,
     Match,
     MatchLike,

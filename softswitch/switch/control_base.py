@@ -8,8 +8,8 @@ import contextlib
 import ctypes
 from collections.abc import Generator
 
-from softswitch.compilation.runtime_library import NO_PROGRAM, SwitchHandle
-from softswitch.errors import (
+from ..compilation.runtime_library import NO_PROGRAM, SwitchHandle
+from ..errors import (
     BadArgumentError,
     ControlError,
     EntryExistsError,
@@ -20,7 +20,7 @@ from softswitch.errors import (
     TableFullError,
     UnsupportedControlError,
 )
-from softswitch.switch.pipeline import (
+from .pipeline import (
     P_BAD_ARGUMENT,
     P_EXISTS,
     P_FULL,

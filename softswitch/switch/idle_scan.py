@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from softswitch.errors import NoProgramError, SwitchStateError
+from ..errors import NoProgramError, SwitchStateError
 
 
 class IdleScan:

@@ -14,9 +14,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from softswitch.compilation.runtime_library import FRAME_BYTES_MAX, SwitchHandle
-from softswitch.errors import PortNotFoundError
-from softswitch.switch.ports import port_not_found
+from ..compilation.runtime_library import FRAME_BYTES_MAX, SwitchHandle
+from ..errors import PortNotFoundError
+from .ports import port_not_found
 
 
 class MemPort:

@@ -8,9 +8,9 @@ import logging
 import socket
 import threading
 
-from softswitch.errors import PortError, SwitchStateError
-from softswitch.switch.ports import parse_port_spec
-from softswitch.switch.switch import Switch
+from ..errors import PortError, SwitchStateError
+from .ports import parse_port_spec
+from .switch import Switch
 
 INTERVAL_S = 0.5
 GONE = 0

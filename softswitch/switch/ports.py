@@ -13,7 +13,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from softswitch.errors import (
+from ..errors import (
     CaptureError,
     InterfaceNotFoundError,
     PortError,

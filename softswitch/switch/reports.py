@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ctypes import byref, c_uint32
 from typing import Final
 
-from softswitch.compilation.runtime_library import SwitchHandle
+from ..compilation.runtime_library import SwitchHandle
 
 RING_BYTES: Final = 1 << 20
 """Bytes of reports that may wait for their reader; what finds no room is dropped and counted."""

@@ -16,32 +16,32 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Protocol, Self, final
 
-from softswitch.compilation.runtime_library import (
+from ..compilation.runtime_library import (
     CAPTURE_FAILED,
     FRAME_BYTES_MAX,
     ImpairmentsT,
     SwitchHandle,
     runtime_library,
 )
-from softswitch.errors import (
+from ..errors import (
     NoProgramError,
     PortError,
     PortPermissionError,
     SoftswitchError,
     SwitchStateError,
 )
-from softswitch.switch.control import Control
-from softswitch.switch.impairments import Direction, Impairments
-from softswitch.switch.mem_port import MemPort
-from softswitch.switch.pipeline import PipelineOps, open_pipeline
-from softswitch.switch.ports import (
+from .control import Control
+from .impairments import Direction, Impairments
+from .mem_port import MemPort
+from .pipeline import PipelineOps, open_pipeline
+from .ports import (
     PortSpec,
     capture_error,
     open_error,
     parse_port_spec,
     port_not_found,
 )
-from softswitch.switch.reports import ReportKind, ReportReader
+from .reports import ReportKind, ReportReader
 
 POOL_PACKETS: Final = 32768
 """Packets that the switch may hold at once: in batches and in impairments."""

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from ctypes import byref, c_int32, c_uint32, c_uint64
 from typing import NamedTuple
 
-from softswitch.compilation.runtime_library import SwitchHandle
-from softswitch.errors import BadArgumentError
-from softswitch.switch.idle_scan import IdleScan
-from softswitch.switch.pipeline import GroupMember, MeterRatesT
-from softswitch.switch.table_records import (
+from ..compilation.runtime_library import SwitchHandle
+from ..errors import BadArgumentError
+from .idle_scan import IdleScan
+from .pipeline import GroupMember, MeterRatesT
+from .table_records import (
     Group,
     HeldEntry,
     Match,

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from ctypes import byref, c_int32, c_uint32
 from typing import NamedTuple, Protocol
 
-from softswitch.errors import (
+from ..errors import (
     BadArgumentError,
     EntryNotFoundError,
     SoftswitchError,
     SwitchStateError,
 )
-from softswitch.switch.control_base import ControlBase, control_error
-from softswitch.switch.pipeline import (
+from .control_base import ControlBase, control_error
+from .pipeline import (
     EXTRA_COUNTS,
     EXTRA_IDLE,
     INDIRECT_GROUP,

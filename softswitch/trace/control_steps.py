@@ -5,12 +5,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from softswitch.generator import TracePoint
-from softswitch.program.model import Action, Json
-from softswitch.trace.snapshot import Change, load_number
-from softswitch.trace.state import PacketState
-from softswitch.trace.step import Step
-from softswitch.trace.values import field_name, format_value
+from ..generator import TracePoint
+from ..program.model import Action, Json
+from .snapshot import Change, load_number
+from .state import PacketState
+from .step import Step
+from .values import field_name, format_value
 
 NO_ENTRY = 2**64 - 1
 EntryText = Callable[[int, int], str | None]

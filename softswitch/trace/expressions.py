@@ -6,9 +6,9 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from softswitch.program.model import Json
-from softswitch.trace.snapshot import VALID, Snapshot
-from softswitch.trace.values import field_name
+from ..program.model import Json
+from .snapshot import VALID, Snapshot
+from .values import field_name
 
 _BINARY: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,

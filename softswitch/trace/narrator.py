@@ -5,16 +5,16 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from softswitch.compilation.compiler import TracedProgram
-from softswitch.switch.pipeline import IntrinsicT, PacketInfo
-from softswitch.trace import records
-from softswitch.trace.control_steps import ControlSteps, EntryText
-from softswitch.trace.parser_steps import ParserSteps
-from softswitch.trace.records import Record
-from softswitch.trace.snapshot import Layout, Snapshot
-from softswitch.trace.sources import Sources
-from softswitch.trace.state import PacketState
-from softswitch.trace.step import Step
+from ..compilation.compiler import TracedProgram
+from ..switch.pipeline import IntrinsicT, PacketInfo
+from . import records
+from .control_steps import ControlSteps, EntryText
+from .parser_steps import ParserSteps
+from .records import Record
+from .snapshot import Layout, Snapshot
+from .sources import Sources
+from .state import PacketState
+from .step import Step
 
 DROP_PORT = 511
 NONE = 2**32 - 1

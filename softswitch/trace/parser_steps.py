@@ -4,11 +4,11 @@
 
 from typing import Any
 
-from softswitch.generator import TracePoint
-from softswitch.program.model import Json
-from softswitch.trace.state import PacketState
-from softswitch.trace.step import Step
-from softswitch.trace.values import field_name, format_value
+from ..generator import TracePoint
+from ..program.model import Json
+from .state import PacketState
+from .step import Step
+from .values import field_name, format_value
 
 
 class ParserSteps:

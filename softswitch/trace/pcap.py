@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from softswitch.errors import SoftswitchError
+from ..errors import SoftswitchError
 
 
 class PcapError(SoftswitchError):

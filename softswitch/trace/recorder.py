@@ -6,9 +6,9 @@ import ctypes
 from collections.abc import Iterator
 from ctypes import POINTER, byref, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
-from softswitch.compilation.compiler import TracedProgram
-from softswitch.trace.records import Record, read_records
-from softswitch.trace.snapshot import Layout
+from ..compilation.compiler import TracedProgram
+from .records import Record, read_records
+from .snapshot import Layout
 
 
 class Recorder:

@@ -4,8 +4,8 @@
 
 from dataclasses import dataclass
 
-from softswitch.generator import traced_fields
-from softswitch.program.model import Program
+from ..generator import traced_fields
+from ..program.model import Program
 
 VALID = "$valid$"
 FieldName = tuple[str, str]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from softswitch.program.model import Json
+from ..program.model import Json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,13 +5,13 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from softswitch.generator import TracePoint
-from softswitch.program.model import Program
-from softswitch.trace.expressions import Expressions
-from softswitch.trace.snapshot import VALID, Change, FieldName, Layout, Snapshot
-from softswitch.trace.sources import Source, Sources
-from softswitch.trace.step import Step
-from softswitch.trace.values import field_name, format_value
+from ..generator import TracePoint
+from ..program.model import Program
+from .expressions import Expressions
+from .snapshot import VALID, Change, FieldName, Layout, Snapshot
+from .sources import Source, Sources
+from .step import Step
+from .values import field_name, format_value
 
 
 @dataclass

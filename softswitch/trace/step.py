@@ -5,7 +5,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from softswitch.trace.sources import Source
+from .sources import Source
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@
 
 from ipaddress import IPv6Address
 
-from softswitch.trace.snapshot import FieldName
+from .snapshot import FieldName
 
 _ADDRESS = ("addr", "address", "ip", "src", "dst", "tpa", "spa")
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, TextIO
 
-from softswitch.trace.step import Step
+from .step import Step
 
 _COLOURS = {
     "arrival": "1;36",

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from differential.case import Packet, Step
 from differential.runtime_client import DEVICE_ID, RuntimeClient
-from softswitch.p4runtime.service.serve import serve
-from softswitch.switch.switch import Switch
+from switchfold.softswitch.p4runtime.service.serve import serve
+from switchfold.softswitch.switch.switch import Switch
 
 DROP_PORT = 511
 

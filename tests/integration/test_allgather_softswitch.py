@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import p4src
-from hostlib.options import SessionOptions
-from hostlib.session import Session
-from hostlib.slots.wire import Outcome, frame_bytes
-from softswitch.switch.impairments import Impairments
 from softswitch_job import OPTIONS, running_job
+from switchfold import p4src
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.slots.wire import Outcome, frame_bytes
+from switchfold.softswitch.switch.impairments import Impairments
 from time_bound import wait_until
 
 WAIT_S = 60.0

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import p4src
-from hostlib.errors import AllreduceTimeoutError, SaturationError, WorkerMissingError
-from hostlib.options import Precision
-from hostlib.session import Session
-from hostlib.slots.wire import Outcome
-from softswitch.switch.impairments import Impairments
 from softswitch_job import running_job
+from switchfold import p4src
+from switchfold.hostlib.errors import AllreduceTimeoutError, SaturationError, WorkerMissingError
+from switchfold.hostlib.options import Precision
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.slots.wire import Outcome
+from switchfold.softswitch.switch.impairments import Impairments
 
 BAD = {"loss": 0.05, "duplication": 0.05, "reordering": 0.05, "reordering_delay_s": 0.02}
 

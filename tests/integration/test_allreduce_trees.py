@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import p4src
-from hostlib.options import Precision
-from hostlib.session import Session
-from hostlib.slots.wire import Outcome
-from hostlib.straggler import StragglerPolicy
-from softswitch.switch.impairments import Impairments
+from switchfold import p4src
+from switchfold.hostlib.options import Precision
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.slots.wire import Outcome
+from switchfold.hostlib.straggler import StragglerPolicy
+from switchfold.softswitch.switch.impairments import Impairments
 from tree_fabric import Shape
 from tree_sessions import TreeOfSwitches
 

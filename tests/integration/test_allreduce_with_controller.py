@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from controller_fixtures import make_config, run, running_controller, serving
 from fake_p4runtime import FakeP4Runtime
 from fake_switch import FakeSwitch
-from hostlib import errors
-from hostlib.options import SessionOptions
-from hostlib.session import Session
+from switchfold.hostlib import errors
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.session import Session
 
 OPTIONS = SessionOptions(timeout_s=120.0, join_timeout_s=60.0, min_rto_s=0.01, initial_rto_s=0.02)
 

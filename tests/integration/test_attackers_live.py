@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from attack_counts import check_counts, expected, read_counts
 from attacker import Attacker, Seat, Station, datagram_of, make_frame
-from bmv2_topos import leaf_spine, state
-from hostlib.config import join_from_environment
-from hostlib.options import SessionOptions
-from hostlib.session import Session
-from hostlib.slots.wire import UDP_PORT
-from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from live_testbed import DEADLINE_S, LiveTestbed
 from packet_frames import change
+from switchfold.bmv2_topos import leaf_spine, state
+from switchfold.hostlib.config import join_from_environment
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.slots.wire import UDP_PORT
+from switchfold.hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from time_bound import wait_until
 from wire_tap import WireTap
 

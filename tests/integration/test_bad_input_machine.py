@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-import p4src
-from controller.errors import ListenError
-from controller.server import ControllerServer
 from controller_fixtures import fake_switch, make_config, run, serving
-from softswitch import Switch
-from softswitch.p4runtime.service.serve import serve
+from switchfold import p4src
+from switchfold.controller.errors import ListenError
+from switchfold.controller.server import ControllerServer
+from switchfold.softswitch import Switch
+from switchfold.softswitch.p4runtime.service.serve import serve
 
 NARROW = Path(p4src.__file__).parent / "build" / "switchfold_narrow" / "switchfold_narrow"
 PROGRAM = (f"{NARROW}.json", "--p4info", f"{NARROW}.p4info.txtpb")
@@ -54,7 +54,7 @@ NO_ZIG = "import sys; sys.modules['ziglang'] = None; "
 
 @pytest.mark.parametrize("program", [(), PROGRAM], ids=["empty", "narrow"])
 def test_no_compiler_for_the_switch(tmp_path: Path, program: tuple[str, ...]) -> None:
-    code = NO_ZIG + "from softswitch.commands.command import main; main()"
+    code = NO_ZIG + "from switchfold.softswitch.commands.command import main; main()"
     options = ("--grpc", f"unix:{tmp_path}/s.sock")
     status, text = python("-c", code, "run", *program, *options, **without_compiler(tmp_path))
     assert status == 1
@@ -70,7 +70,7 @@ def test_no_compiler_for_the_switch(tmp_path: Path, program: tuple[str, ...]) ->
 def test_no_compiler_for_a_testbed(tmp_path: Path) -> None:
     options = ("--mode", "udp", "--name", f"bare{os.getpid()}")
     status, text = python(
-        "-m", "controller", "testbed", "up", *options, **without_compiler(tmp_path)
+        "-m", "switchfold.controller", "testbed", "up", *options, **without_compiler(tmp_path)
     )
     assert status == 1
     assert text.startswith("Error: s1 ended with status 1 before it was ready")
@@ -78,7 +78,7 @@ def test_no_compiler_for_a_testbed(tmp_path: Path) -> None:
 
 
 def test_no_compiler_seen_by_doctor(tmp_path: Path) -> None:
-    code = NO_ZIG + "from controller.__main__ import main; main()"
+    code = NO_ZIG + "from switchfold.controller.__main__ import main; main()"
     status, text = python("-c", code, "doctor", "--local", "--json", **without_compiler(tmp_path))
     report = json.loads(text)
     assert (status, report["status"]) == (1, "fail")
@@ -107,21 +107,21 @@ except Exception as error:
     ("imports", "call", "error", "remedy"),
     [
         pytest.param(
-            "from hostlib.transports.raw import RawTransport",
+            "from switchfold.hostlib.transports.raw import RawTransport",
             "RawTransport('lo')",
             "TransportPermissionError",
             "CAP_NET_RAW",
             id="raw transport",
         ),
         pytest.param(
-            "from softswitch import Switch; switch = Switch()",
+            "from switchfold.softswitch import Switch; switch = Switch()",
             "switch.add_port(1, 'veth:lo')",
             "PortPermissionError",
             "run as root (packet sockets need CAP_NET_RAW), or use udp ports",
             id="veth port",
         ),
         pytest.param(
-            "from bmv2_topos import Testbed, single_switch",
+            "from switchfold.bmv2_topos import Testbed, single_switch",
             "Testbed(single_switch(2)).up()",
             "PrivilegeError",
             "--mode udp",
@@ -168,7 +168,7 @@ def test_address_of_a_switch_that_is_taken(
         words = [word.format(address) for word in options]
         if kind == "udp":
             words += ["--grpc", f"unix:{tmp_path}/other.sock"]
-        status, text = python("-m", "softswitch", "run", *words)
+        status, text = python("-m", "switchfold.softswitch", "run", *words)
     assert status == 1
     last = text.splitlines()[-1]
     assert all(part.format(address) in last for part in texts), text
@@ -178,14 +178,14 @@ def test_address_of_a_switch_that_is_taken(
 @needs_root
 def test_interface_of_a_switch_that_is_missing(tmp_path: Path) -> None:
     options = ("--port", "1=veth:nope", "--grpc", f"unix:{tmp_path}/s.sock")
-    status, text = python("-m", "softswitch", "run", *options)
+    status, text = python("-m", "switchfold.softswitch", "run", *options)
     assert status == 1
     assert "port 1 (veth:nope): there is no interface 'nope'" in text.splitlines()[-1]
 
 
 def test_interface_that_is_missing_seen_by_doctor() -> None:
     options = ("--local", "--json", "--interface", "nope")
-    status, text = python("-m", "controller", "doctor", *options)
+    status, text = python("-m", "switchfold.controller", "doctor", *options)
     checks = {check["name"]: check["status"] for check in json.loads(text)["checks"]}
     assert (status, checks["interface nope"]) == (1, "fail")
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from bmv2_topos import state
 from controller_fixtures import FakeWorker, join_all, run
-from hostlib.control.session_api import session_pb2 as pb
-from hostlib.slots import wire
-from hostlib.slots.wire import Operation, Outcome
 from live_testbed import LiveTestbed
 from packet_frames import Job, contribution, to_switch
+from switchfold.bmv2_topos import state
+from switchfold.hostlib.control.session_api import session_pb2 as pb
+from switchfold.hostlib.slots import wire
+from switchfold.hostlib.slots.wire import Operation, Outcome
 from time_bound import wait_until
 
 COUNTED_S = 60.0

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from grpc import StatusCode
 
-import p4src
-from bmv2_topos import state
-from controller.api.operator_client import OperatorClient
-from controller.config import ControllerConfig, SwitchConfig
-from controller.errors import ControllerError, SwitchUnreachableError, WrongProgramError
 from controller_fixtures import HOSTS, FakeWorker, run, serving
-from hostlib import errors
-from hostlib.control.session_api import session_pb2 as pb
 from live_testbed import LiveTestbed
-from softswitch import Switch, compile_program
-from softswitch.p4runtime.service.serve import serve
+from switchfold import p4src
+from switchfold.bmv2_topos import state
+from switchfold.controller.api.operator_client import OperatorClient
+from switchfold.controller.config import ControllerConfig, SwitchConfig
+from switchfold.controller.errors import ControllerError, SwitchUnreachableError, WrongProgramError
+from switchfold.hostlib import errors
+from switchfold.hostlib.control.session_api import session_pb2 as pb
+from switchfold.softswitch import Switch, compile_program
+from switchfold.softswitch.p4runtime.service.serve import serve
 from time_bound import wait_until
 
 SAMPLE = Path(__file__).parents[1] / "support" / "p4runtime" / "p4runtime_sample"

@@ -15,7 +15,7 @@ import pytest
 from benchmarks.fairness import rates
 from benchmarks.incast import one_job
 from benchmarks.shared_link import Load, measure
-from bmv2_topos import state
+from switchfold.bmv2_topos import state
 
 pytestmark = [
     pytest.mark.root,

@@ -15,21 +15,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bmv2_topos.processes.free_ports import free_port
-from controller.config import ControllerConfig, SwitchConfig
-from controller.server import ControllerServer
-from controller.switches.switch_session import LinkState
-from controller.tables.outcome import Count
 from controller_fixtures import HOSTS, FakeWorker, join_all, resume_all, run, serving
-from hostlib.control.session_api import session_pb2 as pb
-from hostlib.slots import wire
-from hostlib.slots.wire import Flag, Operation, Outcome
 from switch_process import (
     DEADLINE_S,
     softswitch_command,
     switch_command,
     target,
 )
+from switchfold.bmv2_topos.processes.free_ports import free_port
+from switchfold.controller.config import ControllerConfig, SwitchConfig
+from switchfold.controller.server import ControllerServer
+from switchfold.controller.switches.switch_session import LinkState
+from switchfold.controller.tables.outcome import Count
+from switchfold.hostlib.control.session_api import session_pb2 as pb
+from switchfold.hostlib.slots import wire
+from switchfold.hostlib.slots.wire import Flag, Operation, Outcome
 from time_bound import until
 
 
@@ -237,7 +237,7 @@ def _toml(folder: Path, address: str, listen: str) -> str:
 async def _start_controller(config: Path) -> asyncio.subprocess.Process:
     reader, writer = os.pipe()
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "controller", "controller", "run",
+        sys.executable, "-m", "switchfold.controller", "controller", "run",
         "--config", str(config), "--ready-fd", str(writer),
         pass_fds=(writer,), stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from bmv2_topos.processes.free_ports import free_port
-from controller.config import ControllerConfig
-from controller.jobs.job import Job, Layout
-from controller.server import ControllerServer
-from controller.switches.switch_session import LinkState
-from controller.tables.outcome import TREE_OUTCOMES, Count
 from controller_fixtures import run, serving
 from planned_trees import leaf_spine, worker_at
 from switch_process import DEADLINE_S, switch_command, target
+from switchfold.bmv2_topos.processes.free_ports import free_port
+from switchfold.controller.config import ControllerConfig
+from switchfold.controller.jobs.job import Job, Layout
+from switchfold.controller.server import ControllerServer
+from switchfold.controller.switches.switch_session import LinkState
+from switchfold.controller.tables.outcome import TREE_OUTCOMES, Count
 from time_bound import until
 
 MEMBERS = [worker_at(n, f"l{n // 2 + 1}", n % 2 + 1) for n in range(4)]

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import p4src
 from exact_oracle import IDIOMS, exact_sum, mixed_tensors
-from hostlib.options import ReduceOperation
-from hostlib.session import Session
-from softswitch.switch.impairments import Impairments
 from softswitch_job import running_job
+from switchfold import p4src
+from switchfold.hostlib.options import ReduceOperation
+from switchfold.hostlib.session import Session
+from switchfold.softswitch.switch.impairments import Impairments
 
 WORKERS = 4
 WAIT_S = 120.0

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bmv2_topos import Testbed, state
-from bmv2_topos.topology.topology import single_switch
+from switchfold.bmv2_topos import Testbed, state
+from switchfold.bmv2_topos.topology.topology import single_switch
 
 pytestmark = [
     pytest.mark.root,
@@ -28,8 +28,8 @@ REORDERING = "reordering=0.05,reordering_delay_s=0.05"
 WORKER = """
 import json
 import numpy as np
-from hostlib import SessionOptions
-from hostlib.config import join_from_environment
+from switchfold.hostlib import SessionOptions
+from switchfold.hostlib.config import join_from_environment
 
 with join_from_environment(SessionOptions(timeout_s=200.0), slots_wanted=16) as session:
     view = session.view

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-import hostlib
+from switchfold import hostlib
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 
 
 def run_example(name: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     environment = {k: v for k, v in environment.items() if not k.startswith("SWITCHFOLD_")}
     return subprocess.run(
         [sys.executable, str(EXAMPLES / name)],
@@ -72,7 +72,7 @@ def test_readme_example_fits_the_library() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     code = text.split("```python")[1].split("```")[0]
     compile(code, "README.md", "exec")
-    found = re.search(r"^from hostlib import (.+)$", code, re.MULTILINE)
+    found = re.search(r"^from switchfold import (.+)$", code, re.MULTILINE)
     assert found is not None
     assert set(found[1].split(", ")) <= set(hostlib.__all__)
     join = re.search(r"Session\.join\((.*?)\) as session", code, re.DOTALL)

@@ -20,10 +20,10 @@ from pathlib import Path
 import pytest
 from finsy import Switch, SwitchOptions
 
-from bmv2_topos import Testbed, single_switch, state
-from bmv2_topos.processes.daemons import program_files
-from controller.__main__ import run as run_command
 from job_workers import Workers, agree
+from switchfold.bmv2_topos import Testbed, single_switch, state
+from switchfold.bmv2_topos.processes.daemons import program_files
+from switchfold.controller.__main__ import run as run_command
 from time_bound import wait_until
 
 pytestmark = [

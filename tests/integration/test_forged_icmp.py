@@ -16,16 +16,16 @@ import numpy as np
 import pyroute2
 import pytest
 
-from bmv2_topos import Testbed, state
-from bmv2_topos.topology.topology import single_switch
-from hostlib.control.view import Endpoint
-from hostlib.errors import MtuTooSmallError
-from hostlib.slots.wire import datagram_bytes
-from hostlib.transports.base import Transport
-from hostlib.transports.raw import RawTransport
-from hostlib.transports.tunnel import TunnelTransport
-from hostlib.transports.udp import UdpTransport
 from icmp_forger import KINDS, TOLD_KINDS, Address, forge
+from switchfold.bmv2_topos import Testbed, state
+from switchfold.bmv2_topos.topology.topology import single_switch
+from switchfold.hostlib.control.view import Endpoint
+from switchfold.hostlib.errors import MtuTooSmallError
+from switchfold.hostlib.slots.wire import datagram_bytes
+from switchfold.hostlib.transports.base import Transport
+from switchfold.hostlib.transports.raw import RawTransport
+from switchfold.hostlib.transports.tunnel import TunnelTransport
+from switchfold.hostlib.transports.udp import UdpTransport
 from time_bound import wait_until
 
 pytestmark = [
@@ -132,8 +132,8 @@ import os, socket, sys, time
 from pathlib import Path
 import numpy as np
 sys.path.insert(0, {str(Path(__file__).parents[1] / "support")!r})
-from hostlib import SessionOptions
-from hostlib.config import join_from_environment
+from switchfold.hostlib import SessionOptions
+from switchfold.hostlib.config import join_from_environment
 from icmp_forger import CLAIMED_MTU, KINDS, forge
 
 IP_MTU, POLL_S = 14, 0.01

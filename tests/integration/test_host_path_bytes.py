@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hostlib.errors import SaturationError
-from hostlib.options import ReduceOperation
-from hostlib.slots.wire import VALUES_PER_PACKET_NARROW, Operation
-from hostlib.summation.quantization import Quantizer, chunk_exponents, scales
 from peer_group import DOUBLING, HALVING, RING, PeerGroup
 from softswitch_job import running_job
+from switchfold.hostlib.errors import SaturationError
+from switchfold.hostlib.options import ReduceOperation
+from switchfold.hostlib.slots.wire import VALUES_PER_PACKET_NARROW, Operation
+from switchfold.hostlib.summation.quantization import Quantizer, chunk_exponents, scales
 
 VALUES = VALUES_PER_PACKET_NARROW
 WORKERS = 3

@@ -12,9 +12,9 @@ import numpy as np
 import pyroute2
 import pytest
 
-from hostlib.control.view import Endpoint
-from hostlib.slots.wire import datagram_bytes
-from hostlib.transports.raw import RawTransport
+from switchfold.hostlib.control.view import Endpoint
+from switchfold.hostlib.slots.wire import datagram_bytes
+from switchfold.hostlib.transports.raw import RawTransport
 
 NEAR, FAR = f"sff{os.getpid()}a", f"sff{os.getpid()}b"
 

@@ -15,16 +15,16 @@ import numpy as np
 import pytest
 from pyroute2 import IPRoute
 
-from hostlib import errors
-from hostlib.control.view import Endpoint, JobView
-from hostlib.options import SessionOptions
-from hostlib.session import Session
-from hostlib.slots.wire import frame_bytes
-from hostlib.transports.batch_socket import BatchSocket
-from hostlib.transports.frames import parse_mac
-from hostlib.transports.packet_ring import ETH_P_IP, PACKET_IGNORE_OUTGOING, SOL_PACKET
-from hostlib.transports.raw import RawTransport
 from hostlib_reflector import reflect_frames, running
+from switchfold.hostlib import errors
+from switchfold.hostlib.control.view import Endpoint, JobView
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.slots.wire import frame_bytes
+from switchfold.hostlib.transports.batch_socket import BatchSocket
+from switchfold.hostlib.transports.frames import parse_mac
+from switchfold.hostlib.transports.packet_ring import ETH_P_IP, PACKET_IGNORE_OUTGOING, SOL_PACKET
+from switchfold.hostlib.transports.raw import RawTransport
 from time_bound import wait_until
 
 NEAR, FAR = f"sfr{os.getpid()}a", f"sfr{os.getpid()}b"
@@ -121,8 +121,8 @@ def test_raw_without_privileges() -> None:
     # Privileges go after the imports: the interpreter may lie in root's home.
     code = (
         "import os\n"
-        "from hostlib.transports.raw import RawTransport\n"
-        "from hostlib.errors import TransportPermissionError\n"
+        "from switchfold.hostlib.transports.raw import RawTransport\n"
+        "from switchfold.hostlib.errors import TransportPermissionError\n"
         "os.setgid(65534); os.setuid(65534)\n"
         "try:\n    RawTransport('lo')\n"
         "except TransportPermissionError as error:\n    print(error)\n"

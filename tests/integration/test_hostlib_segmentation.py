@@ -16,11 +16,11 @@ import numpy as np
 import pyroute2
 import pytest
 
-from hostlib.control.view import Endpoint
-from hostlib.slots.wire import UDP_PORT, datagram_bytes, frame_bytes
-from hostlib.transports.packet_ring import PACKET_IGNORE_OUTGOING, SOL_PACKET
-from hostlib.transports.segmentation import SIOCETHTOOL, sends_own_frames
-from hostlib.transports.udp import UdpTransport
+from switchfold.hostlib.control.view import Endpoint
+from switchfold.hostlib.slots.wire import UDP_PORT, datagram_bytes, frame_bytes
+from switchfold.hostlib.transports.packet_ring import PACKET_IGNORE_OUTGOING, SOL_PACKET
+from switchfold.hostlib.transports.segmentation import SIOCETHTOOL, sends_own_frames
+from switchfold.hostlib.transports.udp import UdpTransport
 
 IPRoute = cast(Any, pyroute2).IPRoute
 NEAR, FAR = f"sfs{os.getpid()}a", f"sfs{os.getpid()}b"

@@ -9,11 +9,11 @@ from contextlib import closing
 
 import pytest
 
-from hostlib.options import SessionOptions
 from layout_driver import LayoutDriver
 from layout_trainers import NUM_TENSORS, Pace, finish, start, wait_for
-from softswitch.switch.impairments import Impairments
 from softswitch_layouts import SoftswitchLayouts
+from switchfold.hostlib.options import SessionOptions
+from switchfold.softswitch.switch.impairments import Impairments
 
 OPTIONS = SessionOptions(timeout_s=120.0, min_rto_s=0.01, initial_rto_s=0.05, max_rto_s=0.2)
 

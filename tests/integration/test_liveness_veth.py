@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from bmv2_topos import Testbed, single_switch, state
-from bmv2_topos.network.namespaces import namespace_path
 from job_workers import Workers, agree
+from switchfold.bmv2_topos import Testbed, single_switch, state
+from switchfold.bmv2_topos.network.namespaces import namespace_path
 
 pytestmark = [
     pytest.mark.root,

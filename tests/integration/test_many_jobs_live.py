@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bmv2_topos import state
-from hostlib.config import join_from_environment
-from hostlib.options import SessionOptions
-from hostlib.session import Session
-from hostlib.slots.wire import NUM_SLOTS
 from live_testbed import DEADLINE_S, LiveTestbed
+from switchfold.bmv2_topos import state
+from switchfold.hostlib.config import join_from_environment
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.slots.wire import NUM_SLOTS
 from time_bound import wait_until
 
 NUM_JOBS = 8

@@ -12,8 +12,8 @@ from finsy.proto import p4r
 
 from p4runtime_control_plane import hop_member, host
 from p4runtime_fixtures import CONTROL_PLANE, BareClient, delete, insert
-from softswitch.p4runtime.service.serve import serve
-from softswitch.switch.switch import Switch
+from switchfold.softswitch.p4runtime.service.serve import serve
+from switchfold.softswitch.switch.switch import Switch
 from time_bound import wait_until
 
 DEVICE_ID = 1

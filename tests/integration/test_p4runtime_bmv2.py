@@ -22,8 +22,8 @@ from p4runtime_fixtures import (
     modify,
     update_errors,
 )
-from softswitch.p4runtime.service.serve import serve
-from softswitch.switch.switch import Switch
+from switchfold.softswitch.p4runtime.service.serve import serve
+from switchfold.softswitch.switch.switch import Switch
 from time_bound import wait_until
 
 DEVICE_ID = 1

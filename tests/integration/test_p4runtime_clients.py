@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softswitch.p4runtime.service.serve import serve
-from softswitch.switch.switch import Switch
+from switchfold.softswitch.p4runtime.service.serve import serve
+from switchfold.softswitch.switch.switch import Switch
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE.parent / "pipeline" / "programs"

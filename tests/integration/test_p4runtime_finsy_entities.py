@@ -13,9 +13,9 @@ import finsy
 import numpy as np
 from finsy.p4entity import P4ValueSetMember
 
-from softswitch.p4runtime.service.serve import serve
-from softswitch.p4runtime.service.server import P4RuntimeServer
-from softswitch.switch.switch import Switch
+from switchfold.softswitch.p4runtime.service.serve import serve
+from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
+from switchfold.softswitch.switch.switch import Switch
 
 PROGRAMS = Path(__file__).parents[1] / "pipeline" / "programs"
 DEADLINE_S = 60.0

@@ -10,10 +10,10 @@ import finsy
 import numpy as np
 import pytest
 
-import p4src
-from softswitch.p4runtime.service.serve import serve
-from softswitch.p4runtime.service.server import P4RuntimeServer
-from softswitch.switch.switch import Switch
+from switchfold import p4src
+from switchfold.softswitch.p4runtime.service.serve import serve
+from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
+from switchfold.softswitch.switch.switch import Switch
 
 DEADLINE_S = 60.0
 MAC = "02:00:00:00:00:01"

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from bmv2_topos import state
 from live_testbed import LiveTestbed
+from switchfold.bmv2_topos import state
 from time_bound import wait_until
 
 ARP = bytes.fromhex("ffffffffffff020000000001") + b"\x08\x06" + bytes(28)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bmv2_topos import Testbed, single_switch, state
-from hostlib.factors import FactorPair, rebuild
-from hostlib.schemes import Cluster, Layer, Scheme
-from hostlib.schemes.wire_cost import NodeBytes, wire_bytes
 from parameter_cluster import gradients, sum_in_order
 from scheme_fabric import Fabric, factor_workers, parameter_cluster
+from switchfold.bmv2_topos import Testbed, single_switch, state
+from switchfold.hostlib.factors import FactorPair, rebuild
+from switchfold.hostlib.schemes import Cluster, Layer, Scheme
+from switchfold.hostlib.schemes.wire_cost import NodeBytes, wire_bytes
 
 WORKERS = 4
 LAYER = Layer(name="fc", kind="fc", rows=1024, columns=1024)

@@ -24,11 +24,11 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap
 
-import p4src
 from refused_program import refused_problems, write_refused
-from softswitch.compilation.runtime_library import build_runtime
+from switchfold import p4src
+from switchfold.softswitch.compilation.runtime_library import build_runtime
 
-COMMAND = (sys.executable, "-m", "softswitch")
+COMMAND = (sys.executable, "-m", "switchfold.softswitch")
 READY_S = 120.0
 """A first run compiles the program."""
 ERROR_S = 120.0

@@ -21,9 +21,9 @@ README = (EXAMPLE / "README.md").read_text("utf-8")
 SECTION = README[README.index("## Without root") : README.index("## With namespaces")]
 BLOCKS = re.findall(r"```(sh|text)\n(.*?)```", SECTION, re.DOTALL)
 # The installed command may be another version of the package.
-SOFTSWITCH = f'softswitch() {{ "{sys.executable}" -m softswitch "$@"; }}\n'
+SOFTSWITCH = f'softswitch() {{ "{sys.executable}" -m switchfold.softswitch "$@"; }}\n'
 PYTHON = f'python() {{ "{sys.executable}" "$@"; }}\n'
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": ""}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": ""}
 
 
 def run_block(text: str) -> str:
@@ -48,7 +48,15 @@ def running(*options: str) -> Iterator[None]:
     assert words[:2] == ["softswitch", "run"]
     reader, writer = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-m", *words, *options, "--ready-fd", str(writer)],
+        [
+            sys.executable,
+            "-m",
+            f"switchfold.{words[0]}",
+            *words[1:],
+            *options,
+            "--ready-fd",
+            str(writer),
+        ],
         cwd=EXAMPLE,
         env=ENVIRONMENT,
         pass_fds=(writer,),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bmv2_topos.processes.free_ports import free_port
+from switchfold.bmv2_topos.processes.free_ports import free_port
 
 PROGRAMS = Path(__file__).parents[1] / "pipeline" / "programs"
 READY_S = 120.0
@@ -25,7 +25,15 @@ AWAITED_S = (0.1, 0.5, 0.9, 1.3, READY_S)
 def run_and_kill(options: list[str], environment: dict[str, str], awaited_s: float) -> bool:
     """Start a switch, kill it when it is ready or the time is up; return whether it was ready."""
     reader, writer = os.pipe()
-    command = [sys.executable, "-m", "softswitch", "run", *options, "--ready-fd", str(writer)]
+    command = [
+        sys.executable,
+        "-m",
+        "switchfold.softswitch",
+        "run",
+        *options,
+        "--ready-fd",
+        str(writer),
+    ]
     with (
         os.fdopen(reader, "rb") as ready,
         subprocess.Popen(
@@ -69,7 +77,7 @@ def test_p4info_that_does_not_match_is_told(text: str, tmp_path: Path) -> None:
     info = tmp_path / "other.p4info.txtpb"
     info.write_text(text, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "softswitch", "run", str(PROGRAMS / "tables.json"),
+        [sys.executable, "-m", "switchfold.softswitch", "run", str(PROGRAMS / "tables.json"),
          f"--p4info={info}", "--grpc=127.0.0.1:0"],
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
@@ -82,7 +90,7 @@ def test_sigterm_while_the_switch_comes_up_ends_it_in_order() -> None:
     """Threads of numpy are there already, and would die of it with the whole process."""
     script = """
 import os, signal, sys
-from softswitch.commands import run
+from switchfold.softswitch.commands import run
 run._bring_up = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
 run.run.main(["--port", "1=mem"])
 """

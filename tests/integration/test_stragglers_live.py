@@ -12,15 +12,15 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from bmv2_topos.topology.fabrics import leaf_spine
-from controller.views.join_reply import QUORUM_DEADLINE_S
 from even_patience import install_even_patience
-from hostlib.config import join_from_environment
-from hostlib.errors import WorkerMissingError
-from hostlib.options import SessionOptions
-from hostlib.session import Session
-from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from live_testbed import LiveTestbed
+from switchfold.bmv2_topos.topology.fabrics import leaf_spine
+from switchfold.controller.views.join_reply import QUORUM_DEADLINE_S
+from switchfold.hostlib.config import join_from_environment
+from switchfold.hostlib.errors import WorkerMissingError
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 
 NUM_WORKERS = 4
 DEADLINE_S = 60.0

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from even_patience import install_even_patience
-from hostlib.errors import WorkerMissingError
-from hostlib.straggler import StragglerPolicy
-from softswitch.switch.impairments import Impairments
+from switchfold.hostlib.errors import WorkerMissingError
+from switchfold.hostlib.straggler import StragglerPolicy
+from switchfold.softswitch.switch.impairments import Impairments
 from tree_fabric import Shape, Tree
 from tree_sessions import TreeOfSwitches
 

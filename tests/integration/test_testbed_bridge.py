@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bmv2_topos import Testbed, single_switch, state
-from bmv2_topos.network.namespaces import call_in_namespace, namespace_inode
+from switchfold.bmv2_topos import Testbed, single_switch, state
+from switchfold.bmv2_topos.network.namespaces import call_in_namespace, namespace_inode
 
 
 @pytest.mark.root

@@ -19,12 +19,12 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from bmv2_topos import Host, Testbed, leaf_spine, state
-from bmv2_topos.errors import TestbedBusyError
-from bmv2_topos.network.namespaces import call_in_namespace, namespace_inode
-from bmv2_topos.processes.daemons import Mode, Target
-from bmv2_topos.processes.processes import read_records
 from fabric_routes import count_routes, install_routes
+from switchfold.bmv2_topos import Host, Testbed, leaf_spine, state
+from switchfold.bmv2_topos.errors import TestbedBusyError
+from switchfold.bmv2_topos.network.namespaces import call_in_namespace, namespace_inode
+from switchfold.bmv2_topos.processes.daemons import Mode, Target
+from switchfold.bmv2_topos.processes.processes import read_records
 from time_bound import wait_until
 
 needs_root = [

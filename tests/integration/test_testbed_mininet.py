@@ -14,16 +14,20 @@ from pathlib import Path
 
 import pytest
 
-from bmv2_topos.config import child_environment
-from bmv2_topos.network.namespaces import call_in_namespace, create_namespace, remove_namespace
-from bmv2_topos.processes.daemons import Target
-from bmv2_topos.processes.processes import start_process
+from switchfold.bmv2_topos.config import child_environment
+from switchfold.bmv2_topos.network.namespaces import (
+    call_in_namespace,
+    create_namespace,
+    remove_namespace,
+)
+from switchfold.bmv2_topos.processes.daemons import Target
+from switchfold.bmv2_topos.processes.processes import start_process
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 DEBIAN_PACKAGES = "/usr/lib/python3/dist-packages"
 WORKER = """
 import numpy as np
-from hostlib.config import join_from_environment
+from switchfold.hostlib.config import join_from_environment
 
 with join_from_environment() as session:
     total = session.allreduce(np.full(2000, session.view.worker_id + 1, dtype=np.int32)).result()

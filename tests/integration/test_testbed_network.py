@@ -19,12 +19,12 @@ from pathlib import Path
 import pytest
 from pyroute2.netlink.exceptions import NetlinkError
 
-from bmv2_topos import Testbed, single_switch, state
-from bmv2_topos.config import child_environment
-from bmv2_topos.errors import KernelError, NameTakenError, ShaperMissingError
-from bmv2_topos.network import links, namespaces
-from bmv2_topos.network.rate_probe import probe_rate
-from bmv2_topos.processes.processes import read_records
+from switchfold.bmv2_topos import Testbed, single_switch, state
+from switchfold.bmv2_topos.config import child_environment
+from switchfold.bmv2_topos.errors import KernelError, NameTakenError, ShaperMissingError
+from switchfold.bmv2_topos.network import links, namespaces
+from switchfold.bmv2_topos.network.rate_probe import probe_rate
+from switchfold.bmv2_topos.processes.processes import read_records
 from time_bound import wait_until
 
 pytestmark = [
@@ -260,7 +260,7 @@ def test_namespace_that_vanished_is_a_clear_error() -> None:
 OWNER = """
 import sys, signal
 from pathlib import Path
-from bmv2_topos import Testbed, single_switch, state
+from switchfold.bmv2_topos import Testbed, single_switch, state
 state.records_directory = lambda: Path(sys.argv[1])
 testbed = Testbed(single_switch(2), name=sys.argv[2], has_switch=False).up()
 testbed.start("idle", sys.argv[3:], node=testbed.topology.hosts[0])

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bmv2_topos import Testbed, leaf_spine
-from bmv2_topos.commands.testbed import testbed as command
-from hostlib.config import place_variables
+from switchfold.bmv2_topos import Testbed, leaf_spine
+from switchfold.bmv2_topos.commands.testbed import testbed as command
+from switchfold.hostlib.config import place_variables
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = str(ROOT / "examples" / "join_job.py")

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from bmv2_topos import Testbed, leaf_spine, state
-from bmv2_topos.config import child_environment
-from bmv2_topos.errors import ProcessFailedError, TestbedBusyError
-from bmv2_topos.network.port_counters import read_port_bytes
-from bmv2_topos.processes.daemons import Mode, Target, Variant, program_files
-from bmv2_topos.processes.processes import read_records
-from bmv2_topos.topology.topology import single_switch
+from switchfold.bmv2_topos import Testbed, leaf_spine, state
+from switchfold.bmv2_topos.config import child_environment
+from switchfold.bmv2_topos.errors import ProcessFailedError, TestbedBusyError
+from switchfold.bmv2_topos.network.port_counters import read_port_bytes
+from switchfold.bmv2_topos.processes.daemons import Mode, Target, Variant, program_files
+from switchfold.bmv2_topos.processes.processes import read_records
+from switchfold.bmv2_topos.topology.topology import single_switch
 from time_bound import wait_until
 
 needs_root = [
@@ -40,7 +40,7 @@ KINDS = [
 
 WORKER = """
 import numpy as np
-from hostlib.config import join_from_environment
+from switchfold.hostlib.config import join_from_environment
 
 with join_from_environment() as session:
     array = np.arange(5000, dtype=np.int32) * (session.view.worker_id + 1)
@@ -140,9 +140,9 @@ def test_hosts_reach_each_other_through_the_switch(
 UP = """
 import sys
 from pathlib import Path
-from bmv2_topos import state
+from switchfold.bmv2_topos import state
 state.records_directory = lambda: Path(sys.argv[1])
-from bmv2_topos.commands.testbed import testbed
+from switchfold.bmv2_topos.commands.testbed import testbed
 testbed(sys.argv[2:])
 """
 

@@ -9,8 +9,8 @@ import signal
 from datetime import timedelta
 from typing import Any
 
-from bmv2_topos.processes.free_ports import free_port
-from hostlib.summation.quantization import error_bound
+from switchfold.bmv2_topos.processes.free_ports import free_port
+from switchfold.hostlib.summation.quantization import error_bound
 from time_bound import wait_until
 from torch_ranks import RankEnd, TorchTestbed, load_torch, require_torch, run_ranks
 
@@ -41,7 +41,7 @@ def heard_lines() -> list[str]:
         def emit(self, record: logging.LogRecord) -> None:
             lines.append(record.getMessage())
 
-    logger = logging.getLogger("hostlib.torch")
+    logger = logging.getLogger("switchfold.hostlib.torch")
     logger.setLevel(logging.INFO)
     logger.addHandler(Listener())
     return lines

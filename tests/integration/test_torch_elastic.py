@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from bmv2_topos.processes.free_ports import free_port
-from bmv2_topos.processes.rendezvous import PLACES_FILE
+from switchfold.bmv2_topos.processes.free_ports import free_port
+from switchfold.bmv2_topos.processes.rendezvous import PLACES_FILE
 from torch_ranks import (
     RankFailure,
     TorchTestbed,
@@ -108,7 +108,7 @@ def torchrun(testbed: TorchTestbed, folder: Path) -> list[dict[str, Any]]:
     """Run the script by torchrun with places for the ranks; return what each rank said."""
     variables = {name: v for name, v in os.environ.items() if not name.startswith("SWITCHFOLD_")}
     variables.update(
-        PYTHONPATH=os.pathsep.join([str(SUPPORT.parents[1]), str(SUPPORT)]),
+        PYTHONPATH=str(SUPPORT),
         OMP_NUM_THREADS="1",
         GLOO_SOCKET_IFNAME="lo",
         SWITCHFOLD_JOB=JOB,

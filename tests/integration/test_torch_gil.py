@@ -87,10 +87,10 @@ def calls(group: Any, torch: Any, rank: int) -> dict[str, Callable[[], Any]]:
 
 def call_all(rank: int) -> list[list[str]]:
     torch, dist = load_torch()
-    from hostlib.torch.process_group.process_group import SwitchfoldProcessGroup  # noqa: PLC0415 - loads torch
+    from switchfold.hostlib.torch.process_group.process_group import SwitchfoldProcessGroup  # noqa: PLC0415 - loads torch
 
     def create(options: Any, _: Any) -> Any:
-        from hostlib.torch.torch_seam import make_gloo  # noqa: PLC0415 - loads torch
+        from switchfold.hostlib.torch.torch_seam import make_gloo  # noqa: PLC0415 - loads torch
 
         return SwitchfoldProcessGroup(
             options.store,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bmv2_topos.processes.free_ports import free_port
-from hostlib.summation.quantization import error_bound
+from switchfold.bmv2_topos.processes.free_ports import free_port
+from switchfold.hostlib.summation.quantization import error_bound
 from torch_ranks import TorchTestbed, load_torch, require_torch, run_ranks
 
 require_torch()

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bmv2_topos.processes.free_ports import free_port
 from exact_oracle import IDIOMS, exact_sum
+from switchfold.bmv2_topos.processes.free_ports import free_port
 from torch_ranks import TorchTestbed, require_torch, run_ranks, torch_testbed
 
 require_torch()

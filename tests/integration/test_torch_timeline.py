@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from controller.__main__ import run
-from controller.cli.traces.alignment import Alignment, load_traces
-from hostlib import ConfigurationError
-from hostlib.tracing.trace_files import union
+from switchfold.controller.__main__ import run
+from switchfold.controller.cli.traces.alignment import Alignment, load_traces
+from switchfold.hostlib import ConfigurationError
+from switchfold.hostlib.tracing.trace_files import union
 from torch_ranks import TorchTestbed, load_torch, require_torch, run_ranks
 
 require_torch()
@@ -41,7 +41,7 @@ def train(rank: int) -> dict[str, Any]:
     flat = torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
     dist.destroy_process_group()
     # The tests' own process never loads torch.
-    from hostlib.torch.timeline import group_recording  # noqa: PLC0415
+    from switchfold.hostlib.torch.timeline import group_recording  # noqa: PLC0415
 
     own = record_by_hand(rank)
     dist.init_process_group("gloo")  # a second life, which leaves the first one's file alone
@@ -54,7 +54,7 @@ def train(rank: int) -> dict[str, Any]:
 
 def record_by_hand(rank: int) -> list[str]:
     """Record a part of a program in which a forward pass fails; return what was recorded."""
-    from hostlib.torch.timeline import start_recording  # noqa: PLC0415
+    from switchfold.hostlib.torch.timeline import start_recording  # noqa: PLC0415
 
     torch, _ = load_torch()
     recording = start_recording(rank)

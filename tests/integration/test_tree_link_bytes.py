@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from benchmarks.link_check import AGREEMENT, carried_bytes, differences, predicted_bytes
-from bmv2_topos import leaf_spine
-from hostlib.schemes import Cluster, Layer, Scheme
-from hostlib.schemes.wire_cost import wire_bytes
-from hostlib.slots import wire
 from live_testbed import DEADLINE_S, LiveTestbed
+from switchfold.bmv2_topos import leaf_spine
+from switchfold.hostlib.schemes import Cluster, Layer, Scheme
+from switchfold.hostlib.schemes.wire_cost import wire_bytes
+from switchfold.hostlib.slots import wire
 
 NUM_ELEMENTS = 700_000
 NUM_LEAVES, HOSTS_PER_LEAF = 2, 2
@@ -29,7 +29,7 @@ def test_measured_bytes_per_link_agree_with_prediction(
     values = np.random.default_rng(num_spines).standard_normal(NUM_ELEMENTS).astype(np.float32)
     arrays = [np.roll(values, worker_id) for worker_id in range(NUM_WORKERS)]
     # Nothing is sent again: a busy machine holds packets up but does not lose them.
-    monkeypatch.setattr("hostlib.slots.rtt.PROBE_MARGIN_S", 60.0)
+    monkeypatch.setattr("switchfold.hostlib.slots.rtt.PROBE_MARGIN_S", 60.0)
     patience: dict[str, Any] = {
         "timeout_s": 120.0,
         "min_rto_s": 60.0,

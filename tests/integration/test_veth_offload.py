@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from first_byte import HandWrittenProgram, compile_first_byte
-from softswitch.switch.switch import Switch
+from switchfold.softswitch.switch.switch import Switch
 from test_veth_ports import interfaces, ip, packet_socket, wait_for_statistic
 
 __all__ = ["interfaces"]  # a fixture

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from first_byte import HandWrittenProgram, compile_first_byte
-from softswitch.errors import InterfaceNotFoundError, PortInUseError
-from softswitch.switch.port_watch import PortWatch
-from softswitch.switch.switch import Switch
+from switchfold.softswitch.errors import InterfaceNotFoundError, PortInUseError
+from switchfold.softswitch.switch.port_watch import PortWatch
+from switchfold.softswitch.switch.switch import Switch
 from time_bound import wait_until
 
 pytestmark = [
@@ -164,7 +164,7 @@ def test_interface_that_comes_back_is_used_again(
         while f"port 1 (veth:{interfaces[0]}): the interface {text}" not in caplog.text:
             assert time.monotonic() < end, caplog.text
 
-    caplog.set_level("INFO", logger="softswitch.switch.port_watch")
+    caplog.set_level("INFO", logger="switchfold.softswitch.switch.port_watch")
     data = bytes(12) + b"\x88\xb5" + bytes(60)
     with Switch(program) as switch:
         switch.add_port(1, f"veth:{interfaces[0]}")

@@ -17,11 +17,11 @@ from pathlib import Path
 
 from differential.packets import PacketGenerator
 from differential.program_layout import ProgramLayout
-from softswitch.compilation.compiler import RUNTIME, SOURCES, find_compiler
-from softswitch.compilation.runtime_library import SOURCES as RUNTIME_SOURCES
-from softswitch.generator import generate
-from softswitch.program.bmv2_json import read_program
-from softswitch.program.model import Program, Table, pack_number
+from switchfold.softswitch.compilation.compiler import RUNTIME, SOURCES, find_compiler
+from switchfold.softswitch.compilation.runtime_library import SOURCES as RUNTIME_SOURCES
+from switchfold.softswitch.generator import generate
+from switchfold.softswitch.program.bmv2_json import read_program
+from switchfold.softswitch.program.model import Program, Table, pack_number
 
 DRIVER = Path(__file__).parent / "frame_fuzzer.c"
 FLAGS = (

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from mutation.program_mutator import mutate
-from softswitch.compilation.compiler import RUNTIME, find_compiler
-from softswitch.errors import ProgramError
-from softswitch.generator import generate
-from softswitch.program.bmv2_json import read_program
+from switchfold.softswitch.compilation.compiler import RUNTIME, find_compiler
+from switchfold.softswitch.errors import ProgramError
+from switchfold.softswitch.generator import generate
+from switchfold.softswitch.program.bmv2_json import read_program
 
 PROGRAMS = Path(__file__).parents[1] / "pipeline" / "programs"
 NAMES = ("externs", "forward", "header_stacks", "tables")

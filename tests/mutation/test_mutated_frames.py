@@ -11,7 +11,7 @@ import pytest
 
 from differential.campaign import Found, programs
 from mutation.frame_fuzzer import build, run
-from softswitch.compilation.compiler import find_compiler
+from switchfold.softswitch.compilation.compiler import find_compiler
 
 FRAMES = 200_000
 """Of these programs together; `make fuzz` sends ten million through every program."""

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import bmv2_target
-import p4src
 from packet_frames import Job
 from packet_target import Target, job_entries
 from packet_tree import Node
+from switchfold import p4src
 
 OpenJob = Callable[..., Job]
 OpenNode = Callable[..., Node]

@@ -18,19 +18,19 @@ import numpy as np
 import pytest
 
 import bmv2_target
-import p4src
-from hostlib.slots.wire import (
+from p4runtime_control import P4RuntimeControl
+from packet_frames import ETHERTYPE_IPV4, ethernet, internet_checksum, ipv4, udp
+from packet_target import Entry
+from packet_tree import Child, Node, worker
+from packet_tree import switch as switch_station
+from switchfold import p4src
+from switchfold.hostlib.slots.wire import (
     ETHERNET_BYTES,
     VALUES_PER_PACKET_NARROW,
     Flag,
     Operation,
     datagram_dtype,
 )
-from p4runtime_control import P4RuntimeControl
-from packet_frames import ETHERTYPE_IPV4, ethernet, internet_checksum, ipv4, udp
-from packet_target import Entry
-from packet_tree import Child, Node, worker
-from packet_tree import switch as switch_station
 from time_bound import wait_until
 
 MARK_DEPTH = 48
@@ -71,9 +71,9 @@ class SoftswitchBottleneck:
     """softswitch with a link of its own rate."""
 
     def __init__(self, stack: contextlib.ExitStack) -> None:
-        from softswitch.p4runtime.service.serve import serve  # noqa: PLC0415 (needs the server's packages)
-        from softswitch.switch.impairments import Impairments  # noqa: PLC0415
-        from softswitch.switch.switch import Switch  # noqa: PLC0415
+        from switchfold.softswitch.p4runtime.service.serve import serve  # noqa: PLC0415 (needs the server's packages)
+        from switchfold.softswitch.switch.impairments import Impairments  # noqa: PLC0415
+        from switchfold.softswitch.switch.switch import Switch  # noqa: PLC0415
 
         self._switch = stack.enter_context(Switch())
         for port in (IN_PORT, SLOW_PORT):

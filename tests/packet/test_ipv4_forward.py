@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from hostlib.slots.wire import UDP_PORT
 from packet_frames import (
     ETHERTYPE_IPV4,
     MORE_FRAGMENTS,
@@ -22,6 +21,7 @@ from packet_frames import (
     udp,
 )
 from packet_target import Entry, Target, check_frames
+from switchfold.hostlib.slots.wire import UDP_PORT
 
 NETWORK = 0xC0A8_0000
 HOST = 0xC0A8_0102

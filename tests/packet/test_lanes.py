@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hostlib.slots.wire import Flag, Operation, Outcome
 from packet_frames import Job, change, contribution, to_all_workers, to_switch, to_worker
 from packet_target import Target, check_exchange
+from switchfold.hostlib.slots.wire import Flag, Operation, Outcome
 
 LOW, HIGH = -(2**31), 2**31 - 1
 EDGES = np.array([LOW, LOW + 1, -2, -1, 0, 1, 2, HIGH - 1, HIGH], np.int64)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from hostlib.slots.wire import Flag, Operation, Outcome
 from packet_frames import (
     CONGESTION_EXPERIENCED,
     Datagram,
@@ -21,6 +20,7 @@ from packet_frames import (
 )
 from packet_target import Target, check_exchange, worker_address_entry
 from packet_tree import Child, Node, Parent, switch, worker
+from switchfold.hostlib.slots.wire import Flag, Operation, Outcome
 
 OpenJob = Callable[..., Job]
 OpenNode = Callable[..., Node]

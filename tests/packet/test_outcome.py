@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from hostlib.slots.wire import Operation, Outcome
 from packet_frames import Job, contribution, ethernet, to_switch
 from packet_target import Target, outcome_entry
+from switchfold.hostlib.slots.wire import Operation, Outcome
 
 
 def test_outcome_is_counted_per_job(target: Target, job: Job) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hostlib.slots.wire import Operation, Outcome, datagram_bytes
 from packet_frames import MORE_FRAGMENTS, Job, contribution, to_all_workers, to_switch
 from packet_target import Target, check_exchange, check_frames
+from switchfold.hostlib.slots.wire import Operation, Outcome, datagram_bytes
 
 
 @pytest.mark.parametrize("missing_bytes", [1, 4, 200])

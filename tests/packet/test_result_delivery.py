@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import pytest
 
-from hostlib.slots.wire import Flag, Operation, Outcome
 from packet_frames import (
     CONGESTION_EXPERIENCED,
     Datagram,
@@ -21,6 +20,7 @@ from packet_frames import (
     to_worker,
 )
 from packet_target import Target, check_exchange, worker_address_entry
+from switchfold.hostlib.slots.wire import Flag, Operation, Outcome
 
 OpenJob = Callable[..., Job]
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.slots.wire import Flag, Operation, Outcome
 from packet_frames import Job, describe, to_all_workers, to_switch, to_worker
 from packet_target import Entry, Target, job_entries
 from slot_reference import (
@@ -21,6 +20,7 @@ from slot_reference import (
     worker_children,
 )
 from slot_schedule import Schedule
+from switchfold.hostlib.slots.wire import Flag, Operation, Outcome
 
 NUM_SCHEDULES = int(os.environ.get("SWITCHFOLD_SCHEDULES", "300"))
 """More for a change of the protocol: SWITCHFOLD_SCHEDULES=10000."""

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from hostlib.slots.wire import Operation, Outcome
 from packet_frames import change
 from packet_target import Target, check_exchange
 from packet_tree import ECN_CAPABLE, Child, Node, Parent, make_frame, switch, worker
+from switchfold.hostlib.slots.wire import Operation, Outcome
 
 OpenNode = Callable[..., Node]
 WORKERS = tuple(

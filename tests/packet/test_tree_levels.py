@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from hostlib.slots.wire import Flag, Operation, Outcome
 from packet_frames import Datagram, change, describe
 from packet_target import Target
 from packet_tree import Child, Node, Parent, switch, worker
+from switchfold.hostlib.slots.wire import Flag, Operation, Outcome
 
 UPLINK = 4
 LEVELS = {"left": 0, "right": 0, "middle": 1, "root": 2}

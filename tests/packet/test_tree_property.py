@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import bmv2_target
-import p4src
-from hostlib.slots.wire import Operation, Outcome
 from packet_target import Target
+from switchfold import p4src
+from switchfold.hostlib.slots.wire import Operation, Outcome
 from tree_fabric import Shape, Tree, TreeJob
 from tree_network import Arrival, TreeNetwork
 from tree_schedule import TreeSchedule

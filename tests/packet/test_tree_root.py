@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from hostlib.slots.wire import Flag, Operation, Outcome
 from packet_frames import Datagram, change
 from packet_target import Target, check_exchange
 from packet_tree import Child, Node, Parent, switch, worker
+from switchfold.hostlib.slots.wire import Flag, Operation, Outcome
 
 OpenNode = Callable[..., Node]
 WORKERS = tuple(

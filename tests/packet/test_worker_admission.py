@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from hostlib.slots.wire import NUM_SLOTS, Operation, Outcome
 from packet_frames import Job, change, contribution, to_switch
 from packet_target import Target, check_exchange
+from switchfold.hostlib.slots.wire import NUM_SLOTS, Operation, Outcome
 
 
 def test_worker_admission_foreign_job(target: Target, job: Job) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import pytest
 
-from hostlib.slots.wire import Flag, Operation, Outcome
 from packet_frames import (
     Datagram,
     Job,
@@ -19,6 +18,7 @@ from packet_frames import (
     to_worker,
 )
 from packet_target import Target, check_exchange
+from switchfold.hostlib.slots.wire import Flag, Operation, Outcome
 
 OpenJob = Callable[..., Job]
 

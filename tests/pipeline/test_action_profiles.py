@@ -8,15 +8,15 @@ from collections.abc import Iterator
 import pytest
 
 from pipeline_driver import PROGRAMS
-from softswitch import Match, Switch, compile_program
-from softswitch.errors import (
+from switchfold.softswitch import Match, Switch, compile_program
+from switchfold.softswitch.errors import (
     BadArgumentError,
     EntryExistsError,
     EntryNotFoundError,
     InUseError,
     UnsupportedControlError,
 )
-from softswitch.switch.control import Group, Member
+from switchfold.softswitch.switch.control import Group, Member
 
 MEMBERS_ONLY, CRC16, CRC32, IDENTITY, SUM = range(5)
 KINDS = {"profile": 1, "profile_twin": 2, "crc16": 3, "crc32": 4, "identity": 5, "sum": 6}

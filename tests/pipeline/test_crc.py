@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from softswitch.compilation.compiler import FLAGS, RUNTIME, find_compiler
+from switchfold.softswitch.compilation.compiler import FLAGS, RUNTIME, find_compiler
 
 ONES = 0xFFFF_FFFF
 

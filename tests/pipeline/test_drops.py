@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline_driver import PROGRAMS
-from softswitch import Switch, compile_program
+from switchfold.softswitch import Switch, compile_program
 
 IN_FUNCTION, PRIORITY, PRIORITY_OF_GROUP = 1, 2, 3
 

@@ -11,8 +11,15 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from hostlib.slots.wire import UDP_PORT, WIRE_VERSION, Flag, Operation, Outcome, datagram_dtype
 from pipeline_driver import Driver
+from switchfold.hostlib.slots.wire import (
+    UDP_PORT,
+    WIRE_VERSION,
+    Flag,
+    Operation,
+    Outcome,
+    datagram_dtype,
+)
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
 GROUP = 5
@@ -149,7 +156,7 @@ def test_bad_checksum_and_foreign_packets_are_counted(switch: Aggregator) -> Non
 
 
 def test_lanes_of_an_index_are_contiguous_and_loops(switch: Aggregator) -> None:
-    from softswitch.generator import generate  # noqa: PLC0415
+    from switchfold.softswitch.generator import generate  # noqa: PLC0415
 
     text = generate(switch.model)
     assert f"* {switch.values} + i]" in text.replace("1 + i]", "i]")

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pipeline_driver import PROGRAMS
-from softswitch import Switch, compile_program
-from softswitch.generator import generate
-from softswitch.generator.c_text import c_string, comment
-from softswitch.program.model import Json
+from switchfold.softswitch import Switch, compile_program
+from switchfold.softswitch.generator import generate
+from switchfold.softswitch.generator.c_text import c_string, comment
+from switchfold.softswitch.program.model import Json
 
 ODD = '\n#error text \\ ??/ " */ // int \u00e9\U0001f600 { %s \x01L0\x02 \\'
 FIXED = ("algo", "op", "type", "match_type")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline_driver import PROGRAMS, Driver
-from softswitch.switch.pipeline import P_BAD_ARGUMENT, P_FULL, P_OK
+from switchfold.softswitch.switch.pipeline import P_BAD_ARGUMENT, P_FULL, P_OK
 
 LOOK, LOOK_WIDE, SKIP, SKIP_ARGUMENT, CHECK, CALL, COUNT, ENDLESS, CHOOSE, NOTHING = range(1, 11)
 EXTRACT_LONG, CHANGE, PAIRS = 11, 12, 13

@@ -11,11 +11,11 @@ import pytest
 
 from pipeline_driver import PROGRAMS
 from refused_program import refused_problems, write_refused
-from softswitch.compilation.compiler import compile_program
-from softswitch.errors import ProgramError, UnsupportedError
-from softswitch.generator import generate, generate_traced
-from softswitch.generator.actions.actions import ActionWriter
-from softswitch.program.bmv2_json import read_program
+from switchfold.softswitch.compilation.compiler import compile_program
+from switchfold.softswitch.errors import ProgramError, UnsupportedError
+from switchfold.softswitch.generator import generate, generate_traced
+from switchfold.softswitch.generator.actions.actions import ActionWriter
+from switchfold.softswitch.program.bmv2_json import read_program
 
 
 def test_all_unsupported_features_are_listed_at_once(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_unknown_keys_are_ignored(tmp_path: Path) -> None:
 
 
 def test_generator_prints_its_text(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "softswitch.generator"]
+    command = [sys.executable, "-m", "switchfold.softswitch.generator"]
     root = PROGRAMS.parents[2]
     for path, status in ((PROGRAMS / "tables.json", 0), (PROGRAMS / "refused.json", 1)):
         result = subprocess.run(

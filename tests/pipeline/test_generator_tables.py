@@ -12,7 +12,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from pipeline_driver import PROGRAMS, Driver
-from softswitch.switch.pipeline import (
+from switchfold.softswitch.switch.pipeline import (
     P_BAD_ARGUMENT,
     P_EXISTS,
     P_FULL,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from softswitch.errors import UnsupportedError
-from softswitch.generator import generate
-from softswitch.program.bmv2_json import read_program
+from switchfold.softswitch.errors import UnsupportedError
+from switchfold.softswitch.generator import generate
+from switchfold.softswitch.program.bmv2_json import read_program
 
 PROGRAMS = Path(__file__).with_name("programs")
 

@@ -8,9 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from pipeline_driver import PROGRAMS
-from softswitch import Match, Switch, compile_program
-from softswitch.errors import BadArgumentError, EntryNotFoundError, UnsupportedControlError
-from softswitch.switch.control import MeterRates
+from switchfold.softswitch import Match, Switch, compile_program
+from switchfold.softswitch.errors import (
+    BadArgumentError,
+    EntryNotFoundError,
+    UnsupportedControlError,
+)
+from switchfold.softswitch.switch.control import MeterRates
 
 WAIT_S = 60.0
 

@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 
 from pipeline_driver import PROGRAMS
-from softswitch import Switch, compile_program
-from softswitch.generator import generate
-from softswitch.generator.actions.actions import CASES_MAX
-from softswitch.program.bmv2_json import read_program
-from softswitch.switch.table_control import Match
+from switchfold.softswitch import Switch, compile_program
+from switchfold.softswitch.generator import generate
+from switchfold.softswitch.generator.actions.actions import CASES_MAX
+from switchfold.softswitch.program.bmv2_json import read_program
+from switchfold.softswitch.switch.table_control import Match
 
 
 def program_of_actions(folder: Path, count: int) -> Path:

@@ -12,9 +12,9 @@ from rich.console import Console
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from softswitch import Switch, compile_program
-from softswitch.live import Sampler
-from softswitch.live.view import render, si, summary
+from switchfold.softswitch import Switch, compile_program
+from switchfold.softswitch.live import Sampler
+from switchfold.softswitch.live.view import render, si, summary
 
 ROUTER = Path(__file__).resolve().parents[2] / "examples" / "softswitch" / "router.json"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from pipeline_driver import PROGRAMS
-from softswitch import Switch, compile_program
+from switchfold.softswitch import Switch, compile_program
 
 SUM, PRODUCT, ENDLESS, CHOICE, DRAW, DRAW_NOTHING, DRAW_ALL, SAY, CLAIM, DRAW_LONG = range(1, 11)
 

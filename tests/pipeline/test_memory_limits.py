@@ -13,9 +13,14 @@ from typing import Any
 import pytest
 
 from pipeline_driver import PROGRAMS
-from softswitch import Switch, compile_program
-from softswitch.errors import InUseError, SoftswitchError, TableFullError, UnsupportedError
-from softswitch.switch.table_control import Match, Member
+from switchfold.softswitch import Switch, compile_program
+from switchfold.softswitch.errors import (
+    InUseError,
+    SoftswitchError,
+    TableFullError,
+    UnsupportedError,
+)
+from switchfold.softswitch.switch.table_control import Match, Member
 
 STATION = bytes.fromhex("020000000001")
 FRAME = STATION + bytes(50)

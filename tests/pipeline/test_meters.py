@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from pipeline_driver import PROGRAMS, Driver
-from softswitch.switch.pipeline import (
+from switchfold.softswitch.switch.pipeline import (
     P_BAD_ARGUMENT,
     P_NOT_FOUND,
     P_OK,

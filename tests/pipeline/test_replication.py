@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from pipeline_driver import PROGRAMS
-from softswitch import Switch, compile_program
+from switchfold.softswitch import Switch, compile_program
 
 REST = bytes(range(20))
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRC, REPLICATION, RESUBMIT = 0, 1, 2, 4, 5, 6

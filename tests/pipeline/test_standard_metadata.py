@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pipeline_driver import PROGRAMS
-from softswitch import Impairments, Switch, compile_program
+from switchfold.softswitch import Impairments, Switch, compile_program
 
 TIMES = ("ingress_global_timestamp", "egress_global_timestamp", "enq_timestamp")
 

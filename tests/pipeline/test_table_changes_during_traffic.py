@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pipeline_driver import PROGRAMS
-from softswitch import Match, Switch, compile_program
-from softswitch.errors import EntryNotFoundError
+from switchfold.softswitch import Match, Switch, compile_program
+from switchfold.softswitch.errors import EntryNotFoundError
 
 BATCH = 64
 BATCHES = 400

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import pytest
 
 from pipeline_driver import PROGRAMS, Driver
-from softswitch import Switch, compile_program
-from softswitch.errors import BadArgumentError
-from softswitch.program.model import KeyField
-from softswitch.switch.control import Match
-from softswitch.switch.pipeline import P_EXISTS, P_FULL, P_OK
+from switchfold.softswitch import Switch, compile_program
+from switchfold.softswitch.errors import BadArgumentError
+from switchfold.softswitch.program.model import KeyField
+from switchfold.softswitch.switch.control import Match
+from switchfold.softswitch.switch.pipeline import P_EXISTS, P_FULL, P_OK
 
 Part = int | tuple[int, int]
 KINDS = {

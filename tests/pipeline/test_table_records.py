@@ -11,13 +11,13 @@ from finsy.proto import p4i, p4r, rpc_code
 from google.protobuf import text_format
 
 from pipeline_driver import PROGRAMS
-from softswitch import Switch, compile_program
-from softswitch.errors import EntryExistsError, TableFullError, UnsupportedControlError
-from softswitch.p4runtime.service.device import Device
-from softswitch.p4runtime.service.pipeline_config import Pipeline
-from softswitch.p4runtime.writes.write import write_updates
-from softswitch.program.model import Table
-from softswitch.switch.table_control import Group, HeldEntry, Match, Member
+from switchfold.softswitch import Switch, compile_program
+from switchfold.softswitch.errors import EntryExistsError, TableFullError, UnsupportedControlError
+from switchfold.softswitch.p4runtime.service.device import Device
+from switchfold.softswitch.p4runtime.service.pipeline_config import Pipeline
+from switchfold.softswitch.p4runtime.writes.write import write_updates
+from switchfold.softswitch.program.model import Table
+from switchfold.softswitch.switch.table_control import Group, HeldEntry, Match, Member
 from test_table_matching import random_part
 
 

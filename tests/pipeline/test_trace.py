@@ -15,12 +15,12 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 
-from softswitch.commands.command import main
-from softswitch.compilation.compiler import compile_traced
-from softswitch.errors import ProgramError
-from softswitch.generator import generate, generate_traced
-from softswitch.program.bmv2_json import read_program
-from softswitch.trace.values import format_value
+from switchfold.softswitch.commands.command import main
+from switchfold.softswitch.compilation.compiler import compile_traced
+from switchfold.softswitch.errors import ProgramError
+from switchfold.softswitch.generator import generate, generate_traced
+from switchfold.softswitch.program.bmv2_json import read_program
+from switchfold.softswitch.trace.values import format_value
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "softswitch"

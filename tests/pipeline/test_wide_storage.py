@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from pipeline_driver import PROGRAMS, Driver
-from softswitch.switch.pipeline import P_BAD_ARGUMENT, P_OK
+from switchfold.softswitch.switch.pipeline import P_BAD_ARGUMENT, P_OK
 
 KEY = {"operation": 8, "tag": 3, "a": 65, "b": 127, "c": 130, "e": 256, "f": 1000, "pad": 3}
 VALUE = {"path": 5, "a": 65, "b": 127, "c": 130, "e": 256, "f": 1000, "seen": 100, "pad": 5}

@@ -8,9 +8,9 @@ import time
 from collections import Counter
 
 from attacker import Attack
-from controller.tables.outcome import OrdinaryOutcome
-from hostlib.slots.wire import Outcome
 from live_testbed import LiveTestbed
+from switchfold.controller.tables.outcome import OrdinaryOutcome
+from switchfold.hostlib.slots.wire import Outcome
 
 GUARDS = (
     Outcome.BAD_LENGTH,

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from bmv2_topos.topology.topology import Host, Switch
-from controller.tables.outcome import OrdinaryOutcome
-from hostlib.config import TUNNEL_WORKER_UDP_PORT
-from hostlib.control.view import JobView
-from hostlib.slots.wire import (
+from packet_frames import Datagram, change, ethernet, ipv4, udp
+from switchfold.bmv2_topos.topology.topology import Host, Switch
+from switchfold.controller.tables.outcome import OrdinaryOutcome
+from switchfold.hostlib.config import TUNNEL_WORKER_UDP_PORT
+from switchfold.hostlib.control.view import JobView
+from switchfold.hostlib.slots.wire import (
     HEADER_BYTES,
     UDP_PORT,
     WIRE_VERSION,
@@ -23,7 +24,6 @@ from hostlib.slots.wire import (
     Outcome,
     datagram_dtype,
 )
-from packet_frames import Datagram, change, ethernet, ipv4, udp
 
 LAYERS_BYTES = 14 + 20 + 8
 ETHERTYPE_IPV4 = 0x0800

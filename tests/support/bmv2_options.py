@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import subprocess
 
-from bmv2_topos.processes.free_ports import free_port
+from switchfold.bmv2_topos.processes.free_ports import free_port
 
 BINARY = "simple_switch_grpc"
 

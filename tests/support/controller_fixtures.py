@@ -12,15 +12,15 @@ from typing import Any, TypeVar
 
 import grpc
 
-from bmv2_topos.processes.tokens import worker_token
-from controller.config import ControllerConfig, HostConfig, SwitchConfig
-from controller.server import ControllerServer
 from fake_p4runtime import FakeP4Runtime
 from fake_program import write_program
-from hostlib.control.credentials import token_metadata
-from hostlib.control.session_api import session_pb2 as pb
-from hostlib.control.session_api import session_pb2_grpc
 from loopback import LOOPBACK
+from switchfold.bmv2_topos.processes.tokens import worker_token
+from switchfold.controller.config import ControllerConfig, HostConfig, SwitchConfig
+from switchfold.controller.server import ControllerServer
+from switchfold.hostlib.control.credentials import token_metadata
+from switchfold.hostlib.control.session_api import session_pb2 as pb
+from switchfold.hostlib.control.session_api import session_pb2_grpc
 
 TEST_TIMEOUT_S = 90.0
 _T = TypeVar("_T")

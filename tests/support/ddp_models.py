@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from hostlib.summation.quantization import chunk_exponents, error_bound
+from switchfold.hostlib.summation.quantization import chunk_exponents, error_bound
 
 WIDTH = 24
 SMALL_BUCKET_MB = 0.002

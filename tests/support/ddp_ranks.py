@@ -37,8 +37,8 @@ from ddp_models import (
     loss_of,
     perceptron,
 )
-from hostlib.straggler import StragglerPolicy
-from hostlib.torch.ddp.hooks import SwitchfoldState, allreduce_hook
+from switchfold.hostlib.straggler import StragglerPolicy
+from switchfold.hostlib.torch.ddp.hooks import SwitchfoldState, allreduce_hook
 
 TIMEOUT = timedelta(seconds=90)
 """That nothing here waits for: ranks of a busy machine compile at different speeds."""

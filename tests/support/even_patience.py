@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hostlib.engine.engine import Engine
-from hostlib.engine.straggler_timeout import Patience
-from hostlib.slots import switch_reducer as switch_path
+from switchfold.hostlib.engine.engine import Engine
+from switchfold.hostlib.engine.straggler_timeout import Patience
+from switchfold.hostlib.slots import switch_reducer as switch_path
 
 AGAIN_S = 0.02
 STEPS = 2

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.summation.exact import FORMATS, FloatFormat
+from switchfold.hostlib.summation.exact import FORMATS, FloatFormat
 
 IDIOMS: list[tuple[str, list[float]]] = [
     ("float64", [0.123456789012, 1e9 + 1]),

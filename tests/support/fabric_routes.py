@@ -10,8 +10,8 @@ from typing import Any
 
 import finsy as fy
 
-from bmv2_topos import Testbed, Topology
-from bmv2_topos.processes.daemons import program_files
+from switchfold.bmv2_topos import Testbed, Topology
+from switchfold.bmv2_topos.processes.daemons import program_files
 
 DEADLINE_S = 60.0
 

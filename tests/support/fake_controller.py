@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import grpc
 
-from hostlib.control.session_api import session_pb2 as api
-from hostlib.control.session_api import session_pb2_grpc
 from loopback import LOOPBACK
+from switchfold.hostlib.control.session_api import session_pb2 as api
+from switchfold.hostlib.control.session_api import session_pb2_grpc
 
 Answer = Callable[[api.WorkerMessage, Any], list[api.ControllerMessage]]
 

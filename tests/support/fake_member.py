@@ -13,7 +13,7 @@ from typing import Any
 import grpc
 
 from controller_fixtures import FakeWorker, resume_of
-from hostlib.control.session_api import session_pb2 as pb
+from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 
 class FakeMember(FakeWorker):

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.control.view import Endpoint, JobView, Member, TreeView
-from hostlib.peers import PeerServer
-from hostlib.slots.wire import Flag, Operation, Outcome, datagram_bytes, view_datagrams
-from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
-from hostlib.transports.frames import FrameCodec
-from hostlib.transports.mem import MemTransport
+from switchfold.hostlib.control.view import Endpoint, JobView, Member, TreeView
+from switchfold.hostlib.peers import PeerServer
+from switchfold.hostlib.slots.wire import Flag, Operation, Outcome, datagram_bytes, view_datagrams
+from switchfold.hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from switchfold.hostlib.transports.frames import FrameCodec
+from switchfold.hostlib.transports.mem import MemTransport
 
 SWITCH = Endpoint(address="10.0.0.254", mac="02:00:00:00:01:00")
 INT32 = np.iinfo(np.int32)

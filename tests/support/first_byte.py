@@ -8,8 +8,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from softswitch.compilation.compiler import find_compiler
-from softswitch.compilation.runtime_library import RUNTIME
+from switchfold.softswitch.compilation.compiler import find_compiler
+from switchfold.softswitch.compilation.runtime_library import RUNTIME
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ import sys
 
 import numpy as np
 
-from hostlib.control.view import Member
-from hostlib.errors import MemberError, PeerError
-from hostlib.hosts import HostPath, Reduction
-from hostlib.peers import PeerServer
-from hostlib.slots.wire import Operation
+from switchfold.hostlib.control.view import Member
+from switchfold.hostlib.errors import MemberError, PeerError
+from switchfold.hostlib.hosts import HostPath, Reduction
+from switchfold.hostlib.peers import PeerServer
+from switchfold.hostlib.slots.wire import Operation
 
 NUM_LANES = 200_000
 

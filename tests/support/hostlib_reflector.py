@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from hostlib.slots.wire import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES, Operation
-from hostlib.transports.batch_socket import BatchSocket
+from switchfold.hostlib.slots.wire import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES, Operation
+from switchfold.hostlib.transports.batch_socket import BatchSocket
 
 LAYERS_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES
 Rows = np.ndarray[tuple[int, int], np.dtype[np.uint8]]

@@ -18,13 +18,13 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from fake_switch import FakeSwitch
-from hostlib.options import SessionOptions
-from hostlib.peers import PeerServer
-from hostlib.session import Session
-from hostlib.straggler import StragglerPolicy
-from hostlib.torch.hybrid.hybrid_parallel import HybridParallel
 from loopback import LOOPBACK
 from softswitch_job import SoftswitchJob
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.peers import PeerServer
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.straggler import StragglerPolicy
+from switchfold.hostlib.torch.hybrid.hybrid_parallel import HybridParallel
 
 NUM_RANKS = 3
 WAIT_S = 60.0

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bmv2_topos import Testbed
-from bmv2_topos.network.namespaces import namespace_path
+from switchfold.bmv2_topos import Testbed
+from switchfold.bmv2_topos.network.namespaces import namespace_path
 
 WORKER = Path(__file__).parent / "membership_worker.py"
 SIZE = 100_000

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from hostlib.control.controller_seam import ViewListener
-from hostlib.control.view import JobView, Member
-from hostlib.options import SessionOptions
-from hostlib.peers import PeerServer
-from hostlib.session import Session
-from hostlib.straggler import StragglerPolicy
-from hostlib.transports.base import Transport
 from loopback import LOOPBACK
+from switchfold.hostlib.control.controller_seam import ViewListener
+from switchfold.hostlib.control.view import JobView, Member
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.peers import PeerServer
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.straggler import StragglerPolicy
+from switchfold.hostlib.transports.base import Transport
 
 QUICK = SessionOptions(
     timeout_s=120.0, min_rto_s=0.01, initial_rto_s=0.02, max_rto_s=0.1, coalesce_s=0

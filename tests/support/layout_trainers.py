@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.future import AllreduceFuture
-from hostlib.session import Session
 from layout_driver import LayoutDriver
+from switchfold.hostlib.future import AllreduceFuture
+from switchfold.hostlib.session import Session
 from time_bound import wait_until
 
 NUM_TENSORS = 16

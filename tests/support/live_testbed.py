@@ -14,13 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from bmv2_topos import Testbed, Topology
-from bmv2_topos.processes.processes import read_records
-from bmv2_topos.topology.topology import single_switch
-from controller.__main__ import run as run_command
-from hostlib.config import join_from_environment
-from hostlib.options import SessionOptions
-from hostlib.session import Session
+from switchfold.bmv2_topos import Testbed, Topology
+from switchfold.bmv2_topos.processes.processes import read_records
+from switchfold.bmv2_topos.topology.topology import single_switch
+from switchfold.controller.__main__ import run as run_command
+from switchfold.hostlib.config import join_from_environment
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.session import Session
 from time_bound import wait_until
 
 DEADLINE_S = 60.0

@@ -19,9 +19,9 @@ import time
 
 import numpy as np
 
-from hostlib.config import join_from_environment
-from hostlib.errors import HostlibError
-from hostlib.options import SessionOptions
+from switchfold.hostlib.config import join_from_environment
+from switchfold.hostlib.errors import HostlibError
+from switchfold.hostlib.options import SessionOptions
 
 
 def main() -> None:

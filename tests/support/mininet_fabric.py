@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bmv2_topos import leaf_spine
-from bmv2_topos.mininet_adapter import FabricNet
+from switchfold.bmv2_topos import leaf_spine
+from switchfold.bmv2_topos.mininet_adapter import FabricNet
 
 DEADLINE_S = 60
 

@@ -12,8 +12,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.parameter_server import ClientOptions, ParameterClient, ParameterServer, ServerOptions
 from loopback import LOOPBACK
+from switchfold.hostlib.parameter_server import (
+    ClientOptions,
+    ParameterClient,
+    ParameterServer,
+    ServerOptions,
+)
 
 WAIT_S = 60.0
 Floats = NDArray[np.float32]

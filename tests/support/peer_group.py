@@ -13,12 +13,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.control.view import Member
-from hostlib.errors import PeerError
-from hostlib.hosts import Algorithm, HostPath, LinkCosts, Reduction
-from hostlib.peers import PeerServer
-from hostlib.slots.wire import Operation
 from loopback import LOOPBACK
+from switchfold.hostlib.control.view import Member
+from switchfold.hostlib.errors import PeerError
+from switchfold.hostlib.hosts import Algorithm, HostPath, LinkCosts, Reduction
+from switchfold.hostlib.peers import PeerServer
+from switchfold.hostlib.slots.wire import Operation
 
 JOB, GENERATION = 5, 1000
 

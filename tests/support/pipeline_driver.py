@@ -8,9 +8,9 @@ import ctypes
 from dataclasses import dataclass
 from pathlib import Path
 
-from softswitch.compilation.compiler import compile_program
-from softswitch.program.model import KeyField, Program, pack_number
-from softswitch.switch.pipeline import (
+from switchfold.softswitch.compilation.compiler import compile_program
+from switchfold.softswitch.program.model import KeyField, Program, pack_number
+from switchfold.softswitch.switch.pipeline import (
     DEFAULT_ENTRY_HANDLE,
     P_OK,
     PHV_ALIGNMENT,

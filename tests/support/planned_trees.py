@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controller.config import LinkConfig, SwitchConfig
-from controller.fabric.fabric import Fabric
-from controller.fabric.trees.frame_cost import Traffic
-from controller.fabric.trees.planner import plan_trees
-from controller.jobs.job import Tree, Worker
-from controller.views.tree_shape import tree_shape
+from switchfold.controller.config import LinkConfig, SwitchConfig
+from switchfold.controller.fabric.fabric import Fabric
+from switchfold.controller.fabric.trees.frame_cost import Traffic
+from switchfold.controller.fabric.trees.planner import plan_trees
+from switchfold.controller.jobs.job import Tree, Worker
+from switchfold.controller.views.tree_shape import tree_shape
 
 
 def planned_trees(

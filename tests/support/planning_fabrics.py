@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from controller.config import ControllerConfig, HostConfig, LinkConfig, SwitchConfig
+from switchfold.controller.config import ControllerConfig, HostConfig, LinkConfig, SwitchConfig
 
 MBIT = 1_000_000
 

@@ -9,11 +9,16 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from bmv2_topos import Testbed
-from bmv2_topos.network.namespaces import call_in_namespace
-from hostlib.factors import FactorExchange
-from hostlib.parameter_server import ClientOptions, ParameterClient, ParameterServer, ServerOptions
-from hostlib.peers import PeerServer
+from switchfold.bmv2_topos import Testbed
+from switchfold.bmv2_topos.network.namespaces import call_in_namespace
+from switchfold.hostlib.factors import FactorExchange
+from switchfold.hostlib.parameter_server import (
+    ClientOptions,
+    ParameterClient,
+    ParameterServer,
+    ServerOptions,
+)
+from switchfold.hostlib.peers import PeerServer
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.slots.wire import (
+from switchfold.hostlib.slots.wire import (
     NUM_SLOTS,
     WIRE_VERSION,
     Flag,

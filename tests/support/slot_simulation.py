@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fake_switch import FakeSwitch
-from hostlib.options import SessionOptions
-from hostlib.slots.switch_reducer import SwitchPath
-from hostlib.slots.wire import view_datagrams
-from hostlib.summation.chunks import IntegerSource
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.slots.switch_reducer import SwitchPath
+from switchfold.hostlib.slots.wire import view_datagrams
+from switchfold.hostlib.summation.chunks import IntegerSource
 
 
 class Simulation:

@@ -8,23 +8,23 @@ import socket
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 
-import p4src
 from fake_switch import SWITCH, worker_endpoint
-from hostlib.control.view import JobView
-from hostlib.options import SessionOptions
-from hostlib.session import Session
-from hostlib.slots.wire import (
+from switchfold import p4src
+from switchfold.hostlib.control.view import JobView
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.slots.wire import (
     VALUES_PER_PACKET_NARROW,
     VALUES_PER_PACKET_WIDE,
     Outcome,
 )
-from hostlib.transports.base import Transport
-from hostlib.transports.mem import MemTransport
-from hostlib.transports.tunnel import TunnelTransport
-from softswitch.compilation.compiler import compile_program
-from softswitch.switch.control import Match
-from softswitch.switch.impairments import Impairments
-from softswitch.switch.switch import Switch
+from switchfold.hostlib.transports.base import Transport
+from switchfold.hostlib.transports.mem import MemTransport
+from switchfold.hostlib.transports.tunnel import TunnelTransport
+from switchfold.softswitch.compilation.compiler import compile_program
+from switchfold.softswitch.switch.control import Match
+from switchfold.softswitch.switch.impairments import Impairments
+from switchfold.softswitch.switch.switch import Switch
 
 JOB_ID, GENERATION, GROUP = 7, 1000, 1
 VALUES = {"narrow": VALUES_PER_PACKET_NARROW, "wide": VALUES_PER_PACKET_WIDE}

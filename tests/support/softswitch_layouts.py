@@ -9,14 +9,14 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import p4src
 from fake_switch import SWITCH, worker_endpoint
-from hostlib.control.view import JobView, Member, TreeView
-from hostlib.slots.wire import NUM_SLOTS, UDP_PORT
-from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
-from softswitch.switch.control import Match
-from softswitch.switch.impairments import Impairments
 from softswitch_job import SoftswitchJob
+from switchfold import p4src
+from switchfold.hostlib.control.view import JobView, Member, TreeView
+from switchfold.hostlib.slots.wire import NUM_SLOTS, UDP_PORT
+from switchfold.hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from switchfold.softswitch.switch.control import Match
+from switchfold.softswitch.switch.impairments import Impairments
 
 Entry = tuple[str, list[int], str, list[int]]
 

@@ -16,7 +16,7 @@ from typing import IO
 import pytest
 
 from bmv2_options import thrift_options
-from controller.api.endpoint import connect
+from switchfold.controller.api.endpoint import connect
 
 DEADLINE_S = 60.0
 
@@ -32,11 +32,12 @@ def bmv2_command(address: str) -> list[str]:
 
 
 def softswitch_command(address: str, ports: tuple[str, ...] = ()) -> list[str]:
-    if importlib.util.find_spec("softswitch.__main__") is None:
+    if importlib.util.find_spec("switchfold.softswitch.__main__") is None:
         pytest.skip("softswitch has no command here")
     options = [option for port in ports for option in ("--port", port)]
     return [
-        sys.executable, "-m", "softswitch", "run", "--grpc", address, "--device-id", "1", *options,
+        sys.executable, "-m", "switchfold.softswitch", "run",
+        "--grpc", address, "--device-id", "1", *options,
     ]  # fmt: skip
 
 

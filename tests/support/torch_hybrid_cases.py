@@ -12,8 +12,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from hostlib.torch.hybrid.hybrid_parallel import HybridParallel
-from hostlib.torch.syncers.sync_error import SyncError
+from switchfold.hostlib.torch.hybrid.hybrid_parallel import HybridParallel
+from switchfold.hostlib.torch.syncers.sync_error import SyncError
 
 ITERATIONS = 8
 BATCH = 4

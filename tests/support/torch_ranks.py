@@ -113,7 +113,7 @@ def run_ranks(
     Those of `preload` are loaded once, before the ranks are forked, and must not start threads.
     The ranks of `interrupted` get a SIGINT in their last line. `ends` gets how each ended.
     """
-    from bmv2_topos.processes.free_ports import free_port  # noqa: PLC0415 (not in the process that forks)
+    from switchfold.bmv2_topos.processes.free_ports import free_port  # noqa: PLC0415 (not in the process that forks)
 
     job = job or f"run-{os.getpid()}-{next(_run_numbers)}"
     master = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
@@ -146,7 +146,6 @@ def run_ranks(
 def _run_forker(folder: Path, timeout_s: float) -> None:
     # Of pytest: cases may stand in the module of their tests.
     paths = [path for path in sys.path if Path(path).is_relative_to(_FOLDER.parent)]
-    paths.append(str(_FOLDER.parents[1]))
     variables = {name: v for name, v in os.environ.items() if not name.startswith("SWITCHFOLD_")}
     variables.update(
         PYTHONPATH=os.pathsep.join(paths),
@@ -235,10 +234,10 @@ def main(arguments: Sequence[str]) -> None:
     # The ranks inherit what is loaded; nothing of this may start a thread.
     import torch  # noqa: PLC0415
 
-    import hostlib.torch  # noqa: PLC0415
+    from switchfold.hostlib.torch import register  # noqa: PLC0415
 
     torch.set_num_threads(1)
-    hostlib.torch.register()
+    register()
     for module in plan["preload"]:
         importlib.import_module(module)
     pids: dict[int, int] = {}

@@ -49,7 +49,7 @@ def _broadcast(dtype: str, count: int, root: int) -> Case:
     """`count` 0: as many as make a broadcast on the switch worth it, and no whole lane."""
 
     def run(scene: Scene) -> Seen:
-        from hostlib.torch.process_group.placement import MIN_TREE_BYTES  # noqa: PLC0415 - loads torch
+        from switchfold.hostlib.torch.process_group.placement import MIN_TREE_BYTES  # noqa: PLC0415 - loads torch
 
         size = getattr(scene.torch, dtype).itemsize
         tensor = scene.random(count or MIN_TREE_BYTES // size + 3, dtype=dtype)

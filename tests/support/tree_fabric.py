@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostlib.slots.wire import UDP_PORT
 from slot_reference import ReferenceChild, ReferenceJob, ReferenceParent
+from switchfold.hostlib.slots.wire import UDP_PORT
 
 Shape = tuple["int | Shape", ...]
 """A switch's children: worker ids, and switches with theirs."""

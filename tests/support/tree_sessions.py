@@ -11,21 +11,21 @@ from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
-import p4src
-from hostlib.control.view import Endpoint, JobView, Member, TreeView
-from hostlib.options import SessionOptions
-from hostlib.peers import PeerServer
-from hostlib.session import Session
-from hostlib.slots.wire import Outcome
-from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
-from hostlib.transports.mem import MAX_FRAME_BYTES, MemTransport
 from loopback import LOOPBACK
-from softswitch.compilation.compiler import compile_program
-from softswitch.switch.control import Match
-from softswitch.switch.impairments import Impairments
-from softswitch.switch.mem_port import MemPort
-from softswitch.switch.switch import Switch
 from softswitch_job import OPTIONS, VALUES, pack
+from switchfold import p4src
+from switchfold.hostlib.control.view import Endpoint, JobView, Member, TreeView
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.peers import PeerServer
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.slots.wire import Outcome
+from switchfold.hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from switchfold.hostlib.transports.mem import MAX_FRAME_BYTES, MemTransport
+from switchfold.softswitch.compilation.compiler import compile_program
+from switchfold.softswitch.switch.control import Match
+from switchfold.softswitch.switch.impairments import Impairments
+from switchfold.softswitch.switch.mem_port import MemPort
+from switchfold.softswitch.switch.switch import Switch
 from tree_fabric import (
     PARENT_PORT,
     Address,

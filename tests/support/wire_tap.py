@@ -8,7 +8,7 @@ import selectors
 import socket
 import threading
 
-from bmv2_topos.processes.worker_runs import WorkerEndpoint
+from switchfold.bmv2_topos.processes.worker_runs import WorkerEndpoint
 
 LONGEST_FRAME = 9216
 CLOSING_S = 0.1

@@ -36,11 +36,14 @@ def main(arguments: Sequence[str]) -> None:
     places = json.loads(places_file.read_text(encoding="utf-8"))
     import torch  # noqa: PLC0415
 
-    import hostlib.torch  # noqa: PLC0415
+    from switchfold.hostlib.torch import register  # noqa: PLC0415
 
     torch.set_num_threads(1)
-    hostlib.torch.register()
-    for module in ("hostlib.torch.process_group.group_creation", "hostlib.control.controller_link"):
+    register()
+    for module in (
+        "switchfold.hostlib.torch.process_group.group_creation",
+        "switchfold.hostlib.control.controller_link",
+    ):
         importlib.import_module(module)
     suite = load_suite(backend, num_ranks)
     skips = skip_codes()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
-from bmv2_topos.processes.free_ports import free_port
+from switchfold.bmv2_topos.processes.free_ports import free_port
 
 _TESTS = Path(__file__).resolve().parents[1]
 LIMIT_S = 300.0
@@ -50,7 +50,7 @@ class SuiteServer:
             name: value for name, value in os.environ.items() if not name.startswith("SWITCHFOLD_")
         }
         variables.update(
-            PYTHONPATH=os.pathsep.join(map(str, [_TESTS.parent, _TESTS, _TESTS / "support"])),
+            PYTHONPATH=os.pathsep.join(map(str, [_TESTS, _TESTS / "support"])),
             TORCH_DEVICE_BACKEND_AUTOLOAD="0",
             # The process forks, and may have no thread.
             OMP_NUM_THREADS="1",

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from controller.api.operator_api import operator_pb2 as controller_dot_api_dot_operator__api_dot_operator__pb2
+from . import operator_pb2 as controller_dot_api_dot_operator__api_dot_operator__pb2
 
 GRPC_GENERATED_VERSION = '1.76.0'
 GRPC_VERSION = grpc.__version__

@@ -15,19 +15,19 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bmv2_topos import Testbed, WorkerResult, single_switch
-from bmv2_topos.errors import TestbedError
-from controller.api.operator_api import operator_pb2 as pb
-from controller.api.operator_client import OperatorClient
-from controller.cli.demo.digits import load_digits
-from controller.cli.demo.errors import DemoError
-from controller.cli.demo.progress import Progress
-from controller.cli.demo.proofs import Proof, check_proofs
-from controller.cli.demo.record import LinkBytes, RunRecord, SwitchRecord, WorkerRecord
-from controller.cli.demo.reference import train_reference
-from controller.cli.demo.report import write_report
-from controller.cli.demo.schedule import Schedule
-from hostlib.slots.wire import VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE, Outcome
+from ....bmv2_topos import Testbed, WorkerResult, single_switch
+from ....bmv2_topos.errors import TestbedError
+from ....hostlib.slots.wire import VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE, Outcome
+from ...api.operator_api import operator_pb2 as pb
+from ...api.operator_client import OperatorClient
+from .digits import load_digits
+from .errors import DemoError
+from .progress import Progress
+from .proofs import Proof, check_proofs
+from .record import LinkBytes, RunRecord, SwitchRecord, WorkerRecord
+from .reference import train_reference
+from .report import write_report
+from .schedule import Schedule
 
 JOB = "demo"
 TIMEOUT_S = 300.0
@@ -183,7 +183,7 @@ def _train(
                 testbed.run_workers(
                     lambda endpoint: [
                         sys.executable,
-                        *("-m", "controller.cli.demo.worker"),
+                        *("-m", "switchfold.controller.cli.demo.worker"),
                         *(str(schedule_file), str(files[endpoint.worker_id])),
                     ],
                     job=JOB,

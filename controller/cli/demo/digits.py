@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.cli.demo.errors import DemoError
+from .errors import DemoError
 
 NUM_CLASSES: Final = 10
 NUM_PIXELS: Final = 28 * 28

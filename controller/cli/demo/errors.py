@@ -8,7 +8,7 @@ ControllerError
 
 from __future__ import annotations
 
-from controller.errors import ControllerError
+from ...errors import ControllerError
 
 
 class DemoError(ControllerError):

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.cli.demo.digits import NUM_CLASSES, NUM_PIXELS
+from .digits import NUM_CLASSES, NUM_PIXELS
 
 NUM_HIDDEN: Final = 128
 _SHAPES: Final = (

@@ -14,10 +14,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from controller.api.operator_api import operator_pb2 as pb
-from controller.api.operator_client import OperatorClient
-from controller.cli.demo.schedule import Schedule
-from controller.errors import ControllerError
+from ...api.operator_api import operator_pb2 as pb
+from ...api.operator_client import OperatorClient
+from ...errors import ControllerError
+from .schedule import Schedule
 
 _INTERVAL_S: Final = 0.5
 _TAIL_BYTES: Final = 4096

@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from controller.cli.demo.record import RunRecord
-from hostlib.slots.wire import Outcome
+from ....hostlib.slots.wire import Outcome
+from .record import RunRecord
 
 MIN_ACCURACY: Final = 0.92
 MAX_LOSS_DEVIATION: Final = 1e-3

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.cli.demo.reference import ReferenceRun
-from controller.cli.demo.schedule import Schedule
-from hostlib.slots.wire import Outcome
+from ....hostlib.slots.wire import Outcome
+from .reference import ReferenceRun
+from .schedule import Schedule
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.cli.demo.digits import Digits
-from controller.cli.demo.perceptron import Perceptron
-from controller.cli.demo.schedule import Schedule
+from .digits import Digits
+from .perceptron import Perceptron
+from .schedule import Schedule
 
 
 @dataclass(frozen=True, kw_only=True)

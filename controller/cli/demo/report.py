@@ -19,10 +19,10 @@ mpl.use("Agg")
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from controller.cli.demo.perceptron import NUM_PARAMETERS
-from controller.cli.demo.proofs import Proof
-from controller.cli.demo.record import RunRecord
-from hostlib.slots.wire import VALUE_BYTES, frame_bytes
+from ....hostlib.slots.wire import VALUE_BYTES, frame_bytes
+from .perceptron import NUM_PARAMETERS
+from .proofs import Proof
+from .record import RunRecord
 
 _BLUE, _ORANGE, _GREY = "#2b6cb0", "#dd6b20", "#a0aec0"
 _MEGABYTE = 1e6

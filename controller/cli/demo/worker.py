@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One worker of the demo: trains on its share of every batch and sums gradients in the switch.
 
-Runs as a process of its own: `python -m controller.cli.demo.worker SCHEDULE RECORD`. The session is
-taken from the environment; progress goes to the standard output as one JSON object per line.
+Runs as a process of its own: `python -m switchfold.controller.cli.demo.worker SCHEDULE RECORD`. The
+session is taken from the environment; progress goes to the standard output as one JSON object per
+line.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from controller.cli.demo.digits import Digits, load_digits
-from controller.cli.demo.perceptron import Perceptron
-from controller.cli.demo.record import WorkerRecord
-from controller.cli.demo.schedule import Schedule
-from hostlib.config import join_from_environment
-from hostlib.errors import HostlibError
-from hostlib.session import Session
+from ....hostlib.config import join_from_environment
+from ....hostlib.errors import HostlibError
+from ....hostlib.session import Session
+from .digits import Digits, load_digits
+from .perceptron import Perceptron
+from .record import WorkerRecord
+from .schedule import Schedule
 
 REPORT_EVERY_STEPS = 5
 REFUSED_PACKETS = ("duplicate", "mismatch", "notice")

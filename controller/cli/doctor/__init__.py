@@ -2,6 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks behind `switchfold doctor`: each says ok, warn or fail, and what to do."""
 
-from controller.cli.doctor.check import Check, Status
+from .check import Check, Status
 
 __all__ = ["Check", "Status"]

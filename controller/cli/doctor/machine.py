@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-from controller.cli.doctor.check import Check, fail, ok, warn
+from .check import Check, fail, ok, warn
 
 PACKAGES: Final = (
     "numpy", "finsy", "grpcio", "protobuf", "click", "rich", "pyroute2", "matplotlib", "mlxtend",

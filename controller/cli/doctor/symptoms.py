@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from controller.api.operator_api import operator_pb2 as pb
-from controller.cli.doctor.check import Check, Status, ok
-from controller.tables.outcome import OrdinaryOutcome
-from hostlib.slots.wire import Outcome
+from ....hostlib.slots.wire import Outcome
+from ...api.operator_api import operator_pb2 as pb
+from ...tables.outcome import OrdinaryOutcome
+from .check import Check, Status, ok
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,16 @@ from typing import Final
 from finsy import P4Client, P4ClientError
 from finsy.proto import p4r
 
-from controller.api.endpoint import connect
-from controller.api.operator_api import operator_pb2 as pb
-from controller.api.operator_client import OperatorClient
-from controller.cli.doctor.check import Check, fail, ok, warn
-from controller.cli.doctor.symptoms import check_counts, check_spoofed
-from controller.config import SwitchConfig
-from controller.errors import ControllerError, ControllerUnreachableError, SwitchError
-from controller.switches.program import PROGRAM_NAME, describe
-from controller.switches.switch_call import fetch_pipeline
-from hostlib.slots.wire import WIRE_VERSION
+from ....hostlib.slots.wire import WIRE_VERSION
+from ...api.endpoint import connect
+from ...api.operator_api import operator_pb2 as pb
+from ...api.operator_client import OperatorClient
+from ...config import SwitchConfig
+from ...errors import ControllerError, ControllerUnreachableError, SwitchError
+from ...switches.program import PROGRAM_NAME, describe
+from ...switches.switch_call import fetch_pipeline
+from .check import Check, fail, ok, warn
+from .symptoms import check_counts, check_spoofed
 
 _CONNECT_TIMEOUT_S: Final = 3.0
 

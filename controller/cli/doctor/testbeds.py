@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from bmv2_topos.errors import TestbedNotFoundError
-from bmv2_topos.processes.processes import read_records
-from bmv2_topos.state import Record, load_record, record_names
-from controller.api.endpoint import UNIX_PREFIX
-from controller.cli.doctor.check import Check, Status, ok
+from ....bmv2_topos.errors import TestbedNotFoundError
+from ....bmv2_topos.processes.processes import read_records
+from ....bmv2_topos.state import Record, load_record, record_names
+from ...api.endpoint import UNIX_PREFIX
+from .check import Check, Status, ok
 
 
 def check_testbeds(controller: str) -> list[Check]:

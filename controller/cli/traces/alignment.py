@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from controller.errors import ConfigError
-from hostlib.tracing.timeline import Span, Timeline, Transfer
-from hostlib.tracing.trace_files import read_trace
+from ....hostlib.tracing.timeline import Span, Timeline, Transfer
+from ....hostlib.tracing.trace_files import read_trace
+from ...errors import ConfigError
 
 
 class Alignment(StrEnum):

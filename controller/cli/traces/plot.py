@@ -16,11 +16,11 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.patches import Patch
 
-from controller.cli.traces.alignment import RankEvents, Trace
-from controller.cli.traces.summary import summarize
-from controller.errors import ConfigError
-from hostlib.tracing.timeline import Span, Transfer
-from hostlib.tracing.trace_files import assign_rows
+from ....hostlib.tracing.timeline import Span, Transfer
+from ....hostlib.tracing.trace_files import assign_rows
+from ...errors import ConfigError
+from .alignment import RankEvents, Trace
+from .summary import summarize
 
 _KINDS: Final = (".svg", ".png", ".pdf")
 _COLOURS: Final[Mapping[str, str]] = {

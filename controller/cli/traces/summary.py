@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controller.cli.traces.alignment import RankEvents
-from hostlib.tracing.timeline import WAIT
-from hostlib.tracing.trace_files import Interval, union
+from ....hostlib.tracing.timeline import WAIT
+from ....hostlib.tracing.trace_files import Interval, union
+from .alignment import RankEvents
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from hostlib.schemes.tcp import TCP_ACK_BYTES, TCP_FRAME_BYTES, TCP_PAYLOAD_BYTES
-from hostlib.slots import wire
+from ....hostlib.schemes.tcp import TCP_ACK_BYTES, TCP_FRAME_BYTES, TCP_PAYLOAD_BYTES
+from ....hostlib.slots import wire
 
 HOP_LATENCY_S: Final = 30e-6
 """Of a packet through one switch, on top of its time on the wire."""

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 
-from controller.fabric.trees.tree_growth import Graph, LinkEnd, link_end
+from .tree_growth import Graph, LinkEnd, link_end
 
 _EPSILON: Final = 1e-6
 """Of a bit per second: less is no capacity."""

@@ -17,15 +17,15 @@ from typing import Final
 
 import numpy as np
 
-from controller.errors import NoTreeError
-from controller.fabric.fabric import Attachment, Fabric
-from controller.fabric.reachability import planning_graph
-from controller.fabric.trees.frame_cost import Traffic
-from controller.fabric.trees.lower_bound import narrowest_cut, star_cut
-from controller.fabric.trees.packing import Packing, pack_trees
-from controller.fabric.trees.ring_cost import predict_ring
-from controller.fabric.trees.tree_growth import Graph, LinkEnd, TreeLinks, grow_tree
-from controller.fabric.trees.tree_plan import (
+from ...errors import NoTreeError
+from ..fabric import Attachment, Fabric
+from ..reachability import planning_graph
+from .frame_cost import Traffic
+from .lower_bound import narrowest_cut, star_cut
+from .packing import Packing, pack_trees
+from .ring_cost import predict_ring
+from .tree_growth import Graph, LinkEnd, TreeLinks, grow_tree
+from .tree_plan import (
     Alternative,
     PlannedTree,
     TreePlan,
@@ -33,7 +33,7 @@ from controller.fabric.trees.tree_plan import (
     latency_s,
     predict,
 )
-from controller.fabric.trees.tree_roots import center, plant, tree_neighbours
+from .tree_roots import center, plant, tree_neighbours
 
 DEFAULT_MAX_TREES: Final = 8
 WORTH_A_TREE: Final = 0.02

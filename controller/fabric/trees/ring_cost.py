@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from controller.fabric.fabric import Attachment, Direction, Fabric
-from controller.fabric.routes import path
-from controller.fabric.trees.frame_cost import Traffic
-from controller.fabric.trees.tree_plan import LinkLoad, Prediction, link_load
+from ..fabric import Attachment, Direction, Fabric
+from ..routes import path
+from .frame_cost import Traffic
+from .tree_plan import LinkLoad, Prediction, link_load
 
 
 def predict_ring(

@@ -15,8 +15,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from controller.fabric.fabric import Hop
-from controller.fabric.trees.tree_plan import MAX_CHILDREN
+from ..fabric import Hop
+from .tree_plan import MAX_CHILDREN
 
 LinkEnd = tuple[str, int]
 """(switch, port): the end of a link whose name is first; names the link."""

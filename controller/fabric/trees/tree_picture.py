@@ -16,9 +16,9 @@ import matplotlib as mpl
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
-from controller.api.operator_api import fabric_pb2 as pb
-from controller.errors import ConfigError
-from controller.fabric.trees.tree_text import amount, summary_lines
+from ...api.operator_api import fabric_pb2 as pb
+from ...errors import ConfigError
+from .tree_text import amount, summary_lines
 
 _COLOURS: Final = (
     "#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e", "#a6761d", "#666666",

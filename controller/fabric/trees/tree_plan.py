@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from controller.fabric.fabric import Direction, Fabric, Hop
-from controller.fabric.trees.frame_cost import Traffic
+from ..fabric import Direction, Fabric, Hop
+from .frame_cost import Traffic
 
 MAX_CHILDREN: Final = 32
 """Of a switch in a tree: width of the bitmap of arrived children."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from controller.api.operator_api import fabric_pb2 as pb
-from controller.fabric.fabric import Direction, Fabric
-from controller.fabric.trees.tree_plan import (
+from ...api.operator_api import fabric_pb2 as pb
+from ..fabric import Direction, Fabric
+from .tree_plan import (
     LinkLoad,
     PlannedNode,
     PlannedTree,

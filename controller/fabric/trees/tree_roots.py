@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from controller.fabric.fabric import Attachment, Fabric, Hop
-from controller.fabric.trees.tree_growth import Graph, TreeLinks
-from controller.fabric.trees.tree_plan import MAX_CHILDREN, PlannedChild, PlannedNode, PlannedTree
+from ..fabric import Attachment, Fabric, Hop
+from .tree_growth import Graph, TreeLinks
+from .tree_plan import MAX_CHILDREN, PlannedChild, PlannedNode, PlannedTree
 
 Neighbours = Mapping[str, Sequence[Hop]]
 """By switch, its hops over the tree's links, by port."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from controller.api.operator_api import fabric_pb2 as pb
-from controller.fabric.trees.tree_report import is_between_switches
+from ...api.operator_api import fabric_pb2 as pb
+from .tree_report import is_between_switches
 
 _MOST_WORKERS: Final = 8
 """A switch's workers are listed up to this number, then counted."""

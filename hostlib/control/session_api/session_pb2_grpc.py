@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from hostlib.control.session_api import session_pb2 as hostlib_dot_control_dot_session__api_dot_session__pb2
+from . import session_pb2 as hostlib_dot_control_dot_session__api_dot_session__pb2
 
 GRPC_GENERATED_VERSION = '1.76.0'
 GRPC_VERSION = grpc.__version__

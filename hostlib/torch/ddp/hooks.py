@@ -19,23 +19,23 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import GradBucket
 from torch.distributed.constants import default_pg_timeout
 
-from hostlib.errors import ConfigurationError, HostlibError
-from hostlib.options import Precision
-from hostlib.session import Session
-from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
-from hostlib.torch.backend import BACKEND_NAME
-from hostlib.torch.errors import CollectiveInputError, GroupDestroyedError
-from hostlib.torch.process_group.environment import GroupPlace, job_name
-from hostlib.torch.process_group.switch_queue import SwitchQueue, Transfer
-from hostlib.torch.process_group.work import SwitchfoldWork
-from hostlib.torch.staging.device_staging import CudaStream, DeviceStaging
-from hostlib.torch.staging.staging import ARRAY_DTYPES, Staging, SumStaging
-from hostlib.torch.timeline import group_recording
+from ...errors import ConfigurationError, HostlibError
+from ...options import Precision
+from ...session import Session
+from ...straggler import WAIT_FOR_ALL, StragglerPolicy
+from ..backend import BACKEND_NAME
+from ..errors import CollectiveInputError, GroupDestroyedError
+from ..process_group.environment import GroupPlace, job_name
+from ..process_group.switch_queue import SwitchQueue, Transfer
+from ..process_group.work import SwitchfoldWork
+from ..staging.device_staging import CudaStream, DeviceStaging
+from ..staging.staging import ARRAY_DTYPES, Staging, SumStaging
+from ..timeline import group_recording
 
 LEAVE_S: Final = 5.0
 """How long a state that is closed waits for ranks that still need its results."""
 TensorFuture = torch.futures.Future[torch.Tensor]
-_logger = logging.getLogger("hostlib.torch")
+_logger = logging.getLogger("switchfold.hostlib.torch")
 _dist: Any = dist  # its functions are only partly typed
 
 

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
-from hostlib.torch.hybrid.linear_factors import LinearFactors
-from hostlib.torch.hybrid.trained_layers import TrainedLayer
-from hostlib.torch.hybrid.used_parameters import UsedParameters
+from .linear_factors import LinearFactors
+from .trained_layers import TrainedLayer
+from .used_parameters import UsedParameters
 
 
 class GradientListener(Protocol):

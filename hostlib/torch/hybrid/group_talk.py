@@ -11,9 +11,9 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from hostlib.torch.torch_seam import AllgatherOptions, BroadcastOptions
+from ..torch_seam import AllgatherOptions, BroadcastOptions
 
-_logger = logging.getLogger("hostlib.torch")
+_logger = logging.getLogger("switchfold.hostlib.torch")
 
 
 @final

@@ -13,18 +13,18 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from hostlib.config import secret_from_environment
-from hostlib.errors import ConfigurationError, SchemeError
-from hostlib.schemes import Cluster, InformationBook, Scheme
-from hostlib.session import Session
-from hostlib.straggler import StragglerPolicy
-from hostlib.torch.hybrid.group_talk import GroupTalk
-from hostlib.torch.hybrid.plan import SchemeChoice
-from hostlib.torch.hybrid.run import HybridOptions, HybridRun
-from hostlib.torch.hybrid.scheme_transports import Servers
-from hostlib.torch.process_group.environment import peer_address
-from hostlib.torch.process_group.process_group import SwitchfoldProcessGroup
-from hostlib.torch.syncers.syncer import SyncerTrace
+from ...config import secret_from_environment
+from ...errors import ConfigurationError, SchemeError
+from ...schemes import Cluster, InformationBook, Scheme
+from ...session import Session
+from ...straggler import StragglerPolicy
+from ..process_group.environment import peer_address
+from ..process_group.process_group import SwitchfoldProcessGroup
+from ..syncers.syncer import SyncerTrace
+from .group_talk import GroupTalk
+from .plan import SchemeChoice
+from .run import HybridOptions, HybridRun
+from .scheme_transports import Servers
 
 
 @final

@@ -32,9 +32,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from hostlib.errors import HostlibError
+from ...errors import HostlibError
 
-_logger = logging.getLogger("hostlib.torch")
+_logger = logging.getLogger("switchfold.hostlib.torch")
 
 _MARK = "_switchfold_mark"
 _SAMPLES = 64

@@ -11,17 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from hostlib.errors import ConfigurationError, SchemeError
-from hostlib.schemes import Cluster, Coordinator, InformationBook, Layer, Scheme
-from hostlib.schemes.coordinator import parse_scheme
-from hostlib.schemes.wire_cost import goes_by_copies, seconds
-from hostlib.session import Session
-from hostlib.torch.hybrid.trained_layers import TrainedLayer, TrainedParameter
+from ...errors import ConfigurationError, SchemeError
+from ...schemes import Cluster, Coordinator, InformationBook, Layer, Scheme
+from ...schemes.coordinator import parse_scheme
+from ...schemes.wire_cost import goes_by_copies, seconds
+from ...session import Session
+from .trained_layers import TrainedLayer, TrainedParameter
 
 SchemeChoice = str | Mapping[str, str]
 """For all layers, or by layer or parameter name."""
 _FACTOR_SCHEMES = ("sfb", "adam")
-_logger = logging.getLogger("hostlib.torch")
+_logger = logging.getLogger("switchfold.hostlib.torch")
 
 
 @dataclass(frozen=True)

@@ -16,29 +16,29 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from hostlib.errors import ConfigurationError, HostlibError, SchemeError, SessionClosedError
-from hostlib.schemes import Cluster, Scheme
-from hostlib.session import Session
-from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
-from hostlib.torch.hybrid.gradient_watch import GradientWatch
-from hostlib.torch.hybrid.group_talk import GroupTalk
-from hostlib.torch.hybrid.plan import HybridPlan, Planner, SchemeChoice, Usage, cluster_facts
-from hostlib.torch.hybrid.scheme_transports import SchemeTransports, Servers, TransportOptions
-from hostlib.torch.hybrid.trained_layers import KnownParameters, TrainedLayer, trained_layers
-from hostlib.torch.hybrid.used_parameters import UsedParameters
-from hostlib.torch.session_use import use_of
-from hostlib.torch.staging.streams import mark_now
-from hostlib.torch.syncers.sync_error import SyncError, sync_error
-from hostlib.torch.syncers.sync_parts import DensePart, FactorPart, FlagPart, SyncPart
-from hostlib.torch.syncers.sync_schedule import SyncSchedule
-from hostlib.torch.syncers.syncer import Syncer, SyncerTrace
-from hostlib.torch.syncers.syncer_pools import SyncerPools
-from hostlib.torch.timeline import group_recording
-from hostlib.tracing.timeline import WAIT
+from ...errors import ConfigurationError, HostlibError, SchemeError, SessionClosedError
+from ...schemes import Cluster, Scheme
+from ...session import Session
+from ...straggler import WAIT_FOR_ALL, StragglerPolicy
+from ...tracing.timeline import WAIT
+from ..session_use import use_of
+from ..staging.streams import mark_now
+from ..syncers.sync_error import SyncError, sync_error
+from ..syncers.sync_parts import DensePart, FactorPart, FlagPart, SyncPart
+from ..syncers.sync_schedule import SyncSchedule
+from ..syncers.syncer import Syncer, SyncerTrace
+from ..syncers.syncer_pools import SyncerPools
+from ..timeline import group_recording
+from .gradient_watch import GradientWatch
+from .group_talk import GroupTalk
+from .plan import HybridPlan, Planner, SchemeChoice, Usage, cluster_facts
+from .scheme_transports import SchemeTransports, Servers, TransportOptions
+from .trained_layers import KnownParameters, TrainedLayer, trained_layers
+from .used_parameters import UsedParameters
 
 LEAVE_S = 5.0
 """How long a rank that closes waits for those that still need its answers."""
-_logger = logging.getLogger("hostlib.torch")
+_logger = logging.getLogger("switchfold.hostlib.torch")
 
 
 @dataclass(frozen=True, kw_only=True)

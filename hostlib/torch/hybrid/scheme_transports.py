@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, final
 
-from hostlib.errors import ConfigurationError, SchemeError
-from hostlib.factors import ExchangeOptions, FactorExchange
-from hostlib.parameter_server import (
+from ...errors import ConfigurationError, SchemeError
+from ...factors import ExchangeOptions, FactorExchange
+from ...parameter_server import (
     ClientOptions,
     ParameterClient,
     ParameterServer,
@@ -23,12 +23,11 @@ from hostlib.parameter_server import (
     StragglerDrop,
     UpdateRule,
 )
-from hostlib.peers import PeerServer
-from hostlib.schemes import InformationBook, Scheme
-from hostlib.session import Session
-from hostlib.straggler import StragglerPolicy
-from hostlib.torch.hybrid.group_talk import GroupTalk
-from hostlib.torch.syncers.scheme_channels import (
+from ...peers import PeerServer
+from ...schemes import InformationBook, Scheme
+from ...session import Session
+from ...straggler import StragglerPolicy
+from ..syncers.scheme_channels import (
     USED_KEY,
     AdamChannel,
     BroadcastChannel,
@@ -38,6 +37,7 @@ from hostlib.torch.syncers.scheme_channels import (
     ServerChannel,
     SwitchChannel,
 )
+from .group_talk import GroupTalk
 
 Servers = int | Sequence[str] | None
 """How many ranks host a shard (None: each), or "host:port" of shards that run elsewhere."""

@@ -9,9 +9,9 @@ from typing import Any, final
 
 from torch import Tensor, nn
 
-from hostlib.errors import ConfigurationError
-from hostlib.schemes import Layer
-from hostlib.torch.hybrid.linear_factors import is_linear
+from ...errors import ConfigurationError
+from ...schemes import Layer
+from .linear_factors import is_linear
 
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 _TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)

@@ -14,9 +14,9 @@ from typing import Any, cast, final
 import torch.distributed as dist
 from torch.distributed.algorithms.join import Join
 
-from hostlib.torch.process_group.delegated_work import DelegatedWork
-from hostlib.torch.process_group.gloo_collectives import GlooCollectives
-from hostlib.torch.process_group.work import SwitchfoldWork
+from .delegated_work import DelegatedWork
+from .gloo_collectives import GlooCollectives
+from .work import SwitchfoldWork
 
 _c10d: Any = dist.distributed_c10d
 

@@ -8,8 +8,8 @@ from typing import Final
 
 import torch
 
-from hostlib.torch.errors import CollectiveMismatchError, CollectiveTimeoutError
-from hostlib.torch.torch_seam import Gloo
+from ..errors import CollectiveMismatchError, CollectiveTimeoutError
+from ..torch_seam import Gloo
 
 CALL_BYTES: Final = 512
 """Longest description that is compared; longer ones are cut."""

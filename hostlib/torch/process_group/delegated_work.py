@@ -12,11 +12,11 @@ from typing import Any, final
 import torch.distributed as dist
 from torch.futures import Future
 
-from hostlib.torch.errors import CollectiveMismatchError
-from hostlib.torch.process_group.failure_report import FailureReport, look_pauses_s
-from hostlib.torch.process_group.work import NO_TIMEOUT
-from hostlib.torch.profiling import ProfiledEvent, no_events
-from hostlib.torch.torch_seam import keep_for_ever, run_as_is
+from ..errors import CollectiveMismatchError
+from ..profiling import ProfiledEvent, no_events
+from ..torch_seam import keep_for_ever, run_as_is
+from .failure_report import FailureReport, look_pauses_s
+from .work import NO_TIMEOUT
 
 
 @final

@@ -9,17 +9,17 @@ import socket
 from collections.abc import Mapping
 from datetime import timedelta
 
-from hostlib.config import (
+from ...config import (
     check_environment,
     join_from_environment,
     place_variables,
     transport_from_environment,
 )
-from hostlib.errors import ConfigurationError
-from hostlib.options import SessionOptions
-from hostlib.session import Session
-from hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
-from hostlib.transports.base import Transport
+from ...errors import ConfigurationError
+from ...options import SessionOptions
+from ...session import Session
+from ...straggler import WAIT_FOR_ALL, StragglerPolicy
+from ...transports.base import Transport
 
 DEFAULT_JOB = "torch"
 ARRIVAL_S = 60.0

@@ -15,9 +15,9 @@ from collections.abc import Callable, Generator, Mapping
 from datetime import timedelta
 from typing import Final, TypeVar
 
-from hostlib.torch.errors import CollectiveError, CollectiveMismatchError
-from hostlib.torch.process_group.call_log import Call, CallLog, difference, from_text, to_text
-from hostlib.torch.torch_seam import PrefixStore, Store
+from ..errors import CollectiveError, CollectiveMismatchError
+from ..torch_seam import PrefixStore, Store
+from .call_log import Call, CallLog, difference, from_text, to_text
 
 GRACE: Final = timedelta(seconds=0.5)
 """How long a failed rank waits for the others' words."""

@@ -11,14 +11,14 @@ from typing import Any, Final, cast
 import torch
 import torch.distributed as dist
 
-from hostlib.torch.process_group.call_log import CallLog
-from hostlib.torch.process_group.delegated_work import DelegatedWork
-from hostlib.torch.process_group.failure_report import FailureReport
-from hostlib.torch.process_group.placement import check_device
-from hostlib.torch.profiling import begin_event, events_named, no_events
-from hostlib.torch.torch_seam import Gloo, Store, run_as_is
+from ..profiling import begin_event, events_named, no_events
+from ..torch_seam import Gloo, Store, run_as_is
+from .call_log import CallLog
+from .delegated_work import DelegatedWork
+from .failure_report import FailureReport
+from .placement import check_device
 
-logger = logging.getLogger("hostlib.torch")
+logger = logging.getLogger("switchfold.hostlib.torch")
 
 MOVES: Final = "by Gloo: it moves values and adds nothing up"
 PARTS: Final = "by Gloo: the switch would send every rank all sums for the part that it keeps"

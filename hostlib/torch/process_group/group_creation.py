@@ -9,26 +9,26 @@ from collections.abc import Sequence
 
 import torch.distributed as dist
 
-from hostlib.config import precision_setting
-from hostlib.errors import HostlibError
-from hostlib.session import Session
-from hostlib.torch.errors import GroupJoinError
-from hostlib.torch.precision import GroupPrecision
-from hostlib.torch.process_group.amendments import amend_torch
-from hostlib.torch.process_group.call_check import CallCheck
-from hostlib.torch.process_group.environment import GroupPlace, job_name, store_prefix
-from hostlib.torch.process_group.process_group import SwitchfoldProcessGroup
-from hostlib.torch.process_group.rendezvous import Rendezvous
-from hostlib.torch.timeline import group_recording
-from hostlib.torch.torch_seam import (
+from ...config import precision_setting
+from ...errors import HostlibError
+from ...session import Session
+from ..errors import GroupJoinError
+from ..precision import GroupPrecision
+from ..timeline import group_recording
+from ..torch_seam import (
     BackendOptions,
     PrefixStore,
     checked,
     is_debugging,
     make_gloo,
 )
+from .amendments import amend_torch
+from .call_check import CallCheck
+from .environment import GroupPlace, job_name, store_prefix
+from .process_group import SwitchfoldProcessGroup
+from .rendezvous import Rendezvous
 
-_logger = logging.getLogger("hostlib.torch")
+_logger = logging.getLogger("switchfold.hostlib.torch")
 
 
 def create_group(options: BackendOptions) -> dist.ProcessGroup:

@@ -11,7 +11,7 @@ from typing import final
 
 import torch
 
-from hostlib.torch.process_group.work import SwitchfoldWork
+from .work import SwitchfoldWork
 
 _Span = tuple[int, int, int]
 """First address, one behind the last, and a number of its own."""

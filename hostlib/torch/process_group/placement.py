@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import torch
 
-from hostlib.torch.errors import CollectiveInputError
-from hostlib.torch.staging.staging import ARRAY_DTYPES
-from hostlib.torch.torch_seam import ReduceOp
+from ..errors import CollectiveInputError
+from ..staging.staging import ARRAY_DTYPES
+from ..torch_seam import ReduceOp
 
 SWITCH_DEVICES: Final = ("cpu", "cuda")
 MIN_TREE_RANKS: Final = 3

@@ -11,29 +11,15 @@ from typing import Any, Final, cast
 
 import torch
 
-from hostlib.errors import HostlibError
-from hostlib.options import Precision, ReduceOperation
-from hostlib.session import Session
-from hostlib.torch.precision import GroupPrecision, calling_frame
-from hostlib.torch.process_group.call_check import CallCheck
-from hostlib.torch.process_group.gloo_collectives import GlooCollectives
-from hostlib.torch.process_group.placement import (
-    check_alike,
-    dtype_name,
-    is_one_of,
-    move_reason,
-    operation_name,
-    sum_reason,
-    tree_reason,
-)
-from hostlib.torch.process_group.program_end import open_groups
-from hostlib.torch.process_group.switch_queue import SwitchQueue, Transfer
-from hostlib.torch.process_group.work import NO_TIMEOUT, SwitchfoldWork
-from hostlib.torch.profiling import begin_event
-from hostlib.torch.staging.device_staging import CudaStream, DeviceStaging
-from hostlib.torch.staging.staging import BitStaging, Staging, SumStaging
-from hostlib.torch.timeline import Recording
-from hostlib.torch.torch_seam import (
+from ...errors import HostlibError
+from ...options import Precision, ReduceOperation
+from ...session import Session
+from ..precision import GroupPrecision, calling_frame
+from ..profiling import begin_event
+from ..staging.device_staging import CudaStream, DeviceStaging
+from ..staging.staging import BitStaging, Staging, SumStaging
+from ..timeline import Recording
+from ..torch_seam import (
     AllreduceCoalescedOptions,
     AllreduceOptions,
     BroadcastOptions,
@@ -44,6 +30,20 @@ from hostlib.torch.torch_seam import (
     default_timeout,
     run_as_is,
 )
+from .call_check import CallCheck
+from .gloo_collectives import GlooCollectives
+from .placement import (
+    check_alike,
+    dtype_name,
+    is_one_of,
+    move_reason,
+    operation_name,
+    sum_reason,
+    tree_reason,
+)
+from .program_end import open_groups
+from .switch_queue import SwitchQueue, Transfer
+from .work import NO_TIMEOUT, SwitchfoldWork
 
 LEAVE_S: Final = 5.0
 """How long a group that is destroyed waits for ranks that may still need its results."""

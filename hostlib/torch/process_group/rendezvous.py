@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final, NoReturn
 
-from hostlib.torch.errors import GroupJoinError
-from hostlib.torch.torch_seam import PrefixStore, Store
+from ..errors import GroupJoinError
+from ..torch_seam import PrefixStore, Store
 
 FIRST_PAUSE_S: Final = 0.001
 MAX_PAUSE_S: Final = 0.2

@@ -14,22 +14,22 @@ from typing import Final
 
 import torch
 
-from hostlib.errors import AllreduceTimeoutError, SessionClosedError, TensorError
-from hostlib.future import AllreduceFuture
-from hostlib.options import Precision, ReduceOperation
-from hostlib.session import Session
-from hostlib.torch.errors import (
+from ...errors import AllreduceTimeoutError, SessionClosedError, TensorError
+from ...future import AllreduceFuture
+from ...options import Precision, ReduceOperation
+from ...session import Session
+from ...tracing.timeline import Timeline, finished_transfer
+from ..errors import (
     CollectiveInputError,
     CollectiveMismatchError,
     RankExitedError,
     collective_error,
 )
-from hostlib.torch.process_group.failure_report import FailureReport, look_pauses_s
-from hostlib.torch.process_group.memory_use import MemoryUse
-from hostlib.torch.process_group.work import SwitchfoldWork
-from hostlib.torch.session_use import use_of
-from hostlib.torch.staging.staging import Staging
-from hostlib.tracing.timeline import Timeline, finished_transfer
+from ..session_use import use_of
+from ..staging.staging import Staging
+from .failure_report import FailureReport, look_pauses_s
+from .memory_use import MemoryUse
+from .work import SwitchfoldWork
 
 JOIN_S: Final = 5.0
 """How long a queue that is closed waits for its threads."""

@@ -13,10 +13,10 @@ import torch
 import torch.distributed as dist
 from torch.futures import Future
 
-from hostlib.torch.errors import CollectiveTimeoutError
-from hostlib.torch.profiling import ProfiledEvent, no_events
-from hostlib.torch.staging.staging import Staging
-from hostlib.torch.torch_seam import run_as_is
+from ..errors import CollectiveTimeoutError
+from ..profiling import ProfiledEvent, no_events
+from ..staging.staging import Staging
+from ..torch_seam import run_as_is
 
 NO_TIMEOUT = timedelta(0)
 """What PyTorch passes where the caller gave no timeout."""

@@ -14,8 +14,8 @@ from typing import Any, Protocol, cast
 
 import torch
 
-from hostlib.options import Rounding
-from hostlib.torch.staging.staging import ARRAY_DTYPES, ROUNDINGS, Array, from_numpy, mode_of
+from ...options import Rounding
+from .staging import ARRAY_DTYPES, ROUNDINGS, Array, from_numpy, mode_of
 
 
 class Event(Protocol):

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hostlib.options import Rounding
+from ...options import Rounding
 
 Array = NDArray[Any]
 

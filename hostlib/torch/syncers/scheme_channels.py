@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.errors import ConfigurationError
-from hostlib.factors import FactorExchange, FactorPair, rebuild
-from hostlib.future import AllreduceFuture
-from hostlib.parameter_server import ParameterClient, PullFuture
-from hostlib.schemes import Scheme
-from hostlib.session import Session
+from ...errors import ConfigurationError
+from ...factors import FactorExchange, FactorPair, rebuild
+from ...future import AllreduceFuture
+from ...parameter_server import ParameterClient, PullFuture
+from ...schemes import Scheme
+from ...session import Session
 
 USED_KEY = "(used parameters)"
 """Of the message that says which parameters a rank has used."""

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable
 from typing import final
 
-from hostlib.errors import AllreduceTimeoutError
-from hostlib.torch.syncers.scheme_channels import Reception
+from ...errors import AllreduceTimeoutError
+from .scheme_channels import Reception
 
 Start = Callable[[], Reception]
 

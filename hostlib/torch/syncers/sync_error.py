@@ -9,7 +9,7 @@ HostlibError
 
 from __future__ import annotations
 
-from hostlib.errors import (
+from ...errors import (
     HostlibError,
     MemberError,
     PeerError,

@@ -10,18 +10,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hostlib.schemes import Scheme
-from hostlib.torch.hybrid.linear_factors import LinearFactors
-from hostlib.torch.hybrid.used_parameters import UsedParameters
-from hostlib.torch.staging.streams import CopyStream, host_tensor, to_host
-from hostlib.torch.syncers.scheme_channels import (
+from ...schemes import Scheme
+from ..hybrid.linear_factors import LinearFactors
+from ..hybrid.used_parameters import UsedParameters
+from ..staging.streams import CopyStream, host_tensor, to_host
+from .scheme_channels import (
     USED_KEY,
     DenseChannel,
     FactorChannel,
     FlagChannel,
     Mean,
 )
-from hostlib.torch.syncers.submission_order import Submission, SubmissionOrder
+from .submission_order import Submission, SubmissionOrder
 
 
 class SyncPart(Protocol):

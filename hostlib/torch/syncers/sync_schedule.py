@@ -8,12 +8,12 @@ import threading
 import time
 from typing import Any, final
 
-from hostlib.torch.staging.streams import CopyStream
-from hostlib.torch.syncers.completion_vector import CompletionVector
-from hostlib.torch.syncers.submission_order import SubmissionOrder
-from hostlib.torch.syncers.sync_error import RESTART, SyncError, SyncTimeoutError
-from hostlib.torch.syncers.syncer import Syncer
-from hostlib.torch.syncers.syncer_pools import SyncerPools
+from ..staging.streams import CopyStream
+from .completion_vector import CompletionVector
+from .submission_order import SubmissionOrder
+from .sync_error import RESTART, SyncError, SyncTimeoutError
+from .syncer import Syncer
+from .syncer_pools import SyncerPools
 
 
 @final

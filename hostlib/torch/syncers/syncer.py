@@ -16,12 +16,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, final
 
-from hostlib.torch.staging.streams import CopyStream
-from hostlib.torch.syncers.completion_vector import CompletionVector
-from hostlib.torch.syncers.submission_order import SubmissionOrder
-from hostlib.torch.syncers.sync_error import sync_error
-from hostlib.torch.syncers.sync_parts import SyncPart
-from hostlib.tracing.timeline import Timeline, Transfer
+from ...tracing.timeline import Timeline, Transfer
+from ..staging.streams import CopyStream
+from .completion_vector import CompletionVector
+from .submission_order import SubmissionOrder
+from .sync_error import sync_error
+from .sync_parts import SyncPart
 
 SyncStep = Literal["move", "send", "receive"]
 TRACE_EVENTS = 1 << 14

@@ -12,13 +12,13 @@ from typing import final
 
 import torch
 
-from hostlib.errors import ConfigurationError, SessionClosedError
-from hostlib.torch.staging.streams import CopyStream, open_stream
+from ...errors import ConfigurationError, SessionClosedError
+from ..staging.streams import CopyStream, open_stream
 
 SyncerJob = Callable[[CopyStream], None]
 """Takes care of its own errors."""
 
-_logger = logging.getLogger("hostlib.torch")
+_logger = logging.getLogger("switchfold.hostlib.torch")
 
 
 @final

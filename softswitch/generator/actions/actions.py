@@ -4,8 +4,14 @@
 
 import re
 
-from softswitch.generator.actions.lanes import LOOP, count_locals, finish, roll
-from softswitch.generator.actions.primitives import (
+from ...program.model import Action, Json
+from ..c_text import comment, identifier
+from ..context import Context, Refusal
+from ..expressions.numbers import store
+from ..expressions.operands import local_name
+from ..headers import storage_type
+from .lanes import LOOP, count_locals, finish, roll
+from .primitives import (
     EXITING,
     Branch,
     Primitives,
@@ -13,12 +19,6 @@ from softswitch.generator.actions.primitives import (
     structure,
     target,
 )
-from softswitch.generator.c_text import comment, identifier
-from softswitch.generator.context import Context, Refusal
-from softswitch.generator.expressions.numbers import store
-from softswitch.generator.expressions.operands import local_name
-from softswitch.generator.headers import storage_type
-from softswitch.program.model import Action, Json
 
 REGISTER = re.compile(r"\bs->(r\d+)\[")
 CASES_MAX = 256

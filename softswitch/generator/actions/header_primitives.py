@@ -4,10 +4,10 @@
 
 from typing import Any
 
-from softswitch.generator.context import Context, Refusal
-from softswitch.generator.expressions.expressions import Expressions
-from softswitch.generator.headers import Place
-from softswitch.program.model import HeaderStack, HeaderUnionStack
+from ...program.model import HeaderStack, HeaderUnionStack
+from ..context import Context, Refusal
+from ..expressions.expressions import Expressions
+from ..headers import Place
 
 
 class HeaderPrimitives:

@@ -9,7 +9,7 @@ private to its block.
 
 from collections import Counter
 
-from softswitch.generator.headers import MARK, resolve_marks
+from ..headers import MARK, resolve_marks
 
 MIN_REPEATS = 4
 MIN_STATEMENTS = 8

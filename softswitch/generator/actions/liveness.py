@@ -8,8 +8,8 @@ actions reads it. Most are temporaries of p4c.
 
 from typing import Any
 
-from softswitch.generator.actions.primitives import Branch, structure
-from softswitch.program.model import Json, Program
+from ...program.model import Json, Program
+from .primitives import Branch, structure
 
 FieldName = tuple[str, str]
 

@@ -5,15 +5,15 @@
 from dataclasses import dataclass
 from typing import Any
 
-from softswitch.generator.actions.header_primitives import HeaderPrimitives
-from softswitch.generator.actions.requests import Requests
-from softswitch.generator.calculations import Calculations
-from softswitch.generator.context import Context, Refusal
-from softswitch.generator.expressions.numbers import store
-from softswitch.generator.expressions.operands import memory
-from softswitch.generator.structures import is_field, unwrap
-from softswitch.generator.tables.registers import register_blocks, register_element
-from softswitch.program.model import Json, parse_hex, source_of
+from ...program.model import Json, parse_hex, source_of
+from ..calculations import Calculations
+from ..context import Context, Refusal
+from ..expressions.numbers import store
+from ..expressions.operands import memory
+from ..structures import is_field, unwrap
+from ..tables.registers import register_blocks, register_element
+from .header_primitives import HeaderPrimitives
+from .requests import Requests
 
 
 @dataclass(frozen=True)

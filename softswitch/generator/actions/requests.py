@@ -5,12 +5,12 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
-from softswitch.generator.c_text import c_string
-from softswitch.generator.context import STANDARD, Context, Refusal
-from softswitch.generator.expressions.expressions import Expressions
-from softswitch.generator.expressions.operands import memory
-from softswitch.generator.structures import is_field, unwrap
-from softswitch.program.model import parse_hex
+from ...program.model import parse_hex
+from ..c_text import c_string
+from ..context import STANDARD, Context, Refusal
+from ..expressions.expressions import Expressions
+from ..expressions.operands import memory
+from ..structures import is_field, unwrap
 
 _SESSION_MASK = 0x7FFF
 """Clone sessions have 15 bits in simple_switch."""

@@ -10,8 +10,8 @@ or gets a negative value from the program itself.
 from collections.abc import Iterator
 from typing import Any
 
-from softswitch.generator.structures import unwrap
-from softswitch.program.model import Action, Json, Program, parse_hex
+from ...program.model import Action, Json, Program, parse_hex
+from ..structures import unwrap
 
 _SAME_TYPE = ("+", "-", "*", "&", "|", "^", "==", "!=", "<", "<=", ">", ">=", "?")
 _LEFT_TYPE = ("<<", ">>")

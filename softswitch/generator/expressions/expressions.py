@@ -9,8 +9,10 @@ wrap, in a native type or in limbs.
 
 from typing import Any
 
-from softswitch.generator.context import Refusal
-from softswitch.generator.expressions.numbers import (
+from ...program.model import parse_hex
+from ..context import Refusal
+from ..structures import is_field, unwrap
+from .numbers import (
     Kind,
     Value,
     constant,
@@ -21,9 +23,7 @@ from softswitch.generator.expressions.numbers import (
     unsigned_constant,
     unsigned_type,
 )
-from softswitch.generator.expressions.operands import Operands
-from softswitch.generator.structures import is_field, unwrap
-from softswitch.program.model import parse_hex
+from .operands import Operands
 
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _WIDE = {

@@ -8,9 +8,9 @@ words in two's complement, least significant first (runtime/wide.h).
 
 from dataclasses import dataclass
 
-from softswitch.generator.c_text import c_string
-from softswitch.generator.context import Refusal
-from softswitch.generator.headers import storage_type
+from ..c_text import c_string
+from ..context import Refusal
+from ..headers import storage_type
 
 _BITS = {"int32_t": 31, "int64_t": 63, "wide_int_t": 127}
 MAX_BITS = 8192

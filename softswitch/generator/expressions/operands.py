@@ -4,12 +4,12 @@
 
 from typing import Any
 
-from softswitch.generator.c_text import identifier
-from softswitch.generator.context import Refusal
-from softswitch.generator.expressions.numbers import Value, bytes_constant, constant, kind_of
-from softswitch.generator.headers import Storage, local_mark
-from softswitch.generator.structures import Structures, is_field, unwrap
-from softswitch.program.model import Json, parse_hex
+from ...program.model import Json, parse_hex
+from ..c_text import identifier
+from ..context import Refusal
+from ..headers import Storage, local_mark
+from ..structures import Structures, is_field, unwrap
+from .numbers import Value, bytes_constant, constant, kind_of
 
 
 def memory(reference: str, width: int) -> Json:

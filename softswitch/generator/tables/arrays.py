@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counter and register arrays: memory and access from the control plane."""
 
-from softswitch.generator.c_text import comment
-from softswitch.generator.context import Context
-from softswitch.generator.headers import resolve_marks
-from softswitch.generator.tables.registers import register_blocks, register_element
-from softswitch.program.model import Counter
+from ...program.model import Counter
+from ..c_text import comment
+from ..context import Context
+from ..headers import resolve_marks
+from .registers import register_blocks, register_element
 
 
 class ArrayWriter:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Action profiles: which actions their members may have, and how a selector chooses a member."""
 
-from softswitch.generator.c_text import comment
-from softswitch.generator.context import Context, Refusal
-from softswitch.program.model import ActionProfile, Table
+from ...program.model import ActionProfile, Table
+from ..c_text import comment
+from ..context import Context, Refusal
 
 _HASHES = {
     "crc16": "crc16",

@@ -4,8 +4,8 @@
 
 from dataclasses import dataclass
 
-from softswitch.generator.headers import MIN_RUN, index_mark, storage_type
-from softswitch.program.model import Program, Register
+from ...program.model import Program, Register
+from ..headers import MIN_RUN, index_mark, storage_type
 
 
 @dataclass(frozen=True, kw_only=True)

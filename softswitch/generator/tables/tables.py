@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables: shapes, keys, default entries, constant entries and the control operations on them."""
 
-from softswitch.generator.actions.actions import action_symbol, params_bytes
-from softswitch.generator.c_text import c_string, comment, identifier
-from softswitch.generator.context import Context, Refusal
-from softswitch.generator.expressions.numbers import store
-from softswitch.generator.tables.profiles import aliases
-from softswitch.program.model import KeyField, Table
+from ...program.model import KeyField, Table
+from ..actions.actions import action_symbol, params_bytes
+from ..c_text import c_string, comment, identifier
+from ..context import Context, Refusal
+from ..expressions.numbers import store
+from .profiles import aliases
 
 _KINDS = {
     "exact": "MATCH_EXACT",

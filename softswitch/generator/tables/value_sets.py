@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Value sets: what the control plane lets a parser state select on."""
 
-from softswitch.generator.c_text import comment
-from softswitch.generator.context import Context, Refusal
-from softswitch.program.model import ValueSet
+from ...program.model import ValueSet
+from ..c_text import comment
+from ..context import Context, Refusal
 
 
 class ValueSetWriter:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.p4runtime.p4info.schema import Array, Schema, find, select
-from softswitch.p4runtime.service.status import RequestError
-from softswitch.p4runtime.writes.journal import Backend
+from ..p4info.schema import Array, Schema, find, select
+from ..service.status import RequestError
+from ..writes.journal import Backend
 
 
 def check_modify(update_type: int, kind: str) -> None:

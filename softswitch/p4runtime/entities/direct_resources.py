@@ -4,10 +4,10 @@
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.p4runtime.entities.arrays import counts_of
-from softswitch.p4runtime.entities.meters import check_config, refuse_counters
-from softswitch.p4runtime.p4info.schema import Meter, Table
-from softswitch.p4runtime.service.status import RequestError
+from ..p4info.schema import Meter, Table
+from ..service.status import RequestError
+from .arrays import counts_of
+from .meters import check_config, refuse_counters
 
 
 def check_written(table: Table, entry: p4r.TableEntry) -> None:

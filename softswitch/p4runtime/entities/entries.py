@@ -32,9 +32,9 @@ from finsy.p4schema import P4MatchType, P4Table
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from softswitch.errors import SoftswitchError
-from softswitch.p4runtime.service.pipeline_config import Pipeline
-from softswitch.p4runtime.writes.write import write_updates
+from ...errors import SoftswitchError
+from ..service.pipeline_config import Pipeline
+from ..writes.write import write_updates
 
 _INSERT, _MODIFY = p4r.Update.INSERT, p4r.Update.MODIFY
 

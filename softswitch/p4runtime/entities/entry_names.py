@@ -7,11 +7,11 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from softswitch.errors import SoftswitchError
-from softswitch.p4runtime.entities.match_fields import decode_match
-from softswitch.p4runtime.service.device import Device
-from softswitch.p4runtime.service.pipeline_config import Pipeline
-from softswitch.p4runtime.service.status import RequestError
+from ...errors import SoftswitchError
+from ..service.device import Device
+from ..service.pipeline_config import Pipeline
+from ..service.status import RequestError
+from .match_fields import decode_match
 
 ENTRIES_MAX = 20_000
 """Tables with more entries are not searched."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from finsy.proto import p4i, p4r, rpc_code
 
-from softswitch.p4runtime.p4info.schema import MatchField, Table, ValueSet
-from softswitch.p4runtime.p4info.values import (
+from ..p4info.schema import MatchField, Table, ValueSet
+from ..p4info.values import (
     covers,
     decode,
     encode,
@@ -16,8 +16,8 @@ from softswitch.p4runtime.p4info.values import (
     prefix_mask,
     split,
 )
-from softswitch.p4runtime.service.dataplane import Match
-from softswitch.p4runtime.service.status import RequestError
+from ..service.dataplane import Match
+from ..service.status import RequestError
 
 
 def decode_match(table: Table, entry: p4r.TableEntry, *, is_query: bool = False) -> Match:

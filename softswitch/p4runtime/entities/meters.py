@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r, rpc_code
 
-from softswitch.p4runtime.entities.arrays import check_modify, selected_indexes
-from softswitch.p4runtime.p4info.schema import Meter, Schema, find, select
-from softswitch.p4runtime.service.dataplane import MeterRates
-from softswitch.p4runtime.service.status import RequestError
-from softswitch.p4runtime.writes.journal import Backend
+from ..p4info.schema import Meter, Schema, find, select
+from ..service.dataplane import MeterRates
+from ..service.status import RequestError
+from ..writes.journal import Backend
+from .arrays import check_modify, selected_indexes
 
 
 def check_config(meter: Meter, config: p4r.MeterConfig) -> None:

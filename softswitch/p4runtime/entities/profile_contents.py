@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.p4runtime.p4info.schema import Profile
-from softswitch.p4runtime.service.dataplane import Group, Member
-from softswitch.p4runtime.service.status import RequestError
-from softswitch.p4runtime.writes.journal import Backend
+from ..p4info.schema import Profile
+from ..service.dataplane import Group, Member
+from ..service.status import RequestError
+from ..writes.journal import Backend
 
 _LAST_ID = 0xFFFF_FFFE
 

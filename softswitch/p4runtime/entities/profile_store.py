@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.p4runtime.entities.profile_contents import ProfileContents, StoredMember
-from softswitch.p4runtime.entities.table_entry import Choice, OneShot, decode_call, encode_call
-from softswitch.p4runtime.p4info.schema import Profile, Schema, find, select
-from softswitch.p4runtime.service.dataplane import Group, Member
-from softswitch.p4runtime.writes.journal import Backend
+from ..p4info.schema import Profile, Schema, find, select
+from ..service.dataplane import Group, Member
+from ..writes.journal import Backend
+from .profile_contents import ProfileContents, StoredMember
+from .table_entry import Choice, OneShot, decode_call, encode_call
 
 INVALID = rpc_code.INVALID_ARGUMENT
 MAX_WEIGHT = 0x7FFF_FFFF

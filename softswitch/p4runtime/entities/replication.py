@@ -10,9 +10,9 @@ from typing import Any
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.p4runtime.p4info.values import decode, encode
-from softswitch.p4runtime.service.status import RequestError
-from softswitch.p4runtime.writes.journal import Backend
+from ..p4info.values import decode, encode
+from ..service.status import RequestError
+from ..writes.journal import Backend
 
 PORT_WIDTH = 9
 """Bits of a v1model port."""

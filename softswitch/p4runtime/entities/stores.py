@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.p4runtime.entities.arrays import ArrayStore
-from softswitch.p4runtime.entities.meters import MeterStore
-from softswitch.p4runtime.entities.profile_store import ProfileStore
-from softswitch.p4runtime.entities.replication import ReplicationStore
-from softswitch.p4runtime.entities.table_read import TableReader
-from softswitch.p4runtime.entities.table_store import TableStore
-from softswitch.p4runtime.entities.value_sets import ValueSetStore
-from softswitch.p4runtime.p4info.schema import Schema
-from softswitch.p4runtime.service.digests import DigestStore
-from softswitch.p4runtime.service.status import RequestError
-from softswitch.p4runtime.writes.insert_run import InsertRun, insert_plans
-from softswitch.p4runtime.writes.journal import Backend
+from ..p4info.schema import Schema
+from ..service.digests import DigestStore
+from ..service.status import RequestError
+from ..writes.insert_run import InsertRun, insert_plans
+from ..writes.journal import Backend
+from .arrays import ArrayStore
+from .meters import MeterStore
+from .profile_store import ProfileStore
+from .replication import ReplicationStore
+from .table_read import TableReader
+from .table_store import TableStore
+from .value_sets import ValueSetStore
 
 _TYPES = {p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE}
 

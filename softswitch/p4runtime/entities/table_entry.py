@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from finsy.proto import p4i, p4r, rpc_code
 
-from softswitch.p4runtime.entities.match_fields import canonical_match, encode_match
-from softswitch.p4runtime.p4info.schema import Action, Profile, Schema, Table
-from softswitch.p4runtime.p4info.values import decode, encode, split
-from softswitch.p4runtime.service.dataplane import Group, HeldEntry, Match, Member
-from softswitch.p4runtime.service.status import RequestError
+from ..p4info.schema import Action, Profile, Schema, Table
+from ..p4info.values import decode, encode, split
+from ..service.dataplane import Group, HeldEntry, Match, Member
+from ..service.status import RequestError
+from .match_fields import canonical_match, encode_match
 
 NO_ACTION = 0
 """Position that stands in the data plane's calls where an entry refers to a profile."""

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.p4runtime.entities.direct_resources import check_counter, check_meter, check_queried
-from softswitch.p4runtime.entities.match_fields import decode_match
-from softswitch.p4runtime.entities.meters import refuse_counters
-from softswitch.p4runtime.entities.table_entry import encode_entry
-from softswitch.p4runtime.entities.table_store import Row, TableStore
-from softswitch.p4runtime.p4info.schema import Table
-from softswitch.p4runtime.service.dataplane import Match
-from softswitch.p4runtime.service.status import RequestError
+from ..p4info.schema import Table
+from ..service.dataplane import Match
+from ..service.status import RequestError
+from .direct_resources import check_counter, check_meter, check_queried
+from .match_fields import decode_match
+from .meters import refuse_counters
+from .table_entry import encode_entry
+from .table_store import Row, TableStore
 
 
 class TableReader:

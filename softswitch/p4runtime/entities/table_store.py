@@ -11,17 +11,21 @@ from typing import Any, NamedTuple
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.errors import EntryExistsError, SoftswitchError, TableFullError
-from softswitch.p4runtime.entities.arrays import check_modify, counts_of
-from softswitch.p4runtime.entities.direct_resources import (
+from ...errors import EntryExistsError, SoftswitchError, TableFullError
+from ..p4info.schema import Schema, Table
+from ..service.dataplane import HeldEntry, Match
+from ..service.status import RequestError, request_error
+from ..writes.journal import Backend
+from .arrays import check_modify, counts_of
+from .direct_resources import (
     check_counter,
     check_meter,
     check_written,
 )
-from softswitch.p4runtime.entities.match_fields import decode_match
-from softswitch.p4runtime.entities.meters import check_config, rates_of, refuse_counters
-from softswitch.p4runtime.entities.profile_store import ProfileStore
-from softswitch.p4runtime.entities.table_entry import (
+from .match_fields import decode_match
+from .meters import check_config, rates_of, refuse_counters
+from .profile_store import ProfileStore
+from .table_entry import (
     NO_ACTION,
     PLAIN,
     Annotation,
@@ -30,10 +34,6 @@ from softswitch.p4runtime.entities.table_entry import (
     initial_default,
     stored_entry,
 )
-from softswitch.p4runtime.p4info.schema import Schema, Table
-from softswitch.p4runtime.service.dataplane import HeldEntry, Match
-from softswitch.p4runtime.service.status import RequestError, request_error
-from softswitch.p4runtime.writes.journal import Backend
 
 
 class Row(NamedTuple):

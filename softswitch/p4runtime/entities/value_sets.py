@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r, rpc_code
 
-from softswitch.p4runtime.entities.arrays import check_modify
-from softswitch.p4runtime.entities.match_fields import decode_fields, encode_field
-from softswitch.p4runtime.p4info.schema import Schema, ValueSet, find, select
-from softswitch.p4runtime.p4info.values import prefix_mask
-from softswitch.p4runtime.service.status import RequestError
-from softswitch.p4runtime.writes.journal import Backend
+from ..p4info.schema import Schema, ValueSet, find, select
+from ..p4info.values import prefix_mask
+from ..service.status import RequestError
+from ..writes.journal import Backend
+from .arrays import check_modify
+from .match_fields import decode_fields, encode_field
 
 _Fields = tuple[tuple[bytes, bytes, int | None], ...]
 """Value, mask and prefix length of each field of one member."""

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from finsy.proto import p4d, p4t, rpc_code
 
-from softswitch.p4runtime.p4info.values import decode, decode_signed, encode, encode_signed
-from softswitch.p4runtime.service.status import RequestError
+from ..service.status import RequestError
+from .values import decode, decode_signed, encode, encode_signed
 
 ENUM_WIDTH = 32
 """Bits that p4c gives an enum without a representation, and an error."""

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 from finsy.proto import p4i
 
-from softswitch.p4runtime.p4info.p4info_externs import (
+from ...program.model import Program
+from ..service.status import ConfigError
+from .p4info_externs import (
     map_counters,
     map_digests,
     map_headers,
@@ -14,12 +16,10 @@ from softswitch.p4runtime.p4info.p4info_externs import (
     map_registers,
     map_value_sets,
 )
-from softswitch.p4runtime.p4info.p4info_tables import map_profiles, map_tables
-from softswitch.p4runtime.p4info.removed_tables import find_removed, without_tables
-from softswitch.p4runtime.p4info.schema import Schema
-from softswitch.p4runtime.p4info.translation import Translation
-from softswitch.p4runtime.service.status import ConfigError
-from softswitch.program.model import Program
+from .p4info_tables import map_profiles, map_tables
+from .removed_tables import find_removed, without_tables
+from .schema import Schema
+from .translation import Translation
 
 
 def build_schema(info: p4i.P4Info, program: Program) -> Schema:

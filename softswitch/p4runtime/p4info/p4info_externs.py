@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from finsy.proto import p4i, p4t
 
-from softswitch.p4runtime.p4info.data_types import DataType, TypeTable
-from softswitch.p4runtime.p4info.p4info_tables import check_width, find_named
-from softswitch.p4runtime.p4info.schema import (
+from ...program.model import Json, Program
+from .data_types import DataType, TypeTable
+from .p4info_tables import check_width, find_named
+from .schema import (
     Array,
     ControllerHeader,
     Digest,
@@ -17,8 +18,7 @@ from softswitch.p4runtime.p4info.schema import (
     Param,
     ValueSet,
 )
-from softswitch.p4runtime.p4info.translation import Translation
-from softswitch.program.model import Json, Program
+from .translation import Translation
 
 
 def map_counters(

@@ -7,10 +7,10 @@ from typing import Any, Protocol, TypeVar
 
 from finsy.proto import p4i
 
-from softswitch.p4runtime.p4info.schema import Action, MatchField, Meter, Param, Profile, Table
-from softswitch.p4runtime.p4info.translation import Translation
-from softswitch.program.model import Json, Program
-from softswitch.program.model import Table as ProgramTable
+from ...program.model import Json, Program
+from ...program.model import Table as ProgramTable
+from .schema import Action, MatchField, Meter, Param, Profile, Table
+from .translation import Translation
 
 _MATCH_NAMES: dict[int, str] = {
     p4i.MatchField.EXACT: "exact",

@@ -8,7 +8,7 @@ them, with the counters, meters and action profiles that belong to them alone.
 
 from finsy.proto import p4i
 
-from softswitch.program.model import Program
+from ...program.model import Program
 
 
 def find_removed(info: p4i.P4Info, program: Program) -> dict[int, str]:

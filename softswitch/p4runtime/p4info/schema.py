@@ -7,10 +7,10 @@ from typing import TypeVar
 
 from finsy.proto import rpc_code
 
-from softswitch.p4runtime.p4info.data_types import DataType
-from softswitch.p4runtime.p4info.translation import StringNumbers
-from softswitch.p4runtime.service.status import RequestError
-from softswitch.program.model import Table as ProgramTable
+from ...program.model import Table as ProgramTable
+from ..service.status import RequestError
+from .data_types import DataType
+from .translation import StringNumbers
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,8 @@
 
 from finsy.proto import p4t, rpc_code
 
-from softswitch.p4runtime.p4info.values import field_bytes
-from softswitch.p4runtime.service.status import RequestError
+from ..service.status import RequestError
+from .values import field_bytes
 
 
 class StringNumbers:

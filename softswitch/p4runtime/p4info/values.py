@@ -4,7 +4,7 @@
 
 from finsy.proto import rpc_code
 
-from softswitch.p4runtime.service.status import RequestError
+from ..service.status import RequestError
 
 
 def field_bytes(width: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from finsy.proto import U128, p4r, rpc_code, rpc_status
 
-from softswitch.p4runtime.service.status import RequestError
+from .status import RequestError
 
 MAX_CLIENTS_PER_ROLE = 16
 """Live streams of one role; more are refused with RESOURCE_EXHAUSTED."""

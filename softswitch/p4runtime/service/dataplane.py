@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from softswitch.errors import SoftswitchError
-from softswitch.switch.table_control import Group, HeldEntry, Match, Member, MeterRates
+from ...errors import SoftswitchError
+from ...switch.table_control import Group, HeldEntry, Match, Member, MeterRates
 
 __all__ = [
     "DataPlane",

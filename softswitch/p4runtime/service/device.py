@@ -9,14 +9,14 @@ from typing import Protocol
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.errors import SoftswitchError
-from softswitch.p4runtime.service.arbitration import Arbitration, Client
-from softswitch.p4runtime.service.dataplane import DataPlane
-from softswitch.p4runtime.service.notifier import Notifier
-from softswitch.p4runtime.service.packet_io import pack_packet_out, unpack_packet_in
-from softswitch.p4runtime.service.pipeline_config import Compile, PipelineConfig
-from softswitch.p4runtime.service.status import RequestError, request_error
-from softswitch.p4runtime.writes.write import write_updates
+from ...errors import SoftswitchError
+from ..writes.write import write_updates
+from .arbitration import Arbitration, Client
+from .dataplane import DataPlane
+from .notifier import Notifier
+from .packet_io import pack_packet_out, unpack_packet_in
+from .pipeline_config import Compile, PipelineConfig
+from .status import RequestError, request_error
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.p4runtime.p4info.schema import Digest, Schema, find, select
-from softswitch.p4runtime.p4info.values import split
-from softswitch.p4runtime.service.status import RequestError
-from softswitch.p4runtime.writes.journal import Backend
+from ..p4info.schema import Digest, Schema, find, select
+from ..p4info.values import split
+from ..writes.journal import Backend
+from .status import RequestError
 
 MAX_LIST_SAMPLES = 1024
 """Samples of one list where the controller sets no limit, or a higher one."""

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from finsy.proto import p4r
 
-from softswitch.errors import ControlError, SwitchStateError
-from softswitch.p4runtime.entities.table_entry import StoredEntry, encode_key
-from softswitch.p4runtime.p4info.values import field_bytes
-from softswitch.p4runtime.service.dataplane import DataPlane, Match
-from softswitch.p4runtime.service.pipeline_config import Pipeline
+from ...errors import ControlError, SwitchStateError
+from ..entities.table_entry import StoredEntry, encode_key
+from ..p4info.values import field_bytes
+from .dataplane import DataPlane, Match
+from .pipeline_config import Pipeline
 
 MIN_INTERVAL_NS = 100_000_000
 """Shortest time between two notifications of one entry."""

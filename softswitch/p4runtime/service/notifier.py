@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager
 
 from finsy.proto import p4r
 
-from softswitch.p4runtime.service.dataplane import DataPlane, Match
-from softswitch.p4runtime.service.idle import IdleEntries
-from softswitch.p4runtime.service.pipeline_config import Pipeline
+from .dataplane import DataPlane, Match
+from .idle import IdleEntries
+from .pipeline_config import Pipeline
 
 MAX_WAITING = 65_536
 """Samples, and expired entries, that may wait for the thread; more are dropped."""

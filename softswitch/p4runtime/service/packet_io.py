@@ -4,9 +4,9 @@
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.p4runtime.p4info.schema import ControllerHeader
-from softswitch.p4runtime.p4info.values import decode, encode, field_bytes
-from softswitch.p4runtime.service.status import RequestError
+from ..p4info.schema import ControllerHeader
+from ..p4info.values import decode, encode, field_bytes
+from .status import RequestError
 
 
 def pack_packet_out(header: ControllerHeader | None, packet: p4r.PacketOut) -> bytes:

@@ -12,17 +12,17 @@ from typing import Any
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.errors import ProgramError, SoftswitchError
-from softswitch.p4runtime.entities.stores import Stores
-from softswitch.p4runtime.p4info.p4info import build_schema
-from softswitch.p4runtime.p4info.schema import Schema
-from softswitch.p4runtime.service.dataplane import DataPlane
-from softswitch.p4runtime.service.status import ConfigError, RequestError, request_error
-from softswitch.p4runtime.writes.journal import Backend
-from softswitch.p4runtime.writes.reconcile import carry_over, snapshot, write_all
-from softswitch.p4runtime.writes.recorder import RecordingDataPlane
-from softswitch.program.bmv2_json import read_program
-from softswitch.program.model import Program
+from ...errors import ProgramError, SoftswitchError
+from ...program.bmv2_json import read_program
+from ...program.model import Program
+from ..entities.stores import Stores
+from ..p4info.p4info import build_schema
+from ..p4info.schema import Schema
+from ..writes.journal import Backend
+from ..writes.reconcile import carry_over, snapshot, write_all
+from ..writes.recorder import RecordingDataPlane
+from .dataplane import DataPlane
+from .status import ConfigError, RequestError, request_error
 
 Compile = Callable[[Path], Any]
 """`softswitch.compile_program`, or a stand-in of tests."""

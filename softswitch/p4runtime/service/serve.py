@@ -10,15 +10,15 @@ from typing import Any
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from softswitch.compilation.compiler import CompiledProgram, compile_program
-from softswitch.p4runtime.service.dataplane import DataPlane
-from softswitch.p4runtime.service.pipeline_config import Compile
-from softswitch.p4runtime.service.port_statistics import Counters
-from softswitch.p4runtime.service.server import P4RuntimeServer
-from softswitch.p4runtime.service.status import ConfigError
-from softswitch.p4runtime.service.tls import TlsFiles
-from softswitch.program.model import Program
-from softswitch.switch.switch import Switch
+from ...compilation.compiler import CompiledProgram, compile_program
+from ...program.model import Program
+from ...switch.switch import Switch
+from .dataplane import DataPlane
+from .pipeline_config import Compile
+from .port_statistics import Counters
+from .server import P4RuntimeServer
+from .status import ConfigError
+from .tls import TlsFiles
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 

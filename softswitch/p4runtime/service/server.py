@@ -13,13 +13,13 @@ from typing import NoReturn
 import grpc
 from finsy.proto import p4r, p4r_grpc
 
-from softswitch.errors import SoftswitchError
-from softswitch.p4runtime.service.dataplane import DataPlane
-from softswitch.p4runtime.service.device import Device
-from softswitch.p4runtime.service.handlers import generic_handler
-from softswitch.p4runtime.service.pipeline_config import Compile
-from softswitch.p4runtime.service.port_statistics import Counters, statistics_handler
-from softswitch.p4runtime.service.status import (
+from ...errors import SoftswitchError
+from .dataplane import DataPlane
+from .device import Device
+from .handlers import generic_handler
+from .pipeline_config import Compile
+from .port_statistics import Counters, statistics_handler
+from .status import (
     DETAILS_KEY,
     AddressInUseError,
     RequestError,
@@ -27,8 +27,8 @@ from softswitch.p4runtime.service.status import (
     shortened,
     write_details,
 )
-from softswitch.p4runtime.service.stream import StreamChannel
-from softswitch.p4runtime.service.tls import TlsFiles
+from .stream import StreamChannel
+from .tls import TlsFiles
 
 API_VERSION = "1.4.0"
 MAX_STREAMS = 48

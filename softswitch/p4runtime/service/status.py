@@ -15,7 +15,7 @@ import grpc
 from finsy.proto import p4r, rpc_code, rpc_status
 from google.protobuf import any_pb2
 
-from softswitch.errors import (
+from ...errors import (
     BadArgumentError,
     CacheError,
     CompilerNotFoundError,

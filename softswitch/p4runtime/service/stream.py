@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import grpc
 from finsy.proto import p4r, rpc_code
 
-from softswitch.errors import SoftswitchError
-from softswitch.p4runtime.service.arbitration import Client
-from softswitch.p4runtime.service.device import Device
-from softswitch.p4runtime.service.handlers import UNREADABLE, Unreadable
-from softswitch.p4runtime.service.status import (
+from ...errors import SoftswitchError
+from .arbitration import Client
+from .device import Device
+from .handlers import UNREADABLE, Unreadable
+from .status import (
     RequestError,
     digest_ack_error,
     other_stream_error,

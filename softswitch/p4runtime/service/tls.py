@@ -8,7 +8,7 @@ from pathlib import Path
 
 import grpc
 
-from softswitch.errors import SoftswitchError
+from ...errors import SoftswitchError
 
 
 class TlsError(SoftswitchError):

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from finsy.proto import p4i, p4r
 
-from softswitch.p4runtime.entities.table_store import TableStore
-from softswitch.p4runtime.p4info.schema import Param, Schema, Table
-from softswitch.p4runtime.p4info.values import field_bytes
-from softswitch.p4runtime.service.status import RequestError
+from ..entities.table_store import TableStore
+from ..p4info.schema import Param, Schema, Table
+from ..p4info.values import field_bytes
+from ..service.status import RequestError
 
 _INSERT = p4r.Update.INSERT
 _MATCH, _ACTION = 2, 3  # field numbers of TableEntry

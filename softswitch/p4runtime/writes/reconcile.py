@@ -8,9 +8,9 @@ from itertools import chain
 
 from finsy.proto import p4i, p4r
 
-from softswitch.errors import SoftswitchError
-from softswitch.p4runtime.entities.stores import Stores
-from softswitch.p4runtime.entities.table_entry import (
+from ...errors import SoftswitchError
+from ..entities.stores import Stores
+from ..entities.table_entry import (
     PLAIN,
     StoredEntry,
     encode_key,
@@ -18,10 +18,10 @@ from softswitch.p4runtime.entities.table_entry import (
     initial_entries,
     stored_entry,
 )
-from softswitch.p4runtime.entities.table_store import Row
-from softswitch.p4runtime.p4info.schema import Schema, Table
-from softswitch.p4runtime.service.status import ConfigError
-from softswitch.p4runtime.writes.journal import Journal
+from ..entities.table_store import Row
+from ..p4info.schema import Schema, Table
+from ..service.status import ConfigError
+from .journal import Journal
 
 ALWAYS_THERE = {"counter_entry", "register_entry", "meter_entry", "value_set_entry"}
 """Objects that a program starts with: MODIFY, and only where they differ from that start."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from softswitch.errors import EntryExistsError, SoftswitchError, TableFullError
-from softswitch.p4runtime.entities.table_entry import initial_entries
-from softswitch.p4runtime.p4info.schema import Table
-from softswitch.p4runtime.service.dataplane import DataPlane, HeldEntry, Match
+from ...errors import EntryExistsError, SoftswitchError, TableFullError
+from ..entities.table_entry import initial_entries
+from ..p4info.schema import Table
+from ..service.dataplane import DataPlane, HeldEntry, Match
 
 
 class _Call(NamedTuple):

@@ -4,9 +4,9 @@
 
 from finsy.proto import p4r, rpc_code
 
-from softswitch.errors import SoftswitchError
-from softswitch.p4runtime.service.pipeline_config import Pipeline
-from softswitch.p4runtime.service.status import RequestError, request_error
+from ...errors import SoftswitchError
+from ..service.pipeline_config import Pipeline
+from ..service.status import RequestError, request_error
 
 
 def write_updates(pipeline: Pipeline, request: p4r.WriteRequest) -> list[RequestError | None]:

@@ -7,13 +7,13 @@ import queue
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
-from softswitch.errors import (
+from switchfold.softswitch.errors import (
     EntryExistsError,
     EntryNotFoundError,
     SoftswitchError,
     TableFullError,
 )
-from softswitch.p4runtime.service.dataplane import (
+from switchfold.softswitch.p4runtime.service.dataplane import (
     Group,
     HeldEntry,
     Match,
@@ -21,7 +21,7 @@ from softswitch.p4runtime.service.dataplane import (
     MeterRates,
     Replicas,
 )
-from softswitch.program.model import Program
+from switchfold.softswitch.program.model import Program
 
 
 class FakeDataPlane:

@@ -15,8 +15,8 @@ from finsy.proto import U128, p4i, p4r, p4r_grpc, rpc_status
 from google.protobuf import text_format
 
 from fake_data_plane import FakeDataPlane
-from softswitch.p4runtime.service.server import P4RuntimeServer
-from softswitch.program.bmv2_json import read_program
+from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
+from switchfold.softswitch.program.bmv2_json import read_program
 
 SAMPLE = Path(__file__).parent / "p4runtime_sample"
 PROGRAMS = Path(__file__).parents[2] / "pipeline" / "programs"

@@ -23,12 +23,12 @@ from typing import Any
 
 from pyroute2 import IPRoute
 
-import p4src
 from bmv2_options import BINARY, free_tcp_port, thrift_options
-from hostlib.slots.wire import VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
 from p4runtime_control import DEADLINE_S, P4RuntimeControl
 from packet_frames import CPU_PORT, ETHERTYPE_IPV4, SWITCH_MAC, ethernet, ipv4, udp
 from packet_target import PORTS, SENTINEL_NETWORK, Entry
+from switchfold import p4src
+from switchfold.hostlib.slots.wire import VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
 
 ETH_P_ALL = 3
 CLI = "simple_switch_CLI"

@@ -11,8 +11,8 @@ from typing import Any
 
 import finsy as fy
 
-import p4src
 from packet_target import Entry
+from switchfold import p4src
 
 DEADLINE_S = 60.0
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.slots.wire import (
+from switchfold.hostlib.slots.wire import (
     HEADER_BYTES,
     IPV4_BYTES,
     UDP_BYTES,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hostlib.slots.wire import Outcome
 from packet_frames import Job, describe
+from switchfold.hostlib.slots.wire import Outcome
 
 PORTS = (1, 2, 3, 4)
 SENTINEL_NETWORK = 0xC612_0000

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from hostlib.slots.wire import UDP_PORT, WIRE_VERSION, Operation, datagram_dtype
 from packet_frames import DONT_FRAGMENT, ETHERTYPE_IPV4, Datagram, ethernet, ipv4, udp
 from packet_target import Entry, Target
+from switchfold.hostlib.slots.wire import UDP_PORT, WIRE_VERSION, Operation, datagram_dtype
 
 ECN_CAPABLE = 2
 

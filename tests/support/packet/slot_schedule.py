@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hostlib.slots.wire import Flag, Operation
 from packet_frames import Datagram, Job, change, contribution
+from switchfold.hostlib.slots.wire import Flag, Operation
 
 SLOTS = 2
 LAST_ROUND = 4

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import contextlib
 
-import p4src
-from hostlib.slots.wire import VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
 from p4runtime_control import P4RuntimeControl
 from packet_frames import CPU_PORT
 from packet_target import PORTS
-from softswitch.p4runtime.service.serve import serve
-from softswitch.switch.switch import Switch
+from switchfold import p4src
+from switchfold.hostlib.slots.wire import VALUES_PER_PACKET_NARROW, VALUES_PER_PACKET_WIDE
+from switchfold.softswitch.p4runtime.service.serve import serve
+from switchfold.softswitch.switch.switch import Switch
 
 
 class SoftswitchTarget:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hostlib.slots.wire import UDP_PORT, Outcome, datagram_dtype
 from packet_frames import (
     CONGESTION_EXPERIENCED,
     DONT_FRAGMENT,
@@ -22,6 +21,7 @@ from packet_frames import (
 )
 from packet_target import Entry, Target
 from slot_reference import Destination, ReferenceSwitch
+from switchfold.hostlib.slots.wire import UDP_PORT, Outcome, datagram_dtype
 from tree_fabric import (
     PARENT_PORT,
     Address,

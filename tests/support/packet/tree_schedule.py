@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hostlib.slots.wire import WIRE_VERSION, Flag, Operation, Outcome, datagram_dtype
 from packet_frames import Datagram, change
+from switchfold.hostlib.slots.wire import WIRE_VERSION, Flag, Operation, Outcome, datagram_dtype
 from tree_fabric import TreeJob, switch_address
 from tree_network import Arrival, TreeNetwork, sent_by_worker
 

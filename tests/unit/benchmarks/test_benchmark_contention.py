@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import contention_model, contention_report
 from benchmarks.contention_plot import draw_contention
-from hostlib.slots import wire
+from switchfold.hostlib.slots import wire
 
 WIDE = wire.VALUES_PER_PACKET_WIDE
 ONE_SLOT = 8 * 1408 / 0.010

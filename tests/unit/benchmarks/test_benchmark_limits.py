@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from benchmarks import limits, link_check, processor, report, tree_report
-from bmv2_topos.network import rate_probe
-from hostlib.slots import wire
+from switchfold.bmv2_topos.network import rate_probe
+from switchfold.hostlib.slots import wire
 
 
 def test_limits_agree_with_hand_calculation() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.schemes import VECTORS, Vector, write_book
 from benchmarks.schemes_report import describe_row, summary
-from bmv2_topos import single_switch
-from hostlib.schemes import Coordinator
+from switchfold.bmv2_topos import single_switch
+from switchfold.hostlib.schemes import Coordinator
 
 
 def row(ratio: float, difference: float) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from benchmarks.overlap import summarize, values_for
 from benchmarks.training_models import CALIBRATION_VALUES, WARM_UP, WORKLOADS
 from benchmarks.training_plot import draw_training
 from benchmarks.training_report import NAMES, markdown, rows_of
-from bmv2_topos.errors import TestbedError
+from switchfold.bmv2_topos.errors import TestbedError
 
 RATE = 100_000_000
 CALIBRATED_S = {"switchfold": 0.36, "gloo_switch": 0.36, "gloo_bridge": 0.36, "ps": 0.36}

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks import contenders, mem_rate, rate_report, traffic
-from hostlib.slots import wire
 from packet_frames import internet_checksum
+from switchfold.hostlib.slots import wire
 
 
 def figures(pps: float, per_core: float) -> dict[str, Any]:

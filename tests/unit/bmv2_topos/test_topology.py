@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-import bmv2_topos
-from bmv2_topos.topology.topology import Host, Link, Switch, Topology, single_switch
+from switchfold import bmv2_topos
+from switchfold.bmv2_topos.topology.topology import Host, Link, Switch, Topology, single_switch
 
 
 def test_single_switch_names_and_addresses_follow_mininet() -> None:

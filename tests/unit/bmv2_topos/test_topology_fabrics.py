@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bmv2_topos import Topology, fat_tree, leaf_spine, single_switch, state
-from bmv2_topos.commands import testbed as commands
-from bmv2_topos.processes.daemons import (
+from switchfold.bmv2_topos import Topology, fat_tree, leaf_spine, single_switch, state
+from switchfold.bmv2_topos.commands import testbed as commands
+from switchfold.bmv2_topos.processes.daemons import (
     Mode,
     Shaping,
     link_options,
     port_specs,
     write_controller_config,
 )
-from bmv2_topos.testbed import Testbed
-from softswitch.switch.impairments import parse_impairments
+from switchfold.bmv2_topos.testbed import Testbed
+from switchfold.softswitch.switch.impairments import parse_impairments
 
 
 def hops_from(topology: Topology, switch: str) -> dict[str, int]:

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bmv2_topos import state
-from bmv2_topos.commands import testbed as commands
-from bmv2_topos.config import child_environment
-from bmv2_topos.errors import (
+from switchfold.bmv2_topos import state
+from switchfold.bmv2_topos.commands import testbed as commands
+from switchfold.bmv2_topos.config import child_environment
+from switchfold.bmv2_topos.errors import (
     PortTakenError,
     PrivilegeError,
     ProcessFailedError,
@@ -29,10 +29,15 @@ from bmv2_topos.errors import (
     TestbedBusyError,
     TestbedNotFoundError,
 )
-from bmv2_topos.processes.daemons import switch_command, write_controller_config
-from bmv2_topos.processes.processes import ProcessRecord, is_alive, read_records, start_process
-from bmv2_topos.testbed import Testbed
-from bmv2_topos.topology.topology import single_switch
+from switchfold.bmv2_topos.processes.daemons import switch_command, write_controller_config
+from switchfold.bmv2_topos.processes.processes import (
+    ProcessRecord,
+    is_alive,
+    read_records,
+    start_process,
+)
+from switchfold.bmv2_topos.testbed import Testbed
+from switchfold.bmv2_topos.topology.topology import single_switch
 from time_bound import wait_until
 
 SLEEPER = [sys.executable, "-S", "-c", "import signal; signal.pause()"]
@@ -183,8 +188,8 @@ def test_start_reports_a_missing_program(tmp_path: Path) -> None:
 def test_processes_die_with_a_killed_owner(tmp_path: Path) -> None:
     script = (
         "import sys, signal; from pathlib import Path\n"
-        "from bmv2_topos.processes.processes import start_process\n"
-        "from bmv2_topos.config import child_environment\n"
+        "from switchfold.bmv2_topos.processes.processes import start_process\n"
+        "from switchfold.bmv2_topos.config import child_environment\n"
         "where = Path(sys.argv[1])\n"
         "start_process('child', sys.argv[2:], run_directory=where,"
         " environment=child_environment(where))\n"

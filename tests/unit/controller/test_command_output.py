@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.cli.output import print_counts, print_table
+from switchfold.controller.cli.output import print_counts, print_table
 
 
 def test_no_word_is_cut_at_80_columns(

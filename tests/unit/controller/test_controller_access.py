@@ -15,14 +15,6 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message_factory import GetMessageClass
 from grpc import StatusCode
 
-from bmv2_topos.config import OPERATOR_CREDENTIAL_FILE
-from bmv2_topos.processes.tokens import controller_environment, draw_tokens, worker_token
-from controller.__main__ import run as run_command
-from controller.api.access import AccessGuard, Role, Tokens, required_role
-from controller.api.operator_client import OperatorClient
-from controller.config import SwitchConfig, load_config
-from controller.errors import ConfigError, ControllerError
-from controller.server import SERVICES
 from controller_fixtures import (
     FakeWorker,
     fake_switch,
@@ -33,8 +25,16 @@ from controller_fixtures import (
     running_controller,
     serving,
 )
-from hostlib.control.credentials import token_metadata
-from hostlib.control.session_api import session_pb2 as pb
+from switchfold.bmv2_topos.config import OPERATOR_CREDENTIAL_FILE
+from switchfold.bmv2_topos.processes.tokens import controller_environment, draw_tokens, worker_token
+from switchfold.controller.__main__ import run as run_command
+from switchfold.controller.api.access import AccessGuard, Role, Tokens, required_role
+from switchfold.controller.api.operator_client import OperatorClient
+from switchfold.controller.config import SwitchConfig, load_config
+from switchfold.controller.errors import ConfigError, ControllerError
+from switchfold.controller.server import SERVICES
+from switchfold.hostlib.control.credentials import token_metadata
+from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 METHODS = [method for service in SERVICES for method in service.methods]
 TOKENS = {"token": "for-workers", "operator_token": "for-operators", "read_only_token": "to-look"}

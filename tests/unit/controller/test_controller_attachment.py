@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4r
 
-from controller.api.operator_api import operator_pb2
-from controller.cli.doctor.check import Status
-from controller.cli.doctor.machine import check_compiler, check_interface, check_packages
-from controller.cli.doctor.symptoms import check_counts
-from controller.cli.doctor.system import check_program
-from controller.config import SwitchConfig
-from controller.errors import InvalidJobError, ProgramMissingError
-from controller.jobs.attachment import attached_switch, attached_worker
-from controller.switches.packet_io import arp_reply
-from controller.switches.program import load_program
 from controller_fixtures import HOSTS
-from hostlib.control.session_api import session_pb2 as pb
+from switchfold.controller.api.operator_api import operator_pb2
+from switchfold.controller.cli.doctor.check import Status
+from switchfold.controller.cli.doctor.machine import check_compiler, check_interface, check_packages
+from switchfold.controller.cli.doctor.symptoms import check_counts
+from switchfold.controller.cli.doctor.system import check_program
+from switchfold.controller.config import SwitchConfig
+from switchfold.controller.errors import InvalidJobError, ProgramMissingError
+from switchfold.controller.jobs.attachment import attached_switch, attached_worker
+from switchfold.controller.switches.packet_io import arp_reply
+from switchfold.controller.switches.program import load_program
+from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 S1 = SwitchConfig(name="s1", address="127.0.0.1:1", hosts=HOSTS)
 S2 = SwitchConfig(name="s2", address="127.0.0.1:2")

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from finsy.proto import p4r
 
-from bmv2_topos.processes.free_ports import free_port
-from controller.__main__ import COMMANDS
-from controller.__main__ import run as run_command
-from controller.cli import bench as bench_module
-from controller.cli.output import default_controller
-from controller.config import DEFAULT_LISTEN
-from controller.switches.switch_session import LinkState
 from controller_fixtures import fake_switch, join_all, make_config, run, running_controller, serving
-from hostlib.slots.wire import Outcome
+from switchfold.bmv2_topos.processes.free_ports import free_port
+from switchfold.controller.__main__ import COMMANDS
+from switchfold.controller.__main__ import run as run_command
+from switchfold.controller.cli import bench as bench_module
+from switchfold.controller.cli.output import default_controller
+from switchfold.controller.config import DEFAULT_LISTEN
+from switchfold.controller.switches.switch_session import LinkState
+from switchfold.hostlib.slots.wire import Outcome
 from time_bound import until
 
 
@@ -174,7 +174,7 @@ def test_command_jobs_and_switches(tmp_path: Path, command: Any):
 def test_command_finds_the_only_testbed(
     tmp_path: Path, command: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("controller.cli.output.records_directory", lambda: tmp_path)
+    monkeypatch.setattr("switchfold.controller.cli.output.records_directory", lambda: tmp_path)
     monkeypatch.delenv("SWITCHFOLD_CONTROLLER", raising=False)
     assert default_controller() == DEFAULT_LISTEN
 

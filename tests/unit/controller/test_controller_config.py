@@ -8,9 +8,15 @@ from pathlib import Path
 
 import pytest
 
-import controller
-from controller.config import ControllerConfig, SwitchConfig, load_config, parse_host, parse_switch
-from controller.errors import ConfigError
+from switchfold import controller
+from switchfold.controller.config import (
+    ControllerConfig,
+    SwitchConfig,
+    load_config,
+    parse_host,
+    parse_switch,
+)
+from switchfold.controller.errors import ConfigError
 
 TOML = """
 listen = "127.0.0.1:50599"

@@ -10,9 +10,6 @@ import dataclasses
 import sqlite3
 from pathlib import Path
 
-from controller.config import SwitchConfig
-from controller.database.database import Database
-from controller.jobs.job import JobState, Layout, LayoutState, Worker, WorkerState
 from controller_fixtures import (
     FakeWorker,
     fake_switch,
@@ -23,6 +20,9 @@ from controller_fixtures import (
     serving,
 )
 from planned_trees import planned_trees
+from switchfold.controller.config import SwitchConfig
+from switchfold.controller.database.database import Database
+from switchfold.controller.jobs.job import JobState, Layout, LayoutState, Worker, WorkerState
 
 
 def test_disconnect_of_a_waiting_worker_leaves_other_jobs_alone(tmp_path: Path):

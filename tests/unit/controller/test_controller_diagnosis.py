@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from controller.jobs.retreat import FIRST_S, LONGEST_S, Retreat
 from controller_fixtures import run, running_controller
 from fake_member import FakeMember, close_all, start_members
-from hostlib.control.session_api import session_pb2 as pb
+from switchfold.controller.jobs.retreat import FIRST_S, LONGEST_S, Retreat
+from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 
 async def report(member: FakeMember, *missing: int, silent_s: float = 0.0) -> None:
@@ -112,7 +112,7 @@ def test_answers_of_a_switch_are_awaited_before_it_is_judged(tmp_path: Path):
 def test_tables_are_compared_when_workers_hear_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("controller.jobs.diagnosis.CHECK_S", 60.0)
+    monkeypatch.setattr("switchfold.controller.jobs.diagnosis.CHECK_S", 60.0)
 
     async def scenario() -> None:
         async with running_controller(tmp_path, reconcile_interval_s=600.0) as (server, fake):

@@ -15,12 +15,6 @@ from typing import Any
 import pytest
 from grpc import StatusCode
 
-from bmv2_topos.config import source_root
-from controller.__main__ import run as run_command
-from controller.database.database import Database
-from controller.errors import DatabaseError
-from controller.jobs.job import JobState
-from controller.server import ControllerServer
 from controller_fixtures import (
     FakeWorker,
     fake_switch,
@@ -31,7 +25,13 @@ from controller_fixtures import (
 )
 from fake_member import FakeMember
 from faulty_disk import FaultyDisk
-from hostlib.control.session_api import session_pb2 as pb
+from switchfold.bmv2_topos.config import source_root
+from switchfold.controller.__main__ import run as run_command
+from switchfold.controller.database.database import Database
+from switchfold.controller.errors import DatabaseError
+from switchfold.controller.jobs.job import JobState
+from switchfold.controller.server import ControllerServer
+from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 NUM_TRANSACTIONS = 40
 """More than the scene below takes when all is well."""
@@ -88,7 +88,7 @@ def test_disk_that_is_full_from_any_write_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_commit: bool
 ):
     disk = FaultyDisk(monkeypatch, at_commit=at_commit)
-    monkeypatch.setattr("controller.server._DATABASE_RETRY_S", 0.05)
+    monkeypatch.setattr("switchfold.controller.server._DATABASE_RETRY_S", 0.05)
 
     async def scenario(folder: Path, good: int) -> int:
         """Play with `good` transactions that succeed; return how many failed."""
@@ -275,7 +275,7 @@ def test_file_that_must_not_grow(tmp_path: Path):
                 f'[[switch]]\nname = "s1"\naddress = "{fake.address}"\n'
             )
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "controller", "controller", "run",
+                sys.executable, "-m", "switchfold.controller", "controller", "run",
                 "--config", str(tmp_path / "controller.toml"),
                 cwd=source_root(),
                 stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,

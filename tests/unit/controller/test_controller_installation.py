@@ -12,21 +12,21 @@ from pathlib import Path
 
 import pytest
 
-from controller.config import ControllerConfig
-from controller.database.database import Database
-from controller.errors import SwitchUpdateError
-from controller.jobs.job import Job, Layout, LayoutState
-from controller.switches.program import load_program
-from controller.switches.switch_session import LinkState, SwitchLink
-from controller.tables.outcome import TREE_OUTCOMES
-from controller.views.join_reply import QUORUM_DEADLINE_S, encode_layout
-from controller.views.views import Layouts
 from controller_fixtures import fake_switch, run
 from fake_p4runtime import FakeP4Runtime
 from fake_program import write_program
-from hostlib.slots.wire import Outcome
-from hostlib.straggler import StragglerPolicy
 from planned_trees import leaf_spine, worker_at
+from switchfold.controller.config import ControllerConfig
+from switchfold.controller.database.database import Database
+from switchfold.controller.errors import SwitchUpdateError
+from switchfold.controller.jobs.job import Job, Layout, LayoutState
+from switchfold.controller.switches.program import load_program
+from switchfold.controller.switches.switch_session import LinkState, SwitchLink
+from switchfold.controller.tables.outcome import TREE_OUTCOMES
+from switchfold.controller.views.join_reply import QUORUM_DEADLINE_S, encode_layout
+from switchfold.controller.views.views import Layouts
+from switchfold.hostlib.slots.wire import Outcome
+from switchfold.hostlib.straggler import StragglerPolicy
 from time_bound import until
 
 MEMBERS = [worker_at(n, f"l{n // 2 + 1}", n % 2 + 1) for n in range(4)]

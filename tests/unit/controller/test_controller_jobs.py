@@ -12,21 +12,29 @@ from typing import Any
 
 import pytest
 
-from controller.config import ControllerConfig, SwitchConfig
-from controller.database.database import (
+from switchfold.controller.config import ControllerConfig, SwitchConfig
+from switchfold.controller.database.database import (
     GENERATION_EPOCH_S,
     KEPT_BARRIERS,
     KEPT_LAYOUTS,
     Database,
 )
-from controller.errors import DatabaseError, InvalidJobError, NoRoomError
-from controller.jobs.job import Job, JobState, Layout, LayoutState, PathChoice, Worker, WorkerState
-from controller.jobs.job_request import JobRequest
-from controller.slots.slot_allocator import free_ranges
-from controller.tables.outcome import Count
-from controller.views.views import Layouts
-from hostlib.slots.wire import NUM_SLOTS, Outcome
-from hostlib.straggler import StragglerPolicy
+from switchfold.controller.errors import DatabaseError, InvalidJobError, NoRoomError
+from switchfold.controller.jobs.job import (
+    Job,
+    JobState,
+    Layout,
+    LayoutState,
+    PathChoice,
+    Worker,
+    WorkerState,
+)
+from switchfold.controller.jobs.job_request import JobRequest
+from switchfold.controller.slots.slot_allocator import free_ranges
+from switchfold.controller.tables.outcome import Count
+from switchfold.controller.views.views import Layouts
+from switchfold.hostlib.slots.wire import NUM_SLOTS, Outcome
+from switchfold.hostlib.straggler import StragglerPolicy
 
 
 def worker(worker_id: int = 0, switch: str = "s1", peer_port: int = 0) -> Worker:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from controller.api.keepalive import PROBE_S, probe_connections
 from controller_fixtures import FakeWorker, run, running_controller
-from hostlib.control.controller_link import CONTROLLER_GONE_S, GrpcControllerLink
-from hostlib.control.join_request import JoinRequest
-from hostlib.control.view import Endpoint
+from switchfold.controller.api.keepalive import PROBE_S, probe_connections
+from switchfold.hostlib.control.controller_link import CONTROLLER_GONE_S, GrpcControllerLink
+from switchfold.hostlib.control.join_request import JoinRequest
+from switchfold.hostlib.control.view import Endpoint
 
 TCP = socket.IPPROTO_TCP
 

@@ -8,12 +8,12 @@ import asyncio
 from pathlib import Path
 from unittest.mock import patch
 
-from controller.errors import NoRoomError
-from controller.jobs.membership import RETURN_S
-from controller.jobs.roles import Limits
 from controller_fixtures import fake_switch, make_config, run, running_controller, serving
 from fake_member import FakeMember, close_all, start_members
-from hostlib.control.session_api import session_pb2 as pb
+from switchfold.controller.errors import NoRoomError
+from switchfold.controller.jobs.membership import RETURN_S
+from switchfold.controller.jobs.roles import Limits
+from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 
 def test_switch_that_restarts_empty_is_an_abort(tmp_path: Path):

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from controller.config import ControllerConfig, SwitchConfig
-from controller.database.database import Database
-from controller.errors import InvalidJobError, NoRoomError, NoTreeError
-from controller.fabric.fabric import Fabric
-from controller.jobs.job import Job, Layout, LayoutState, PathChoice, Tree
-from controller.slots.max_min_fairness import Demand, fair_shares
-from controller.slots.slot_allocator import SlotMemory, split_slots
-from controller.views.views import Layouts
-from hostlib.slots.wire import NUM_SLOTS
 from planned_trees import leaf_spine, planned_trees, worker_at
+from switchfold.controller.config import ControllerConfig, SwitchConfig
+from switchfold.controller.database.database import Database
+from switchfold.controller.errors import InvalidJobError, NoRoomError, NoTreeError
+from switchfold.controller.fabric.fabric import Fabric
+from switchfold.controller.jobs.job import Job, Layout, LayoutState, PathChoice, Tree
+from switchfold.controller.slots.max_min_fairness import Demand, fair_shares
+from switchfold.controller.slots.slot_allocator import SlotMemory, split_slots
+from switchfold.controller.views.views import Layouts
+from switchfold.hostlib.slots.wire import NUM_SLOTS
 
 
 @pytest.fixture

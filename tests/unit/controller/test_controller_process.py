@@ -13,10 +13,10 @@ from pathlib import Path
 
 from grpc import StatusCode
 
-from bmv2_topos.processes.free_ports import free_port
 from controller_fixtures import HOSTS, TEST_TIMEOUT_S, fake_switch, join_all, resume_all, run
 from fake_program import write_program
-from hostlib.control.session_api import session_pb2 as pb
+from switchfold.bmv2_topos.processes.free_ports import free_port
+from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 
 def write_config(
@@ -45,7 +45,7 @@ async def start(config: Path) -> asyncio.subprocess.Process:
     """Start a controller and wait until it says that it is ready."""
     reader, writer = os.pipe()
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "controller", "controller", "run",
+        sys.executable, "-m", "switchfold.controller", "controller", "run",
         "--config", str(config), "--ready-fd", str(writer),
         pass_fds=(writer,), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
@@ -105,7 +105,8 @@ def test_process_terminated_while_it_connects(tmp_path: Path):
             address = f"127.0.0.1:{silent.getsockname()[1]}"
             config = write_config(tmp_path, address, free_port())
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "controller", "controller", "run", "--config", str(config),
+                sys.executable, "-m", "switchfold.controller", "controller", "run",
+                "--config", str(config),
                 stderr=asyncio.subprocess.PIPE,
             )  # fmt: skip
             assert process.stderr is not None

@@ -18,18 +18,6 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from grpc import StatusCode
 
-from controller.__main__ import run as run_command
-from controller.api.operator_api import operator_pb2
-from controller.api.operator_client import OperatorClient
-from controller.api.printable import EscapingFormatter, details, escaped, quoted
-from controller.api.request_check import MAX_MESSAGE_BYTES, RANGES, check_request
-from controller.cli.output import print_table
-from controller.config import ControllerConfig, HostConfig, LinkConfig, SwitchConfig
-from controller.errors import InvalidJobError
-from controller.jobs.barriers import MAX_WAITING, Barriers
-from controller.jobs.job import Worker
-from controller.jobs.worker_place import check_peers, check_place
-from controller.server import SERVICES
 from controller_fixtures import (
     HOSTS,
     FakeWorker,
@@ -37,9 +25,21 @@ from controller_fixtures import (
     run,
     running_controller,
 )
-from hostlib.control.credentials import token_metadata
-from hostlib.control.session_api import session_pb2 as pb
-from hostlib.control.session_api import session_pb2_grpc
+from switchfold.controller.__main__ import run as run_command
+from switchfold.controller.api.operator_api import operator_pb2
+from switchfold.controller.api.operator_client import OperatorClient
+from switchfold.controller.api.printable import EscapingFormatter, details, escaped, quoted
+from switchfold.controller.api.request_check import MAX_MESSAGE_BYTES, RANGES, check_request
+from switchfold.controller.cli.output import print_table
+from switchfold.controller.config import ControllerConfig, HostConfig, LinkConfig, SwitchConfig
+from switchfold.controller.errors import InvalidJobError
+from switchfold.controller.jobs.barriers import MAX_WAITING, Barriers
+from switchfold.controller.jobs.job import Worker
+from switchfold.controller.jobs.worker_place import check_peers, check_place
+from switchfold.controller.server import SERVICES
+from switchfold.hostlib.control.credentials import token_metadata
+from switchfold.hostlib.control.session_api import session_pb2 as pb
+from switchfold.hostlib.control.session_api import session_pb2_grpc
 
 HOSTILE = ("\x1b[2J", "a\nb", "a\0b", "\x9b31m", "\u202egnp", "n" * 256)
 _NUMBERS = {

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 from grpc import StatusCode
 
-from controller.jobs.job import JobState
-from controller.tables.outcome import TREE_OUTCOMES
 from controller_fixtures import (
     HOSTS,
     FakeWorker,
@@ -27,7 +25,9 @@ from controller_fixtures import (
     serving,
     silence,
 )
-from hostlib.control.session_api import session_pb2 as pb
+from switchfold.controller.jobs.job import JobState
+from switchfold.controller.tables.outcome import TREE_OUTCOMES
+from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 
 def test_session_join_barrier_leave(tmp_path: Path):

@@ -10,8 +10,8 @@ import pytest
 
 from controller_fixtures import run, running_controller
 from fake_member import FakeMember
-from hostlib.control.session_api import session_pb2 as pb
-from hostlib.slots.wire import NUM_SLOTS
+from switchfold.hostlib.control.session_api import session_pb2 as pb
+from switchfold.hostlib.slots.wire import NUM_SLOTS
 
 NUM_JOBS = 9
 DEADLINE_S = 60.0

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.jobs.stalls import STILL_S, WINDOW_S, Stalls
+from switchfold.controller.jobs.stalls import STILL_S, WINDOW_S, Stalls
 
 GENERATION = 7
 LEAVES = {0: {2, 3}, 1: {2, 3}, 2: {0, 1, 3}}

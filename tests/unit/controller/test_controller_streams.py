@@ -11,9 +11,9 @@ from unittest.mock import AsyncMock, Mock
 
 import pytest
 
-from controller.api.session_service import SessionService
-from controller.jobs.worker_lease import Outbox
-from hostlib.control.session_api import session_pb2 as pb
+from switchfold.controller.api.session_service import SessionService
+from switchfold.controller.jobs.worker_lease import Outbox
+from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 
 @pytest.mark.parametrize("steps", range(8))

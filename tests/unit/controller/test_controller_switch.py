@@ -14,17 +14,6 @@ import pytest
 from finsy import p4client
 from finsy.proto import p4r
 
-from controller.config import SwitchConfig
-from controller.errors import ListenError, SwitchUnreachableError, WrongProgramError
-from controller.fabric.fabric import Fabric
-from controller.fabric.routes import routes_at
-from controller.jobs.job import Layout, Tree, Worker
-from controller.server import ControllerServer
-from controller.switches.program import load_program
-from controller.switches.reconcile import desired_entities
-from controller.switches.switch_call import PROGRAM_TIMEOUT_S
-from controller.switches.switch_session import LinkState
-from controller.tables.outcome import TREE_OUTCOMES
 from controller_fixtures import (
     HOSTS,
     fake_switch,
@@ -36,8 +25,19 @@ from controller_fixtures import (
 )
 from fake_p4runtime import key
 from fake_program import build_p4info
-from hostlib.straggler import StragglerPolicy
 from planned_trees import planned_trees
+from switchfold.controller.config import SwitchConfig
+from switchfold.controller.errors import ListenError, SwitchUnreachableError, WrongProgramError
+from switchfold.controller.fabric.fabric import Fabric
+from switchfold.controller.fabric.routes import routes_at
+from switchfold.controller.jobs.job import Layout, Tree, Worker
+from switchfold.controller.server import ControllerServer
+from switchfold.controller.switches.program import load_program
+from switchfold.controller.switches.reconcile import desired_entities
+from switchfold.controller.switches.switch_call import PROGRAM_TIMEOUT_S
+from switchfold.controller.switches.switch_session import LinkState
+from switchfold.controller.tables.outcome import TREE_OUTCOMES
+from switchfold.hostlib.straggler import StragglerPolicy
 from time_bound import until
 
 

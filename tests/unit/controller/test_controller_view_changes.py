@@ -10,7 +10,7 @@ import pytest
 
 from controller_fixtures import run, running_controller, silence
 from fake_member import FakeMember, close_all, start_members
-from hostlib.control.session_api import session_pb2 as pb
+from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 
 def test_loss_of_a_worker_is_an_abort_for_the_others(tmp_path: Path):

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.jobs.job import Job, JobState, Layout, LayoutState, Tree, TreeNode
-from controller.slots.slot_allocator import SlotMemory
-from controller.slots.slot_shares import Leases
+from switchfold.controller.jobs.job import Job, JobState, Layout, LayoutState, Tree, TreeNode
+from switchfold.controller.slots.slot_allocator import SlotMemory
+from switchfold.controller.slots.slot_shares import Leases
 
 NUM_SLOTS = 1024
 

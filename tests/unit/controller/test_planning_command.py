@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from controller.__main__ import run
-from controller.api.operator_api import fabric_pb2 as pb
-from controller.config import LinkConfig
-from controller.errors import ConfigError
-from controller.fabric.trees.tree_picture import draw_trees
-from controller.fabric.trees.tree_text import load_lines, summary_lines
 from controller_fixtures import fake_switch, join_all, make_config, serving
 from controller_fixtures import run as run_scenario
+from switchfold.controller.__main__ import run
+from switchfold.controller.api.operator_api import fabric_pb2 as pb
+from switchfold.controller.config import LinkConfig
+from switchfold.controller.errors import ConfigError
+from switchfold.controller.fabric.trees.tree_picture import draw_trees
+from switchfold.controller.fabric.trees.tree_text import load_lines, summary_lines
 
 CONFIG = """
 variant = "wide"

@@ -12,22 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from controller.config import ControllerConfig
-from controller.database.database import Database
-from controller.errors import SwitchUnreachableError
-from controller.fabric.fabric import Direction, Fabric
-from controller.fabric.fabric_state import Condition, FabricState
-from controller.fabric.link_meter import LinkMeter
-from controller.fabric.replanner import REPLAN_SAMPLES, Replanner
-from controller.fabric.trees.frame_cost import Traffic
-from controller.fabric.trees.planner import plan_trees
-from controller.fabric.trees.tree_plan import tree_directions
-from controller.jobs.job import JobNumber, Layout, Tree, Worker
-from controller.tables.outcome import Count
-from controller.views.tree_shape import tree_shape
-from controller.views.view_trees import planned_trees
-from hostlib.slots.wire import Outcome
 from planning_fabrics import MBIT, attach_all, leaf_spine
+from switchfold.controller.config import ControllerConfig
+from switchfold.controller.database.database import Database
+from switchfold.controller.errors import SwitchUnreachableError
+from switchfold.controller.fabric.fabric import Direction, Fabric
+from switchfold.controller.fabric.fabric_state import Condition, FabricState
+from switchfold.controller.fabric.link_meter import LinkMeter
+from switchfold.controller.fabric.replanner import REPLAN_SAMPLES, Replanner
+from switchfold.controller.fabric.trees.frame_cost import Traffic
+from switchfold.controller.fabric.trees.planner import plan_trees
+from switchfold.controller.fabric.trees.tree_plan import tree_directions
+from switchfold.controller.jobs.job import JobNumber, Layout, Tree, Worker
+from switchfold.controller.tables.outcome import Count
+from switchfold.controller.views.tree_shape import tree_shape
+from switchfold.controller.views.view_trees import planned_trees
+from switchfold.hostlib.slots.wire import Outcome
 
 TRAFFIC = Traffic(tensor_bytes=1 << 20, values_per_packet=352)
 FRAME = TRAFFIC.frame_bytes

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.config import ControllerConfig
-from controller.errors import NoTreeError
-from controller.fabric.fabric import Fabric
-from controller.fabric.trees.frame_cost import Traffic
-from controller.fabric.trees.packing import pack_trees
-from controller.fabric.trees.planner import plan_trees
-from controller.fabric.trees.tree_plan import MAX_CHILDREN, PlannedTree, TreePlan
 from planning_fabrics import MBIT, At, attach_all, build, leaf_spine
+from switchfold.controller.config import ControllerConfig
+from switchfold.controller.errors import NoTreeError
+from switchfold.controller.fabric.fabric import Fabric
+from switchfold.controller.fabric.trees.frame_cost import Traffic
+from switchfold.controller.fabric.trees.packing import pack_trees
+from switchfold.controller.fabric.trees.planner import plan_trees
+from switchfold.controller.fabric.trees.tree_plan import MAX_CHILDREN, PlannedTree, TreePlan
 
 TRAFFIC = Traffic(tensor_bytes=4 << 20, values_per_packet=352)
 RATES = (10 * MBIT, 20 * MBIT, 40 * MBIT, 100 * MBIT)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from controller.config import ControllerConfig
-from controller.database.database import Database
-from controller.errors import ConfigError
-from controller.fabric.fabric import Fabric
-from controller.fabric.fabric_state import Condition, FabricState
-from controller.fabric.routes import routes_at
 from planning_fabrics import MBIT, build, leaf_spine
+from switchfold.controller.config import ControllerConfig
+from switchfold.controller.database.database import Database
+from switchfold.controller.errors import ConfigError
+from switchfold.controller.fabric.fabric import Fabric
+from switchfold.controller.fabric.fabric_state import Condition, FabricState
+from switchfold.controller.fabric.routes import routes_at
 
 
 def walk(fabric: Fabric, switch: str, address: str) -> list[str]:

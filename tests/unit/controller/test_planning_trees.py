@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import pytest
 
-from controller.errors import ConfigError, NoTreeError
-from controller.fabric.fabric import Direction, Fabric
-from controller.fabric.trees.frame_cost import Traffic
-from controller.fabric.trees.planner import plan_trees
 from planning_fabrics import MBIT, At, attach_all, build, leaf_spine
+from switchfold.controller.errors import ConfigError, NoTreeError
+from switchfold.controller.fabric.fabric import Direction, Fabric
+from switchfold.controller.fabric.trees.frame_cost import Traffic
+from switchfold.controller.fabric.trees.planner import plan_trees
 
 TRAFFIC = Traffic(tensor_bytes=1 << 20, values_per_packet=352)
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.config import load_config
-from hostlib.config import join_from_environment
+from switchfold.controller.config import load_config
+from switchfold.hostlib.config import join_from_environment
 
 ROOT = Path(__file__).resolve().parents[3]
 VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?P<rest>:[?-][^}]*)?\}")

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from controller.config import ControllerConfig
-from hostlib.options import SessionOptions
-from hostlib.slots import wire
-from hostlib.summation.quantization import scale_shifts
+from switchfold.controller.config import ControllerConfig
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.slots import wire
+from switchfold.hostlib.summation.quantization import scale_shifts
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"

@@ -8,7 +8,7 @@ import json
 import runpy
 from pathlib import Path
 
-from hostlib.schemes.model_file import load_model
+from switchfold.hostlib.schemes.model_file import load_model
 from torch_ranks import load_torch, require_torch
 
 require_torch()

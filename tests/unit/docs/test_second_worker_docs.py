@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from hostlib.engine.allreduce_task import POSITION_BITS, wire_id
-from hostlib.options import Summation
-from hostlib.peers import frames
-from hostlib.peers.frames import Frame, FrameKind, Greeting, Purpose
-from hostlib.summation.quantization import NONFINITE_EXPONENT, ZERO_EXPONENT
+from switchfold.hostlib.engine.allreduce_task import POSITION_BITS, wire_id
+from switchfold.hostlib.options import Summation
+from switchfold.hostlib.peers import frames
+from switchfold.hostlib.peers.frames import Frame, FrameKind, Greeting, Purpose
+from switchfold.hostlib.summation.quantization import NONFINITE_EXPONENT, ZERO_EXPONENT
 
 PAGE = (Path(__file__).parents[3] / "docs" / "second_worker.md").read_text(encoding="utf-8")
 

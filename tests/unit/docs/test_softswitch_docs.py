@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from softswitch.commands.command import main
-from softswitch.compilation.stages import STAGES
+from switchfold.softswitch.commands.command import main
+from switchfold.softswitch.compilation.stages import STAGES
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "softswitch.md").read_text("utf-8")

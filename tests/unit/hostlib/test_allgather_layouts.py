@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from fake_switch import FakeSwitch
-from hostlib import errors
-from hostlib.future import AllgatherFuture
-from hostlib.slots.wire import Flag, Operation, view_datagrams
 from layout_driver import LayoutDriver
+from switchfold.hostlib import errors
+from switchfold.hostlib.future import AllgatherFuture
+from switchfold.hostlib.slots.wire import Flag, Operation, view_datagrams
 from time_bound import wait_until
 
 WAIT_S = 60.0

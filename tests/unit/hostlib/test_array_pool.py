@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hostlib.engine.array_pool import SMALLEST_BYTES, ArrayPool
+from switchfold.hostlib.engine.array_pool import SMALLEST_BYTES, ArrayPool
 
 SHAPE = (SMALLEST_BYTES // 16, 4)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from hostlib.slots.arrival_pace import GATHERED_SHARE, ArrivalPace
+from switchfold.hostlib.slots.arrival_pace import GATHERED_SHARE, ArrivalPace
 
 
 def steady(pace: ArrivalPace, datagram_s: float, per_round: int, rounds: int = 40) -> float:

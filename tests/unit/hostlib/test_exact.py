@@ -14,9 +14,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from exact_oracle import nearest
-from hostlib.summation.exact import FORMATS, Limbs, full_limbs, group_ranges, limb_bits, split
-from hostlib.summation.exact_rounding import recombine
-from hostlib.summation.quantization import ZERO_EXPONENT
+from switchfold.hostlib.summation.exact import (
+    FORMATS,
+    Limbs,
+    full_limbs,
+    group_ranges,
+    limb_bits,
+    split,
+)
+from switchfold.hostlib.summation.exact_rounding import recombine
+from switchfold.hostlib.summation.quantization import ZERO_EXPONENT
 
 CARRIERS = {name: "float32" if name == "bfloat16" else name for name in FORMATS}
 """The dtype in which values of a format travel."""

@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 
 from exact_oracle import IDIOMS, exact_sum, mixed_tensors
 from fake_switch import FakeSwitch
-from hostlib.errors import (
+from layout_driver import QUICK, LayoutDriver
+from loopback import LOOPBACK
+from switchfold.hostlib.errors import (
     AllreduceTimeoutError,
     ConfigurationError,
     TensorTooLargeError,
     UnsupportedDtypeError,
 )
-from hostlib.options import Precision, SessionOptions
-from hostlib.peers import PeerServer
-from hostlib.session import Session
-from hostlib.straggler import StragglerPolicy
-from hostlib.summation.exact_chunks import ExactLayout
-from layout_driver import QUICK, LayoutDriver
-from loopback import LOOPBACK
+from switchfold.hostlib.options import Precision, SessionOptions
+from switchfold.hostlib.peers import PeerServer
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.straggler import StragglerPolicy
+from switchfold.hostlib.summation.exact_chunks import ExactLayout
 
 TENSORS = [
     *[[np.array(values, dtype)] * 3 for dtype, values in IDIOMS],

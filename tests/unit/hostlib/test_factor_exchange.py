@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hostlib.errors import (
+from loopback import LOOPBACK
+from switchfold.hostlib.errors import (
     ConfigurationError,
     ExchangeTimeoutError,
     MemberLostError,
     PeerMismatchError,
     PeerProtocolError,
 )
-from hostlib.factors import ExchangeOptions, FactorExchange, FactorPair, rebuild
-from hostlib.peers import PeerServer
-from hostlib.peers.connection import KEEPALIVE_S
-from loopback import LOOPBACK
+from switchfold.hostlib.factors import ExchangeOptions, FactorExchange, FactorPair, rebuild
+from switchfold.hostlib.peers import PeerServer
+from switchfold.hostlib.peers.connection import KEEPALIVE_S
 
 WAIT_S = 60.0
 

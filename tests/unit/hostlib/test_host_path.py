@@ -14,19 +14,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostlib.control.view import Member
-from hostlib.errors import (
+from loopback import LOOPBACK
+from peer_group import DOUBLING, GENERATION, HALVING, JOB, RING, Always, PeerGroup
+from switchfold.hostlib.control.view import Member
+from switchfold.hostlib.errors import (
     MemberLeftError,
     MemberLostError,
     PeerError,
     PeerMismatchError,
     PeerRefusedError,
 )
-from hostlib.hosts import Algorithm, HostPath, LinkCosts
-from hostlib.hosts.cost import doubling_steps
-from hostlib.hosts.values import SEGMENT_LANES
-from hostlib.peers import PeerServer
-from hostlib.peers.frames import (
+from switchfold.hostlib.hosts import Algorithm, HostPath, LinkCosts
+from switchfold.hostlib.hosts.cost import doubling_steps
+from switchfold.hostlib.hosts.values import SEGMENT_LANES
+from switchfold.hostlib.peers import PeerServer
+from switchfold.hostlib.peers.frames import (
     HEADER_BYTES,
     NONCE_BYTES,
     Frame,
@@ -34,9 +36,7 @@ from hostlib.peers.frames import (
     Greeting,
     Purpose,
 )
-from hostlib.slots.wire import Operation
-from loopback import LOOPBACK
-from peer_group import DOUBLING, GENERATION, HALVING, JOB, RING, Always, PeerGroup
+from switchfold.hostlib.slots.wire import Operation
 from time_bound import wait_until
 
 ADD, MAX = Operation.AGGREGATE_ADD, Operation.AGGREGATE_MAX

@@ -12,16 +12,16 @@ from dataclasses import replace
 import numpy as np
 
 from fake_switch import FakeSwitch
-from hostlib.control.view import JobView, Member
-from hostlib.errors import AllreduceTimeoutError
-from hostlib.hosts.host_reducer import STALL_S
-from hostlib.peers.connection import Connection
-from hostlib.peers.event_loop import EventLoop
-from hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind
-from hostlib.slots.wire import Operation
 from layout_driver import LayoutDriver
 from peer_group import RING, PeerGroup
 from slow_link import SlowLink
+from switchfold.hostlib.control.view import JobView, Member
+from switchfold.hostlib.errors import AllreduceTimeoutError
+from switchfold.hostlib.hosts.host_reducer import STALL_S
+from switchfold.hostlib.peers.connection import Connection
+from switchfold.hostlib.peers.event_loop import EventLoop
+from switchfold.hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind
+from switchfold.hostlib.slots.wire import Operation
 from time_bound import wait_until
 
 ADD = Operation.AGGREGATE_ADD

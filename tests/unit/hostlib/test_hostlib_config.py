@@ -10,14 +10,14 @@ from pathlib import Path
 import grpc
 import pytest
 
-from hostlib.config import (
+from switchfold.hostlib.config import (
     join_from_environment,
     place_variables,
     transport_from_environment,
 )
-from hostlib.errors import ConfigurationError, ControllerUnreachableError
-from hostlib.transports.tunnel import TunnelTransport
-from hostlib.transports.udp import UdpTransport
+from switchfold.hostlib.errors import ConfigurationError, ControllerUnreachableError
+from switchfold.hostlib.transports.tunnel import TunnelTransport
+from switchfold.hostlib.transports.udp import UdpTransport
 
 WORKER = {
     "SWITCHFOLD_CONTROLLER": "127.0.0.1:1",
@@ -93,7 +93,7 @@ def test_another_server_is_no_controller() -> None:
 
 
 def test_join_names_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "hostlib.control.controller_link")
+    monkeypatch.delitem(sys.modules, "switchfold.hostlib.control.controller_link")
     monkeypatch.setitem(sys.modules, "grpc", None)
     with pytest.raises(ConfigurationError, match=r"module grpc, .* '\.\[controller\]'"):
         join_from_environment(variables=WORKER)

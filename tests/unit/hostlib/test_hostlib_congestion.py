@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from fake_switch import FakeSwitch
-from hostlib.options import SessionOptions
-from hostlib.session import Session
-from hostlib.slots.congestion import (
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.slots.congestion import (
     DECREASE,
     INCREASE,
     INITIAL_CHUNKS,

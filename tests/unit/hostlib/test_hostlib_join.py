@@ -13,13 +13,13 @@ import pytest
 
 from fake_controller import Answer, FakeController, welcome
 from fake_switch import FakeSwitch
-from hostlib import errors
-from hostlib.control import controller_link
-from hostlib.control.controller_link import FIRST_RESUME_S, RESUME_INTERVAL_S
-from hostlib.control.session_api import session_pb2 as api
-from hostlib.options import SessionOptions
-from hostlib.session import Session
 from loopback import LOOPBACK
+from switchfold.hostlib import errors
+from switchfold.hostlib.control import controller_link
+from switchfold.hostlib.control.controller_link import FIRST_RESUME_S, RESUME_INTERVAL_S
+from switchfold.hostlib.control.session_api import session_pb2 as api
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.session import Session
 from time_bound import wait_until
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from hostlib.control.view import Endpoint, JobView
-from hostlib.errors import ConfigurationError
-from hostlib.options import SessionOptions
-from hostlib.slots.rtt import RoundTripTimer
+from switchfold.hostlib.control.view import Endpoint, JobView
+from switchfold.hostlib.errors import ConfigurationError
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.slots.rtt import RoundTripTimer
 
 
 def timer() -> RoundTripTimer:

@@ -17,20 +17,20 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from hostlib import errors
-from hostlib.control.view import Endpoint, JobView
-from hostlib.options import SessionOptions
-from hostlib.session import Session
-from hostlib.slots.wire import datagram_bytes, frame_bytes
-from hostlib.transports import batch_socket
-from hostlib.transports.base import Transport
-from hostlib.transports.batch_socket import ICMP_ERRORS, BatchSocket
-from hostlib.transports.frames import ECN_CAPABLE, FrameCodec
-from hostlib.transports.sockets import IP_MTU_DISCOVER, IP_PMTUDISC_PROBE, open_udp
-from hostlib.transports.tunnel import TunnelTransport
-from hostlib.transports.udp import UdpTransport
 from hostlib_reflector import reflect_datagrams, reflect_frames, running
 from loopback import LOOPBACK
+from switchfold.hostlib import errors
+from switchfold.hostlib.control.view import Endpoint, JobView
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.slots.wire import datagram_bytes, frame_bytes
+from switchfold.hostlib.transports import batch_socket
+from switchfold.hostlib.transports.base import Transport
+from switchfold.hostlib.transports.batch_socket import ICMP_ERRORS, BatchSocket
+from switchfold.hostlib.transports.frames import ECN_CAPABLE, FrameCodec
+from switchfold.hostlib.transports.sockets import IP_MTU_DISCOVER, IP_PMTUDISC_PROBE, open_udp
+from switchfold.hostlib.transports.tunnel import TunnelTransport
+from switchfold.hostlib.transports.udp import UdpTransport
 from time_bound import wait_until
 
 VALUES = 352

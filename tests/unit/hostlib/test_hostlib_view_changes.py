@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from fake_controller import FakeController, layout, welcome
-from hostlib.control import controller_link
-from hostlib.control.controller_link import GrpcControllerLink
-from hostlib.control.join_request import JoinRequest
-from hostlib.control.session_api import session_pb2 as api
-from hostlib.control.view import Endpoint, JobView
-from hostlib.errors import HostlibError
-from hostlib.straggler import StragglerPolicy
+from switchfold.hostlib.control import controller_link
+from switchfold.hostlib.control.controller_link import GrpcControllerLink
+from switchfold.hostlib.control.join_request import JoinRequest
+from switchfold.hostlib.control.session_api import session_pb2 as api
+from switchfold.hostlib.control.view import Endpoint, JobView
+from switchfold.hostlib.errors import HostlibError
+from switchfold.hostlib.straggler import StragglerPolicy
 from time_bound import wait_until
 
 REQUEST = JoinRequest(

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from hostlib.errors import InformationBookError, SchemeError
-from hostlib.schemes import Cluster, Coordinator, InformationBook, Layer, Scheme
-from hostlib.schemes.models import VGG19
+from switchfold.hostlib.errors import InformationBookError, SchemeError
+from switchfold.hostlib.schemes import Cluster, Coordinator, InformationBook, Layer, Scheme
+from switchfold.hostlib.schemes.models import VGG19
 
 LAYERS = (
     Layer(name="conv", kind="conv", num_values=3_000_000),
@@ -32,7 +32,9 @@ def coordinator(**options: Any) -> Coordinator:
 def test_all_hosts_print_the_same_hash() -> None:
     book = Coordinator(VGG19.layers, Cluster(num_workers=8, batch=32), scheme="two-way").book
     code = (
-        "from hostlib.schemes import *; from hostlib.schemes.models import VGG19; import sys\n"
+        "import sys\n"
+        "from switchfold.hostlib.schemes import *\n"
+        "from switchfold.hostlib.schemes.models import VGG19\n"
         "made = Coordinator(VGG19.layers, Cluster(num_workers=8, batch=32), scheme='two-way')\n"
         "print(made.book.hash, InformationBook.from_json(sys.stdin.read()).hash)"
     )

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hostlib.control.view import Endpoint, JobView, Member, TreeView
-from hostlib.errors import ConfigurationError
-from hostlib.slots.slot_map import UNKNOWN_SLOT, SlotMap
-from hostlib.straggler import StragglerPolicy
+from switchfold.hostlib.control.view import Endpoint, JobView, Member, TreeView
+from switchfold.hostlib.errors import ConfigurationError
+from switchfold.hostlib.slots.slot_map import UNKNOWN_SLOT, SlotMap
+from switchfold.hostlib.straggler import StragglerPolicy
 
 
 def trees(*slot_counts: int) -> tuple[TreeView, ...]:

@@ -6,8 +6,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from hostlib.slots.loss_recovery import LATER_RESULTS, PROBE_CHUNKS, STORM_LIMIT, LossRecovery
-from hostlib.slots.rtt import RoundTripTimer
+from switchfold.hostlib.slots.loss_recovery import (
+    LATER_RESULTS,
+    PROBE_CHUNKS,
+    STORM_LIMIT,
+    LossRecovery,
+)
+from switchfold.hostlib.slots.rtt import RoundTripTimer
 
 ROUND_TRIP_S = 0.002
 ROWS = 16

@@ -16,8 +16,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hostlib.errors import ConfigurationError, ExchangeTimeoutError, ServerRestartedError
-from hostlib.parameter_server import (
+from loopback import LOOPBACK
+from parameter_cluster import WAIT_S, Floats, gradients, sum_in_order
+from switchfold.hostlib.errors import ConfigurationError, ExchangeTimeoutError, ServerRestartedError
+from switchfold.hostlib.parameter_server import (
     CheckpointPlan,
     ClientOptions,
     ParameterClient,
@@ -26,10 +28,8 @@ from hostlib.parameter_server import (
     ServerOptions,
     UpdateRule,
 )
-from hostlib.parameter_server.checkpoint import CheckpointStore
-from hostlib.parameter_server.recovery import NOTHING, Recovery
-from loopback import LOOPBACK
-from parameter_cluster import WAIT_S, Floats, gradients, sum_in_order
+from switchfold.hostlib.parameter_server.checkpoint import CheckpointStore
+from switchfold.hostlib.parameter_server.recovery import NOTHING, Recovery
 from time_bound import wait_until
 
 WORKERS, VALUES, ITERATIONS = 2, 3000, 12
@@ -47,7 +47,13 @@ class KilledServer:
     def start(self) -> None:
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "hostlib.parameter_server", "--address", LOOPBACK),
+                *(
+                    sys.executable,
+                    "-m",
+                    "switchfold.hostlib.parameter_server",
+                    "--address",
+                    LOOPBACK,
+                ),
                 *("--num-workers", str(WORKERS), "--port", str(self.port), *self._arguments),
             ],
             stdout=subprocess.PIPE,

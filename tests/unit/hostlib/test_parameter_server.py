@@ -13,7 +13,8 @@ import time
 import numpy as np
 import pytest
 
-from hostlib.errors import (
+from parameter_cluster import WAIT_S, ParameterCluster, gradients, sum_in_order
+from switchfold.hostlib.errors import (
     ConfigurationError,
     ExchangeTimeoutError,
     MemberLostError,
@@ -22,7 +23,7 @@ from hostlib.errors import (
     ServerLostError,
     UnsupportedDtypeError,
 )
-from hostlib.parameter_server import (
+from switchfold.hostlib.parameter_server import (
     ClientOptions,
     PairLayout,
     ParameterClient,
@@ -30,10 +31,9 @@ from hostlib.parameter_server import (
     StragglerDrop,
     UpdateRule,
 )
-from hostlib.parameter_server.command import run as run_command
-from hostlib.parameter_server.rounds import Origin
-from hostlib.peers.connection import KEEPALIVE_S
-from parameter_cluster import WAIT_S, ParameterCluster, gradients, sum_in_order
+from switchfold.hostlib.parameter_server.command import run as run_command
+from switchfold.hostlib.parameter_server.rounds import Origin
+from switchfold.hostlib.peers.connection import KEEPALIVE_S
 from time_bound import wait_until
 
 SMALL_PAIRS = {"pair_bytes": 4096}
@@ -388,7 +388,13 @@ def test_send_does_not_wait_for_the_server() -> None:
 
 
 def test_command_says_where_it_listens_and_what_is_wrong() -> None:
-    command = [sys.executable, "-m", "hostlib.parameter_server", "--address", "127.0.0.1"]
+    command = [
+        sys.executable,
+        "-m",
+        "switchfold.hostlib.parameter_server",
+        "--address",
+        "127.0.0.1",
+    ]
     with subprocess.Popen(
         [*command, "--num-workers", "1", "--rule", "mean"], stdout=subprocess.PIPE, text=True
     ) as process:

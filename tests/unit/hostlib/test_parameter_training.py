@@ -15,7 +15,7 @@ torch, _ = load_torch()
 
 from torch import Tensor, nn  # noqa: E402
 
-from hostlib.parameter_server import PullFuture, RuleKind, UpdateRule  # noqa: E402
+from switchfold.hostlib.parameter_server import PullFuture, RuleKind, UpdateRule  # noqa: E402
 
 WORKERS = 2
 

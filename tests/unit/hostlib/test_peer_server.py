@@ -19,7 +19,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostlib.errors import (
+from loopback import LOOPBACK
+from switchfold.hostlib.errors import (
     PeerError,
     PeerProtocolError,
     PeerRefusedError,
@@ -27,12 +28,11 @@ from hostlib.errors import (
     ResultForgottenError,
     ResultTimeoutError,
 )
-from hostlib.peers import PeerServer, RetainedResult, RetainedResults
-from hostlib.peers.connection import LOW_WATER_BYTES, Connection
-from hostlib.peers.event_loop import EventLoop
-from hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind, Greeting, Purpose
-from hostlib.peers.results import describe_result
-from loopback import LOOPBACK
+from switchfold.hostlib.peers import PeerServer, RetainedResult, RetainedResults
+from switchfold.hostlib.peers.connection import LOW_WATER_BYTES, Connection
+from switchfold.hostlib.peers.event_loop import EventLoop
+from switchfold.hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind, Greeting, Purpose
+from switchfold.hostlib.peers.results import describe_result
 from time_bound import wait_until
 
 JOB = 5

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hostlib.summation.quantization import (
+from switchfold.hostlib.summation.quantization import (
     LANE_BITS,
     NONFINITE_EXPONENT,
     ZERO_EXPONENT,

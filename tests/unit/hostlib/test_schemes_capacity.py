@@ -9,13 +9,13 @@ import math
 
 import pytest
 
-from controller.__main__ import run
-from hostlib.errors import SchemeError
-from hostlib.schemes import Cluster, Layer, Scheme
-from hostlib.schemes.capacity import LINK, Capacity
-from hostlib.schemes.models import Model, ModelLayer
-from hostlib.schemes.prediction import UNLIMITED, Computing, Strategy, predict
-from hostlib.schemes.wire_cost import exchange_time, ina_frames
+from switchfold.controller.__main__ import run
+from switchfold.hostlib.errors import SchemeError
+from switchfold.hostlib.schemes import Cluster, Layer, Scheme
+from switchfold.hostlib.schemes.capacity import LINK, Capacity
+from switchfold.hostlib.schemes.models import Model, ModelLayer
+from switchfold.hostlib.schemes.prediction import UNLIMITED, Computing, Strategy, predict
+from switchfold.hostlib.schemes.wire_cost import exchange_time, ina_frames
 
 TENSOR = Model(
     name="16 MB",

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostlib.errors import SchemeError
-from hostlib.schemes import (
+from switchfold.hostlib.errors import SchemeError
+from switchfold.hostlib.schemes import (
     Cluster,
     Coordinator,
     HeaderFactors,
@@ -26,10 +26,10 @@ from hostlib.schemes import (
     three_way,
     two_way,
 )
-from hostlib.schemes.cost import break_even_workers, multicast_floats
-from hostlib.schemes.models import VGG19
-from hostlib.schemes.tcp import contention
-from hostlib.schemes.wire_cost import factor_time, goes_by_copies, seconds, wire_bytes
+from switchfold.hostlib.schemes.cost import break_even_workers, multicast_floats
+from switchfold.hostlib.schemes.models import VGG19
+from switchfold.hostlib.schemes.tcp import contention
+from switchfold.hostlib.schemes.wire_cost import factor_time, goes_by_copies, seconds, wire_bytes
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PS, SFB, INA, ADAM = Scheme.PS, Scheme.SFB, Scheme.INA, Scheme.ADAM

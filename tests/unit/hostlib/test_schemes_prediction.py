@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from controller.__main__ import run
-from hostlib.errors import SchemeError
-from hostlib.schemes import Cluster, Scheme
-from hostlib.schemes.model_file import find_model
-from hostlib.schemes.models import MODELS, VGG19, Model, ModelLayer
-from hostlib.schemes.prediction import (
+from switchfold.controller.__main__ import run
+from switchfold.hostlib.errors import SchemeError
+from switchfold.hostlib.schemes import Cluster, Scheme
+from switchfold.hostlib.schemes.model_file import find_model
+from switchfold.hostlib.schemes.models import MODELS, VGG19, Model, ModelLayer
+from switchfold.hostlib.schemes.prediction import (
     Computing,
     LayerTimes,
     Prediction,
@@ -22,8 +22,8 @@ from hostlib.schemes.prediction import (
     predict,
     ring_time,
 )
-from hostlib.schemes.tcp import SHARED_USE
-from hostlib.schemes.wire_cost import ExchangeTime, seconds
+from switchfold.hostlib.schemes.tcp import SHARED_USE
+from switchfold.hostlib.schemes.wire_cost import ExchangeTime, seconds
 
 TOY = """
 name = "toy"

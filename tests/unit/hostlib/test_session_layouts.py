@@ -14,9 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 from fake_switch import FakeSwitch
-from hostlib import errors
 from layout_driver import LayoutDriver
 from layout_trainers import NUM_TENSORS, Pace, Trainer, finish, start, wait_for
+from switchfold.hostlib import errors
 from time_bound import wait_until
 
 IMPAIRED: dict[str, Any] = {"loss": 0.02, "duplication": 0.03, "reordering": 0.03}

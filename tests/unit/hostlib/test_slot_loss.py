@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hostlib.options import SessionOptions
-from hostlib.slots.datagram_ring import WORD_CHUNK
 from slot_simulation import Simulation
+from switchfold.hostlib.options import SessionOptions
+from switchfold.hostlib.slots.datagram_ring import WORD_CHUNK
 
 LEAST_TIMER_S = SessionOptions().min_rto_s
 WARM_UP_CHUNKS = 200

@@ -10,20 +10,24 @@ from typing import cast
 import numpy as np
 import pytest
 
-from hostlib.control.view import Endpoint, JobView, Member, TreeView
-from hostlib.engine.allreduce_task import AllreduceTask
-from hostlib.errors import AllreduceTimeoutError, SwitchUnreachableError, WorkerMissingError
-from hostlib.slots.reception import Notice
-from hostlib.slots.slot_probe import (
+from switchfold.hostlib.control.view import Endpoint, JobView, Member, TreeView
+from switchfold.hostlib.engine.allreduce_task import AllreduceTask
+from switchfold.hostlib.errors import (
+    AllreduceTimeoutError,
+    SwitchUnreachableError,
+    WorkerMissingError,
+)
+from switchfold.hostlib.slots.reception import Notice
+from switchfold.hostlib.slots.slot_probe import (
     FORGETFULNESS,
     INTERVAL_S,
     PROBES_SENT,
     STANDING_NOTICES,
     SlotProbe,
 )
-from hostlib.slots.slot_stream import SlotStream
-from hostlib.slots.wire import HEADER_BYTES
-from hostlib.transports.base import Datagrams, Transport
+from switchfold.hostlib.slots.slot_stream import SlotStream
+from switchfold.hostlib.slots.wire import HEADER_BYTES
+from switchfold.hostlib.transports.base import Datagrams, Transport
 
 VIEW = JobView(
     job=1,

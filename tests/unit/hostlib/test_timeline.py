@@ -13,14 +13,20 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from controller.__main__ import run
-from controller.cli.traces.alignment import Alignment, align
-from controller.cli.traces.summary import summarize
 from fake_switch import FakeSwitch
-from hostlib import TraceError
-from hostlib.tracing.timeline import WAIT, Clock, Span, Timeline, Transfer
-from hostlib.tracing.trace_files import assign_rows, read_trace, trace_path, union, write_trace
 from layout_driver import LayoutDriver
+from switchfold.controller.__main__ import run
+from switchfold.controller.cli.traces.alignment import Alignment, align
+from switchfold.controller.cli.traces.summary import summarize
+from switchfold.hostlib import TraceError
+from switchfold.hostlib.tracing.timeline import WAIT, Clock, Span, Timeline, Transfer
+from switchfold.hostlib.tracing.trace_files import (
+    assign_rows,
+    read_trace,
+    trace_path,
+    union,
+    write_trace,
+)
 
 
 def span(name: str, category: str, begin_s: float, end_s: float) -> Span:

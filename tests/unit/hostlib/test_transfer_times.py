@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from fake_switch import FakeSwitch
-from hostlib import AllreduceFuture
 from layout_driver import LayoutDriver
+from switchfold.hostlib import AllreduceFuture
 
 
 @pytest.mark.parametrize("trees", [{60: 16}, {}], ids=["switch", "host-path"])

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from hostlib.control.view import Endpoint, JobView
-from hostlib.engine.view_change import Commit, ViewChange
+from switchfold.hostlib.control.view import Endpoint, JobView
+from switchfold.hostlib.engine.view_change import Commit, ViewChange
 
 
 def commit(generation: int, boundary: int) -> Commit:

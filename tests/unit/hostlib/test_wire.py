@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scapy.layers.inet import IP, UDP
 
-from hostlib.slots import wire
-from hostlib.slots.scapy_layers import Switchfold, pack_values, unpack_values
+from switchfold.hostlib.slots import wire
+from switchfold.hostlib.slots.scapy_layers import Switchfold, pack_values, unpack_values
 
 
 def test_header_is_44_bytes_without_holes() -> None:

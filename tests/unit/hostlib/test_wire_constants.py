@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from controller.tables.outcome import OrdinaryOutcome
-from hostlib.slots import wire
-from p4src.artefacts import P4SRC
-from p4src.generate_lanes import VALUES_PER_PACKET, generated_files
+from switchfold.controller.tables.outcome import OrdinaryOutcome
+from switchfold.hostlib.slots import wire
+from switchfold.p4src.artefacts import P4SRC
+from switchfold.p4src.generate_lanes import VALUES_PER_PACKET, generated_files
 
 _CONST = re.compile(r"^const [\w<>()]+ +(\w+) = (0x[0-9a-fA-F]+|\d+);", re.MULTILINE)
 _HEADER = re.compile(r"^header (\w+) \{(.*?)^\}", re.MULTILINE | re.DOTALL)
@@ -93,7 +93,9 @@ def test_header_fields_are_the_wire_formats() -> None:
 @pytest.mark.parametrize("path", generated_files(), ids=lambda path: path.name)
 def test_generated_lanes_are_up_to_date(path: Path) -> None:
     text = generated_files()[path]
-    assert path.read_text(encoding="utf-8") == text, "run: python -m p4src.generate_lanes"
+    assert path.read_text(encoding="utf-8") == text, (
+        "run: python -m switchfold.p4src.generate_lanes"
+    )
 
 
 def test_slot_registers_hold_every_copy() -> None:

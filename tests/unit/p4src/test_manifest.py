@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import p4src
-from p4src import compile as p4_compile
-from p4src.artefacts import P4SRC, Variant
+from switchfold import p4src
+from switchfold.p4src import compile as p4_compile
+from switchfold.p4src.artefacts import P4SRC, Variant
 
 
 @pytest.fixture(params=p4src.VARIANTS)

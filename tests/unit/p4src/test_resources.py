@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-import p4src
-from p4src.artefacts import P4SRC
+from switchfold import p4src
+from switchfold.p4src.artefacts import P4SRC
 
 READ, WRITE = "r", "w"
 ONE_READ_MODIFY_WRITE = {"", READ, WRITE, READ + WRITE}

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 from pathlib import Path
 
-from softswitch.compilation.build_folder import PREFIX, build_folder
+from switchfold.softswitch.compilation.build_folder import PREFIX, build_folder
 
 ROUNDS = 200
 PROCESSES = 4

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from softswitch.commands.command import main
-from softswitch.compilation.compiler import compile_program, default_cache_dir
-from softswitch.compilation.runtime_library import build_runtime
-from softswitch.errors import CacheError, CompileError
+from switchfold.softswitch.commands.command import main
+from switchfold.softswitch.compilation.compiler import compile_program, default_cache_dir
+from switchfold.softswitch.compilation.runtime_library import build_runtime
+from switchfold.softswitch.errors import CacheError, CompileError
 
 PROGRAM = Path(__file__).parents[2] / "pipeline" / "programs" / "operators.json"
 

@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from softswitch.compilation import compiler
-from softswitch.compilation.compiler import compile_program, default_cache_dir, find_compiler
-from softswitch.errors import CompileError, CompilerNotFoundError, SoftswitchError
+from switchfold.softswitch.compilation import compiler
+from switchfold.softswitch.compilation.compiler import (
+    compile_program,
+    default_cache_dir,
+    find_compiler,
+)
+from switchfold.softswitch.errors import CompileError, CompilerNotFoundError, SoftswitchError
 
 PROGRAM = Path(__file__).parents[2] / "pipeline" / "programs" / "operators.json"
 

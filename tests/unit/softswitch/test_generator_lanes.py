@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Repetition becomes loops only where that is sound."""
 
-from softswitch.generator.actions.lanes import count_locals, finish, roll
-from softswitch.generator.headers import index_mark, local_mark
+from switchfold.softswitch.generator.actions.lanes import count_locals, finish, roll
+from switchfold.softswitch.generator.headers import index_mark, local_mark
 
 
 def rolled(statements: list[str]) -> str:

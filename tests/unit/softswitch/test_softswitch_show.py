@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from softswitch.commands.command import main
-from softswitch.compilation.stages import STAGES
+from switchfold.softswitch.commands.command import main
+from switchfold.softswitch.compilation.stages import STAGES
 
 ROOT = Path(__file__).resolve().parents[3]
 ROUTER = str(ROOT / "examples" / "softswitch" / "router.json")

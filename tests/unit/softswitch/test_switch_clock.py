@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from first_byte import compile_first_byte
-from softswitch.compilation.compiler import find_compiler
+from switchfold.softswitch.compilation.compiler import find_compiler
 
 LAGGING_CLOCK = """
 #define _GNU_SOURCE
@@ -33,8 +33,8 @@ COUNT = """
 import sys
 from pathlib import Path
 import numpy as np
-from softswitch.switch.impairments import Impairments
-from softswitch.switch.switch import Switch
+from switchfold.softswitch.switch.impairments import Impairments
+from switchfold.softswitch.switch.switch import Switch
 from first_byte import HandWrittenProgram
 
 with Switch(HandWrittenProgram(Path(sys.argv[1]))) as switch:

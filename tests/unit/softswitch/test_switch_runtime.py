@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from first_byte import HandWrittenProgram, compile_first_byte
-from softswitch.errors import (
+from switchfold.softswitch.errors import (
     BadArgumentError,
     CaptureError,
     EntryNotFoundError,
@@ -26,9 +26,9 @@ from softswitch.errors import (
     PortSpecError,
     SwitchStateError,
 )
-from softswitch.switch.impairments import Impairments, parse_impairments
-from softswitch.switch.mem_port import MemPort
-from softswitch.switch.switch import Switch
+from switchfold.softswitch.switch.impairments import Impairments, parse_impairments
+from switchfold.softswitch.switch.mem_port import MemPort
+from switchfold.softswitch.switch.switch import Switch
 from time_bound import wait_until
 
 MASK = (1 << 64) - 1

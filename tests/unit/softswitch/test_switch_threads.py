@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from first_byte import compile_first_byte
-from softswitch.switch.switch import Switch
+from switchfold.softswitch.switch.switch import Switch
 
 ROUNDS = 1000
 

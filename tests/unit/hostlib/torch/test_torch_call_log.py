@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from hostlib.engine.allreduce_task import wire_id
-from hostlib.options import Summation
-from hostlib.torch.process_group.call_log import (
+from switchfold.hostlib.engine.allreduce_task import wire_id
+from switchfold.hostlib.options import Summation
+from switchfold.hostlib.torch.process_group.call_log import (
     LOGGED_CALLS,
     CallLog,
     difference,

@@ -15,10 +15,10 @@ from torch_ranks import load_torch, require_torch
 require_torch()
 torch, _ = load_torch()
 
-from hostlib.errors import ConfigurationError  # noqa: E402
-from hostlib.future import AllreduceFuture  # noqa: E402
-from hostlib.torch.ddp import hooks as ddp_hooks  # noqa: E402
-from hostlib.torch.process_group import switch_queue  # noqa: E402
+from switchfold.hostlib.errors import ConfigurationError  # noqa: E402
+from switchfold.hostlib.future import AllreduceFuture  # noqa: E402
+from switchfold.hostlib.torch.ddp import hooks as ddp_hooks  # noqa: E402
+from switchfold.hostlib.torch.process_group import switch_queue  # noqa: E402
 
 
 class LentSession:

@@ -16,9 +16,9 @@ torch, _ = load_torch()
 
 from torch import Tensor, nn  # noqa: E402
 
-from hostlib.torch.hybrid.gradient_watch import GradientWatch  # noqa: E402
-from hostlib.torch.hybrid.trained_layers import trained_layers  # noqa: E402
-from hostlib.torch.hybrid.used_parameters import UsedParameters  # noqa: E402
+from switchfold.hostlib.torch.hybrid.gradient_watch import GradientWatch  # noqa: E402
+from switchfold.hostlib.torch.hybrid.trained_layers import trained_layers  # noqa: E402
+from switchfold.hostlib.torch.hybrid.used_parameters import UsedParameters  # noqa: E402
 
 
 class _Listener:

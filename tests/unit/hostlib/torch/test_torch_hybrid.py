@@ -21,12 +21,6 @@ torch, _ = load_torch()
 
 from torch import Tensor, nn  # noqa: E402
 
-from hostlib.errors import ConfigurationError, SchemeError, SessionClosedError  # noqa: E402
-from hostlib.schemes import Cluster, Layer  # noqa: E402
-from hostlib.torch.hybrid import plan as hybrid_plan  # noqa: E402
-from hostlib.torch.hybrid.hybrid_parallel import HybridParallel  # noqa: E402
-from hostlib.torch.timeline import start_recording  # noqa: E402
-from hostlib.tracing.timeline import WAIT  # noqa: E402
 from hybrid_ranks import (  # noqa: E402
     NUM_RANKS,
     WAIT_S,
@@ -40,6 +34,12 @@ from hybrid_ranks import (  # noqa: E402
     three_layers,
     train,
 )
+from switchfold.hostlib.errors import ConfigurationError, SchemeError, SessionClosedError  # noqa: E402
+from switchfold.hostlib.schemes import Cluster, Layer  # noqa: E402
+from switchfold.hostlib.torch.hybrid import plan as hybrid_plan  # noqa: E402
+from switchfold.hostlib.torch.hybrid.hybrid_parallel import HybridParallel  # noqa: E402
+from switchfold.hostlib.torch.timeline import start_recording  # noqa: E402
+from switchfold.hostlib.tracing.timeline import WAIT  # noqa: E402
 
 __all__ = ["one_thread", "ranks"]
 
@@ -286,7 +286,7 @@ def test_no_slots_fall_back_to_the_parameter_server(caplog: pytest.LogCaptureFix
             model(torch.ones(2, 12)).sum().backward()
             return {entry.scheme.value for entry in model.book.entries}
 
-    with caplog.at_level("WARNING", "hostlib.torch"):
+    with caplog.at_level("WARNING", "switchfold.hostlib.torch"):
         assert without.run(lambda rank: rank_main(rank, "ina")) == [{"ps"}] * 2
     assert "no slots on a switch" in caplog.text
     assert "ina" not in set.union(*without.run(lambda rank: rank_main(rank, "auto")))

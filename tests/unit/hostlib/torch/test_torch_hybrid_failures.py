@@ -21,9 +21,6 @@ torch, _ = load_torch()
 from torch import Tensor, nn  # noqa: E402
 
 from fake_switch import FakeSwitch  # noqa: E402
-from hostlib.errors import ConfigurationError  # noqa: E402
-from hostlib.straggler import StragglerPolicy  # noqa: E402
-from hostlib.torch.syncers.sync_error import SyncError  # noqa: E402
 from hybrid_ranks import (  # noqa: E402
     NUM_RANKS,
     WAIT_S,
@@ -38,6 +35,9 @@ from hybrid_ranks import (  # noqa: E402
     train,
 )
 from layout_driver import LayoutDriver  # noqa: E402
+from switchfold.hostlib.errors import ConfigurationError  # noqa: E402
+from switchfold.hostlib.straggler import StragglerPolicy  # noqa: E402
+from switchfold.hostlib.torch.syncers.sync_error import SyncError  # noqa: E402
 
 __all__ = ["one_thread", "ranks"]
 
@@ -126,7 +126,7 @@ def test_a_session_that_goes_on_with_fewer_is_said_once(caplog: pytest.LogCaptur
             is_done.wait(WAIT_S)
             return counts
 
-    with caplog.at_level("WARNING", "hostlib.torch"):
+    with caplog.at_level("WARNING", "switchfold.hostlib.torch"):
         assert group.run(rank_main) == [[3, 2, 2, 2], [3, 2, 2, 2], [3]]
     said = [record.getMessage() for record in caplog.records if "goes on" in record.getMessage()]
     assert sorted(said) == [
@@ -183,7 +183,14 @@ def test_a_killed_parameter_server_comes_back_and_the_iteration_is_redone() -> N
 
 def start_server(port: int) -> tuple[subprocess.Popen[str], str]:
     """Start a parameter server for two workers; return it and its port."""
-    command = ["-m", "hostlib.parameter_server", "--address", LOOPBACK, "--port", str(port)]
+    command = [
+        "-m",
+        "switchfold.hostlib.parameter_server",
+        "--address",
+        LOOPBACK,
+        "--port",
+        str(port),
+    ]
     process = subprocess.Popen(
         [sys.executable, *command, "--num-workers", "2", "--rule", "mean"],
         stdout=subprocess.PIPE,

@@ -23,7 +23,7 @@ from torch import Tensor, nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
-from hostlib.torch.hybrid.linear_factors import (  # noqa: E402
+from switchfold.hostlib.torch.hybrid.linear_factors import (  # noqa: E402
     DoubleBackwardError,
     LinearFactors,
     is_linear,
@@ -133,7 +133,7 @@ def test_shared_weights_and_several_uses_become_one_set_of_factors() -> None:
 
 def test_uses_outside_the_module_are_not_lost(caplog: pytest.LogCaptureFixture) -> None:
     x = torch.randn(5, 7)
-    with caplog.at_level(logging.WARNING, "hostlib.torch"):
+    with caplog.at_level(logging.WARNING, "switchfold.hostlib.torch"):
         check_same(_Tied(has_embedding=True), ["a.weight"], lambda m: m(x).square().sum())
         for shape in ((3, 7), (7, 3)):
             x = torch.randn(5, shape[0])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hostlib.torch.process_group import program_end
+from switchfold.hostlib.torch.process_group import program_end
 from torch_ranks import require_torch
 
 require_torch()
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[4]
 def test_entry_point_names_what_registers() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     points = project["entry-points"]["torch.backends"]
-    assert points == {"switchfold": "hostlib.torch.backend:register"}
+    assert points == {"switchfold": "switchfold.hostlib.torch.backend:register"}
     assert any(extra.startswith("torch>=") for extra in project["optional-dependencies"]["torch"])
 
 
@@ -29,19 +29,19 @@ def test_one_import_of_torch_registers_whatever_was_imported_before() -> None:
     """A stand-in for the installed entry point, as an editable install may lack the new one."""
     code = """
 import importlib.metadata, sys
-what = ("switchfold", "hostlib.torch.backend:register", "torch.backends")
+what = ("switchfold", "switchfold.hostlib.torch.backend:register", "torch.backends")
 point = importlib.metadata.EntryPoint(*what)
 importlib.metadata.entry_points = lambda **chosen: [point]
-import hostlib.torch
+import switchfold.hostlib.torch
 assert "torch" not in sys.modules and "grpc" not in sys.modules
-import hostlib.torch.process_group.process_group  # loads torch, which registers meanwhile
+import switchfold.hostlib.torch.process_group.process_group  # torch registers meanwhile
 import torch.distributed as dist
 assert dist.is_backend_available("switchfold")
 assert dist.Backend("SWITCHFOLD") == "switchfold"
 assert dist.Backend.backend_capability["switchfold"] == ["cpu", "cuda"]
 assert dist.Backend.default_device_backend_map["cpu"] == "gloo"
 before = list(dist.Backend.backend_list)
-hostlib.torch.register()
+switchfold.hostlib.torch.register()
 assert dist.Backend.backend_list == before
 assert "grpc" not in sys.modules
 print("registered")

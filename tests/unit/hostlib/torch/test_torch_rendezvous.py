@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hostlib.torch.errors import GroupJoinError
+from switchfold.hostlib.torch.errors import GroupJoinError
 from time_bound import wait_until
 from torch_ranks import load_torch, require_torch, run_ranks
 
@@ -24,7 +24,7 @@ DEADLINE_S = 120.0
 
 def meet(store: Any, rank: int, timeout_s: float, step: str = "make") -> Any:
     """Return what the ranks said, or the error."""
-    from hostlib.torch.process_group.rendezvous import Rendezvous  # noqa: PLC0415
+    from switchfold.hostlib.torch.process_group.rendezvous import Rendezvous  # noqa: PLC0415
 
     rendezvous = Rendezvous(store, rank, NUM_RANKS, timedelta(seconds=timeout_s))
     try:
@@ -93,7 +93,7 @@ class Clock:
 
 def test_step_after_one_that_took_the_whole_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Joining where no controller answers takes it; ranks end that at different moments."""
-    from hostlib.torch.process_group import rendezvous  # noqa: PLC0415
+    from switchfold.hostlib.torch.process_group import rendezvous  # noqa: PLC0415
 
     clock, store = Clock(), new_store()
     monkeypatch.setattr(rendezvous, "time", clock)

@@ -15,15 +15,15 @@ torch = pytest.importorskip("torch")
 
 from torch import Tensor, nn  # noqa: E402
 
-from hostlib.errors import ConfigurationError  # noqa: E402
-from hostlib.torch.errors import CollectiveInputError  # noqa: E402
-from hostlib.torch.process_group.switch_queue import SwitchQueue, Transfer  # noqa: E402
-from hostlib.torch.process_group.work import SwitchfoldWork  # noqa: E402
-from hostlib.torch.session_use import SessionUse  # noqa: E402
-from hostlib.torch.staging.staging import SumStaging  # noqa: E402
-from hostlib.torch.syncers.scheme_channels import Reception, SwitchChannel  # noqa: E402
-from hostlib.torch.syncers.sync_error import SyncError  # noqa: E402
 from hybrid_ranks import WAIT_S, HybridRanks  # noqa: E402
+from switchfold.hostlib.errors import ConfigurationError  # noqa: E402
+from switchfold.hostlib.torch.errors import CollectiveInputError  # noqa: E402
+from switchfold.hostlib.torch.process_group.switch_queue import SwitchQueue, Transfer  # noqa: E402
+from switchfold.hostlib.torch.process_group.work import SwitchfoldWork  # noqa: E402
+from switchfold.hostlib.torch.session_use import SessionUse  # noqa: E402
+from switchfold.hostlib.torch.staging.staging import SumStaging  # noqa: E402
+from switchfold.hostlib.torch.syncers.scheme_channels import Reception, SwitchChannel  # noqa: E402
+from switchfold.hostlib.torch.syncers.sync_error import SyncError  # noqa: E402
 
 
 @pytest.fixture(scope="module")

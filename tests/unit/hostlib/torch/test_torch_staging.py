@@ -16,8 +16,8 @@ from torch_ranks import load_torch, require_torch
 require_torch()
 torch, _ = load_torch()
 
-from hostlib.torch.staging.device_staging import CudaStream, DeviceStaging  # noqa: E402
-from hostlib.torch.staging.staging import BitStaging, SumStaging  # noqa: E402
+from switchfold.hostlib.torch.staging.device_staging import CudaStream, DeviceStaging  # noqa: E402
+from switchfold.hostlib.torch.staging.staging import BitStaging, SumStaging  # noqa: E402
 
 
 class FakeEvent:

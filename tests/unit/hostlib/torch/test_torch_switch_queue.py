@@ -18,12 +18,12 @@ from torch_ranks import load_torch, require_torch
 require_torch()
 torch, _ = load_torch()
 
-from hostlib.errors import SessionClosedError  # noqa: E402
-from hostlib.future import AllreduceFuture  # noqa: E402
-from hostlib.torch.errors import GroupDestroyedError  # noqa: E402
-from hostlib.torch.process_group.switch_queue import SwitchQueue, Transfer  # noqa: E402
-from hostlib.torch.process_group.work import SwitchfoldWork  # noqa: E402
-from hostlib.torch.staging.staging import SumStaging  # noqa: E402
+from switchfold.hostlib.errors import SessionClosedError  # noqa: E402
+from switchfold.hostlib.future import AllreduceFuture  # noqa: E402
+from switchfold.hostlib.torch.errors import GroupDestroyedError  # noqa: E402
+from switchfold.hostlib.torch.process_group.switch_queue import SwitchQueue, Transfer  # noqa: E402
+from switchfold.hostlib.torch.process_group.work import SwitchfoldWork  # noqa: E402
+from switchfold.hostlib.torch.staging.staging import SumStaging  # noqa: E402
 
 WAIT_S = 60.0
 

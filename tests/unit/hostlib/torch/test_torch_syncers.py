@@ -22,19 +22,19 @@ torch, _ = load_torch()
 
 from torch import Tensor, nn  # noqa: E402
 
-from hostlib.errors import ConfigurationError, PeerClosedError, SessionClosedError  # noqa: E402
-from hostlib.schemes import Scheme  # noqa: E402
-from hostlib.torch.hybrid.linear_factors import LinearFactors  # noqa: E402
-from hostlib.torch.hybrid.used_parameters import UsedParameters  # noqa: E402
-from hostlib.torch.staging.streams import HostStream  # noqa: E402
-from hostlib.torch.syncers.completion_vector import CompletionVector  # noqa: E402
-from hostlib.torch.syncers.scheme_channels import Mean, Reception, Values  # noqa: E402
-from hostlib.torch.syncers.submission_order import Submission, SubmissionOrder  # noqa: E402
-from hostlib.torch.syncers.sync_error import SyncError, SyncTimeoutError  # noqa: E402
-from hostlib.torch.syncers.sync_parts import DensePart, FactorPart  # noqa: E402
-from hostlib.torch.syncers.sync_schedule import SyncSchedule  # noqa: E402
-from hostlib.torch.syncers.syncer import Syncer, SyncerTrace  # noqa: E402
-from hostlib.torch.syncers.syncer_pools import SyncerPools  # noqa: E402
+from switchfold.hostlib.errors import ConfigurationError, PeerClosedError, SessionClosedError  # noqa: E402
+from switchfold.hostlib.schemes import Scheme  # noqa: E402
+from switchfold.hostlib.torch.hybrid.linear_factors import LinearFactors  # noqa: E402
+from switchfold.hostlib.torch.hybrid.used_parameters import UsedParameters  # noqa: E402
+from switchfold.hostlib.torch.staging.streams import HostStream  # noqa: E402
+from switchfold.hostlib.torch.syncers.completion_vector import CompletionVector  # noqa: E402
+from switchfold.hostlib.torch.syncers.scheme_channels import Mean, Reception, Values  # noqa: E402
+from switchfold.hostlib.torch.syncers.submission_order import Submission, SubmissionOrder  # noqa: E402
+from switchfold.hostlib.torch.syncers.sync_error import SyncError, SyncTimeoutError  # noqa: E402
+from switchfold.hostlib.torch.syncers.sync_parts import DensePart, FactorPart  # noqa: E402
+from switchfold.hostlib.torch.syncers.sync_schedule import SyncSchedule  # noqa: E402
+from switchfold.hostlib.torch.syncers.syncer import Syncer, SyncerTrace  # noqa: E402
+from switchfold.hostlib.torch.syncers.syncer_pools import SyncerPools  # noqa: E402
 
 CPU = torch.device("cpu")
 WAIT_S = 60.0
@@ -292,7 +292,7 @@ def test_a_long_backward_pass_takes_nothing_of_a_layers_time(
     schedule = SyncSchedule(run.syncers, run.pools, **options)
     with monkeypatch.context() as patch:
         clock = SimpleNamespace(monotonic=lambda: time.monotonic() - 2 * WAIT_S)
-        patch.setattr("hostlib.torch.syncers.sync_schedule.time", clock)
+        patch.setattr("switchfold.hostlib.torch.syncers.sync_schedule.time", clock)
         schedule.begin(0)
     schedule.ready(0, None)
     wait_until(lambda: channel.sent)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hostlib.errors import SessionBrokenError
+from switchfold.hostlib.errors import SessionBrokenError
 from torch_ranks import load_torch, require_torch
 
 require_torch()
@@ -18,8 +18,8 @@ require_torch()
 def ended_work(error: Exception | None = None) -> Any:
     """Return a work of two values that has ended, and that nobody else holds."""
     torch, _ = load_torch()
-    from hostlib.torch.process_group.work import SwitchfoldWork  # noqa: PLC0415
-    from hostlib.torch.staging.staging import SumStaging  # noqa: PLC0415
+    from switchfold.hostlib.torch.process_group.work import SwitchfoldWork  # noqa: PLC0415
+    from switchfold.hostlib.torch.staging.staging import SumStaging  # noqa: PLC0415
 
     tensors = [torch.tensor([1.0, 2.0])]
     work = SwitchfoldWork("rank 0, all_reduce", tensors, SumStaging(tensors))
@@ -29,7 +29,7 @@ def ended_work(error: Exception | None = None) -> Any:
 
 def owned(work: Any) -> Any:
     """Return what C++ gets to hold in place of a work."""
-    from hostlib.torch.process_group.amendments import owned_by_cpp  # noqa: PLC0415
+    from switchfold.hostlib.torch.process_group.amendments import owned_by_cpp  # noqa: PLC0415
 
     return owned_by_cpp(work)
 

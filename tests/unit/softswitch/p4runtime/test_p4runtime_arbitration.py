@@ -9,7 +9,7 @@ import pytest
 from finsy.proto import U128, p4r, rpc_code
 
 from p4runtime_fixtures import BareClient, StreamEndedError, insert, serving, station
-from softswitch.p4runtime.service.arbitration import MAX_CLIENTS_PER_ROLE, MAX_ROLES
+from switchfold.softswitch.p4runtime.service.arbitration import MAX_CLIENTS_PER_ROLE, MAX_ROLES
 from time_bound import wait_until
 
 

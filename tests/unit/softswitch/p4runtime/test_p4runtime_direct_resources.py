@@ -8,7 +8,7 @@ from finsy.proto import p4r, rpc_code
 
 from p4runtime_control_plane import IDS, codes, host, refused
 from p4runtime_fixtures import CONTROL_PLANE, delete, insert, loaded, modify
-from softswitch.p4runtime.service.dataplane import Match, MeterRates
+from switchfold.softswitch.p4runtime.service.dataplane import Match, MeterRates
 
 INVALID = rpc_code.INVALID_ARGUMENT
 PORT_METER = 0

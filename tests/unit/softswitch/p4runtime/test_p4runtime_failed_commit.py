@@ -11,7 +11,7 @@ from finsy.proto import p4r
 from fake_data_plane import FakeDataPlane
 from p4runtime_control_plane import IDS, host
 from p4runtime_fixtures import CONTROL_PLANE, BareClient, insert, loaded, modify, serving
-from softswitch.errors import SoftswitchError, TableFullError
+from switchfold.softswitch.errors import SoftswitchError, TableFullError
 from test_p4runtime_atomicity import CHANGES, STATE, read_all
 from test_p4runtime_reconcile import RECONCILE, blob
 

@@ -10,7 +10,7 @@ from finsy import GRPCStatusCode, P4ClientError
 
 from fake_data_plane import FakeDataPlane
 from p4runtime_fixtures import DEADLINE_S, DEVICE_ID, SAMPLE, serving
-from softswitch.p4runtime.service.server import P4RuntimeServer
+from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
 
 PAYLOAD = bytes(range(60))
 

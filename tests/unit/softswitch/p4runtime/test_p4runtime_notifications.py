@@ -16,11 +16,11 @@ from p4runtime_fixtures import (
     modify,
     serving,
 )
-from softswitch.p4runtime.p4info.p4info import build_schema
-from softswitch.p4runtime.service.dataplane import Match
-from softswitch.p4runtime.service.digests import DigestStore
-from softswitch.p4runtime.writes.journal import Backend
-from softswitch.program.bmv2_json import read_program
+from switchfold.softswitch.p4runtime.p4info.p4info import build_schema
+from switchfold.softswitch.p4runtime.service.dataplane import Match
+from switchfold.softswitch.p4runtime.service.digests import DigestStore
+from switchfold.softswitch.p4runtime.writes.journal import Backend
+from switchfold.softswitch.program.bmv2_json import read_program
 
 LEARNED = IDS["learned_t"]
 LIST = 1

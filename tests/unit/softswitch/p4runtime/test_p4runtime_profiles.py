@@ -16,7 +16,7 @@ from p4runtime_control_plane import (
     refused,
 )
 from p4runtime_fixtures import CONTROL_PLANE, delete, insert, loaded, modify
-from softswitch.p4runtime.service.dataplane import Group, Member
+from switchfold.softswitch.p4runtime.service.dataplane import Group, Member
 
 INVALID = rpc_code.INVALID_ARGUMENT
 HOPS, PATHS = 0, 1

@@ -14,8 +14,8 @@ from google.protobuf import text_format
 
 from p4runtime_fixtures import BareClient, FakeDataPlane
 from refused_program import BASE, refused_problems, refused_text
-from softswitch.compilation.compiler import compile_program
-from softswitch.p4runtime.service.server import P4RuntimeServer
+from switchfold.softswitch.compilation.compiler import compile_program
+from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
 
 P4INFO = text_format.Parse(BASE.with_suffix(".p4info.txtpb").read_text(), p4i.P4Info())
 

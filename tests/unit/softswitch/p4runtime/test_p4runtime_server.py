@@ -20,10 +20,10 @@ from p4runtime_fixtures import (
     serving,
     station,
 )
-from softswitch.p4runtime.service.serve import serve_dataplane
-from softswitch.p4runtime.service.server import P4RuntimeServer
-from softswitch.p4runtime.service.status import AddressInUseError, ConfigError
-from softswitch.program.bmv2_json import read_program
+from switchfold.softswitch.p4runtime.service.serve import serve_dataplane
+from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
+from switchfold.softswitch.p4runtime.service.status import AddressInUseError, ConfigError
+from switchfold.softswitch.program.bmv2_json import read_program
 
 
 def _serve(address: str, p4info: Path | None, dataplane: FakeDataPlane) -> P4RuntimeServer:

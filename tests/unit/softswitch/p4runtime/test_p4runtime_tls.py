@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from finsy.proto import p4r, p4r_grpc
 
 from fake_data_plane import FakeDataPlane
-from softswitch.commands.command import main
-from softswitch.p4runtime.service.server import P4RuntimeServer
-from softswitch.p4runtime.service.tls import TlsError, TlsFiles
-from softswitch.program.bmv2_json import read_program
+from switchfold.softswitch.commands.command import main
+from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
+from switchfold.softswitch.p4runtime.service.tls import TlsError, TlsFiles
+from switchfold.softswitch.program.bmv2_json import read_program
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
 DEADLINE_S = 60.0

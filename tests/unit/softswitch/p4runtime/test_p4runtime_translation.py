@@ -19,8 +19,8 @@ from p4runtime_fixtures import (
     loaded,
     update_errors,
 )
-from softswitch import Switch
-from softswitch.p4runtime.service.serve import serve
+from switchfold.softswitch import Switch
+from switchfold.softswitch.p4runtime.service.serve import serve
 
 PROGRAM = Sample(PROGRAMS, "translated_names")
 IDS = PROGRAM.ids

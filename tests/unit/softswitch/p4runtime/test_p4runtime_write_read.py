@@ -22,7 +22,7 @@ from p4runtime_fixtures import (
     update,
     update_errors,
 )
-from softswitch.p4runtime.service.dataplane import Match
+from switchfold.softswitch.p4runtime.service.dataplane import Match
 
 
 def _refused(client: BareClient, *updates: p4r.Update) -> list[tuple[int, str]]:
