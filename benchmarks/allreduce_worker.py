@@ -16,6 +16,7 @@ import dataclasses
 import functools
 import json
 import os
+import sys
 import time
 import zlib
 from collections.abc import Callable
@@ -27,6 +28,8 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.link_check import carried_bytes, predicted_bytes
 from benchmarks.processor import read_times

@@ -13,6 +13,7 @@ import dataclasses
 import json
 import os
 import resource
+import sys
 import time
 import zlib
 from pathlib import Path
@@ -21,6 +22,8 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.allreduce_worker import TOLERANCE, Allreduce, Floats, contribution, open_gloo
 from benchmarks.processor import read_times

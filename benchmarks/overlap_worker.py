@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 import zlib
 from collections.abc import Callable, Iterable
@@ -21,6 +22,8 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.toy_net import ToyNet, emulated_net, pass_s, real_net
 from switchfold.hostlib.torch import register

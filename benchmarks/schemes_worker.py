@@ -14,6 +14,7 @@ import argparse
 import dataclasses
 import json
 import os
+import sys
 import time
 import zlib
 from collections import Counter
@@ -24,6 +25,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.processor import read_times
 from switchfold.bmv2_topos import Testbed

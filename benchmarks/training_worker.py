@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import statistics
+import sys
 import time
 import zlib
 from collections.abc import Callable
@@ -26,6 +27,8 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.link_rates import set_rates
 from benchmarks.processor import read_times
