@@ -40,7 +40,7 @@ from switchfold.hostlib.slots import wire  # noqa: E402
 
 WORKERS_PER_JOB = 2
 HEADROOM = wire.NUM_SLOTS // 8
-"""Of a switch's slots; kept free by the controller for layouts that change."""
+"""Of a switch's slots; kept free by the controller for views that change."""
 FITTING_FIXED = 4
 """Jobs with fixed leases for which there is room."""
 

@@ -40,7 +40,7 @@ def measure_round_trip(session: Session) -> float:
 def sum_until_stopped(
     session: Session, elements: int, stop: Path, begun: Path
 ) -> list[dict[str, Any]]:
-    """Return when each sum was done, and the layout that this worker had then.
+    """Return when each sum was done, and the view that this worker had then.
 
     `begun` is made after the first one.
     """

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One worker of the benchmark of host paths: the same sums by a session and by Gloo, in turn.
 
-Started on every host of a testbed by host_allreduce.py. The session needs no controller: its layout
+Started on every host of a testbed by host_allreduce.py. The session needs no controller: its view
 has all hosts of the testbed and no switch. The last line of the output is JSON.
 """
 

@@ -38,7 +38,7 @@ from switchfold.bmv2_topos.processes.processes import (  # noqa: E402
 )
 from switchfold.bmv2_topos.topology.topology import Switch  # noqa: E402
 from switchfold.controller.config import ControllerConfig  # noqa: E402
-from switchfold.controller.jobs.job import Layout  # noqa: E402
+from switchfold.controller.jobs.job import View  # noqa: E402
 from switchfold.controller.server import ControllerServer  # noqa: E402
 from switchfold.controller.switches.reconcile import desired_entities  # noqa: E402
 
@@ -110,32 +110,32 @@ async def measure(config: ControllerConfig, repeats: int) -> dict[str, Any]:
         # The database has one user at a time: the server's own.
         database = server._database  # pyright: ignore[reportPrivateUsage]
         job = database.create_job("large", len(members))
-        layout: Layout | None = None
+        view: View | None = None
         for repeat in range(repeats + 1):
             began_s = time.perf_counter()
-            planned = server.layouts.plan(job, members)
+            planned = server.views.plan(job, members)
             planned_s = time.perf_counter()
-            layout = await server.layouts.install(planned)
+            view = await server.views.install(planned)
             installed_s = time.perf_counter()
             await check(server)
             entities = sum(
-                len(desired_entities((), layout.placements(name))) for name in layout.switches
+                len(desired_entities((), view.placements(name))) for name in view.switches
             )
             removing_s = time.perf_counter()
-            await server.layouts.remove(layout)
+            await server.views.remove(view)
             removed_s = time.perf_counter()
             await check(server)
             if repeat:
                 times["plan"].append(planned_s - began_s)
                 times["install"].append(installed_s - planned_s)
                 times["remove"].append(removed_s - removing_s)
-    assert layout is not None
+    assert view is not None
     return {
         "switches": len(config.switches),
-        "used_switches": len(layout.switches),
+        "used_switches": len(view.switches),
         "links": len(config.links),
         "workers": len(members),
-        "trees": len(layout.trees),
+        "trees": len(view.trees),
         "entities": entities,
         "connect_s": connect_s,
         **{f"{step}_s": found for step, found in times.items()},

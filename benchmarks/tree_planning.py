@@ -27,7 +27,7 @@ from switchfold.controller.fabric.routes import routes_at
 from switchfold.controller.fabric.trees.frame_cost import Traffic
 from switchfold.controller.fabric.trees.planner import plan_trees
 from switchfold.controller.fabric.trees.tree_plan import TreePlan
-from switchfold.controller.jobs.job import Layout, Tree, Worker
+from switchfold.controller.jobs.job import Tree, View, Worker
 from switchfold.controller.switches.program import load_program
 from switchfold.controller.switches.reconcile import desired_entities
 from switchfold.controller.views.tree_shape import tree_shape
@@ -137,13 +137,13 @@ def verify(plan: TreePlan, num_workers: int) -> None:
         raise SystemExit("a plan is faster than the lower bound")
 
 
-def make_layout(plan: TreePlan, workers: list[Worker], fabric: Fabric) -> Layout:
+def make_view(plan: TreePlan, workers: list[Worker], fabric: Fabric) -> View:
     trees: list[Tree] = []
     counts = plan.slot_counts(NUM_SLOTS)
     for tree_id, (tree, count) in enumerate(zip(plan.trees, counts, strict=True), 1):
         shape = tree_shape(tree, workers, fabric.switches)
         trees.append(dataclasses.replace(shape, tree_id=tree_id, slot_count=count))
-    return Layout(generation=1, job_number=1, members=tuple(workers), trees=tuple(trees))
+    return View(generation=1, job_number=1, members=tuple(workers), trees=tuple(trees))
 
 
 def measure(name: str, fabric: Fabric, config: ControllerConfig, repeats: int) -> dict[str, Any]:
@@ -161,10 +161,10 @@ def measure(name: str, fabric: Fabric, config: ControllerConfig, repeats: int) -
         plan = plan_trees(fresh, workers, traffic)
         planned = time.perf_counter()
         cpu_planned = time.process_time()
-        layout = make_layout(plan, workers, fabric)
+        view = make_view(plan, workers, fabric)
         entities = 0
         for switch in fabric.switches:
-            for entity in desired_entities((), layout.placements(switch)):
+            for entity in desired_entities((), view.placements(switch)):
                 entity.encode(program.schema)
                 entities += 1
         encoded = time.perf_counter()

@@ -31,7 +31,7 @@ from .jobs.job import JobNumber
 from .jobs.membership import Membership
 from .switches.program import load_program
 from .switches.switch_session import SwitchLink
-from .views.views import Layouts
+from .views.views import Views
 
 _LOGGER = logging.getLogger(__name__)
 _STOP_GRACE_S = 2.0
@@ -64,7 +64,7 @@ class ControllerServer:
             switch.name: SwitchLink(
                 switch,
                 self._program,
-                placements=lambda name=switch.name: self.layouts.placements(name),
+                placements=lambda name=switch.name: self.views.placements(name),
                 fabric=lambda: self.fabric_state.fabric,
                 replace_program=config.replace_program,
                 election_id=config.election_id,
@@ -73,10 +73,8 @@ class ControllerServer:
             )
             for switch in config.switches
         }
-        self.layouts = Layouts(
-            config, self._database, self.links, fabric=self.fabric_state.fabric_for
-        )
-        self.membership = Membership(config, self._database, self.links, self.layouts)
+        self.views = Views(config, self._database, self.links, fabric=self.fabric_state.fabric_for)
+        self.membership = Membership(config, self._database, self.links, self.views)
         self.fabric_watch = FabricWatch(
             config, self._database, self.fabric_state, self.links, self._replan
         )
@@ -140,7 +138,7 @@ class ControllerServer:
         add_operator = cast("Any", operator_pb2_grpc).add_OperatorServicer_to_server
         add_operator(
             OperatorService(
-                self._database, self.membership, self.links, self.layouts, self.config.links
+                self._database, self.membership, self.links, self.views, self.config.links
             ),
             server,
         )

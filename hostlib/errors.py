@@ -16,7 +16,7 @@ HostlibError
 |  |- SwitchUnreachableError: not even probes are answered
 |  `- WorkerMissingError: the switch answers and names who has not contributed
 |- AllgatherTimeoutError (also TimeoutError): names the workers whose blocks, or receipts, lack
-|- MulticastUnavailableError: no switch can copy blocks in the job's present layout
+|- MulticastUnavailableError: no switch can copy blocks in the job's present view
 |- RoundClosedError: the job went on without this worker
 |- SessionError
 |  |- SessionClosedError
@@ -31,13 +31,13 @@ HostlibError
 |  `- VersionMismatchError
 |- PeerError: between two workers
 |  |- PeerUnreachableError: nobody answers at the other worker's address
-|  |- PeerRefusedError: wrong secret, another job, or a layout that is over
+|  |- PeerRefusedError: wrong secret, another job, or a view that is over
 |  |- PeerProtocolError: bytes that are no frames, or frames out of place
 |  |- PeerMismatchError: the workers submitted different sequences of tensors
 |  |- PeerClosedError: the peer server, or the host path, was closed
-|  |- MemberError: names a member of the layout
+|  |- MemberError: names a member of the view
 |  |  |- MemberLostError: it died or fell silent
-|  |  `- MemberLeftError: it gave up the layout, but lives
+|  |  `- MemberLeftError: it gave up the view, but lives
 |  |- ExchangeTimeoutError (also TimeoutError): names workers that did not send their part
 |  |- ServerLostError: a parameter server is away for longer than clients wait
 |  |- ServerRestartedError: a parameter server lost updates; go back to its checkpoint
@@ -134,7 +134,7 @@ class AllgatherTimeoutError(HostlibError, TimeoutError):
 
 
 class MulticastUnavailableError(HostlibError):
-    """The job's layout has no switch that could copy a block to all of its workers."""
+    """The job's view has no switch that could copy a block to all of its workers."""
 
 
 class RoundClosedError(HostlibError):
@@ -194,7 +194,7 @@ class PeerUnreachableError(PeerError):
 
 
 class PeerRefusedError(PeerError):
-    """The other worker refused: wrong secret, another job, or a layout that is over."""
+    """The other worker refused: wrong secret, another job, or a view that is over."""
 
 
 class PeerProtocolError(PeerError):
@@ -210,7 +210,7 @@ class PeerClosedError(PeerError):
 
 
 class MemberError(PeerError):
-    """Base of errors that name a member of the layout."""
+    """Base of errors that name a member of the view."""
 
     def __init__(self, message: str, worker_id: int) -> None:
         super().__init__(message)
@@ -218,11 +218,11 @@ class MemberError(PeerError):
 
 
 class MemberLostError(MemberError):
-    """A member of the layout died or fell silent."""
+    """A member of the view died or fell silent."""
 
 
 class MemberLeftError(MemberError):
-    """A member gave up the layout, but lives: a change of layout is probably under way."""
+    """A member gave up the view, but lives: a change of view is probably under way."""
 
 
 class ExchangeTimeoutError(PeerError, TimeoutError):

@@ -67,7 +67,7 @@ class TransferFuture(Generic[Result]):
 
     @property
     def members(self) -> tuple[int, ...]:
-        """Worker ids of the layout that the result is from; empty until done."""
+        """Worker ids of the view that the result is from; empty until done."""
         return self._members
 
     def add_done_callback(self, callback: Callable[[Self], None]) -> None:

@@ -82,16 +82,16 @@ class Session:
         options: SessionOptions | None = None,
         peers: PeerServer | None = None,
     ) -> Self:
-        """Start in a layout that somebody else has set up; for tests and experiments.
+        """Start in a view that somebody else has set up; for tests and experiments.
 
-        The peer server serves results to other members, and carries lanes where the layout has no
+        The peer server serves results to other members, and carries lanes where the view has no
         switch; the session closes it.
         """
         return cls(view, transport, options or SessionOptions(), None, peers)
 
     @property
     def view(self) -> JobView:
-        """The layout that this worker runs in: members, trees, generation."""
+        """The view that this worker runs in: members, trees, generation."""
         return self._engine.view
 
     @property
@@ -217,18 +217,18 @@ class Session:
 
     @property
     def can_multicast(self) -> bool:
-        """Whether one switch of the present layout copies blocks to all workers: `allgather`."""
+        """Whether one switch of the present view copies blocks to all workers: `allgather`."""
         return self.view.can_multicast
 
     def allgather(self, array: NDArray[Any], *, timeout_s: float | None = None) -> AllgatherFuture:
         """Send an array to all other workers, and get theirs; return a future at once.
 
         Each worker sends its block once, and the switch copies it. The result is a list of arrays,
-        bit for bit, in the order of the layout's members, this worker's own among them. Takes any
+        bit for bit, in the order of the view's members, this worker's own among them. Takes any
         dtype of plain bytes; shape and dtype are the same on all workers. Allgathers and allreduces
         are one sequence, which all workers submit in the same order. The array must not change
         until the future is done. Raises MulticastUnavailableError where no switch can copy to all
-        (see `can_multicast`); a layout change may also end the future with it, on all workers.
+        (see `can_multicast`); a view change may also end the future with it, on all workers.
         """
         if not self.can_multicast:
             view = self.view
@@ -259,15 +259,15 @@ class Session:
     def on_view_proposal(
         self, generation: int, is_abort: bool, reply: Callable[[int], None]
     ) -> None:
-        """Get ready for another layout; `reply` gets this worker's position."""
+        """Get ready for another view; `reply` gets this worker's position."""
         self._engine.propose(generation, is_abort, reply)
 
     def on_view_commit(self, view: JobView, boundary: int, source_worker: int) -> None:
-        """Run tensors from number `boundary` on in another layout."""
+        """Run tensors from number `boundary` on in another view."""
         self._engine.commit(view, boundary, source_worker)
 
     def on_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
-        """Learn whom this worker and all others wait for in a layout."""
+        """Learn whom this worker and all others wait for in a view."""
         self._engine.note_missing(generation, missing_workers)
 
     def fail(self, error: HostlibError) -> None:

@@ -19,7 +19,7 @@ from ..fabric.trees.frame_cost import Traffic
 from ..fabric.trees.ring_cost import predict_ring
 from ..fabric.trees.tree_plan import TreePlan, describe_trees
 from ..fabric.trees.tree_report import add_measurement, add_prediction, report_tree
-from ..jobs.job import Layout
+from ..jobs.job import View
 from ..views.view_trees import planned_trees, slot_bases
 from .operator_api import fabric_pb2 as pb
 from .operator_api import fabric_pb2_grpc
@@ -52,19 +52,19 @@ class FabricService(fabric_pb2_grpc.FabricServicer):
     ) -> pb.TreeReport:
         """Return the trees of a live job, their cost now, and what was measured."""
         jobs = [j for j in self._database.jobs(is_live_only=True) if j.name == request.name]
-        layout = jobs[-1].layout if jobs else None
-        if layout is None:
-            what = "has no layout yet" if jobs else "is not running"
+        view = jobs[-1].view if jobs else None
+        if view is None:
+            what = "has no view yet" if jobs else "is not running"
             raise UnknownJobError(f"job {request.name!r} {what}; see 'switchfold job list'")
         size = request.tensor_bytes or _DEFAULT_BYTES
-        report = self._report(layout, dataclasses.replace(self._traffic, tensor_bytes=size))
+        report = self._report(view, dataclasses.replace(self._traffic, tensor_bytes=size))
         report.job = request.name
-        if layout.trees:
+        if view.trees:
             sample = await self._meter.sample()
             try:
-                add_measurement(report, *self._meter.measured(layout, sample))
+                add_measurement(report, *self._meter.measured(view, sample))
             except KeyError:
-                report.measured_error = "the layout has just begun; ask again"
+                report.measured_error = "the view has just begun; ask again"
         return report
 
     async def ListLinks(  # noqa: N802
@@ -92,14 +92,14 @@ class FabricService(fabric_pb2_grpc.FabricServicer):
         self._state.set_switch(request.name, is_up=request.is_up)
         return pb.SetSwitchResponse(name=request.name, state="up" if request.is_up else "down")
 
-    def _report(self, layout: Layout, traffic: Traffic) -> pb.TreeReport:
-        fabric = self._state.fabric_for(layout.job_number)
-        trees = planned_trees(layout)
+    def _report(self, view: View, traffic: Traffic) -> pb.TreeReport:
+        fabric = self._state.fabric_for(view.job_number)
+        trees = planned_trees(view)
         report = pb.TreeReport(
-            generation=layout.generation,
+            generation=view.generation,
             path="switch" if trees else "host",
-            reason=layout.reason,
-            num_workers=layout.num_workers,
+            reason=view.reason,
+            num_workers=view.num_workers,
             tensor_bytes=traffic.tensor_bytes,
             values_per_packet=traffic.values_per_packet,
             label=describe_trees(trees) if trees else "between the hosts",
@@ -111,17 +111,17 @@ class FabricService(fabric_pb2_grpc.FabricServicer):
                     tree_id=tree.tree_id,
                     slot_bases=slot_bases(tree),
                 )
-                for tree, planned in zip(layout.trees, trees, strict=True)
+                for tree, planned in zip(view.trees, trees, strict=True)
             ],
         )
         if trees:
-            add_prediction(report, self._replanner.predict(layout, traffic))
+            add_prediction(report, self._replanner.predict(view, traffic))
         else:
-            ring = predict_ring(fabric, layout.members, traffic)
+            ring = predict_ring(fabric, view.members, traffic)
             if ring is not None:
                 add_prediction(report, ring)
         try:
-            plan = self._replanner.plan(layout, traffic)
+            plan = self._replanner.plan(view, traffic)
         except NoTreeError:
             return report
         report.lower_bound_s = plan.lower_bound_s

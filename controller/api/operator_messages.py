@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs, layouts and counters as messages of the operator API."""
+"""Jobs, views and counters as messages of the operator API."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from ...hostlib.slots.wire import Outcome
-from ..jobs.job import Job, Layout, TreeNode, Worker, WorkerId, WorkerState
+from ..jobs.job import Job, TreeNode, View, Worker, WorkerId, WorkerState
 from ..tables.outcome import Count, OrdinaryOutcome, add_counts
 from .operator_api import operator_pb2 as pb
 
@@ -16,7 +16,7 @@ def job_message(
     job: Job, workers: Iterable[Worker], detached: set[WorkerId], missing: Iterable[WorkerId]
 ) -> pb.Job:
     """Return a job without counters; `detached` workers have no stream."""
-    layout = job.layout
+    view = job.view
     return pb.Job(
         name=job.name,
         job_number=job.job_number,
@@ -32,12 +32,12 @@ def job_message(
         created_s=job.created_s,
         ended_s=job.ended_s or 0.0,
         generation=job.generation,
-        path=_path(layout) if layout else "",
-        slot_count=layout.slot_count if layout else 0,
-        switches=layout.switches if layout else (),
+        path=_path(view) if view else "",
+        slot_count=view.slot_count if view else 0,
+        switches=view.switches if view else (),
         workers=[_worker(worker, detached) for worker in workers],
         missing_workers=missing,
-        layouts=[_layout(layout) for layout in job.layouts],
+        views=[_view(view) for view in job.views],
     )
 
 
@@ -60,47 +60,45 @@ def outcome_counts(
     ]
 
 
-def lease_messages(
-    switch: str, layouts: Iterable[Layout], jobs: Mapping[int, Job]
-) -> list[pb.Lease]:
-    """Return what layouts hold of a switch's slots, by slot."""
+def lease_messages(switch: str, views: Iterable[View], jobs: Mapping[int, Job]) -> list[pb.Lease]:
+    """Return what views hold of a switch's slots, by slot."""
     leases: list[pb.Lease] = []
-    for layout in layouts:
-        job = jobs.get(layout.job_number)
-        for placement in layout.placements(switch):
+    for view in views:
+        job = jobs.get(view.job_number)
+        for placement in view.placements(switch):
             leases.append(
                 pb.Lease(
-                    job=job.name if job else f"job number {layout.job_number}",
-                    generation=layout.generation,
+                    job=job.name if job else f"job number {view.job_number}",
+                    generation=view.generation,
                     tree_id=placement.tree.tree_id,
                     slot_base=placement.node.slot_base,
                     slot_count=placement.tree.slot_count,
                     weight=job.weight if job else 1.0,
-                    state=str(layout.state),
+                    state=str(view.state),
                     parent=placement.node.parent.switch if placement.node.parent else "",
                 )
             )
     return sorted(leases, key=lambda lease: lease.slot_base)
 
 
-def _path(layout: Layout) -> str:
-    return "switch" if layout.is_on_switch else "host"
+def _path(view: View) -> str:
+    return "switch" if view.is_on_switch else "host"
 
 
-def _layout(layout: Layout) -> pb.JobLayout:
-    return pb.JobLayout(
-        generation=layout.generation,
-        state=str(layout.state),
-        path=_path(layout),
-        reason=layout.reason,
-        members=[member.worker_id for member in layout.members],
+def _view(view: View) -> pb.JobView:
+    return pb.JobView(
+        generation=view.generation,
+        state=str(view.state),
+        path=_path(view),
+        reason=view.reason,
+        members=[member.worker_id for member in view.members],
         trees=[
             pb.JobTree(
                 tree_id=tree.tree_id,
                 slot_count=tree.slot_count,
                 nodes=[_node(node) for node in tree.nodes],
             )
-            for tree in layout.trees
+            for tree in view.trees
         ],
     )
 

@@ -17,7 +17,7 @@ from ..jobs.membership import Membership
 from ..switches.port_losses import read_port_losses
 from ..switches.program import describe
 from ..switches.switch_session import SwitchLink
-from ..views.views import Layouts
+from ..views.views import Views
 from .operator_api import operator_pb2 as pb
 from .operator_api import operator_pb2_grpc
 from .operator_messages import (
@@ -36,13 +36,13 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         database: Database,
         membership: Membership,
         links: Mapping[str, SwitchLink],
-        layouts: Layouts,
+        views: Views,
         cables: Iterable[LinkConfig] = (),
     ) -> None:
         self._database = database
         self._membership = membership
         self._links = links
-        self._layouts = layouts
+        self._views = views
         self._neighbours: dict[tuple[str, int], str] = {}
         for cable in cables:
             one, other = cable.ends
@@ -111,7 +111,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             raise UnknownNameError(f"no switch {request.name!r}; there is {', '.join(self._links)}")
         message = self._switch(link)
         jobs = {job.job_number: job for job in self._database.jobs(is_live_only=True)}
-        message.leases.extend(lease_messages(request.name, self._database.live_layouts(), jobs))
+        message.leases.extend(lease_messages(request.name, self._database.live_views(), jobs))
         try:
             message.counts.extend(outcome_counts(await link.read_switch_counts()))
             message.ordinary_counts.extend(outcome_counts(await link.read_ordinary_counts()))
@@ -136,11 +136,11 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
 
     async def _add_counts(self, message: pb.Job, job: Job) -> None:
         try:
-            counts = await self._layouts.job_counts(job)
+            counts = await self._views.job_counts(job)
         except SwitchError as exc:
             counts = self._database.counts(job.job_number)
             message.counts_error = str(exc)
-        had_trees = any(layout.is_on_switch for layout in job.layouts)
+        had_trees = any(view.is_on_switch for view in job.views)
         if job.state is JobState.ENDED and had_trees and not counts:
             message.counts_error = "the counters were not kept: the switch was away at the end"
         put_counts(message, counts)
@@ -157,7 +157,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return job_message(job, workers, detached, missing)
 
     def _switch(self, link: SwitchLink) -> pb.Switch:
-        name, layouts = link.config.name, self._database.live_layouts()
+        name, views = link.config.name, self._database.live_views()
         return pb.Switch(
             name=name,
             address=link.config.address,
@@ -166,6 +166,6 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             error=str(link.error or ""),
             program=describe(link.program.p4info),
             num_slots=wire.NUM_SLOTS,
-            used_slots=sum(layout.slots_on(name) for layout in layouts),
+            used_slots=sum(view.slots_on(name) for view in views),
             service_address=link.config.service_address,
         )

@@ -42,7 +42,7 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "Straggler.quorum": (0, 0xFFFF),
     "Straggler.deadline_s": (0, 3600),
     "Resume.job_number": None,  # compared with the job's
-    "Resume.generation": None,  # of a layout that may be gone
+    "Resume.generation": None,  # of a view that may be gone
     "Resume.proposed": None,  # of a change that may be unknown
     "ViewReady.generation": None,  # ignored unless it is that of the change under way
     "ViewReady.position": (0, _MAX_POSITION),

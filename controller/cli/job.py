@@ -71,10 +71,10 @@ def list_jobs(include_ended: bool, client: OperatorClient, is_json: bool) -> Non
 @controller_option
 @json_option
 def show_job(name: str, client: OperatorClient, is_json: bool) -> None:
-    """Show layouts, workers, slots and counters per outcome and switch of the newest job NAME.
+    """Show views, workers, slots and counters per outcome and switch of the newest job NAME.
 
-    A layout is one arrangement of the job: its members, its trees and their slots, under one
-    generation. Counters are of all layouts together; packets that were refused have outcomes of
+    A view is one arrangement of the job: its members, its trees and their slots, under one
+    generation. Counters are of all views together; packets that were refused have outcomes of
     their own, such as foreign_worker, foreign_result or bad_contribution.
 
     \b
@@ -92,9 +92,9 @@ def show_job(name: str, client: OperatorClient, is_json: bool) -> None:
     click.echo(f"  slots {message.slot_count} ({_wanted(message)}), weight {message.weight:g}")
     click.echo(f"  stragglers: {_straggler(message)}; age {_age(message)}")
     print_table(
-        "Layouts",
+        "Views",
         ("generation", "state", "path", "members", "tree", "slots", "note"),
-        [row for layout in message.layouts for row in _layout_rows(layout)],
+        [row for view in message.views for row in _view_rows(view)],
     )
     print_table(
         "Workers",
@@ -131,6 +131,7 @@ def stop_job(name: str, client: OperatorClient, is_json: bool) -> None:
 def _job_dict(message: pb.Job) -> dict[str, object]:
     """Return a job for JSON; counters become mappings by outcome, and by switch."""
     result = message_dict(message)
+    result["layouts"] = result["views"]  # the name of earlier releases, until the next one
     result["counts"] = _counts_dict(message.counts)
     result["switch_counts"] = {
         of_switch.switch: _counts_dict(of_switch.counts) for of_switch in message.switch_counts
@@ -165,18 +166,18 @@ def _print_counts(message: pb.Job) -> None:
     )
 
 
-def _layout_rows(layout: pb.JobLayout) -> list[tuple[object, ...]]:
+def _view_rows(view: pb.JobView) -> list[tuple[object, ...]]:
     """Return a row per tree; slots are told for every switch, root first."""
-    members = _ranges(layout.members)
-    about = (layout.generation, layout.state, layout.path, members)
+    members = _ranges(view.members)
+    about = (view.generation, view.state, view.path, members)
     rows: list[tuple[object, ...]] = []
-    for tree in layout.trees:
+    for tree in view.trees:
         slots = "  ".join(
             f"{node.switch}:{node.slot_base}..{node.slot_base + tree.slot_count - 1}"
             for node in tree.nodes
         )
-        rows.append((*about, tree.tree_id, slots, layout.reason))
-    return rows or [(*about, "", "", layout.reason)]
+        rows.append((*about, tree.tree_id, slots, view.reason))
+    return rows or [(*about, "", "", view.reason)]
 
 
 def _ranges(worker_ids: Iterable[int]) -> str:

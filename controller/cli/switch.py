@@ -76,7 +76,7 @@ def show_switch(name: str, client: OperatorClient, is_json: bool) -> None:
     if message.leases:
         print_table(
             "Leased slots",
-            ("slots", "job", "generation", "layout", "tree", "parent", "weight"),
+            ("slots", "job", "generation", "view", "tree", "parent", "weight"),
             [
                 (
                     f"{lease.slot_base}..{lease.slot_base + lease.slot_count - 1}",

@@ -89,7 +89,7 @@ def show_tree(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Show the trees of the live job NAME, what an allreduce costs, and the next best ways.
 
-    "expected" are the frames of all rounds that the trees have completed since the layout began,
+    "expected" are the frames of all rounds that the trees have completed since the view began,
     "measured" is everything that crossed the link since then.
 
     \b

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Desired state in SQLite: switches, jobs, their layouts with members and slot leases, counters.
+"""Desired state in SQLite: switches, jobs, their views with members and slot leases, counters.
 
 The file is opened with an exclusive lock, so that two controllers cannot share one by mistake.
 """
@@ -23,24 +23,24 @@ from ..jobs.job import (
     Job,
     JobNumber,
     JobState,
-    Layout,
-    LayoutState,
     PathChoice,
     TreeId,
+    View,
+    ViewState,
     WorkerId,
     WorkerState,
 )
 from ..tables.outcome import Count
 from .store import Statements, Store
-from .view_record import dump_layout, load_layout
+from .view_record import dump_view, load_view
 
 GENERATION_EPOCH_S: Final = 1767225600
 """2026-01-01 00:00:00 UTC; keeps generations ahead of those of a lost database."""
 MAX_TREE_ID: Final = 65535
 KEPT_JOBS: Final = 1000
 """Ended jobs beyond so many are forgotten, the oldest first."""
-KEPT_LAYOUTS: Final = 8
-"""Removed layouts of a job beyond so many are forgotten."""
+KEPT_VIEWS: Final = 8
+"""Removed views of a job beyond so many are forgotten."""
 KEPT_BARRIERS: Final = 1024
 """Names of released barriers of a job beyond so many are forgotten, the least recent first."""
 
@@ -48,7 +48,7 @@ KEPT_BARRIERS: Final = 1024
 class Database:
     """The controller's only memory.
 
-    What promises something (numbers, jobs, layouts, secrets) is in the file when its method
+    What promises something (numbers, jobs, views, secrets) is in the file when its method
     returns; else DatabaseError, and nothing has changed. What has happened already (ends, losses,
     counters, barriers) is never refused: while the file cannot be written it is kept in memory.
     """
@@ -56,8 +56,8 @@ class Database:
     def __init__(self, path: Path) -> None:
         """Open or make the database file; DatabaseError when it cannot be used."""
         self._store = Store(path)
-        self._live = {layout.generation: layout for layout in self._load_live()}
-        """Layouts that lease slots; every switch asks for them again and again."""
+        self._live = {view.generation: view for view in self._load_live()}
+        """Views that lease slots; every switch asks for them again and again."""
 
     def close(self) -> None:
         """Release the lock and the file."""
@@ -179,12 +179,12 @@ class Database:
         return {int(row["worker_id"]): bytes(row["digest"]) for row in rows}
 
     def end_job(self, job_number: JobNumber, reason: str) -> Job:
-        """End the job and free what its layouts lease."""
-        for layout in self.job(job_number).live_layouts:
-            if layout.state is LayoutState.PLANNED:
-                self.forget_layout(layout.generation)
+        """End the job and free what its views lease."""
+        for view in self.job(job_number).live_views:
+            if view.state is ViewState.PLANNED:
+                self.forget_view(view.generation)
             else:
-                self.store_layout(dataclasses.replace(layout, state=LayoutState.REMOVED))
+                self.store_view(dataclasses.replace(view, state=ViewState.REMOVED))
         with self._store.change(is_record=True) as connection:
             connection.execute(
                 "UPDATE jobs SET state = ?, ended_s = ?, reason = ? WHERE job_number = ?",
@@ -198,61 +198,61 @@ class Database:
             _forget_old_jobs(connection)
         return self.job(job_number)
 
-    def store_layout(self, layout: Layout, *, is_record: bool = False) -> None:
-        """Store a layout or its new state; PLANNED and INSTALLED lease its slots.
+    def store_view(self, view: View, *, is_record: bool = False) -> None:
+        """Store a view or its new state; PLANNED and INSTALLED lease its slots.
 
         That it is REMOVED, and what else `is_record`, is never refused.
         """
-        is_record = is_record or layout.state is LayoutState.REMOVED
+        is_record = is_record or view.state is ViewState.REMOVED
         with self._store.change(is_record=is_record) as connection:
             connection.execute(
                 "INSERT INTO layouts VALUES (?, ?, ?, ?) ON CONFLICT (generation) DO UPDATE "
                 "SET state = excluded.state, layout = excluded.layout",
-                (layout.generation, layout.job_number, layout.state, dump_layout(layout)),
+                (view.generation, view.job_number, view.state, dump_view(view)),
             )
             connection.execute(
                 "DELETE FROM layouts WHERE generation IN (SELECT generation FROM layouts "
                 "WHERE job_number = ? AND state = ? ORDER BY generation DESC LIMIT -1 OFFSET ?)",
-                (layout.job_number, LayoutState.REMOVED, KEPT_LAYOUTS),
+                (view.job_number, ViewState.REMOVED, KEPT_VIEWS),
             )
-        if layout.state is LayoutState.REMOVED:
-            self._live.pop(layout.generation, None)
+        if view.state is ViewState.REMOVED:
+            self._live.pop(view.generation, None)
         else:
-            self._live[layout.generation] = layout
+            self._live[view.generation] = view
 
-    def forget_layout(self, generation: Generation) -> None:
-        """Free what a layout leases that never was on a switch, and keep no record of it."""
+    def forget_view(self, generation: Generation) -> None:
+        """Free what a view leases that never was on a switch, and keep no record of it."""
         with self._store.change(is_record=True) as connection:
             connection.execute("DELETE FROM layouts WHERE generation = ?", (generation,))
         self._live.pop(generation, None)
 
-    def live_layouts(self) -> list[Layout]:
-        """Return every layout that leases slots, oldest first."""
+    def live_views(self) -> list[View]:
+        """Return every view that leases slots, oldest first."""
         return [self._live[generation] for generation in sorted(self._live)]
 
-    def layout(self, generation: Generation) -> Layout | None:
-        """Return one layout, None when it was forgotten or never made."""
+    def view(self, generation: Generation) -> View | None:
+        """Return one view, None when it was forgotten or never made."""
         if generation in self._live:
             return self._live[generation]
         rows = self._store.select("SELECT layout FROM layouts WHERE generation = ?", (generation,))
-        return load_layout(rows[0]["layout"]) if rows else None
+        return load_view(rows[0]["layout"]) if rows else None
 
-    def _load_live(self) -> list[Layout]:
+    def _load_live(self) -> list[View]:
         rows = self._store.select(
-            "SELECT layout FROM layouts WHERE state != ?", (LayoutState.REMOVED,)
+            "SELECT layout FROM layouts WHERE state != ?", (ViewState.REMOVED,)
         )
-        return [load_layout(row["layout"]) for row in rows]
+        return [load_view(row["layout"]) for row in rows]
 
     def mark_worker(self, job_number: JobNumber, worker_id: WorkerId, state: WorkerState) -> None:
-        """Store that a worker left or was lost, in every layout that has it."""
-        for layout in self.job(job_number).live_layouts:
+        """Store that a worker left or was lost, in every view that has it."""
+        for view in self.job(job_number).live_views:
             members = tuple(
                 dataclasses.replace(member, state=state)
                 if member.worker_id == worker_id
                 else member
-                for member in layout.members
+                for member in view.members
             )
-            self.store_layout(dataclasses.replace(layout, members=members), is_record=True)
+            self.store_view(dataclasses.replace(view, members=members), is_record=True)
 
     def add_counts(
         self, job_number: JobNumber, switch: str, counts: Mapping[Outcome, Count]
@@ -317,7 +317,7 @@ class Database:
         return [self._job(row) for row in rows]
 
     def _job(self, row: sqlite3.Row) -> Job:
-        layouts = self._store.select(
+        views = self._store.select(
             "SELECT generation, layout FROM layouts WHERE job_number = ? ORDER BY generation",
             (row["job_number"],),
         )
@@ -334,9 +334,8 @@ class Database:
             created_s=row["created_s"],
             ended_s=row["ended_s"],
             reason=row["reason"],
-            layouts=tuple(
-                self._live.get(layout["generation"]) or load_layout(layout["layout"])
-                for layout in layouts
+            views=tuple(
+                self._live.get(view["generation"]) or load_view(view["layout"]) for view in views
             ),
         )
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts as the database stores them: one JSON text each."""
+"""Views as the database stores them: one JSON text each."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from typing import Any
 from ...hostlib.straggler import StragglerPolicy
 from ..jobs.job import (
     Child,
-    Layout,
-    LayoutState,
     Parent,
     Tree,
     TreeNode,
+    View,
+    ViewState,
     Worker,
     WorkerState,
 )
 
 
-def dump_layout(layout: Layout) -> str:
-    """Return the layout as JSON."""
-    return json.dumps(dataclasses.asdict(layout), separators=(",", ":"))
+def dump_view(view: View) -> str:
+    """Return the view as JSON."""
+    return json.dumps(dataclasses.asdict(view), separators=(",", ":"))
 
 
-def load_layout(text: str) -> Layout:
-    """Return the layout of a JSON text that `dump_layout` wrote."""
+def load_view(text: str) -> View:
+    """Return the view of a JSON text that `dump_view` wrote."""
     raw: dict[str, Any] = json.loads(text)
-    return Layout(
+    return View(
         generation=raw["generation"],
         job_number=raw["job_number"],
         members=tuple(_worker(member) for member in raw["members"]),
         trees=tuple(_tree(tree) for tree in raw["trees"]),
         straggler=StragglerPolicy(**raw["straggler"]),
-        state=LayoutState(raw["state"]),
+        state=ViewState(raw["state"]),
         reason=raw["reason"],
     )
 

@@ -12,7 +12,7 @@ from ..api.fabric_service import FabricService
 from ..config import ControllerConfig
 from ..database.database import Database
 from ..errors import SwitchError
-from ..jobs.job import JobNumber, Layout, LayoutState
+from ..jobs.job import JobNumber, View, ViewState
 from ..switches.switch_session import LinkState, SwitchLink
 from .fabric import Fabric
 from .fabric_state import FabricState
@@ -44,7 +44,7 @@ class FabricWatch:
         )
         self.meter = LinkMeter(links, self._installed, traffic.frame_bytes)
         self.replanner = Replanner(
-            state, self.meter, traffic, layouts=self._in_use, away=self._away, replan=replan
+            state, self.meter, traffic, views=self._in_use, away=self._away, replan=replan
         )
         self.service = FabricService(database, state, self.meter, self.replanner, traffic)
         state.on_change(self._move_routes)
@@ -58,15 +58,15 @@ class FabricWatch:
                 task.cancel()
             await asyncio.gather(*self._applying.values(), return_exceptions=True)
 
-    def _installed(self) -> list[Layout]:
-        layouts = self._database.live_layouts()
-        return [layout for layout in layouts if layout.state is LayoutState.INSTALLED]
+    def _installed(self) -> list[View]:
+        views = self._database.live_views()
+        return [view for view in views if view.state is ViewState.INSTALLED]
 
-    def _in_use(self) -> list[Layout]:
-        """Return the newest installed layout of every job."""
-        newest: dict[JobNumber, Layout] = {}
-        for layout in self._installed():
-            newest[layout.job_number] = layout
+    def _in_use(self) -> list[View]:
+        """Return the newest installed view of every job."""
+        newest: dict[JobNumber, View] = {}
+        for view in self._installed():
+            newest[view.job_number] = view
         return list(newest.values())
 
     def _away(self) -> Collection[str]:

@@ -18,7 +18,7 @@ from typing import Final, Protocol
 
 from ...hostlib.slots.wire import Outcome
 from ..errors import SwitchError
-from ..jobs.job import Generation, JobNumber, Layout, TreeId
+from ..jobs.job import Generation, JobNumber, TreeId, View
 from ..tables.outcome import Count
 from ..views.view_trees import planned_trees
 from .fabric import Direction, Fabric
@@ -83,16 +83,16 @@ class LinkMeter:
     def __init__(
         self,
         switches: Mapping[str, CountedSwitch],
-        layouts: Callable[[], list[Layout]],
+        views: Callable[[], list[View]],
         frame_bytes: int,
     ) -> None:
         self._switches = switches
-        self._layouts = layouts
+        self._views = views
         self._frame_bytes = frame_bytes
         self.last: Sample | None = None
         self.usage = Usage()
         self._baselines: dict[Generation, Sample] = {}
-        """Counters when a layout began, to be subtracted."""
+        """Counters when a view began, to be subtracted."""
         self._silent: dict[tuple[str, int], int] = defaultdict(int)
         """By sending end of a link: samples in turn in which nothing arrived."""
         self._moved: Mapping[tuple[str, int], tuple[int, int]] = {}
@@ -102,24 +102,24 @@ class LinkMeter:
     async def sample(self) -> Sample:
         """Read all counters, update rates and baselines, and return the sample."""
         async with self._lock:
-            layouts = [layout for layout in self._layouts() if layout.trees]
-            sample = await self._read(layouts)
+            views = [view for view in self._views() if view.trees]
+            sample = await self._read(views)
             before, self.last = self.last, sample
-            self._set_baselines(layouts, before, sample)
+            self._set_baselines(views, before, sample)
             if before is not None and sample.time_s > before.time_s:
-                self._update_usage(layouts, before, sample)
+                self._update_usage(views, before, sample)
             return sample
 
     def measured(
-        self, layout: Layout, sample: Sample
+        self, view: View, sample: Sample
     ) -> tuple[dict[Direction, float], dict[Direction, float]]:
-        """Return (expected, measured) bytes by direction since the layout began.
+        """Return (expected, measured) bytes by direction since the view began.
 
-        KeyError before the first sample of the layout.
+        KeyError before the first sample of the view.
         """
-        baseline = self._baselines[layout.generation]
+        baseline = self._baselines[view.generation]
         expected: dict[Direction, float] = defaultdict(float)
-        for tree, planned in zip(layout.trees, planned_trees(layout), strict=True):
+        for tree, planned in zip(view.trees, planned_trees(view), strict=True):
             rounds = sample.rounds.get(tree.tree_id, 0) - baseline.rounds.get(tree.tree_id, 0)
             for direction in tree_directions(planned):
                 expected[direction] += rounds * self._frame_bytes
@@ -150,7 +150,7 @@ class LinkMeter:
                     dead.append(link.key)
         return list(dict.fromkeys(dead)), [key for key in dict.fromkeys(alive) if key not in dead]
 
-    async def _read(self, layouts: list[Layout]) -> Sample:
+    async def _read(self, views: list[View]) -> Sample:
         ports: dict[tuple[str, int], tuple[Count, Count]] = {}
         rounds: dict[TreeId, int] = {}
 
@@ -173,26 +173,26 @@ class LinkMeter:
                 counts[outcome].packets for outcome in _ROUND_OUTCOMES if outcome in counts
             )
 
-        trees = [tree for layout in layouts for tree in layout.trees]
+        trees = [tree for view in views for tree in view.trees]
         await asyncio.gather(
             *(read_ports(name) for name in self._switches),
             *(read_rounds(tree.tree_id, tree.nodes[0].switch) for tree in trees),
         )
         return Sample(asyncio.get_running_loop().time(), ports, rounds)
 
-    def _set_baselines(self, layouts: list[Layout], before: Sample | None, now: Sample) -> None:
-        for layout in layouts:
-            if layout.generation in self._baselines:
+    def _set_baselines(self, views: list[View], before: Sample | None, now: Sample) -> None:
+        for view in views:
+            if view.generation in self._baselines:
                 continue
             if before is None:
-                self._baselines[layout.generation] = now  # it may be old: count from here
+                self._baselines[view.generation] = now  # it may be old: count from here
             else:
                 # It came after the sample before, and its trees' counters began at 0.
-                self._baselines[layout.generation] = Sample(before.time_s, before.ports, {})
-        live = {layout.generation for layout in layouts}
+                self._baselines[view.generation] = Sample(before.time_s, before.ports, {})
+        live = {view.generation for view in views}
         self._baselines = {key: value for key, value in self._baselines.items() if key in live}
 
-    def _update_usage(self, layouts: list[Layout], before: Sample, now: Sample) -> None:
+    def _update_usage(self, views: list[View], before: Sample, now: Sample) -> None:
         seconds = now.time_s - before.time_s
         keep = math.exp(-seconds / SMOOTHING_S)
         total: dict[Direction, float] = {}
@@ -214,9 +214,9 @@ class LinkMeter:
                 total[direction] = _smoothed(self.usage.total.get(direction), rate, keep)
         self._moved = moved
         own: dict[JobNumber, dict[Direction, float]] = {}
-        for layout in layouts:
-            rates = own.setdefault(layout.job_number, {})
-            for tree, planned in zip(layout.trees, planned_trees(layout), strict=True):
+        for view in views:
+            rates = own.setdefault(view.job_number, {})
+            for tree, planned in zip(view.trees, planned_trees(view), strict=True):
                 if tree.tree_id not in now.rounds:
                     continue
                 rounds = now.rounds[tree.tree_id] - before.rounds.get(tree.tree_id, 0)

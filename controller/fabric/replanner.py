@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from ..errors import NoTreeError
-from ..jobs.job import JobNumber, Layout
+from ..jobs.job import JobNumber, View
 from ..views.view_trees import planned_trees
 from .fabric import Fabric
 from .fabric_state import FabricState
@@ -46,14 +46,14 @@ class Replanner:
         meter: LinkMeter,
         traffic: Traffic,
         *,
-        layouts: Callable[[], list[Layout]],
+        views: Callable[[], list[View]],
         away: Callable[[], Collection[str]],
         replan: ReplanCallback,
     ) -> None:
         self._state = state
         self._meter = meter
         self._traffic = traffic
-        self._layouts = layouts
+        self._views = views
         """Those that workers use, one per job."""
         self._away = away
         """Switches that cannot be reached now."""
@@ -81,29 +81,29 @@ class Replanner:
         self._look_for_better(sample.time_s)
         return sample
 
-    def plan(self, layout: Layout, traffic: Traffic) -> TreePlan:
-        """Return the best trees for a layout's members now; NoTreeError."""
-        fabric = self._state.fabric_for(layout.job_number)
+    def plan(self, view: View, traffic: Traffic) -> TreePlan:
+        """Return the best trees for a view's members now; NoTreeError."""
+        fabric = self._state.fabric_for(view.job_number)
         return plan_trees(
             fabric,
-            layout.members,
+            view.members,
             traffic,
             avoid_switches=self._away(),
-            tie_break=layout.job_number,
+            tie_break=view.job_number,
         )
 
-    def predict(self, layout: Layout, traffic: Traffic) -> Prediction:
-        """Return what the layout's own trees cost now."""
-        fabric = self._state.fabric_for(layout.job_number)
-        return predict(fabric, planned_trees(layout), traffic)
+    def predict(self, view: View, traffic: Traffic) -> Prediction:
+        """Return what the view's own trees cost now."""
+        fabric = self._state.fabric_for(view.job_number)
+        return predict(fabric, planned_trees(view), traffic)
 
     def _look_for_better(self, now_s: float) -> None:
         due: list[JobNumber] = []
         gains: list[str] = []
-        for layout in self._on_switches():
-            number = layout.job_number
+        for view in self._on_switches():
+            number = view.job_number
             try:
-                new, old = self.plan(layout, self._traffic), self.predict(layout, self._traffic)
+                new, old = self.plan(view, self._traffic), self.predict(view, self._traffic)
             except NoTreeError:
                 continue  # it runs on what there is; who finds it broken says so
             is_due = is_better(new.prediction, old)
@@ -117,7 +117,7 @@ class Replanner:
                 gains.append(f"{new.label} {old.seconds / new.seconds:.2f} times as fast")
         for number, gain in zip(due, gains, strict=True):
             self._replan([number], gain, False)
-        running = {layout.job_number for layout in self._on_switches()}
+        running = {view.job_number for view in self._on_switches()}
         for kept in (self._better_in_turn, self._moved_s):
             for number in kept.keys() - running:
                 del kept[number]
@@ -127,30 +127,30 @@ class Replanner:
         affected = [x for x in self._on_switches() if _uses_what_is_down(x, fabric)]
         if affected:
             is_broken = "dead" in reason
-            self._replan([layout.job_number for layout in affected], reason, is_broken)
+            self._replan([view.job_number for view in affected], reason, is_broken)
         better: list[JobNumber] = []
-        for layout in self._on_switches():
-            if layout in affected:
+        for view in self._on_switches():
+            if view in affected:
                 continue
             try:
-                plan = self.plan(layout, self._traffic)
+                plan = self.plan(view, self._traffic)
             except NoTreeError:
                 continue
-            if is_better(plan.prediction, self.predict(layout, self._traffic)):
-                better.append(layout.job_number)
+            if is_better(plan.prediction, self.predict(view, self._traffic)):
+                better.append(view.job_number)
         if better:
             self._replan(better, reason, False)
 
-    def _on_switches(self) -> Sequence[Layout]:
-        return [layout for layout in self._layouts() if layout.trees]
+    def _on_switches(self) -> Sequence[View]:
+        return [view for view in self._views() if view.trees]
 
 
-def _uses_what_is_down(layout: Layout, fabric: Fabric) -> bool:
-    if fabric.down_switches.intersection(layout.switches):
+def _uses_what_is_down(view: View, fabric: Fabric) -> bool:
+    if fabric.down_switches.intersection(view.switches):
         return True
     down = {end for link in fabric.links if link.key in fabric.down_links for end in link.ends}
     return any(
         (direction.switch, direction.port) in down
-        for tree in planned_trees(layout)
+        for tree in planned_trees(view)
         for direction in tree_directions(tree)
     )

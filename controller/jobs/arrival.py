@@ -72,7 +72,7 @@ def check_joining(live: LiveJob, hello: pb.Hello) -> None:
         raise InvalidJobError(f"worker id {hello.worker_id} is not in 0..65535")
     if not live.can_change:
         raise WorkerTakenError(
-            f"job {live.name!r} has workers that cannot change over to another layout; end it "
+            f"job {live.name!r} has workers that cannot change over to another view; end it "
             "with 'switchfold job stop', and start all its workers anew"
         )
 

@@ -17,7 +17,7 @@ from ...hostlib.control.session_api import session_pb2 as pb
 from ..config import ControllerConfig
 from ..errors import ControllerError
 from ..switches.switch_session import LinkState, SwitchLink
-from .job import Generation, Layout, WorkerId
+from .job import Generation, View, WorkerId
 from .job_manager import Office
 from .live_job import LiveJob
 from .worker_lease import Seat
@@ -44,24 +44,24 @@ class Diagnosis:
         self._checked_s: dict[str, float] = {}
 
     def report(
-        self, live: LiveJob, layout: Layout, seat: Seat, stalled: pb.Stalled, now_s: float
+        self, live: LiveJob, view: View, seat: Seat, stalled: pb.Stalled, now_s: float
     ) -> None:
         """Take a worker's report, and do something if all reports together tell what is wrong."""
         generation = stalled.generation
         missing = set(stalled.missing_workers)
         live.stalls.report(seat.worker_id, generation, now_s, missing, stalled.silent_s)
         live.tell_missing(generation, now_s)
-        if layout.is_on_switch:
+        if view.is_on_switch:
             if stalled.silent_s:
                 self._check_tables(seat.worker.switch, now_s)
-            self._judge_switches(live, layout, generation, now_s)
+            self._judge_switches(live, view, generation, now_s)
         else:
             self._judge_hosts(live, generation, now_s)
 
     def _judge_switches(
-        self, live: LiveJob, layout: Layout, generation: Generation, now_s: float
+        self, live: LiveJob, view: View, generation: Generation, now_s: float
     ) -> None:
-        if away := [n for n in layout.switches if self._links[n].state is not LinkState.READY]:
+        if away := [n for n in view.switches if self._links[n].state is not LinkState.READY]:
             self._leave(live, away, f"no progress, and {self._described(away)}")
             return
         cut, heard, unknown = live.stalls.cut_off(live.welcomed, generation, now_s)
@@ -78,13 +78,13 @@ class Diagnosis:
         if dead:
             self._leave(live, dead, self._described(dead))
         elif not unknown and live.stalls.is_everybody(live.welcomed, generation, now_s):
-            avoid = layout.switches if live.stalls.repair(now_s) else ()
+            avoid = view.switches if live.stalls.repair(now_s) else ()
             if avoid:
                 self._stay_away(live, avoid, now_s)
             self._office.wish(live, "no worker has progress", is_abort=True, avoid=avoid)
 
     def _judge_hosts(self, live: LiveJob, generation: Generation, now_s: float) -> None:
-        """TCP loses nothing: only members that are lost are a reason for another layout."""
+        """TCP loses nothing: only members that are lost are a reason for another view."""
         workers = live.welcomed
         away = self._away(live)
         behind = {i for i in workers if live.seats[i].worker.switch in away}

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values that describe jobs: what the database stores and what tables are made of.
 
-A job lives from its first worker's Hello to its end. It passes through layouts: arrangements of
-named members, aggregation trees and slots, each under its own generation. A layout without trees
+A job lives from its first worker's Hello to its end. It passes through views: arrangements of
+named members, aggregation trees and slots, each under its own generation. A view without trees
 runs between the hosts.
 """
 
@@ -20,7 +20,7 @@ JobNumber = int
 TreeId = int
 """1..65535: `job_id` in headers and tables; also the tree's multicast group on each switch."""
 Generation = int
-"""32 bit, strictly increasing over all layouts of a controller."""
+"""32 bit, strictly increasing over all views of a controller."""
 WorkerId = int
 """From 0; the job's, for its life."""
 ChildId = int
@@ -33,7 +33,7 @@ class JobState(enum.StrEnum):
     WAITING = "waiting"
     """Workers are still missing."""
     RUNNING = "running"
-    """All workers arrived; a layout is installed."""
+    """All workers arrived; a view is installed."""
     ENDED = "ended"
 
 
@@ -55,8 +55,8 @@ class WorkerState(enum.StrEnum):
     LOST = "lost"
 
 
-class LayoutState(enum.StrEnum):
-    """Life of a layout."""
+class ViewState(enum.StrEnum):
+    """Life of a view."""
 
     PLANNED = "planned"
     """Slots are leased; no switch knows of it."""
@@ -140,13 +140,13 @@ class TreeNode:
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
-    """One aggregation tree of a layout: the same number of slots on each of its switches."""
+    """One aggregation tree of a view: the same number of slots on each of its switches."""
 
     tree_id: TreeId = 0
     """0: not allocated yet."""
     slot_count: int = 0
     share: float = 1.0
-    """Of the layout's slots."""
+    """Of the view's slots."""
     nodes: tuple[TreeNode, ...]
     """Root first."""
 
@@ -162,7 +162,7 @@ class Tree:
 
 @dataclass(frozen=True, kw_only=True)
 class Attachment:
-    """How one worker takes part in a layout's trees."""
+    """How one worker takes part in a view's trees."""
 
     switch: str
     child_id: ChildId
@@ -170,7 +170,7 @@ class Attachment:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class View:
     """One arrangement of a job."""
 
     generation: Generation
@@ -180,7 +180,7 @@ class Layout:
     trees: tuple[Tree, ...] = ()
     """Empty: between the hosts."""
     straggler: StragglerPolicy = WAIT_FOR_ALL
-    state: LayoutState = LayoutState.PLANNED
+    state: ViewState = ViewState.PLANNED
     reason: str = ""
     """Why it runs between the hosts, or has fewer slots than wished."""
 
@@ -210,11 +210,11 @@ class Layout:
         return tuple(dict.fromkeys(node.switch for tree in self.trees for node in tree.nodes))
 
     def slots_on(self, switch: str) -> int:
-        """Return the slots that the layout holds on a switch."""
+        """Return the slots that the view holds on a switch."""
         return sum(placement.tree.slot_count for placement in self.placements(switch))
 
     def placements(self, switch: str) -> Iterator[Placement]:
-        """Yield what of this layout lies on a switch."""
+        """Yield what of this view lies on a switch."""
         for tree in self.trees:
             node = tree.node(switch)
             if node is not None:
@@ -236,9 +236,9 @@ class Layout:
 
 @dataclass(frozen=True)
 class Placement:
-    """One tree of a layout at one switch: what the switch's entries are made of."""
+    """One tree of a view at one switch: what the switch's entries are made of."""
 
-    layout: Layout
+    view: View
     tree: Tree
     node: TreeNode
 
@@ -270,26 +270,26 @@ class Job:
     ended_s: float | None = None
     reason: str = ""
     """Why the job ended."""
-    layouts: tuple[Layout, ...] = ()
+    views: tuple[View, ...] = ()
     """Oldest first: those that lease slots, and the last few that were removed."""
 
     @property
-    def live_layouts(self) -> tuple[Layout, ...]:
-        """Layouts that lease slots."""
-        return tuple(x for x in self.layouts if x.state is not LayoutState.REMOVED)
+    def live_views(self) -> tuple[View, ...]:
+        """Views that lease slots."""
+        return tuple(x for x in self.views if x.state is not ViewState.REMOVED)
 
     @property
-    def layout(self) -> Layout | None:
-        """The layout that workers use or go over to; of an ended job the last one."""
-        used = [x for x in self.layouts if x.state is LayoutState.INSTALLED] or self.live_layouts
-        return next(reversed(used or self.layouts), None)
+    def view(self) -> View | None:
+        """The view that workers use or go over to; of an ended job the last one."""
+        used = [x for x in self.views if x.state is ViewState.INSTALLED] or self.live_views
+        return next(reversed(used or self.views), None)
 
     @property
     def workers(self) -> tuple[Worker, ...]:
-        """Members of the current layout."""
-        return self.layout.members if self.layout else ()
+        """Members of the current view."""
+        return self.view.members if self.view else ()
 
     @property
     def generation(self) -> Generation:
-        """Generation of the current layout, 0 before the first."""
-        return self.layout.generation if self.layout else 0
+        """Generation of the current view, 0 before the first."""
+        return self.view.generation if self.view else 0

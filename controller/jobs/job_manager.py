@@ -17,8 +17,8 @@ from ..switches.switch_session import SwitchLink
 from ..views.join_reply import commit, welcome
 from ..views.view_change import Change
 from ..views.view_changes import JobChanges
-from ..views.views import Layouts
-from .job import Generation, Layout, WorkerState
+from ..views.views import Views
+from .job import Generation, View, WorkerState
 from .live_job import LiveJob
 from .roles import Limits
 from .worker_lease import Seat
@@ -36,13 +36,13 @@ class Office:
         config: ControllerConfig,
         database: Database,
         links: Mapping[str, SwitchLink],
-        layouts: Layouts,
+        views: Views,
         limits: Limits,
     ) -> None:
         self.config = config
         self.database = database
         self.links = links
-        self.layouts = layouts
+        self.views = views
         self.live: dict[str, LiveJob] = {}
         self._limits = limits
         self._tasks: set[asyncio.Task[None]] = set()
@@ -54,8 +54,8 @@ class Office:
         live.seats[seat.worker_id] = seat
 
     def run(self, live: LiveJob) -> None:
-        """Let a job that has started pass through layouts from now on."""
-        changes = JobChanges(live, self.layouts, self, self._limits)
+        """Let a job that has started pass through views from now on."""
+        changes = JobChanges(live, self.views, self, self._limits)
         task = asyncio.create_task(changes.run())
         task.add_done_callback(lambda task: self._changes_done(live, task))
         self._changes[live] = changes, task
@@ -69,7 +69,7 @@ class Office:
         is_replan: bool = False,
         avoid: Iterable[str] = (),
     ) -> None:
-        """Ask for another layout of a running job, if its workers can go over to one."""
+        """Ask for another view of a running job, if its workers can go over to one."""
         if live in self._changes and live.can_change:
             changes, _ = self._changes[live]
             changes.wish(reason, is_abort=is_abort, is_replan=is_replan, avoid=avoid)
@@ -86,27 +86,27 @@ class Office:
             self._changes[live][0].tell()
 
     async def start(self, live: LiveJob) -> None:
-        """Install the first layout of a job whose workers are all there, and welcome them."""
+        """Install the first view of a job whose workers are all there, and welcome them."""
         if live.join_timer is not None:
             live.join_timer.cancel()
         if live.has_ended or live.missing:
             self.end(live, f"worker {live.missing} left before the job ran")
             return
         try:
-            layout = self.layouts.plan(live.job, live.workers)
+            view = self.views.plan(live.job, live.workers)
             digests = {worker_id: seat.digest for worker_id, seat in live.seats.items()}
             self.database.start_job(live.job.job_number, digests)
-            layout = await self.layouts.install(layout)
+            view = await self.views.install(view)
             live.job = self.database.job(live.job.job_number)
         except ControllerError as exc:
             self.end(live, str(exc), exc)
             return
         if live.has_ended:
             return
-        live.layout = layout
+        live.view = view
         self.run(live)
         self.welcome(live, list(live.seats.values()), 0)
-        _LOGGER.info("job %s runs with %d workers", live.name, layout.num_workers)
+        _LOGGER.info("job %s runs with %d workers", live.name, view.num_workers)
         self.rebalance()
 
     def lose(
@@ -126,7 +126,7 @@ class Office:
         can_change = live.can_change
         self._take_out(live, seat, WorkerState.LOST)
         _LOGGER.warning("job %s: %s", live.name, reason)
-        if live.layout is None or not can_change or not live.seats:
+        if live.view is None or not can_change or not live.seats:
             self.end(live, reason)
             return
         self.wish(live, reason, is_abort=live.is_member(worker_id))
@@ -184,7 +184,7 @@ class Office:
         """Tell a worker of a committed change."""
         seat.send(
             commit(
-                change.layout,
+                change.view,
                 seat.worker,
                 self.links[seat.worker.switch],
                 boundary=change.boundary,
@@ -199,11 +199,11 @@ class Office:
             self.send_welcome(live, seat, boundary)
 
     def send_welcome(self, live: LiveJob, seat: Seat, boundary: int) -> None:
-        """Tell a worker of the layout in use, and of the first tensor that it takes part in."""
-        assert live.layout is not None, "a job that runs has a layout"
+        """Tell a worker of the view in use, and of the first tensor that it takes part in."""
+        assert live.view is not None, "a job that runs has a view"
         link = self.links[seat.worker.switch]
         message = welcome(
-            live.layout,
+            live.view,
             seat.worker,
             link,
             boundary=boundary,
@@ -279,14 +279,14 @@ class Office:
         if changes is not None and changes is not asyncio.current_task():
             changes.cancel()
             await asyncio.wait((changes,))
-        for layout in self.database.job(live.job.job_number).live_layouts:
-            await self.layouts.remove(layout)
+        for view in self.database.job(live.job.job_number).live_views:
+            await self.views.remove(view)
         self.database.end_job(live.job.job_number, reason)
         self.rebalance()
 
     def _rebalance(self) -> None:
         self._rebalance_timer = None
-        for job in self.layouts.rebalance():
+        for job in self.views.rebalance():
             live = self.live.get(job.name)
             if live is None or not live.can_change or live.is_draining:
                 continue
@@ -295,19 +295,19 @@ class Office:
             self.wish(live, "slots are shared anew", is_replan=True)
 
     def _changes_done(self, live: LiveJob, task: asyncio.Task[None]) -> None:
-        """End a job whose layouts cannot change any more: its workers might wait for a commit."""
+        """End a job whose views cannot change any more: its workers might wait for a commit."""
         self._task_done(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self.end(live, f"the controller failed at a change of its layout: {error!r}")
+            self.end(live, f"the controller failed at a change of its view: {error!r}")
 
     def _task_done(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             _LOGGER.error("a job could not be carried on: %s", error, exc_info=error)
 
 
-def live_on(office: Office, layouts: list[Layout]) -> list[LiveJob]:
-    """Return the live jobs of these layouts."""
-    numbers = {layout.job_number for layout in layouts}
+def live_on(office: Office, views: list[View]) -> list[LiveJob]:
+    """Return the live jobs of these views."""
+    numbers = {view.job_number for view in views}
     return [live for live in office.live.values() if live.job.job_number in numbers]
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A waiting or running job: its seats, the layout in use and the change under way."""
+"""A waiting or running job: its seats, the view in use and the change under way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...hostlib.control.session_api import session_pb2 as pb
 from ..errors import ControllerError
 from ..views.view_change import Change
 from .barriers import Barriers
-from .job import Generation, Job, Layout, Worker, WorkerId
+from .job import Generation, Job, View, Worker, WorkerId
 from .retreat import Retreat
 from .stalls import Stalls
 from .worker_lease import Seat
@@ -30,14 +30,14 @@ class LiveJob:
     has_started: bool = False
     """All workers have arrived; later ones join a running job."""
     has_ended: bool = False
-    layout: Layout | None = None
-    """The layout in use: what was committed last."""
-    leaving: list[Layout] = field(default_factory=list[Layout])
-    """Older layouts that some worker may still use."""
+    view: View | None = None
+    """The view in use: what was committed last."""
+    leaving: list[View] = field(default_factory=list[View])
+    """Older views that some worker may still use."""
     change: Change | None = None
-    """The change under way, also after its commit until all workers have left older layouts."""
+    """The change under way, also after its commit until all workers have left older views."""
     boundary: int = 0
-    """First tensor of the layout in use, 0 when it is not known."""
+    """First tensor of the view in use, 0 when it is not known."""
     leave_floor: int | None = None
     """Least position of the workers that left since the last commit."""
     is_draining: bool = False
@@ -60,12 +60,12 @@ class LiveJob:
 
     @property
     def workers(self) -> tuple[Worker, ...]:
-        """Workers that are there, by id: members of the next layout."""
+        """Workers that are there, by id: members of the next view."""
         return tuple(self.seats[worker_id].worker for worker_id in sorted(self.seats))
 
     @property
     def welcomed(self) -> set[WorkerId]:
-        """Workers that know a layout."""
+        """Workers that know a view."""
         return {worker_id for worker_id, seat in self.seats.items() if seat.is_welcome}
 
     @property
@@ -75,13 +75,13 @@ class LiveJob:
 
     @property
     def has_new_members(self) -> bool:
-        """Whether others are there than the layout in use names."""
-        members = self.layout.members if self.layout else ()
+        """Whether others are there than the view in use names."""
+        members = self.view.members if self.view else ()
         return bool(self.joining) or [*map(_place, members)] != [*map(_place, self.workers)]
 
     @property
     def can_change(self) -> bool:
-        """Whether every worker can go over to another layout."""
+        """Whether every worker can go over to another view."""
         return all(seat.can_change for seat in self.seats.values())
 
     @property
@@ -90,9 +90,9 @@ class LiveJob:
         return any(seat.is_attached for seat in self.seats.values())
 
     def is_member(self, worker_id: WorkerId) -> bool:
-        """Whether the layout in use has this worker."""
-        return self.layout is not None and any(
-            worker.worker_id == worker_id for worker in self.layout.members
+        """Whether the view in use has this worker."""
+        return self.view is not None and any(
+            worker.worker_id == worker_id for worker in self.view.members
         )
 
     @property

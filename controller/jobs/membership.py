@@ -24,7 +24,7 @@ from ..errors import (
 )
 from ..switches.switch_session import SwitchLink
 from ..views.join_reply import check_compatible
-from ..views.views import Layouts
+from ..views.views import Views
 from .arrival import (
     check_joining,
     check_waiting,
@@ -35,7 +35,7 @@ from .arrival import (
 )
 from .attachment import attached_switch, attached_worker
 from .diagnosis import Diagnosis
-from .job import Job, JobNumber, Layout, Worker
+from .job import Job, JobNumber, View, Worker
 from .job_manager import Office, live_on
 from .live_job import LiveJob
 from .restoration import reason_to_end, restored_job
@@ -56,21 +56,21 @@ class Membership:
         config: ControllerConfig,
         database: Database,
         links: Mapping[str, SwitchLink],
-        layouts: Layouts,
+        views: Views,
         limits: Limits | None = None,
     ) -> None:
         self._config = config
         self._database = database
         self._links = links
-        self._layouts = layouts
+        self._views = views
         self._office = Office(
-            config, database, links, layouts, limits or Limits(no_way_s=config.no_route_s)
+            config, database, links, views, limits or Limits(no_way_s=config.no_route_s)
         )
         self._restored_s = float("-inf")
         self._is_closing = False
-        layouts.on_switch_lost_state(self._switch_lost_state)
-        layouts.on_switch_gone(self._switch_gone)
-        layouts.on_switch_ready(self._switch_ready)
+        views.on_switch_lost_state(self._switch_lost_state)
+        views.on_switch_gone(self._switch_gone)
+        views.on_switch_ready(self._switch_ready)
         self._diagnosis = Diagnosis(config, links, self._office)
 
     def restore(self) -> None:
@@ -156,7 +156,7 @@ class Membership:
             self._office.tell(live)
 
     def view_entered(self, live: LiveJob, seat: Seat, entered: pb.ViewEntered) -> None:
-        """Note that a worker has left all layouts before this one."""
+        """Note that a worker has left all views before this one."""
         change = live.change
         if change is not None and change.is_committed and change.generation == entered.generation:
             change.entered.add(seat.worker_id)
@@ -164,8 +164,8 @@ class Membership:
 
     def stalled(self, live: LiveJob, seat: Seat, stalled: pb.Stalled) -> None:
         """Find out why a worker that sends hears nothing, and do something if it is for us."""
-        layout = live.layout
-        if layout is None or not live.can_change:
+        view = live.view
+        if view is None or not live.can_change:
             return
         if live.change is not None and live.change.is_abort and not live.change.is_committed:
             return  # the repair is under way
@@ -182,10 +182,10 @@ class Membership:
         if gone := sorted(missing - live.seats.keys()):
             self._office.wish(live, f"worker {gone} is gone and missed", is_abort=True)
             return
-        self._diagnosis.report(live, layout, seat, stalled, now_s)
+        self._diagnosis.report(live, view, seat, stalled, now_s)
 
     def stream_ended(self, live: LiveJob, seat: Seat, outbox: Outbox) -> None:
-        """Note that a stream broke: who knows a layout may come back, others are gone."""
+        """Note that a stream broke: who knows a view may come back, others are gone."""
         if not seat.detach(outbox) or live.has_ended or self._is_closing:
             return
         if live.has_started and seat.is_welcome:
@@ -203,15 +203,15 @@ class Membership:
         is_broken: bool = False,
         avoid: Collection[str] = (),
     ) -> list[str]:
-        """Give running jobs better layouts and return their names; all jobs when `jobs` is None.
+        """Give running jobs better views and return their names; all jobs when `jobs` is None.
 
         They change at their next tensor boundary, or redo the tensors in flight when their trees
-        are broken. `avoid` names switches and links that layouts should leave.
+        are broken. `avoid` names switches and links that views should leave.
         """
         chosen = [
             live
             for live in self._office.live.values()
-            if live.layout and live.can_change and (jobs is None or live.job.job_number in jobs)
+            if live.view and live.can_change and (jobs is None or live.job.job_number in jobs)
         ]
         for live in chosen:
             self._office.wish(live, reason, is_abort=is_broken, is_replan=True, avoid=avoid)
@@ -262,7 +262,7 @@ class Membership:
             )
         outbox = seat.attach()
         live.returned.set()
-        seat.can_change = hello.can_change_layout
+        seat.can_change = hello.can_change_view
         seat.lease_s = lease_s(hello, self._config)
         seat.hear()
         self._office.send_welcome(live, seat, live.boundary)
@@ -316,7 +316,7 @@ class Membership:
             )
             try:
                 # Nothing is leased for a job that waits; one without any prospect is refused here.
-                self._layouts.check(job, [worker])
+                self._views.check(job, [worker])
             except ControllerError as exc:
                 self._database.end_job(job.job_number, str(exc))
                 raise
@@ -357,7 +357,7 @@ class Membership:
     def _new_seat(self, live: LiveJob, hello: pb.Hello, worker: Worker) -> Seat:
         lease = lease_s(hello, self._config)
         seat = Seat(worker, lambda seat: self._lease_expired(live, seat), lease)
-        seat.can_change = hello.can_change_layout
+        seat.can_change = hello.can_change_view
         return seat
 
     def _take(self, live: LiveJob, seat: Seat) -> Outbox:
@@ -393,12 +393,12 @@ class Membership:
                 self._office.wish(live, f"switch {switch} is there again", is_abort=True)
         self._office.rebalance()
 
-    def _switch_lost_state(self, switch: str, layouts: list[Layout]) -> None:
-        for live in live_on(self._office, layouts):
+    def _switch_lost_state(self, switch: str, views: list[View]) -> None:
+        for live in live_on(self._office, views):
             self._office.wish(live, f"switch {switch} came back without its tables", is_abort=True)
 
-    def _switch_gone(self, switch: str, layouts: list[Layout]) -> None:
+    def _switch_gone(self, switch: str, views: list[View]) -> None:
         # The data path may still be whole; workers that find it broken say so.
-        for live in live_on(self._office, layouts):
+        for live in live_on(self._office, views):
             reason = f"switch {switch} is out of reach"
             self._office.wish(live, reason, is_replan=True, avoid=(switch,))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from ..views.view_change import Wish
 from .barriers import Barriers
-from .job import Job, JobState, LayoutState, WorkerId, WorkerState
+from .job import Job, JobState, ViewState, WorkerId, WorkerState
 from .live_job import LiveJob
 from .worker_lease import Seat
 
@@ -36,14 +36,14 @@ def restored_job(
     on_expired: Callable[[LiveJob, Seat], None],
     lease_s: float,
 ) -> tuple[LiveJob, Wish]:
-    """Return the live job, all its workers expected, and why it needs another layout, if it does.
+    """Return the live job, all its workers expected, and why it needs another view, if it does.
 
     Positions and answers of a change under way are lost with the controller; an abort asks anew.
     """
     live = LiveJob(job, barriers=Barriers(barriers), has_started=True)
-    installed = [x for x in job.live_layouts if x.state is LayoutState.INSTALLED]
-    live.layout = job.layout
-    live.leaving = [layout for layout in job.live_layouts if layout is not live.layout]
+    installed = [x for x in job.live_views if x.state is ViewState.INSTALLED]
+    live.view = job.view
+    live.leaving = [view for view in job.live_views if view is not live.view]
     wish = Wish()
     for worker in job.workers:
         if worker.state is WorkerState.JOINED:

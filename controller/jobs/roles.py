@@ -10,13 +10,13 @@ from typing import Protocol
 
 from ..errors import ControllerError
 from ..views.view_change import Change
-from .job import Job, Layout, Worker
+from .job import Job, View, Worker
 from .live_job import LiveJob
 from .worker_lease import Seat
 
 
-class LayoutPlanner(Protocol):
-    """What makes layouts and puts them on switches."""
+class ViewPlanner(Protocol):
+    """What makes views and puts them on switches."""
 
     def plan(
         self,
@@ -24,20 +24,20 @@ class LayoutPlanner(Protocol):
         members: Iterable[Worker],
         *,
         avoid: Collection[str] = (),
-        replacing: Layout | None = None,
-    ) -> Layout:
-        """Lease slots for a new layout; NoRoomError and its kind when there is no way.
+        replacing: View | None = None,
+    ) -> View:
+        """Lease slots for a new view; NoRoomError and its kind when there is no way.
 
         The slots of `replacing` count as free: nobody sends in it when the new one is installed.
         """
         ...
 
-    async def install(self, layout: Layout) -> Layout:
-        """Put a layout on its switches; SwitchError when one refuses."""
+    async def install(self, view: View) -> View:
+        """Put a view on its switches; SwitchError when one refuses."""
         ...
 
-    async def remove(self, layout: Layout) -> Layout:
-        """Take a layout off its switches and free its slots."""
+    async def remove(self, view: View) -> View:
+        """Take a view off its switches and free its slots."""
         ...
 
 
@@ -84,9 +84,9 @@ class Limits:
     graceful_answer_s: float = 2.0
     """When one has spoken for so long and not answered a graceful change, that becomes an abort."""
     no_way_s: float = 8.0
-    """A job whose layout is broken waits so long for another way, then it ends."""
+    """A job whose view is broken waits so long for another way, then it ends."""
     retry_s: float = 0.3
-    """Time between attempts to plan a layout."""
+    """Time between attempts to plan a view."""
     look_s: float = 0.1
     """Time between looks at those who have not answered."""
     held_up_s: float = 0.2

@@ -66,7 +66,7 @@ class Stalls:
         self._heard_s = now_s
 
     def lasting_s(self, now_s: float) -> float:
-        """Return how long reports have come without a longer pause, over all layouts."""
+        """Return how long reports have come without a longer pause, over all views."""
         return now_s - self._since_s
 
     def is_lasting(self, now_s: float) -> bool:
@@ -123,13 +123,13 @@ class Stalls:
         }
 
     def is_everybody(self, workers: set[WorkerId], generation: Generation, now_s: float) -> bool:
-        """Return whether no worker has progress in this layout, all at the same time."""
+        """Return whether no worker has progress in this view, all at the same time."""
         fresh = self._fresh(workers, generation, now_s)
         still = [report for report in fresh.values() if now_s - report.at_s <= STILL_S]
         return bool(workers) and len(still) == len(workers)
 
     def have_all_lost(self, workers: set[WorkerId], generation: Generation, now_s: float) -> bool:
-        """Return whether all workers have reported this layout of late, and each misses another."""
+        """Return whether all workers have reported this view of late, and each misses another."""
         fresh = self._fresh(workers, generation, now_s)
         return len(fresh) == len(workers) and all(report.missing for report in fresh.values())
 

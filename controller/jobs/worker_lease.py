@@ -49,13 +49,13 @@ class Seat:
         self.outbox: Outbox | None = None
         """Messages to the attached stream, None while detached."""
         self.is_welcome = False
-        """The worker knows a layout: it must be asked before there is another."""
+        """The worker knows a view: it must be asked before there is another."""
         self.can_change = True
-        """The worker can go over to another layout."""
+        """The worker can go over to another view."""
         self.is_expected = False
         """Known from before the controller's restart, and not back yet."""
         self._on_expired = on_expired
-        self._lease: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def worker_id(self) -> WorkerId:
@@ -105,21 +105,21 @@ class Seat:
         self.release()
         loop = asyncio.get_running_loop()
         due_s = loop.time() + lease_s
-        self._lease = loop.call_at(due_s, self._expire, due_s)
+        self._timer = loop.call_at(due_s, self._expire, due_s)
 
     def _expire(self, due_s: float) -> None:
         """Let the lease end, in a moment if it was not the worker that was silent."""
         loop = asyncio.get_running_loop()
         if loop.time() - due_s > _LATE_S:
-            self._lease = loop.call_later(_UNREAD_S, self._on_expired, self)
+            self._timer = loop.call_later(_UNREAD_S, self._on_expired, self)
         else:
             self._on_expired(self)
 
     def release(self) -> None:
         """Stop counting the lease."""
-        if self._lease is not None:
-            self._lease.cancel()
-            self._lease = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 def _digest(secret: bytes) -> bytes:

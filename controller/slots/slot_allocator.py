@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Admission: where in the slot memories of switches a layout's trees lie, and why they do not."""
+"""Admission: where in the slot memories of switches a view's trees lie, and why they do not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ...hostlib.slots import wire
 from ..errors import NoRoomError
-from ..jobs.job import Job, JobNumber, Layout, Tree, TreeNode
+from ..jobs.job import Job, JobNumber, Tree, TreeNode, View
 
 FEWEST_SLOTS = 2
 """A tree gets no fewer unasked: a host needs one slot for exponents and one for values."""
@@ -40,13 +40,13 @@ def split_slots(shares: Sequence[float], total: int) -> list[int]:
 
 
 class SlotMemory:
-    """What the layouts of all jobs hold on every switch."""
+    """What the views of all jobs hold on every switch."""
 
-    def __init__(self, layouts: Iterable[Layout], num_slots: int = wire.NUM_SLOTS) -> None:
+    def __init__(self, views: Iterable[View], num_slots: int = wire.NUM_SLOTS) -> None:
         self.num_slots = num_slots
         self._leases: dict[str, list[tuple[range, JobNumber]]] = {}
-        for layout in layouts:
-            self.take(layout.job_number, layout.trees)
+        for view in views:
+            self.take(view.job_number, view.trees)
 
     def copy(self) -> SlotMemory:
         """Return a memory that holds the same and can be changed apart from this one."""

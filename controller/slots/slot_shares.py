@@ -12,7 +12,7 @@ from .max_min_fairness import Demand, fair_shares
 from .slot_allocator import FEWEST_SLOTS, SlotMemory
 
 _HEADROOM: Final = 8
-"""One part in so many of a switch's slots is not shared out, so that a new layout finds room beside
+"""One part in so many of a switch's slots is not shared out, so that a new view finds room beside
 the one that it replaces."""
 _LEAST_CHANGE: Final = 8
 """A job is not disturbed for a change of its slots by less than one part in so many."""
@@ -37,13 +37,13 @@ class Leases:
         self._memory = memory
         self._default_slots = default_slots
         self._shapes = {
-            job.job_number: job.layout.trees for job in jobs if job.layout and job.layout.trees
+            job.job_number: job.view.trees for job in jobs if job.view and job.view.trees
         }
         self._homeless = self._that_could_fit(homeless)
         self._shares = self._targets({})
 
     def slots_now(self, job: Job, shape: Shape) -> int:
-        """Return how many slots a job gets in a layout made now; 0: there is no room."""
+        """Return how many slots a job gets in a view made now; 0: there is no room."""
         if job.slots_wanted:
             fits = self._memory.place(shape, job.slots_wanted) is not None
             return job.slots_wanted if fits else 0
@@ -58,7 +58,7 @@ class Leases:
     def _largest_shrinking(self, job: Job, shape: Shape, targets: Mapping[JobNumber, int]) -> int:
         """Return the most that another job on the same switches will hold after it has shrunk.
 
-        It needs so much room for its smaller layout beside the larger one.
+        It needs so much room for its smaller view beside the larger one.
         """
         return max(
             (
@@ -73,7 +73,7 @@ class Leases:
         )
 
     def changes(self) -> list[Job]:
-        """Return jobs that should get another layout now; all of them find room at once.
+        """Return jobs that should get another view now; all of them find room at once.
 
         Others have to wait until these have changed.
         """
@@ -187,8 +187,8 @@ class Leases:
 
 
 def is_settled(job: Job) -> bool:
-    """Return whether a job runs and is not changing its layout already."""
-    return job.state is JobState.RUNNING and len(job.live_layouts) == 1
+    """Return whether a job runs and is not changing its view already."""
+    return job.state is JobState.RUNNING and len(job.live_views) == 1
 
 
 def _usage(shape: Shape) -> dict[str, float]:

@@ -42,7 +42,7 @@ class Changes:
 
 
 def desired_entities(routes: Iterable[Route], placements: Iterable[Placement]) -> list[Entity]:
-    """Return what a switch must hold for the trees of all installed layouts, to be inserted so."""
+    """Return what a switch must hold for the trees of all installed views, to be inserted so."""
     entities: list[Entity] = [*ipv4_forward.table_entries(routes)]
     for placement in placements:
         entities.append(result_delivery.multicast_group(placement))

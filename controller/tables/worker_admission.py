@@ -43,22 +43,22 @@ def table_entries(placement: Placement) -> list[P4TableEntry]:
 
 
 def _admission(placement: Placement) -> Action:
-    layout, tree, node = placement.layout, placement.tree, placement.node
+    view, tree, node = placement.view, placement.tree, placement.node
     of_every_node = {
-        "generation": layout.generation,
+        "generation": view.generation,
         "slot_base": node.slot_base,
         "slot_count": tree.slot_count,
         "children_bitmap": node.children_bitmap,
         "multicast_group_id": tree.tree_id,
-        "allow_partial": int(layout.straggler.allow_partial),
+        "allow_partial": int(view.straggler.allow_partial),
         "level": tree.level(node),
     }
     if node.parent is None:
         return Action(
             "admit_root",
             **of_every_node,
-            quorum=min(layout.straggler.quorum or layout.num_workers, layout.num_workers),
-            num_workers=layout.num_workers,
+            quorum=min(view.straggler.quorum or view.num_workers, view.num_workers),
+            num_workers=view.num_workers,
         )
     return Action(
         "admit_inner",

@@ -9,7 +9,7 @@ from typing import Final
 from ...hostlib.control.session_api import session_pb2 as pb
 from ...hostlib.slots import wire
 from ..errors import NoSwitchError, VersionMismatchError
-from ..jobs.job import Layout, Worker, WorkerId
+from ..jobs.job import View, Worker, WorkerId
 from ..switches.switch_session import LinkState, SwitchLink
 
 QUORUM_DEADLINE_S: Final = 1.0
@@ -39,11 +39,11 @@ def check_compatible(hello: pb.Hello, link: SwitchLink) -> None:
         )
 
 
-def encode_layout(layout: Layout, worker: Worker, link: SwitchLink) -> pb.Layout:
-    """Return a layout as one of its members sees it; `link`: the member's switch."""
-    message = pb.Layout(
-        generation=layout.generation,
-        num_workers=layout.num_workers,
+def encode_view(view: View, worker: Worker, link: SwitchLink) -> pb.View:
+    """Return a view as one of its members sees it; `link`: the member's switch."""
+    message = pb.View(
+        generation=view.generation,
+        num_workers=view.num_workers,
         members=[
             pb.Member(
                 worker_id=member.worker_id,
@@ -51,37 +51,37 @@ def encode_layout(layout: Layout, worker: Worker, link: SwitchLink) -> pb.Layout
                 peer_address=member.peer_address,
                 peer_port=member.peer_port,
             )
-            for member in layout.members
+            for member in view.members
         ],
-        trees=[pb.Tree(tree_id=tree.tree_id, slot_count=tree.slot_count) for tree in layout.trees],
+        trees=[pb.Tree(tree_id=tree.tree_id, slot_count=tree.slot_count) for tree in view.trees],
         switch_address=link.config.service_address,
         switch_mac=link.config.service_mac,
         switch_udp_port=wire.UDP_PORT,
-        quorum=layout.quorum if layout.straggler.quorum is not None else 0,
-        deadline_s=_deadline_s(layout),
-        reason=layout.reason,
+        quorum=view.quorum if view.straggler.quorum is not None else 0,
+        deadline_s=_deadline_s(view),
+        reason=view.reason,
     )
-    if layout.is_on_switch:
-        attachment = layout.attachment(worker.worker_id)
+    if view.is_on_switch:
+        attachment = view.attachment(worker.worker_id)
         message.child_id = attachment.child_id
         message.neighbours.extend(
-            member.worker_id for member in layout.members if member.switch == worker.switch
+            member.worker_id for member in view.members if member.switch == worker.switch
         )
         message.worker_bitmap = attachment.worker_bitmap
     return message
 
 
-def _deadline_s(layout: Layout) -> float:
+def _deadline_s(view: View) -> float:
     """Return after how many seconds workers end rounds; 0: never."""
-    straggler = layout.straggler
+    straggler = view.straggler
     has_quorum_alone = straggler.quorum is not None and straggler.deadline_s is None
-    if has_quorum_alone and any(len(tree.nodes) > 1 for tree in layout.trees):
+    if has_quorum_alone and any(len(tree.nodes) > 1 for tree in view.trees):
         return QUORUM_DEADLINE_S
     return straggler.deadline_s or 0.0
 
 
 def welcome(
-    layout: Layout,
+    view: View,
     worker: Worker,
     link: SwitchLink,
     *,
@@ -92,8 +92,8 @@ def welcome(
     """Return the message that lets a worker send; `secret`: for coming back, the worker's own."""
     return pb.ControllerMessage(
         welcome=pb.Welcome(
-            job_number=layout.job_number,
-            layout=encode_layout(layout, worker, link),
+            job_number=view.job_number,
+            view=encode_view(view, worker, link),
             boundary=boundary,
             values_per_packet=link.program.values_per_packet,
             wire_version=link.program.wire_version,
@@ -104,12 +104,12 @@ def welcome(
 
 
 def commit(
-    layout: Layout, worker: Worker, link: SwitchLink, *, boundary: int, source_worker: WorkerId
+    view: View, worker: Worker, link: SwitchLink, *, boundary: int, source_worker: WorkerId
 ) -> pb.ControllerMessage:
-    """Return the message that sends a worker over to another layout."""
+    """Return the message that sends a worker over to another view."""
     return pb.ControllerMessage(
         view_commit=pb.ViewCommit(
-            layout=encode_layout(layout, worker, link),
+            view=encode_view(view, worker, link),
             boundary=boundary,
             source_worker=source_worker,
         )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which trees a layout gets: the planner's best over the switches that can be had now."""
+"""Which trees a view gets: the planner's best over the switches that can be had now."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..fabric.fabric import Fabric
 from ..fabric.trees.frame_cost import PLANNED_BYTES, VALUES_PER_PACKET, Traffic
 from ..fabric.trees.planner import plan_trees
 from ..fabric.trees.tree_plan import TreePlan, predict
-from ..jobs.job import Generation, Job, JobNumber, Layout, Tree, Worker
+from ..jobs.job import Generation, Job, JobNumber, Tree, View, Worker
 from ..slots.slot_allocator import SlotMemory
 from ..switches.switch_session import LinkState, SwitchLink
 from .tree_shape import planned_tree, tree_shape
@@ -21,14 +21,14 @@ from .tree_shape import planned_tree, tree_shape
 _WORTH_A_CHANGE: Final = 0.9
 """A job changes to other trees that take less than this part of the time of those that it has."""
 _REMEMBERED: Final = 4096
-"""Layouts whose circumstances are remembered."""
+"""Views whose circumstances are remembered."""
 
 _Surroundings = tuple[frozenset[str], frozenset[str]]
 """Switches and links that cannot be used."""
 
 
 class TreeChoice:
-    """Chooses trees, and remembers under which circumstances each layout got its own."""
+    """Chooses trees, and remembers under which circumstances each view got its own."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class TreeChoice:
             frame_overhead_bytes=config.frame_overhead_bytes,
         )
         self._compared: dict[Generation, _Surroundings] = {}
-        """Surroundings in which a layout's trees were the best."""
+        """Surroundings in which a view's trees were the best."""
 
     def shape(
         self,
@@ -63,28 +63,28 @@ class TreeChoice:
         switches = self._fabric(job.job_number).switches
         return tuple(tree_shape(tree, workers, switches) for tree in plan.trees)
 
-    def note(self, layout: Layout) -> None:
-        """Remember what could be used when a layout was planned or last compared."""
-        fabric = self._fabric(layout.job_number)
-        self._compared[layout.generation] = (self._away() | fabric.down_switches, fabric.down_links)
+    def note(self, view: View) -> None:
+        """Remember what could be used when a view was planned or last compared."""
+        fabric = self._fabric(view.job_number)
+        self._compared[view.generation] = (self._away() | fabric.down_switches, fabric.down_links)
         while len(self._compared) > _REMEMBERED:
             del self._compared[min(self._compared)]
 
-    def could_be_better(self, job: Job, layout: Layout, memory: SlotMemory) -> bool:
-        """Return whether a switch or link that is back would make a layout clearly faster.
+    def could_be_better(self, job: Job, view: View, memory: SlotMemory) -> bool:
+        """Return whether a switch or link that is back would make a view clearly faster.
 
         Asked again under the same circumstances, the answer is no: it was acted upon, or refused.
         """
-        before = self._compared.get(layout.generation)
-        self.note(layout)
-        if before in (None, self._compared[layout.generation]):
+        before = self._compared.get(view.generation)
+        self.note(view)
+        if before in (None, self._compared[view.generation]):
             return False
         fabric = self._fabric(job.job_number)
         try:
-            plan = self._plan(job, layout.members, (), memory)
+            plan = self._plan(job, view.members, (), memory)
         except NoTreeError:
             return False
-        trees = tuple(planned_tree(tree) for tree in layout.trees)
+        trees = tuple(planned_tree(tree) for tree in view.trees)
         return plan.seconds < _WORTH_A_CHANGE * predict(fabric, trees, self._traffic).seconds
 
     def _plan(

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees before they have slots: who is whose child at which switch, under which id and bitmap.
 
-Contributor bitmaps name workers by their ids where all ids fit, on every level; in larger layouts
+Contributor bitmaps name workers by their ids where all ids fit, on every level; in larger views
 each switch names its children instead.
 """
 

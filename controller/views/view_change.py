@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One change of a job's layout: who was asked, what they answered, where the new layout begins."""
+"""One change of a job's view: who was asked, what they answered, where the new view begins."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ...hostlib.control.session_api import session_pb2 as pb
-from ..jobs.job import Layout, WorkerId
+from ..jobs.job import View, WorkerId
 
 
 @dataclass
 class Wish:
-    """Why a job should get another layout; wishes that come together are one change."""
+    """Why a job should get another view; wishes that come together are one change."""
 
     reasons: list[str] = field(default_factory=list[str])
     is_abort: bool = False
-    """The layout in use cannot finish its tensors."""
+    """The view in use cannot finish its tensors."""
     is_replan: bool = False
-    """Another layout is better, though the members are the same."""
+    """Another view is better, though the members are the same."""
     is_owed: bool = False
     """Workers have been asked, and hold back tensors until there is a commit."""
     avoid: set[str] = field(default_factory=set[str])
-    """Switches that the next layout should not use."""
+    """Switches that the next view should not use."""
     since_s: float | None = None
     """Since when there is no way to fulfil it, on the loop's clock."""
 
@@ -50,26 +50,26 @@ class Wish:
 
 @dataclass(eq=False)
 class Change:
-    """The way from the layout in use to `layout`."""
+    """The way from the view in use to `view`."""
 
-    layout: Layout
+    view: View
     is_abort: bool
     reason: str
     asked: set[WorkerId]
-    """Who must answer, and must have left the older layouts before these go."""
+    """Who must answer, and must have left the older views before these go."""
     is_proposed: bool = False
     is_committed: bool = False
     positions: dict[WorkerId, int] = field(default_factory=dict[WorkerId, int])
     entered: set[WorkerId] = field(default_factory=set[WorkerId])
     boundary: int = 0
-    """First tensor of the new layout, once committed."""
+    """First tensor of the new view, once committed."""
     source_worker: WorkerId = 0
     """A worker that has every result before the boundary."""
 
     @property
     def generation(self) -> int:
-        """Generation of the new layout."""
-        return self.layout.generation
+        """Generation of the new view."""
+        return self.view.generation
 
     @property
     def silent(self) -> list[WorkerId]:
@@ -78,7 +78,7 @@ class Change:
 
     @property
     def has_left_behind(self) -> list[WorkerId]:
-        """Who may still use an older layout."""
+        """Who may still use an older view."""
         return sorted(self.asked - self.entered)
 
     def forget(self, worker_id: WorkerId) -> None:

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The changes of one job's layout, one at a time: planned, proposed, committed, entered.
+"""The changes of one job's view, one at a time: planned, proposed, committed, entered.
 
-wish -> plan -> propose -> all ready -> commit -> all entered -> older layouts removed
+wish -> plan -> propose -> all ready -> commit -> all entered -> older views removed
 An abort supersedes a change at any point before the last step; a graceful wish waits for its end.
 """
 
@@ -19,9 +19,9 @@ from ..errors import (
     NoRoomError,
     NoSwitchError,
 )
-from ..jobs.job import Layout, WorkerId
+from ..jobs.job import View, WorkerId
 from ..jobs.live_job import LiveJob
-from ..jobs.roles import JobOffice, LayoutPlanner, Limits
+from ..jobs.roles import JobOffice, Limits, ViewPlanner
 from .view_change import Change, Wish
 
 _LOGGER = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class JobChanges:
     """Runs the changes of one job in a task of its own."""
 
     def __init__(
-        self, live: LiveJob, planner: LayoutPlanner, office: JobOffice, limits: Limits
+        self, live: LiveJob, planner: ViewPlanner, office: JobOffice, limits: Limits
     ) -> None:
         self._live = live
         self._planner = planner
@@ -53,7 +53,7 @@ class JobChanges:
         is_owed: bool = False,
         avoid: Iterable[str] = (),
     ) -> None:
-        """Ask for another layout."""
+        """Ask for another view."""
         self._wish.add(reason, is_abort=is_abort, is_replan=is_replan, is_owed=is_owed, avoid=avoid)
         self.tell()
 
@@ -94,11 +94,11 @@ class JobChanges:
         if not (wish.is_abort or wish.is_replan or wish.is_owed or live.has_new_members):
             return
         try:
-            layout = self._plan(wish)
+            view = self._plan(wish)
         except ControllerError as exc:
             await self._no_way(wish, exc)
             return
-        change = Change(layout, wish.is_abort, wish.reason, asked=live.welcomed)
+        change = Change(view, wish.is_abort, wish.reason, asked=live.welcomed)
         live.change = change
         _LOGGER.info(
             "job %s: %s to generation %d: %s",
@@ -113,43 +113,43 @@ class JobChanges:
         await self._until(lambda: not change.has_left_behind)
         self._finish(change)
 
-    def _plan(self, wish: Wish) -> Layout:
+    def _plan(self, wish: Wish) -> View:
         live = self._live
-        in_use = live.layout
-        layout = self._planner.plan(
+        in_use = live.view
+        view = self._planner.plan(
             live.job,
             live.workers,
             avoid=wish.avoid,
             replacing=in_use if wish.is_abort else None,
         )
-        if wish.is_abort or in_use is None or not in_use.is_on_switch or layout.is_on_switch:
-            return layout
-        # Room on the switches may be lacking only as long as the layout in use is there.
-        self._office.spawn(self._remove(layout))
-        raise NoRoomError(layout.reason)
+        if wish.is_abort or in_use is None or not in_use.is_on_switch or view.is_on_switch:
+            return view
+        # Room on the switches may be lacking only as long as the view in use is there.
+        self._office.spawn(self._remove(view))
+        raise NoRoomError(view.reason)
 
     async def _agree(self, change: Change, wish: Wish) -> None:
         """Bring a change from its plan to its commit."""
-        installation: asyncio.Task[Layout] | None = None
+        installation: asyncio.Task[View] | None = None
         try:
             if not change.is_abort:
                 # Workers pause between proposal and commit: everything slow comes before.
-                installation = self._install(change.layout)
+                installation = self._install(change.view)
                 await self._until(installation.done)
-                change.layout = installation.result()
+                change.view = installation.result()
             change.is_proposed = wish.is_owed = True
             for worker_id in change.asked:
                 self._live.seats[worker_id].send(change.proposal())
             await self._until_ready(change)
             if change.is_abort:
-                # Its slots may be those of the layout in use, where nobody sends any more.
-                installation = self._install(change.layout)
+                # Its slots may be those of the view in use, where nobody sends any more.
+                installation = self._install(change.view)
                 await self._until(installation.done)
-                change.layout = installation.result()
+                change.view = installation.result()
             self._settle(change)
         except BaseException:
             self._live.change = None
-            self._office.spawn(self._discard(change.layout, installation))
+            self._office.spawn(self._discard(change.view, installation))
             raise
         self._commit(change)
         wish.is_owed = False
@@ -164,20 +164,20 @@ class JobChanges:
             self.wish("workers began tensors after one had left", is_abort=True)
             raise _SupersededError
 
-    def _install(self, layout: Layout) -> asyncio.Task[Layout]:
-        installation = asyncio.create_task(self._planner.install(layout))
+    def _install(self, view: View) -> asyncio.Task[View]:
+        installation = asyncio.create_task(self._planner.install(view))
         installation.add_done_callback(lambda _: self.tell())
         return installation
 
     def _commit(self, change: Change) -> None:
         live = self._live
-        if live.layout is not None:
-            live.leaving.append(live.layout)
-        live.layout, live.leave_floor = change.layout, None
+        if live.view is not None:
+            live.leaving.append(live.view)
+        live.view, live.leave_floor = change.view, None
         self._office.announce(live, change)
         _LOGGER.info(
             "job %s runs in generation %d from tensor %d on with %d workers",
-            live.name, change.generation, change.boundary, change.layout.num_workers,
+            live.name, change.generation, change.boundary, change.view.num_workers,
         )  # fmt: skip
 
     def _finish(self, change: Change) -> None:
@@ -188,15 +188,15 @@ class JobChanges:
         """
         live = self._live
         live.change = None
-        members = {worker.worker_id for worker in change.layout.members}
+        members = {worker.worker_id for worker in change.view.members}
         joined = [seat for seat in live.joining if seat.worker_id in members]
         if joined:
             self._office.welcome(live, joined, change.boundary)
         if live.joining:
             self.wish("a worker joins")
         leaving, live.leaving = live.leaving, []
-        for layout in leaving:
-            self._office.spawn(self._remove(layout))
+        for view in leaving:
+            self._office.spawn(self._remove(view))
         self._office.rebalance()
 
     async def _until_ready(self, change: Change) -> None:
@@ -235,14 +235,14 @@ class JobChanges:
     async def _no_way(self, wish: Wish, error: ControllerError) -> None:
         """Go on without a change that cannot be; try again if the job cannot go on."""
         live = self._live
-        _LOGGER.warning("job %s: no new layout (%s): %s", live.name, wish.reason, error)
+        _LOGGER.warning("job %s: no new view (%s): %s", live.name, wish.reason, error)
         if not wish.is_abort:
             if isinstance(error, DatabaseError):
                 # Stopping all workers would not help: who joins is refused, the others go on.
                 for seat in live.joining:
                     self._office.refuse(live, seat, error)
             if wish.is_owed or live.has_new_members:
-                # With all workers stopped, the slots of the layout in use are free.
+                # With all workers stopped, the slots of the view in use are free.
                 self._wish.add(*wish.reasons, is_abort=True, is_owed=wish.is_owed)
             return
         for seat in live.joining:
@@ -259,20 +259,20 @@ class JobChanges:
         self._wish.since_s = wish.since_s
         self._wish.add(*wish.reasons, is_abort=True, is_owed=wish.is_owed)
 
-    async def _discard(self, layout: Layout, installation: asyncio.Task[Layout] | None) -> None:
+    async def _discard(self, view: View, installation: asyncio.Task[View] | None) -> None:
         if installation is not None:
             await asyncio.wait((installation,))
             if not installation.cancelled() and (error := installation.exception()) is not None:
-                _LOGGER.info("job %s: layout given up: %s", self._live.name, error)
-        await self._remove(layout)
+                _LOGGER.info("job %s: view given up: %s", self._live.name, error)
+        await self._remove(view)
 
-    async def _remove(self, layout: Layout) -> None:
+    async def _remove(self, view: View) -> None:
         try:
-            await self._planner.remove(layout)
+            await self._planner.remove(view)
         except ControllerError as exc:
             _LOGGER.warning(
                 "job %s: generation %d goes when its switches are back: %s",
-                self._live.name, layout.generation, exc,
+                self._live.name, view.generation, exc,
             )  # fmt: skip
 
     async def _until(
@@ -298,4 +298,4 @@ class JobChanges:
         if change is None or change.is_committed:
             return False
         here = self._live.seats.keys()
-        return not all(worker.worker_id in here for worker in change.layout.members)
+        return not all(worker.worker_id in here for worker in change.view.members)

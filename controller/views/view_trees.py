@@ -1,18 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The trees of an installed layout as planned trees, so that their cost can be predicted again."""
+"""The trees of an installed view as planned trees, so that their cost can be predicted again."""
 
 from __future__ import annotations
 
 from ..fabric.fabric import Hop
 from ..fabric.trees.tree_plan import PlannedChild, PlannedNode, PlannedTree
-from ..jobs.job import Child, Layout, Tree
+from ..jobs.job import Child, Tree, View
 
 
-def planned_trees(layout: Layout) -> tuple[PlannedTree, ...]:
-    """Return the layout's trees, with the shares that their slots give."""
-    total = layout.slot_count
-    return tuple(_planned_tree(tree, tree.slot_count / total) for tree in layout.trees)
+def planned_trees(view: View) -> tuple[PlannedTree, ...]:
+    """Return the view's trees, with the shares that their slots give."""
+    total = view.slot_count
+    return tuple(_planned_tree(tree, tree.slot_count / total) for tree in view.trees)
 
 
 def slot_bases(tree: Tree) -> dict[str, int]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts of jobs: planned against slot memory, installed on switches, removed again."""
+"""Views of jobs: planned against slot memory, installed on switches, removed again."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..fabric.fabric import Fabric
 from ..jobs.job import (
     Job,
     JobNumber,
-    Layout,
-    LayoutState,
     PathChoice,
     Placement,
     Tree,
     TreeId,
+    View,
+    ViewState,
     Worker,
 )
 from ..slots.slot_allocator import SlotMemory, no_room_error
@@ -32,11 +32,11 @@ from ..tables.outcome import Count, add_counts
 from .tree_choice import TreeChoice
 
 _LOGGER = logging.getLogger(__name__)
-LayoutsCallback = Callable[[str, list[Layout]], None]
-"""Called with a switch and the installed layouts that it concerns."""
+ViewsCallback = Callable[[str, list[View]], None]
+"""Called with a switch and the installed views that it concerns."""
 
 
-class Layouts:
+class Views:
     """Gives jobs trees, slots and generations, and brings them onto the switches."""
 
     def __init__(
@@ -53,20 +53,20 @@ class Layouts:
         self._links = links
         self._choice = TreeChoice(config, links, fabric)
         self._num_slots = num_slots
-        self._on_lost_state: LayoutsCallback | None = None
-        self._on_gone: LayoutsCallback | None = None
+        self._on_lost_state: ViewsCallback | None = None
+        self._on_gone: ViewsCallback | None = None
         for name, link in links.items():
             link.on_lost_state = lambda trees, name=name: self._lost_state(name, trees)
             link.on_gone = lambda name=name: self._gone(name)
 
-    def on_switch_lost_state(self, callback: LayoutsCallback) -> None:
-        """Have `callback` called when a switch came back without the entries of these layouts.
+    def on_switch_lost_state(self, callback: ViewsCallback) -> None:
+        """Have `callback` called when a switch came back without the entries of these views.
 
         The entries are there again by then; what its slots held is lost.
         """
         self._on_lost_state = callback
 
-    def on_switch_gone(self, callback: LayoutsCallback) -> None:
+    def on_switch_gone(self, callback: ViewsCallback) -> None:
         """Have `callback` called when a switch has been out of reach for `switch_gone_s`."""
         self._on_gone = callback
 
@@ -81,18 +81,18 @@ class Layouts:
         members: Iterable[Worker],
         *,
         avoid: Collection[str] = (),
-        replacing: Layout | None = None,
-    ) -> Layout:
-        """Lease slots for a new layout of these members and store it as planned.
+        replacing: View | None = None,
+    ) -> View:
+        """Lease slots for a new view of these members and store it as planned.
 
-        `avoid` names switches and links not to be used. `replacing` is a layout that no worker
-        sends in any more: its slots may be used again at once. Without room the layout runs between
+        `avoid` names switches and links not to be used. `replacing` is a view that no worker
+        sends in any more: its slots may be used again at once. Without room the view runs between
         the hosts if the job allows that; else NoRoomError says what would fit. The caller installs
-        the layout, or removes it.
+        the view, or removes it.
         """
         workers = tuple(sorted(members, key=lambda worker: worker.worker_id))
         trees, reason = self._arranged(job, workers, avoid, replacing)
-        layout = Layout(
+        view = View(
             generation=self._database.allocate_generation(),
             job_number=job.job_number,
             members=workers,
@@ -100,9 +100,9 @@ class Layouts:
             straggler=job.straggler,
             reason=reason,
         )
-        self._database.store_layout(layout)
-        self._choice.note(layout)
-        return layout
+        self._database.store_view(view)
+        self._choice.note(view)
+        return view
 
     def check(self, job: Job, members: Iterable[Worker]) -> None:
         """Raise what `plan` would raise for these members; nothing is leased or stored."""
@@ -113,7 +113,7 @@ class Layouts:
         job: Job,
         workers: tuple[Worker, ...],
         avoid: Collection[str],
-        replacing: Layout | None,
+        replacing: View | None,
     ) -> tuple[tuple[Tree, ...], str]:
         """Return trees with slots, none between the hosts, and why they are not what was wished."""
         trees: tuple[Tree, ...] = ()
@@ -133,53 +133,53 @@ class Layouts:
             )
         return trees, reason
 
-    async def install(self, layout: Layout) -> Layout:
-        """Bring the layout's entries onto all its switches; SwitchError takes it off again."""
-        layout = self._store(layout, LayoutState.INSTALLED)
+    async def install(self, view: View) -> View:
+        """Bring the view's entries onto all its switches; SwitchError takes it off again."""
+        view = self._store(view, ViewState.INSTALLED)
         try:
-            await asyncio.gather(*(self._links[name].apply() for name in layout.switches))
+            await asyncio.gather(*(self._links[name].apply() for name in view.switches))
         except SwitchError:
-            await self.remove(layout)
+            await self.remove(view)
             raise
-        return layout
+        return view
 
-    async def remove(self, layout: Layout) -> Layout:
-        """Keep the layout's counters, free its slots, take its entries off its switches.
+    async def remove(self, view: View) -> View:
+        """Keep the view's counters, free its slots, take its entries off its switches.
 
-        A switch that is out of reach loses them when it is back. A layout that was never installed
+        A switch that is out of reach loses them when it is back. A view that was never installed
         is forgotten.
         """
-        stored = self._database.layout(layout.generation)
-        if stored is None or stored.state is LayoutState.REMOVED:
-            return stored or layout
-        if stored.state is LayoutState.PLANNED:
-            self._database.forget_layout(stored.generation)
-            return dataclasses.replace(stored, state=LayoutState.REMOVED)
+        stored = self._database.view(view.generation)
+        if stored is None or stored.state is ViewState.REMOVED:
+            return stored or view
+        if stored.state is ViewState.PLANNED:
+            self._database.forget_view(stored.generation)
+            return dataclasses.replace(stored, state=ViewState.REMOVED)
         await asyncio.gather(*(self._keep_counts(stored, name) for name in stored.switches))
-        removed = self._store(stored, LayoutState.REMOVED)
+        removed = self._store(stored, ViewState.REMOVED)
         await asyncio.gather(*(self._clear(name) for name in removed.switches))
         return removed
 
     async def job_counts(self, job: Job) -> dict[str, dict[wire.Outcome, Count]]:
-        """Return a job's counters by switch and outcome, over all its layouts.
+        """Return a job's counters by switch and outcome, over all its views.
 
-        SwitchError when a switch of an installed layout cannot be asked.
+        SwitchError when a switch of an installed view cannot be asked.
         """
         counts = self._database.counts(job.job_number)
-        for layout in job.live_layouts:
-            if layout.state is LayoutState.INSTALLED:
-                for name in layout.switches:
-                    for placement in layout.placements(name):
+        for view in job.live_views:
+            if view.state is ViewState.INSTALLED:
+                for name in view.switches:
+                    for placement in view.placements(name):
                         read = await self._links[name].read_tree_counts(placement.tree.tree_id)
                         add_counts(counts.setdefault(name, {}), read)
         return counts
 
     def rebalance(self) -> list[Job]:
-        """Return the running jobs that should get a new layout now; they may change together.
+        """Return the running jobs that should get a new view now; they may change together.
 
         Besides slots, better trees are a reason: a switch or a link is there again.
         Plan, change over and ask again until nobody is named: what one job gives up becomes free
-        when its old layout has been removed.
+        when its old view has been removed.
         """
         jobs = self._database.jobs(is_live_only=True)
         memory = self._memory()
@@ -190,18 +190,18 @@ class Layouts:
             for job in jobs
             if job.job_number not in numbers
             and is_settled(job)
-            and job.layout
-            and job.layout.is_on_switch
-            and self._choice.could_be_better(job, job.layout, memory)
+            and job.view
+            and job.view.is_on_switch
+            and self._choice.could_be_better(job, job.view, memory)
         ]
 
     def placements(self, switch: str) -> list[Placement]:
-        """Return what the installed layouts hold on a switch, oldest first."""
+        """Return what the installed views hold on a switch, oldest first."""
         return [
             placement
-            for layout in self._database.live_layouts()
-            if layout.state is LayoutState.INSTALLED
-            for placement in layout.placements(switch)
+            for view in self._database.live_views()
+            if view.state is ViewState.INSTALLED
+            for placement in view.placements(switch)
         ]
 
     def _trees(
@@ -209,7 +209,7 @@ class Layouts:
         job: Job,
         workers: tuple[Worker, ...],
         avoid: Collection[str],
-        replacing: Layout | None,
+        replacing: View | None,
     ) -> tuple[tuple[Tree, ...], str]:
         """Return trees with slots, and why they have fewer than wished."""
         memory = self._memory(without=replacing)
@@ -231,22 +231,22 @@ class Layouts:
     def _leases(self, jobs: list[Job], memory: SlotMemory) -> Leases:
         homeless: dict[int, tuple[Tree, ...]] = {}
         for job in jobs:
-            layout = job.layout
-            if layout is None or layout.is_on_switch or job.path is PathChoice.HOST:
+            view = job.view
+            if view is None or view.is_on_switch or job.path is PathChoice.HOST:
                 continue
             try:
-                homeless[job.job_number] = self._choice.shape(job, layout.members)
+                homeless[job.job_number] = self._choice.shape(job, view.members)
             except NoTreeError:
                 continue
         return Leases(jobs, homeless, memory, self._config.default_slots)
 
-    def _memory(self, without: Layout | None = None) -> SlotMemory:
+    def _memory(self, without: View | None = None) -> SlotMemory:
         left_out = without.generation if without else None
-        layouts = self._database.live_layouts()
-        return SlotMemory((x for x in layouts if x.generation != left_out), self._num_slots)
+        views = self._database.live_views()
+        return SlotMemory((x for x in views if x.generation != left_out), self._num_slots)
 
     def _with_ids(self, trees: tuple[Tree, ...]) -> tuple[Tree, ...]:
-        used = {tree.tree_id for x in self._database.live_layouts() for tree in x.trees}
+        used = {tree.tree_id for x in self._database.live_views() for tree in x.trees}
         numbered: list[Tree] = []
         for tree in trees:
             tree_id = self._database.allocate_tree_id(used)
@@ -254,20 +254,20 @@ class Layouts:
             numbered.append(dataclasses.replace(tree, tree_id=tree_id))
         return tuple(numbered)
 
-    def _store(self, layout: Layout, state: LayoutState) -> Layout:
+    def _store(self, view: View, state: ViewState) -> View:
         # The stored one knows which members have left meanwhile.
-        stored = self._database.layout(layout.generation) or layout
-        layout = dataclasses.replace(stored, state=state)
-        self._database.store_layout(layout)
-        return layout
+        stored = self._database.view(view.generation) or view
+        view = dataclasses.replace(stored, state=state)
+        self._database.store_view(view)
+        return view
 
-    async def _keep_counts(self, layout: Layout, name: str) -> None:
+    async def _keep_counts(self, view: View, name: str) -> None:
         try:
-            for placement in layout.placements(name):
+            for placement in view.placements(name):
                 counts = await self._links[name].read_tree_counts(placement.tree.tree_id)
-                self._database.add_counts(layout.job_number, name, counts)
+                self._database.add_counts(view.job_number, name, counts)
         except (KeyError, SwitchError) as exc:
-            _LOGGER.warning("job number %d: counters not kept: %s", layout.job_number, exc)
+            _LOGGER.warning("job number %d: counters not kept: %s", view.job_number, exc)
 
     async def _clear(self, name: str) -> None:
         link = self._links.get(name)
@@ -279,14 +279,14 @@ class Layouts:
             _LOGGER.warning("switch %s: entries go when it is back: %s", name, exc)
 
     def _lost_state(self, name: str, trees: frozenset[TreeId]) -> None:
-        layouts = [p.layout for p in self.placements(name) if p.tree.tree_id in trees]
-        if layouts and self._on_lost_state is not None:
-            self._on_lost_state(name, list(dict.fromkeys(layouts)))
+        views = [p.view for p in self.placements(name) if p.tree.tree_id in trees]
+        if views and self._on_lost_state is not None:
+            self._on_lost_state(name, list(dict.fromkeys(views)))
 
     def _gone(self, name: str) -> None:
-        layouts = [placement.layout for placement in self.placements(name)]
-        if layouts and self._on_gone is not None:
-            self._on_gone(name, list(dict.fromkeys(layouts)))
+        views = [placement.view for placement in self.placements(name)]
+        if views and self._on_gone is not None:
+            self._on_gone(name, list(dict.fromkeys(views)))
 
 
 def _have_peers(workers: tuple[Worker, ...]) -> bool:

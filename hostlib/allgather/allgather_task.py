@@ -48,7 +48,7 @@ def check_block(array: NDArray[Any]) -> NDArray[np.uint8]:
 class AllgatherTask:
     """The state of one allgather; used by the I/O thread alone once it is submitted.
 
-    It stands in the same sequence as the allreduces, and like them begins anew when the layout that
+    It stands in the same sequence as the allreduces, and like them begins anew when the view that
     it runs in is given up.
     """
 
@@ -67,13 +67,13 @@ class AllgatherTask:
         self.deadline_s = deadline_s
         self.timeout_s = timeout_s
         self.has_begun = False
-        """Whether a layout runs it."""
+        """Whether a view runs it."""
         self.is_asked_for = False
-        """Whether other workers were asked for its result, in the present layout."""
+        """Whether other workers were asked for its result, in the present view."""
         self.num_words = math.ceil(array.nbytes / WORD_BYTES)
         """Of a block."""
         self.num_chunks = 0
-        """Of a block, in the present layout."""
+        """Of a block, in the present view."""
         self.signature = zlib.crc32(repr((array.dtype.str, array.shape)).encode()) & 0xFF
         """Of dtype and shape: what the header says of them."""
         self._error: HostlibError | None = None
@@ -83,7 +83,7 @@ class AllgatherTask:
         self._is_sent = False
 
     def begin(self, view: JobView, *, retains: bool) -> None:
-        """Start in a layout; forget what an earlier one has done."""
+        """Start in a view; forget what an earlier one has done."""
         self._members = tuple(view.member_ids)
         self._fetched = self._error = None
         self._retains = retains
@@ -102,9 +102,9 @@ class AllgatherTask:
         """This worker's block as words in wire order, shape (num_chunks, values_per_packet)."""
 
     def refuse(self) -> None:
-        """Settle on the error of a layout without a switch that copies."""
+        """Settle on the error of a view without a switch that copies."""
         self._error = MulticastUnavailableError(
-            f"tensor {self.tensor_id}: the job moved to a layout without a switch that copies to"
+            f"tensor {self.tensor_id}: the job moved to a view without a switch that copies to"
             " all workers; send the block another way"
         )
 

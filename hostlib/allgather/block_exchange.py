@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The blocks of one layout: sent once by each worker, copied by its switch to all others.
+"""The blocks of one view: sent once by each worker, copied by its switch to all others.
 
 Every worker multicasts one sequence of chunks and receives those of the others. What it has of them
 is said in the headers of its own chunks, one other worker in each; and in reports, when it has
@@ -42,7 +42,7 @@ DELAY_SHARE = 2
 
 
 class BlockExchange:
-    """All allgathers of a layout; used by the I/O thread alone."""
+    """All allgathers of a view; used by the I/O thread alone."""
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ from .grpc_seam import load_grpc
 from .join_request import JoinRequest
 from .session_api import session_pb2 as api
 from .view import JobView
-from .view_message import decode_layout
+from .view_message import decode_view
 
 JOIN_METHOD = "/switchfold.session.v1.SwitchfoldSession/Join"
 CONNECT_TIMEOUT_S = 5.0
@@ -146,18 +146,18 @@ class GrpcControllerLink:
         return self._boundary
 
     def listen(self, listener: ViewListener) -> None:
-        """Tell `listener` of changes of the layout, and of the job's end."""
+        """Tell `listener` of changes of the view, and of the job's end."""
         self.on_job_ended(listener.fail)
         self._changes.listen(listener)
 
     def view_entered(self, generation: int) -> None:
-        """Say that this worker uses no layout older than `generation`."""
+        """Say that this worker uses no view older than `generation`."""
         self._changes.view_entered(generation)
 
     def stalled(
         self, generation: int, missing_workers: Sequence[int], silent_s: float = 0.0
     ) -> None:
-        """Say that nothing comes back in a layout though this worker sends."""
+        """Say that nothing comes back in a view though this worker sends."""
         stalled = api.Stalled(
             generation=generation, missing_workers=missing_workers, silent_s=silent_s
         )
@@ -341,8 +341,8 @@ class GrpcControllerLink:
         view = None
         try:
             if is_first:
-                view = decode_layout(
-                    welcome.layout,
+                view = decode_view(
+                    welcome.view,
                     job=welcome.job_number,
                     worker_id=self._request.worker_id,
                     values_per_packet=welcome.values_per_packet,

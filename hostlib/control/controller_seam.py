@@ -17,7 +17,7 @@ class ViewListener(Protocol):
     def on_view_proposal(
         self, generation: int, is_abort: bool, reply: Callable[[int], None]
     ) -> None:
-        """Get ready for another layout and call `reply` with the position, from any thread.
+        """Get ready for another view and call `reply` with the position, from any thread.
 
         Graceful: start no further tensor; the position is the number of tensors started.
         Abort: stop sending; the position is the number of tensors completed.
@@ -26,15 +26,15 @@ class ViewListener(Protocol):
         ...
 
     def on_view_commit(self, view: JobView, boundary: int, source_worker: int) -> None:
-        """Run tensors from number `boundary` on in the new layout.
+        """Run tensors from number `boundary` on in the new view.
 
         After an abort, results before the boundary that lack here are at `source_worker`. When no
-        tensor needs an older layout any more, the session calls the link's `view_entered`.
+        tensor needs an older view any more, the session calls the link's `view_entered`.
         """
         ...
 
     def on_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
-        """Learn whom this worker and all others wait for in a layout."""
+        """Learn whom this worker and all others wait for in a view."""
         ...
 
     def fail(self, error: HostlibError) -> None:
@@ -55,13 +55,13 @@ class ControllerLink(Protocol):
         ...
 
     def view_entered(self, generation: int) -> None:
-        """Say that this worker uses no layout older than `generation`; any thread."""
+        """Say that this worker uses no view older than `generation`; any thread."""
         ...
 
     def stalled(
         self, generation: int, missing_workers: Sequence[int], silent_s: float = 0.0
     ) -> None:
-        """Say that nothing comes back in a layout though this worker sends; any thread.
+        """Say that nothing comes back in a view though this worker sends; any thread.
 
         `silent_s`: how long its switch has answered not even probes.
         """

@@ -45,13 +45,13 @@ class JoinRequest:
     """May join a running job at a tensor boundary; `num_workers` is then not compared."""
     lease_s: float = 0.0
     """How long this worker may say nothing; 0 leaves it to the controller."""
-    can_change_layout: bool = True
-    """Answers proposals of other layouts."""
+    can_change_view: bool = True
+    """Answers proposals of other views."""
 
     def hello(
         self, resume: JobView | None, proposed: int = 0, secret: bytes = b""
     ) -> api.WorkerMessage:
-        """Return the stream's first message; `resume`: the layout that this worker is in.
+        """Return the stream's first message; `resume`: the view that this worker is in.
 
         `proposed`: generation of a proposal that this worker has heard and no commit followed.
         `secret`: what its first welcome gave it for this.
@@ -74,7 +74,7 @@ class JoinRequest:
             path=self.path.upper(),
             min_workers=self.min_workers,
             is_joining=self.is_joining,
-            can_change_layout=self.can_change_layout,
+            can_change_view=self.can_change_view,
             lease_s=self.lease_s,
         )
         if self.straggler.allow_partial:

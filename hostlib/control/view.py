@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker knows of its job in one layout, and of the addresses at both ends."""
+"""What a worker knows of its job in one view, and of the addresses at both ends."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Endpoint:
 
 @dataclass(frozen=True, kw_only=True)
 class TreeView:
-    """One aggregation tree of a layout."""
+    """One aggregation tree of a view."""
 
     tree_id: int
     """In the header's `job_id` field, 16 bit."""
@@ -47,7 +47,7 @@ class TreeView:
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """A worker that takes part in a layout."""
+    """A worker that takes part in a view."""
 
     worker_id: int
     address: str = ""
@@ -60,10 +60,10 @@ class Member:
 
 @dataclass(frozen=True, kw_only=True)
 class JobView:
-    """A worker's view of one layout of its job; refuses impossible numbers.
+    """A worker's view of one view of its job; refuses impossible numbers.
 
-    A job passes through layouts, each with a generation of its own. Worker ids are the job's; the
-    members of a layout are some of them.
+    A job passes through views, each with a generation of its own. Worker ids are the job's; the
+    members of a view are some of them.
     """
 
     job: int
@@ -72,7 +72,7 @@ class JobView:
     worker_id: int
     members: tuple[Member, ...]
     trees: tuple[TreeView, ...]
-    """The same, in the same order, on all workers; none: the layout runs on the host path."""
+    """The same, in the same order, on all workers; none: the view runs on the host path."""
     child_id: int
     """What this worker is called at its switch: the header's `worker_id`."""
     worker_bitmap: int
@@ -89,7 +89,7 @@ class JobView:
         ids = self.member_ids
         if self.worker_id not in ids or len(set(ids)) != len(ids):
             raise ConfigurationError(
-                f"job {self.job}: worker {self.worker_id} is to run in a layout of workers"
+                f"job {self.job}: worker {self.worker_id} is to run in a view of workers"
                 f" {ids}; it must be one of them, and each must be there once"
             )
         has_child = 0 <= self.child_id < MAX_WORKERS and 0 < self.worker_bitmap < 1 << MAX_WORKERS
@@ -157,7 +157,7 @@ class JobView:
 
     @property
     def member_ids(self) -> list[int]:
-        """Worker ids of the members, in the layout's order."""
+        """Worker ids of the members, in the view's order."""
         return [member.worker_id for member in self.members]
 
     @property
@@ -178,7 +178,7 @@ class JobView:
 
     @property
     def has_worker_bitmaps(self) -> bool:
-        """Whether bit i of a bitmap is worker i; in larger layouts it is a child of some switch."""
+        """Whether bit i of a bitmap is worker i; in larger views it is a child of some switch."""
         return all(i < MAX_WORKERS for i in self.member_ids)
 
     def is_neighbour(self, worker_id: int) -> bool:

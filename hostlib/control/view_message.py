@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts as the controller sends them, and what a worker keeps of them."""
+"""Views as the controller sends them, and what a worker keeps of them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from .session_api import session_pb2 as api
 from .view import UNKNOWN_MAC, Endpoint, JobView, Member, TreeView
 
 
-def decode_layout(
-    layout: api.Layout, *, job: int, worker_id: int, values_per_packet: int
-) -> JobView:
-    """Return the view of a layout; ConfigurationError when its numbers make no sense."""
+def decode_view(view: api.View, *, job: int, worker_id: int, values_per_packet: int) -> JobView:
+    """Return the view of a view; ConfigurationError when its numbers make no sense."""
     return JobView(
         job=job,
-        generation=layout.generation,
+        generation=view.generation,
         worker_id=worker_id,
         members=tuple(
             Member(
@@ -24,21 +22,19 @@ def decode_layout(
                 peer_address=member.peer_address,
                 peer_port=member.peer_port,
             )
-            for member in layout.members
+            for member in view.members
         ),
         trees=tuple(
-            TreeView(tree_id=tree.tree_id, slot_count=tree.slot_count) for tree in layout.trees
+            TreeView(tree_id=tree.tree_id, slot_count=tree.slot_count) for tree in view.trees
         ),
-        child_id=layout.child_id,
-        worker_bitmap=layout.worker_bitmap,
+        child_id=view.child_id,
+        worker_bitmap=view.worker_bitmap,
         values_per_packet=values_per_packet,
         switch=Endpoint(
-            address=layout.switch_address,
-            udp_port=layout.switch_udp_port,
-            mac=layout.switch_mac or UNKNOWN_MAC,
+            address=view.switch_address,
+            udp_port=view.switch_udp_port,
+            mac=view.switch_mac or UNKNOWN_MAC,
         ),
-        straggler=StragglerPolicy(
-            quorum=layout.quorum or None, deadline_s=layout.deadline_s or None
-        ),
-        neighbours=tuple(layout.neighbours) or None,
+        straggler=StragglerPolicy(quorum=view.quorum or None, deadline_s=view.deadline_s or None),
+        neighbours=tuple(view.neighbours) or None,
     )

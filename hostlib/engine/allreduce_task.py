@@ -97,7 +97,7 @@ def wire_id(number: int, summation: Summation, *, is_exact: bool = False) -> int
 class AllreduceTask:
     """The state of one allreduce; used by the I/O thread alone once it is submitted.
 
-    It may begin more than once: when the layout that it runs in is given up, it begins anew in the
+    It may begin more than once: when the view that it runs in is given up, it begins again in the
     next one, from the array as it was submitted.
     """
 
@@ -128,7 +128,7 @@ class AllreduceTask:
         self.is_in_values = False
         """Whether the value stream has it."""
         self.has_begun = False
-        """Whether a layout runs it."""
+        """Whether a view runs it."""
         self._error: TensorError | None = None
         self._agreed = np.empty(0, np.int32)
         self._fetched: RetainedResult | None = None
@@ -137,7 +137,7 @@ class AllreduceTask:
         self._summation = summation
 
     def begin(self, view: JobView, *, retains: bool, empty: Empty = np.empty) -> None:
-        """Start from the submitted array in a layout; forget what an earlier one has done."""
+        """Start from the submitted array in a view; forget what an earlier one has done."""
         values = view.values_per_packet
         self._view = view
         self._retains = retains
@@ -275,7 +275,7 @@ class AllreduceTask:
             )
         num_workers = len(result.members)
         if self._is_exact and self._is_small(num_workers):
-            # The result may be of an earlier layout, with other limbs.
+            # The result may be of an earlier view, with other limbs.
             self.source = self._exact_source(self._exact_layout(None, num_workers), None)
         elif self._flat.dtype != np.int32:
             if len(result.exponents) != self._num_agreed:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The I/O thread of a session: moves tensors along the job's layouts and keeps the deadlines."""
+"""The I/O thread of a session: moves tensors along the job's views and keeps the deadlines."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from ..slots.datagram_ring import Words
 from ..slots.wire import datagram_bytes
 from ..transports.base import Transport
 from .allreduce_task import AllreduceTask, Quantizers
-from .reducer import LayoutPath, Task
+from .reducer import Task, ViewPath
 from .view_change import Commit, ViewChange
-from .view_runner import LayoutRunner
+from .view_runner import ViewRunner
 
 IDLE_S = 1.0
 """Longest wait without any event."""
@@ -61,13 +61,13 @@ class EngineListener(Protocol):
     """Who is told what the engine has done; a controller link is one."""
 
     def view_entered(self, generation: int) -> None:
-        """Learn that no layout older than `generation` is used here."""
+        """Learn that no view older than `generation` is used here."""
         ...
 
     def stalled(
         self, generation: int, missing_workers: Sequence[int], silent_s: float = 0.0
     ) -> None:
-        """Learn that nothing comes back in a layout though this worker sends."""
+        """Learn that nothing comes back in a view though this worker sends."""
         ...
 
     def close(self, position: int | None = None) -> None:
@@ -76,7 +76,7 @@ class EngineListener(Protocol):
 
 
 class Engine:
-    """Runs allreduces in a thread of its own, over the layouts that its job passes through."""
+    """Runs allreduces in a thread of its own, over the views that its job passes through."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Engine:
         self._transport = transport
         self._options = options
         self._listener = listener
-        self._runner = LayoutRunner(
+        self._runner = ViewRunner(
             transport,
             options,
             peers,
@@ -161,12 +161,12 @@ class Engine:
 
     @property
     def view(self) -> JobView:
-        """The newest layout that this worker has entered."""
+        """The newest view that this worker has entered."""
         return self._runner.view
 
     @property
     def statistics(self) -> Counter[str]:
-        """Packets by stream and cause, over all layouts."""
+        """Packets by stream and cause, over all views."""
         return self._runner.statistics()
 
     @property
@@ -182,7 +182,7 @@ class Engine:
         return path.values.window if path is not None else 0
 
     def propose(self, generation: int, is_abort: bool, reply: Callable[[int], None]) -> None:
-        """Get ready for another layout (any thread); `reply` gets this worker's position."""
+        """Get ready for another view (any thread); `reply` gets this worker's position."""
 
         def take() -> None:
             runner = self._runner
@@ -199,7 +199,7 @@ class Engine:
         self._post(take)
 
     def commit(self, view: JobView, boundary: int, source_worker: int) -> None:
-        """Run tensors from number `boundary` on in another layout (any thread)."""
+        """Run tensors from number `boundary` on in another view (any thread)."""
         commit = Commit(view=view, boundary=boundary, source_worker=source_worker)
 
         def take() -> None:
@@ -210,7 +210,7 @@ class Engine:
         self._post(take)
 
     def note_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
-        """Learn whom all that wait in a layout wait for (any thread)."""
+        """Learn whom all that wait in a view wait for (any thread)."""
 
         def take() -> None:
             path = self._runner.path
@@ -309,7 +309,7 @@ class Engine:
         self._keep_deadlines(path, now_s)
         return True
 
-    def _receive_gathered(self, path: LayoutPath, wait_s: float) -> int:
+    def _receive_gathered(self, path: ViewPath, wait_s: float) -> int:
         """Return how many datagrams came, after a pause where much is under way."""
         outstanding = path.outstanding
         if not outstanding:
@@ -351,7 +351,7 @@ class Engine:
             _logger.info("closed while others may lack blocks of job %d: %s", self.view.job, error)
 
     def _wait_stopped(self) -> None:
-        """Wait for the commit; what still arrives is of the layout that was given up."""
+        """Wait for the commit; what still arrives is of the view that was given up."""
         now_s = time.monotonic()
         until_s = min((task.deadline_s for task in self._runner.unfinished), default=np.inf)
         count = self._receive(max(0.0, min(IDLE_S, until_s - now_s)))
@@ -368,7 +368,7 @@ class Engine:
         self._progress_s = time.monotonic()
         self._watch_s = 0.0
         self._asked_s = np.inf
-        _logger.info("entered layout %s from tensor %d on", commit.view, commit.boundary)
+        _logger.info("entered view %s from tensor %d on", commit.view, commit.boundary)
         if self._listener is not None and not is_first:
             self._listener.view_entered(commit.view.generation)
 
@@ -386,12 +386,12 @@ class Engine:
             raise SessionClosedError("the session was closed before this allreduce ended")
         return True
 
-    def _wait_s(self, path: LayoutPath, now_s: float) -> float:
+    def _wait_s(self, path: ViewPath, now_s: float) -> float:
         if now_s >= self._watch_s:
             self._watch_s = self._next_watch_s(path, now_s)
         return max(0.0, min(path.next_s, now_s + IDLE_S, self._watch_s) - now_s)
 
-    def _next_watch_s(self, path: LayoutPath, now_s: float) -> float:
+    def _next_watch_s(self, path: ViewPath, now_s: float) -> float:
         """Return when a deadline or a stall could ask for something, as things are now."""
         until_s = self._progress_s + path.stall_s
         if now_s >= until_s:
@@ -407,7 +407,7 @@ class Engine:
                     until_s = min(until_s, task.deadline_s)
         return until_s
 
-    def _keep_deadlines(self, path: LayoutPath, now_s: float) -> None:
+    def _keep_deadlines(self, path: ViewPath, now_s: float) -> None:
         """Ask what nothing comes back for, tell the controller, and end what took too long."""
         failure = path.failure
         if failure is None and now_s < self._watch_s:
@@ -415,7 +415,7 @@ class Engine:
         if failure is not None and (
             self._listener is None or isinstance(failure, PeerMismatchError)
         ):
-            raise failure  # no other layout will help
+            raise failure  # no other view will help
         is_near = any(now_s >= task.deadline_s - _lead_s(task) for task in self._runner.unfinished)
         is_stalled = (
             self._listener is not None
@@ -443,7 +443,7 @@ class Engine:
                 if path is None or not task.has_begun:
                     raise AllreduceTimeoutError(
                         f"tensor {task.tensor_id}: no result after {task.timeout_s} s; the job was"
-                        f" changing to layout {self._change.generation}, which did not end: see"
+                        f" changing to view {self._change.generation}, which did not end: see"
                         " whether the controller runs"
                     )
                 # A thread that was held up has not asked in time: first it hears what is wrong.

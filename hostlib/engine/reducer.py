@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The seam between the engine and the way that a layout's chunks take: switches or hosts."""
+"""The seam between the engine and the way that a view's chunks take: switches or hosts."""
 
 from __future__ import annotations
 
@@ -65,16 +65,16 @@ class Arrivals:
     """Tensor ids whose rounds the others have left behind."""
 
 
-class LayoutPath(Protocol):
-    """One layout at work; used by the I/O thread alone."""
+class ViewPath(Protocol):
+    """One view at work; used by the I/O thread alone."""
 
     view: JobView
     first_tensor: int
     """Number of the first tensor that runs here."""
     failure: HostlibError | None
-    """Why nothing will come of this layout any more, if that is known."""
+    """Why nothing will come of this view any more, if that is known."""
     multicast: BlockExchange | None
-    """Where the layout's allgathers run, if a switch copies there."""
+    """Where the view's allgathers run, if a switch copies there."""
 
     @property
     def exponents(self) -> ChunkStream:
@@ -111,7 +111,7 @@ class LayoutPath(Protocol):
         ...
 
     def take(self, words: Words, now_s: float) -> Arrivals:
-        """Take datagrams; count those that are not for this layout."""
+        """Take datagrams; count those that are not for this view."""
         ...
 
     def keep_time(self, now_s: float) -> None:
@@ -149,5 +149,5 @@ class LayoutPath(Protocol):
         ...
 
     def close(self) -> None:
-        """Give the layout up; nothing is sent any more."""
+        """Give the view up; nothing is sent any more."""
         ...

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A change of the job's layout, as one worker sees it.
+"""A change of the job's view, as one worker sees it.
 
 ```text
             propose(graceful)            commit             all tensors < boundary done
   running ------------------> holding ----------> draining -----------------------------> running
      |   propose(abort)          |                   |                                in the new
-     +------------+--------------+-------------------+                                    layout
+     +------------+--------------+-------------------+                                    view
                   v                        commit                                            ^
                stopped ----------------------------------------------------------------------+
 ```
@@ -27,7 +27,7 @@ from ..control.view import JobView
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
-    """The layout that was agreed on."""
+    """The view that was agreed on."""
 
     view: JobView
     boundary: int
@@ -42,19 +42,19 @@ class ViewChange:
 
     def __init__(self, generation: int) -> None:
         self.generation = generation
-        """Of the newest layout that was entered, proposed or committed."""
+        """Of the newest view that was entered, proposed or committed."""
         self._entered = generation
         self.is_stopped = False
         """Whether an abort is proposed and not committed yet."""
         self.is_graceful = False
         """Whether a graceful change is proposed and not entered yet."""
         self.limit: int | None = None
-        """The first tensor that must not start in the present layout, where there is one."""
+        """The first tensor that must not start in the present view, where there is one."""
         self.commit: Commit | None = None
         self.deferred: tuple[int, Callable[[int], None]] | None = None
-        """A graceful proposal (generation, reply) that came while a layout was being entered.
+        """A graceful proposal (generation, reply) that came while a view was being entered.
 
-        To be proposed again then: others may have started tensors in that layout already, and what
+        To be proposed again then: others may have started tensors in that view already, and what
         they started has to run there.
         """
 

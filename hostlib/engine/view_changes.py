@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of the layout as one worker sees them: what was asked, answered, and entered.
+"""Changes of the view as one worker sees them: what was asked, answered, and entered.
 
 The controller repeats what may have been lost with a stream; the same question gets the same
 answer, and the session hears of each change once.
@@ -15,7 +15,7 @@ from functools import partial
 from ..control.controller_seam import ViewListener
 from ..control.session_api import session_pb2 as api
 from ..control.view import JobView
-from ..control.view_message import decode_layout
+from ..control.view_message import decode_view
 from ..errors import HostlibError
 
 
@@ -34,7 +34,7 @@ class ViewChanges:
 
     @property
     def view(self) -> JobView | None:
-        """The layout that was committed last."""
+        """The view that was committed last."""
         return self._view
 
     @property
@@ -45,7 +45,7 @@ class ViewChanges:
             return self._proposed if is_open else 0
 
     def start(self, view: JobView) -> None:
-        """Begin with the layout of the welcome."""
+        """Begin with the view of the welcome."""
         with self._lock:
             self._view = view
             self._entered = view.generation
@@ -71,7 +71,7 @@ class ViewChanges:
         self._handle(message, listener)
 
     def view_entered(self, generation: int) -> None:
-        """Note and say that no layout older than `generation` is used any more."""
+        """Note and say that no view older than `generation` is used any more."""
         with self._lock:
             self._entered = max(self._entered, generation)
         self._send(_entered_message(generation))
@@ -114,14 +114,14 @@ class ViewChanges:
         self._send(_ready_message(generation, position))
 
     def _commit(self, commit: api.ViewCommit, listener: ViewListener) -> None:
-        generation = commit.layout.generation
+        generation = commit.view.generation
         with self._lock:
             old = self._view
             assert old is not None, "no change comes before the welcome"
             view = None
             if generation > old.generation:
-                view = self._view = decode_layout(
-                    commit.layout,
+                view = self._view = decode_view(
+                    commit.view,
                     job=old.job,
                     worker_id=old.worker_id,
                     values_per_packet=old.values_per_packet,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The tensors of a session in their order, and the layout that they run in.
+"""The tensors of a session in their order, and the view that they run in.
 
 Tensors start, and complete, in the order of their numbers. One completes by the streams of its
 path; by the retained result of another worker; or by an error that all workers share.
@@ -27,14 +27,14 @@ from ..slots.wire import datagram_bytes
 from ..transports.base import Transport
 from .allreduce_task import AllreduceTask, Quantizers
 from .array_pool import ArrayPool
-from .reducer import LayoutPath, Task
+from .reducer import Task, ViewPath
 from .result_fetcher import Outcome, Request, ResultFetcher
 from .view_change import Commit
 
 _logger = logging.getLogger(__name__)
 
 
-class LayoutRunner:
+class ViewRunner:
     """Used by the I/O thread alone, but for `statistics`, `view` and `num_completed`."""
 
     view: JobView
@@ -51,8 +51,8 @@ class LayoutRunner:
     ) -> None:
         self.counters: Counter[str] = Counter()
         """Received datagrams that were no awaited results by cause, and probes sent."""
-        self.path: LayoutPath | None = None
-        """The layout at work; None while it is given up and the next one not known."""
+        self.path: ViewPath | None = None
+        """The view at work; None while it is given up and the next one not known."""
         self.has_entered = False
         self.num_gathers = 0
         """Allgathers under way: sending may end them, not only what comes."""
@@ -89,7 +89,7 @@ class LayoutRunner:
 
     @property
     def is_behind(self) -> bool:
-        """Whether results from before the layout at work are still lacking here."""
+        """Whether results from before the view at work are still lacking here."""
         path = self.path
         if path is None or not self._started:
             return False
@@ -105,7 +105,7 @@ class LayoutRunner:
         self._queued.extend(tasks)
 
     def stop(self) -> None:
-        """Give the layout up: tensors without a result go back to the queue."""
+        """Give the view up: tensors without a result go back to the queue."""
         if self.path is not None:
             self._retire(self.path)
             self.path = None
@@ -119,7 +119,7 @@ class LayoutRunner:
             self._queued.appendleft(task)
 
     def enter(self, commit: Commit) -> None:
-        """Run in a layout from now on; what ran in the one before is complete, or starts anew."""
+        """Run in a view from now on; what ran in the one before is complete, or starts anew."""
         if commit.boundary < self.num_completed:
             raise SessionBrokenError(
                 f"the job goes back to tensor {commit.boundary + 1}, but {self.num_completed}"
@@ -133,12 +133,12 @@ class LayoutRunner:
         self.view = view
         self.has_entered = True
         self._source_worker = commit.source_worker
-        # Others may still lack results of the layout before, as many as that one allows, until a
+        # Others may still lack results of the view before, as many as that one allows, until a
         # tensor of this one shows that they are here.
         self._is_retention_due = True
         self.path = self._open_path(commit.boundary)
 
-    def _open_path(self, first_tensor: int) -> LayoutPath:
+    def _open_path(self, first_tensor: int) -> ViewPath:
         if self.view.is_on_switch:
             return SwitchPath(
                 self.view,
@@ -175,7 +175,7 @@ class LayoutRunner:
         while self._queued and (limit is None or self._queued[0].number < limit):
             task = self._queued[0]
             if task.number >= path.first_tensor and self.is_behind:
-                break  # the others forget what is older once they have a tensor of this layout
+                break  # the others forget what is older once they have a tensor of this view
             retains = self._peers is not None
             if isinstance(task, AllgatherTask):
                 task.begin(self.view, retains=retains)
@@ -209,7 +209,7 @@ class LayoutRunner:
             task.load(outcome, quantizers)
         self._start_values(path, quantizers)
 
-    def _start_values(self, path: LayoutPath, quantizers: Quantizers) -> None:
+    def _start_values(self, path: ViewPath, quantizers: Quantizers) -> None:
         """Move tensors to the value stream, in their order."""
         while self._waiting:
             task = self._waiting[0]
@@ -267,7 +267,7 @@ class LayoutRunner:
         return has_finished
 
     def fetch_gathers(self) -> None:
-        """Ask for the allgathers under way elsewhere too: the layout is to be left.
+        """Ask for the allgathers under way elsewhere too: the view is to be left.
 
         Who has all blocks leaves it at once, and sends nothing again to those who lack some.
         """
@@ -310,7 +310,7 @@ class LayoutRunner:
         """Take a result in the fetcher's thread."""
 
         def take() -> None:
-            # A request of a layout that was given up since is none any more.
+            # A request of a view that was given up since is none any more.
             if self._fetching.get(request.tensor) is request:
                 del self._fetching[request.tensor]
                 if request.is_optional and isinstance(outcome, HostlibError):
@@ -322,12 +322,12 @@ class LayoutRunner:
 
         self._post(take)
 
-    def _retire(self, path: LayoutPath) -> None:
+    def _retire(self, path: ViewPath) -> None:
         self._retired.update(_stream_counts(path))
         path.close()
 
     def statistics(self) -> Counter[str]:
-        """Return packets by stream over all layouts, and what was refused by cause."""
+        """Return packets by stream over all views, and what was refused by cause."""
         counts = Counter(self._retired)
         path = self.path
         if path is not None:
@@ -345,7 +345,7 @@ class LayoutRunner:
             self._fetcher.close()
 
 
-def _is_complete(task: Task, path: LayoutPath, *, is_elsewhere: bool) -> bool:
+def _is_complete(task: Task, path: ViewPath, *, is_elsewhere: bool) -> bool:
     """Whether a started tensor can end; one that is elsewhere has no part in the path."""
     if isinstance(task, AllgatherTask):
         return task.is_settled
@@ -357,7 +357,7 @@ def _is_complete(task: Task, path: LayoutPath, *, is_elsewhere: bool) -> bool:
     return is_elsewhere or task.is_in_values
 
 
-def _stream_counts(path: LayoutPath) -> Counter[str]:
+def _stream_counts(path: ViewPath) -> Counter[str]:
     counts: Counter[str] = Counter()
     for name, stream in (("exponent", path.exponents), ("value", path.values)):
         for key, number in vars(stream.counters).items():

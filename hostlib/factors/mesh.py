@@ -93,7 +93,7 @@ class Mesh:
     # What follows runs in the loop's thread.
 
     def _start(self, peers: Sequence[tuple[str, int]], job: int) -> None:
-        self._server.add_layout(GENERATION, _Door(self))
+        self._server.add_view(GENERATION, _Door(self))
         for peer in range(self._worker_id):
             self._dialled[peer] = DialledLink(
                 self._server.loop,
@@ -198,7 +198,7 @@ class Mesh:
 
 @final
 class _Door:
-    """What the peer server sees: a layout that takes workers' connections."""
+    """What the peer server sees: a view that takes workers' connections."""
 
     def __init__(self, mesh: Mesh) -> None:
         self._mesh = mesh

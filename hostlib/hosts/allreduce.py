@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Allreduce of integer lanes among the members of a layout, over TCP, without a switch."""
+"""Allreduce of integer lanes among the members of a view, over TCP, without a switch."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Standing:
 
 @final
 class HostPath:
-    """The host path of one layout; reductions run in the peer server's thread.
+    """The host path of one view; reductions run in the peer server's thread.
 
     All members must submit the same sequence of tags and lengths per operation.
 
@@ -91,7 +91,7 @@ class HostPath:
         self._worker_id = server.seat.worker_id
         self._positions = {member.worker_id: i for i, member in enumerate(self.members)}
         if self._worker_id not in self._positions:
-            raise ConfigurationError(f"worker {self._worker_id} is no member of the layout")
+            raise ConfigurationError(f"worker {self._worker_id} is no member of the view")
         self.position = self._positions[self._worker_id]
         self.num_members = len(self.members)
         self._on_failure = on_failure
@@ -148,7 +148,7 @@ class HostPath:
         return reduction
 
     def close(self) -> None:
-        """Leave the layout at once: after this nothing is called, and no lanes are touched."""
+        """Leave the view at once: after this nothing is called, and no lanes are touched."""
         if self._is_closed:
             return
         try:
@@ -184,7 +184,7 @@ class HostPath:
     def _open(self) -> None:
         if self._is_closed:
             return
-        self._server.add_layout(self.generation, self)
+        self._server.add_view(self.generation, self)
         if self.num_members == 1:
             return
         add = self._channels[Purpose.REDUCE_ADD]
@@ -199,7 +199,7 @@ class HostPath:
     def _close(self) -> None:
         is_idle = all(channel.is_idle for channel in self._channels.values())
         self._is_closed = True
-        self._server.remove_layout(self.generation, self)
+        self._server.remove_view(self.generation, self)
         if self._timer is not None:
             self._timer.cancel()
         for check in self._checks.values():
@@ -233,7 +233,7 @@ class HostPath:
         """Take over a member's connection."""
         position = self._positions.get(greeting.sender)
         if position is None or position == self.position:
-            raise PeerRefusedError(f"worker {greeting.sender} is no member of this layout")
+            raise PeerRefusedError(f"worker {greeting.sender} is no member of this view")
         channel = self._channels.get(greeting.purpose)
         if channel is None:
             raise PeerRefusedError(f"a host path takes no {greeting.purpose.name} connections")
@@ -277,7 +277,7 @@ class HostPath:
     ) -> None:
         """Call the member: without an answer it is lost.
 
-        `has_left`: if it lives, it has left the layout; `is_missed`: while still needed.
+        `has_left`: if it lives, it has left the view; `is_missed`: while still needed.
         """
         if self._failure is not None or self._is_closed:
             return

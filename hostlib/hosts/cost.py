@@ -36,7 +36,7 @@ class Algorithm(enum.Enum):
 class LinkCosts:
     """What a message costs, known to all members.
 
-    The defaults are those of links of 1 Gbit/s. They are not measured: a measurement when a layout
+    The defaults are those of links of 1 Gbit/s. They are not measured: a measurement when a view
     starts takes as long as a small tensor, and tells more of the start than of what follows.
     """
 

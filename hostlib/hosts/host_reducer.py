@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A layout without a switch: the same chunks, reduced by its members among themselves.
+"""A view without a switch: the same chunks, reduced by its members among themselves.
 
 Quantisation and order are those of the switch path, so the results are the same bytes. All members
 are waited for, whatever the job's policy for stragglers says.
@@ -140,7 +140,7 @@ class HostStream:
 
 @final
 class HostLanes:
-    """Runs a layout's chunks over the host path of its members."""
+    """Runs a view's chunks over the host path of its members."""
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class HostLanes:
 
     @property
     def stall_s(self) -> float:
-        """Later than the host path names a lost member: another layout has the same hosts."""
+        """Later than the host path names a lost member: another view has the same hosts."""
         return STALL_S
 
     @property
@@ -225,7 +225,7 @@ class HostLanes:
         return self._host_path.standing.moved_s
 
     def take(self, words: Words, now_s: float) -> Arrivals:
-        """Refuse datagrams: they are of a layout on switches."""
+        """Refuse datagrams: they are of a view on switches."""
         return Arrivals(results=0)
 
     def keep_time(self, now_s: float) -> None:
@@ -279,5 +279,5 @@ class HostLanes:
         )
 
     def close(self) -> None:
-        """Leave the layout; no callback comes any more."""
+        """Leave the view; no callback comes any more."""
         self._host_path.close()

@@ -52,7 +52,7 @@ class OutboundLink:
         return not self._waiting and self.connection.is_drained
 
     def send(self, frame: Frame, payload: memoryview | None = None) -> None:
-        """Send once the other member is in this layout."""
+        """Send once the other member is in this view."""
         if self._is_up:
             self.connection.send(frame, payload)
         else:

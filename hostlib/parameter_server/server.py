@@ -46,7 +46,7 @@ _RESTORING = Failure(
     FailureKind.RESTARTED, "another worker goes back to a checkpoint; restore this one too"
 )
 GENERATION = 1
-"""Of the greetings of parameter servers; they have no layouts."""
+"""Of the greetings of parameter servers; they have no views."""
 _logger = logging.getLogger(__name__)
 
 
@@ -117,7 +117,7 @@ class ParameterServer:
     # What follows runs in the loop's thread; PeerServer calls some of it `close` and `adopt`.
 
     def _start(self) -> None:
-        self._peers.add_layout(GENERATION, _Door(self))
+        self._peers.add_view(GENERATION, _Door(self))
         self._beat()
 
     def adopt(self, connection: Connection, greeting: Greeting) -> None:
@@ -451,7 +451,7 @@ def _list(worker_ids: Sequence[int]) -> str:
 
 @final
 class _Door:
-    """What the peer server sees: a layout that takes workers' connections."""
+    """What the peer server sees: a view that takes workers' connections."""
 
     def __init__(self, server: ParameterServer) -> None:
         self._server = server

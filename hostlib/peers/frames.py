@@ -45,7 +45,7 @@ class FrameKind(enum.IntEnum):
     GREETING = 2
     """Client's first frame: who, for what, and a proof of the secret."""
     WELCOME = 3
-    """The server has entered the layout: lanes may come."""
+    """The server has entered the view: lanes may come."""
     REFUSED = 4
     """A text with the reason; the connection closes."""
     HEARTBEAT = 5
@@ -124,7 +124,7 @@ class Frame(NamedTuple):
     kind: FrameKind
     payload_bytes: int = 0
     sequence: int = 0
-    """LANES: position of the reduction among those of its operation in this layout, from 0.
+    """LANES: position of the reduction among those of its operation in this view, from 0.
     UPDATE, FACTORS, ANSWER: the iteration."""
     step: int = 0
     flags: int = 0

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""An accepted connection: challenge, greeting, then a layout's lanes or requests for results."""
+"""An accepted connection: challenge, greeting, then a view's lanes or requests for results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _logger = logging.getLogger(__name__)
 
 @final
 class InboundPeer:
-    """Handles a connection until a layout takes it over; runs in the loop's thread."""
+    """Handles a connection until a view takes it over; runs in the loop's thread."""
 
     def __init__(self, server: PeerServer, sock: socket.socket, address: tuple[str, int]) -> None:
         self._server = server
@@ -123,10 +123,10 @@ class InboundPeer:
 
     def _hand_over(self, greeting: Greeting) -> None:
         server = self._server
-        layout = server.layout(greeting.generation)
-        if layout is not None:
+        view = server.view(greeting.generation)
+        if view is not None:
             try:
-                layout.adopt(self.connection, greeting)
+                view.adopt(self.connection, greeting)
             except PeerRefusedError as error:
                 self._refuse(str(error), "refused_member")
                 return

@@ -29,9 +29,9 @@ class RetainedResult:
     tensor: int
     """Tensor number, from 0 per job."""
     generation: int
-    """Layout that completed it."""
+    """View that completed it."""
     members: tuple[int, ...]
-    """Worker ids of that layout."""
+    """Worker ids of that view."""
     dtype: str
     shape: tuple[int, ...]
     operation: str
@@ -142,7 +142,7 @@ class RetainedResults:
         self._gathered: deque[int] = deque()
 
     def set_limits(self, *, limit_chunks: int | None, limit_bytes: int | None) -> None:
-        """Change the limits, as a new layout may have another number of slots."""
+        """Change the limits, as a new view may have another number of slots."""
         with self._lock:
             self._limit_chunks = limit_chunks
             self._limit_bytes = limit_bytes

@@ -23,7 +23,7 @@ from .inbound import InboundPeer
 from .results import RetainedResult, RetainedResults
 
 MAX_INBOUND = 512
-"""Connections that no layout has taken over; with more, the oldest stranger is closed."""
+"""Connections that no view has taken over; with more, the oldest stranger is closed."""
 HEARTBEAT_S = 0.5
 _logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class PeerAddress(Protocol):
         ...
 
 
-class Layout(Protocol):
+class View(Protocol):
     """A host path, as the server sees it; called in the loop's thread."""
 
     def adopt(self, connection: Connection, greeting: Greeting) -> None:
@@ -97,7 +97,7 @@ class PeerServer:
         self.port: int = self._listener.getsockname()[1]
         """Where it listens."""
         self._peers: dict[InboundPeer, None] = {}  # oldest first
-        self._layouts: dict[int, Layout] = {}
+        self._views: dict[int, View] = {}
         self._newest_generation = 0
         self.loop = EventLoop("switchfold-peers")
         """The thread that serves; host paths run in it too."""
@@ -179,27 +179,27 @@ class PeerServer:
 
     # What follows runs in the loop's thread.
 
-    def add_layout(self, generation: int, layout: Layout) -> None:
-        """Give the connections of a generation to `layout`, those that wait for it too."""
-        self._layouts[generation] = layout
+    def add_view(self, generation: int, view: View) -> None:
+        """Give the connections of a generation to `view`, those that wait for it too."""
+        self._views[generation] = view
         self._newest_generation = max(self._newest_generation, generation)
         self._review()
 
-    def remove_layout(self, generation: int, layout: Layout) -> None:
+    def remove_view(self, generation: int, view: View) -> None:
         """Refuse the connections of this generation from now on."""
-        if self._layouts.get(generation) is layout:
-            del self._layouts[generation]
+        if self._views.get(generation) is view:
+            del self._views[generation]
 
-    def layout(self, generation: int) -> Layout | None:
-        """Return the layout of a generation."""
-        return self._layouts.get(generation)
+    def view(self, generation: int) -> View | None:
+        """Return the view of a generation."""
+        return self._views.get(generation)
 
     def is_over(self, generation: int) -> bool:
-        """Return whether a layout of this generation will not come (again)."""
-        return generation <= self._newest_generation and generation not in self._layouts
+        """Return whether a view of this generation will not come (again)."""
+        return generation <= self._newest_generation and generation not in self._views
 
     def forget(self, peer: InboundPeer) -> None:
-        """Learn that a connection is closed, or that a layout took it over."""
+        """Learn that a connection is closed, or that a view took it over."""
         self._peers.pop(peer, None)
 
     def on_ready(self, events: int) -> None:
@@ -246,7 +246,7 @@ class PeerServer:
         # First: who loses a connection calls here, and nobody may seem to answer.
         self.loop.watch(self._listener, 0, self)
         self._listener.close()
-        for layout in list(self._layouts.values()):
-            layout.close()
+        for view in list(self._views.values()):
+            view.close()
         for peer in list(self._peers):
             peer.connection.close()

@@ -29,7 +29,7 @@ Words = NDArray[np.uint32]
 
 
 class DatagramRing:
-    """Datagrams of one operation over a range of a layout's slots, one row per slot."""
+    """Datagrams of one operation over a range of a view's slots, one row per slot."""
 
     def __init__(
         self,

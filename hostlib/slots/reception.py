@@ -21,7 +21,7 @@ class Notice:
     """What the switch says about a slot copy."""
 
     slot: int
-    """The layout's."""
+    """The view's."""
     round: int
     worker_bitmap: int
 
@@ -41,7 +41,7 @@ def sort_out(
 ) -> list[Notice]:
     """Count datagrams that are no awaited results by cause; return the notices among them.
 
-    `slots` are the layout's slots of the datagrams.
+    `slots` are the view's slots of the datagrams.
     Causes: version, operation, foreign_job, generation, slot, mismatch (awaited round, other tensor
     or range), duplicate (a result that is there already).
     """

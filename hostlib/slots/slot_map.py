@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A layout's slots, numbered through over all of its trees.
+"""A view's slots, numbered through over all of its trees.
 
-Slot g of a layout is slot `local[g]` of the tree `tree_ids[g]`. The trees' slots are interleaved in
+Slot g of a view is slot `local[g]` of the tree `tree_ids[g]`. The trees' slots are interleaved in
 proportion to their numbers, so that neighbouring chunks take different trees and any range of slots
 loads each tree with its share. The order follows from the trees alone: it is the same on all
 workers.
@@ -21,7 +21,7 @@ UNKNOWN_SLOT = -1
 
 
 class SlotMap:
-    """Translates between the slots of a layout and those of its trees."""
+    """Translates between the slots of a view and those of its trees."""
 
     def __init__(self, trees: Sequence[TreeView]) -> None:
         counts = np.array([tree.slot_count for tree in trees], np.int64)
@@ -45,7 +45,7 @@ class SlotMap:
             self._slots[trees_of[order] + 1, self.local] = np.arange(self._slot_count)
 
     def slots(self, tree_ids: NDArray[np.uint32], local: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """Return the layout's slots for pairs (tree id, slot in the tree); UNKNOWN_SLOT: none.
+        """Return the view's slots for pairs (tree id, slot in the tree); UNKNOWN_SLOT: none.
 
         With one tree the ids are not looked at: the caller compares them anyhow.
         """

@@ -4,7 +4,7 @@
 
 Chunk k of the sequence uses slot k % n and round k // n + 1, on every worker alike. Chunks are sent
 in order; chunk k waits until the result of chunk k - n is there: that is the slot protocol's rule.
-Slots are the layout's, over all of its trees; headers carry the tree's id and its own slot number.
+Slots are the view's, over all of its trees; headers carry the tree's id and its own slot number.
 The ring holds the datagram of each slot's latest chunk: it is sent from there, and sent again.
 """
 
@@ -160,14 +160,14 @@ class SlotStream:
         return self._datagrams[self._base % self.slot_count].copy()
 
     def outstanding_round(self, slot: int) -> int | None:
-        """Return the round that a slot of the layout waits for, or None for nothing."""
+        """Return the round that a slot of the view waits for, or None for nothing."""
         row = slot - self.first_slot
         if not self._is_busy[row]:
             return None
         return int(self._ring.headers[row, WORD_ROUND])
 
     def outstanding_tensor(self, slot: int) -> int:
-        """Return the tensor id of the latest chunk that a slot of the layout carried."""
+        """Return the tensor id of the latest chunk that a slot of the view carried."""
         return int(self._ring.headers[slot - self.first_slot, WORD_TENSOR])
 
     def abandon(self, source: ChunkSource) -> None:
@@ -202,7 +202,7 @@ class SlotStream:
         self._outstanding = int(np.count_nonzero(self._is_busy))
 
     def owns(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which slots of the layout are this stream's."""
+        """Return which slots of the view are this stream's."""
         return (slots >= self.first_slot) & (slots < self.first_slot + self.slot_count)
 
     def pump(self, now_s: float) -> bool:
@@ -350,7 +350,7 @@ class SlotStream:
     def accept(self, words: Words, slots: NDArray[np.int64], now_s: float) -> NDArray[np.bool_]:
         """Take the results among `words` that outstanding chunks wait for.
 
-        `slots` are the layout's and all this stream's. Returns which rows were results for their
+        `slots` are the view's and all this stream's. Returns which rows were results for their
         slot's outstanding chunk; the caller accounts for the others.
         """
         rows = slots - self.first_slot

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A layout whose chunks go through switches: two slot streams over the slots of its trees."""
+"""A view whose chunks go through switches: two slot streams over the slots of its trees."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def split_slots(slot_count: int) -> tuple[int, int]:
 
 @final
 class SwitchPath:
-    """Runs a layout's chunks over a transport that is open to the layout's switch."""
+    """Runs a view's chunks over a transport that is open to the view's switch."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class SwitchPath:
         return -np.inf
 
     def take(self, words: Words, now_s: float) -> Arrivals:
-        """Take datagrams; count those that are not for this layout by cause."""
+        """Take datagrams; count those that are not for this view by cause."""
         done = self.values.accept_run(words, now_s)
         if done < len(words):
             done += self.exponents.accept_run(words[done:], now_s)
@@ -255,7 +255,7 @@ class SwitchPath:
         done = "its values were not sent yet"
         if task.is_in_values and task.source is not None:
             done = f"{self.values.num_done(task.source)} of {task.source.num_chunks} chunks done"
-        return f" ({done}; {again} of {sent} packets of this layout were sent again)"
+        return f" ({done}; {again} of {sent} packets of this view were sent again)"
 
     def close(self) -> None:
         """Nothing to release: the transport is the session's."""

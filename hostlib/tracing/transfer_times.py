@@ -12,7 +12,7 @@ from dataclasses import dataclass
 class TransferTimes:
     """Moments of one transfer, in seconds of `time.monotonic()`; 0 is what has not happened.
 
-    A transfer that begins anew, because its layout was given up, keeps its first packet.
+    A transfer that begins anew, because its view was given up, keeps its first packet.
     """
 
     num_bytes: int = 0

@@ -115,8 +115,8 @@ def step(workers: list[Session], number: int, meanwhile: Callable[[], None]) -> 
 
 
 def slot_base(live: LiveTestbed, job: str, switch: str) -> int:
-    layout = live.show("job", "show", job)["layouts"][-1]
-    (base,) = (n["slot_base"] for n in layout["trees"][0]["nodes"] if n["switch"] == switch)
+    view = live.show("job", "show", job)["views"][-1]
+    (base,) = (n["slot_base"] for n in view["trees"][0]["nodes"] if n["switch"] == switch)
     return base
 
 
@@ -191,9 +191,7 @@ def test_attacks_change_nothing_and_are_counted_by_cause(
         assert verdicts[f"job {job} foreign"][0] == "warn"
 
 
-def test_packets_of_earlier_layouts_are_refused(
-    live: LiveTestbed, taps: dict[int, WireTap]
-) -> None:
+def test_packets_of_earlier_views_are_refused(live: LiveTestbed, taps: dict[int, WireTap]) -> None:
     tap, leaf = taps[VICTIMS[0]], LEAVES[0]
     with sessions(live, taps, "calm", VICTIMS) as workers:
         calm = [step(workers, number, lambda: None) for number in range(3)]
@@ -205,21 +203,21 @@ def test_packets_of_earlier_layouts_are_refused(
             wait_until(
                 lambda: (
                     all(w.view.slot_count < old_view.slot_count for w in workers)
-                    and live.show("job", "show", "moving")["layouts"][-2]["state"] == "removed"
+                    and live.show("job", "show", "moving")["views"][-2]["state"] == "removed"
                 ),
-                "a smaller layout",
+                "a smaller view",
             )
             (tree,) = workers[0].view.trees
             wanted = read_counts(live, "moving", "greedy")
 
-            def of_this_layout() -> list[bytes]:
+            def of_this_view() -> list[bytes]:
                 generation = workers[0].view.generation
                 sent = list(tap.to_switch)
                 return [f for f in sent if datagram_of(f)["header"]["generation"] == generation]
 
             def attack() -> None:
                 """Send what a process left over would: from the victim's own port and address."""
-                wait_until(of_this_layout, "a packet to repeat")
+                wait_until(of_this_view, "a packet to repeat")
                 sender = Station.of(live.made.topology.hosts[VICTIMS[0]])
                 switch = Station.of(live.made.topology.switches[0])
                 for frame in old:
@@ -229,7 +227,7 @@ def test_packets_of_earlier_layouts_are_refused(
                 wanted[leaf, "", "foreign_job"] += len(old)
                 for name in ("", "moving"):
                     wanted[leaf, name, "bad_generation"] += len(old)
-                for frame in of_this_layout()[-20:]:
+                for frame in of_this_view()[-20:]:
                     tap.inject(frame)  # what is there already, or over
                 check_counts(live, wanted, "moving", "greedy")
 

@@ -169,12 +169,12 @@ async def start_jobs(address: str) -> tuple[dict[str, Job], list[FakeWorker]]:
         straggler = pb.Straggler(deadline_s=60.0 if allow_partial else 0.0)
         workers = await join_all(address, 2, job_name=name, straggler=straggler)
         welcomes = [await worker.welcome() for worker in workers]
-        layout = welcomes[0].layout
+        view = welcomes[0].view
         jobs[name] = Job(
-            job_id=layout.trees[0].tree_id,
-            generation=layout.generation,
+            job_id=view.trees[0].tree_id,
+            generation=view.generation,
             values_per_packet=welcomes[0].values_per_packet,
-            slot_count=layout.trees[0].slot_count,
+            slot_count=view.trees[0].slot_count,
             allow_partial=allow_partial,
         )
         all_workers += workers

@@ -65,7 +65,7 @@ def test_target_job_from_start_to_end(tmp_path: Path, name: str):
                 welcomes = [await worker.welcome() for worker in workers]
                 welcome = welcomes[0]
                 assert not await first.links["s1"].apply(), "what was written reads back the same"
-                counts = await first.links["s1"].read_tree_counts(welcome.layout.trees[0].tree_id)
+                counts = await first.links["s1"].read_tree_counts(welcome.view.trees[0].tree_id)
                 assert set(counts.values()) == {Count(0, 0)}
                 assert await first.links["s1"].read_port_counts()
             for worker in workers:
@@ -74,13 +74,13 @@ def test_target_job_from_start_to_end(tmp_path: Path, name: str):
                 assert not await second.links["s1"].apply(), "the entries outlived the controller"
                 workers = await resume_all(second.address, welcomes)
                 for worker, before in zip(workers, welcomes, strict=True):
-                    assert (await worker.welcome()).layout == before.layout
+                    assert (await worker.welcome()).view == before.view
                 await leave_all(workers)
                 changes = await _settled(second)
                 assert not changes
                 again = await join_all(second.address, 2, job_name="next")
                 for worker in again:
-                    assert (await worker.welcome()).layout.generation > welcome.layout.generation
+                    assert (await worker.welcome()).view.generation > welcome.view.generation
                 await leave_all(again)
 
     run(scenario())
@@ -109,7 +109,7 @@ def test_target_restarted_while_a_job_runs_is_repaired(tmp_path: Path, name: str
         async with target(command, address), asyncio.timeout(DEADLINE_S):
             await until(lambda: link.state is LinkState.READY)
             assert not await link.apply()
-            (placement,) = server.layouts.placements("s1")
+            (placement,) = server.views.placements("s1")
             counts = await link.read_tree_counts(placement.tree.tree_id)
             assert counts[Outcome.ABSORBED] == Count(0, 0)
             await leave_all(workers)
@@ -137,21 +137,21 @@ class UdpPort:
         header["version"] = welcome.wire_version
         header["operation"] = Operation.AGGREGATE_ADD
         header["flags"] = Flag.LAST
-        layout = welcome.layout
-        header["job_id"], header["generation"] = layout.trees[0].tree_id, layout.generation
+        view = welcome.view
+        header["job_id"], header["generation"] = view.trees[0].tree_id, view.generation
         header["worker_id"], header["worker_bitmap"] = self._worker_id, 1 << self._worker_id
         header["round"], header["num_contributors"] = number, 1
         header["range_end"] = welcome.values_per_packet
         datagram["values"] = values
         payload = datagram.tobytes()
         host = HOSTS[self._worker_id]
-        frame = bytes.fromhex((layout.switch_mac + host.mac).replace(":", "")) + b"\x08\x00"
+        frame = bytes.fromhex((view.switch_mac + host.mac).replace(":", "")) + b"\x08\x00"
         ip = bytearray.fromhex("4500 0000 0000 4000 4011 0000")
         ip[2:4] = (28 + len(payload)).to_bytes(2, "big")
-        ip += socket.inet_aton(host.address) + socket.inet_aton(layout.switch_address)
+        ip += socket.inet_aton(host.address) + socket.inet_aton(view.switch_address)
         total = sum(int.from_bytes(ip[i : i + 2], "big") for i in range(0, 20, 2))
         ip[10:12] = (0xFFFF - (total & 0xFFFF) - (total >> 16)).to_bytes(2, "big")
-        ports = (5000 + self._worker_id, layout.switch_udp_port, 8 + len(payload), 0)
+        ports = (5000 + self._worker_id, view.switch_udp_port, 8 + len(payload), 0)
         udp = b"".join(field.to_bytes(2, "big") for field in ports)
         self._sock.sendto(frame + ip + udp + payload, self._peer)
 
@@ -203,7 +203,7 @@ def test_target_sums_while_the_controller_is_dead(tmp_path: Path):
             second = await _start_controller(config_file)
             workers = await resume_all(listen, welcomes)
             for worker, before in zip(workers, welcomes, strict=True):
-                assert (await worker.welcome()).layout == before.layout
+                assert (await worker.welcome()).view == before.view
             _sum_round(ports, welcome, 3)
             await leave_all(workers)
             second.terminate()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts over three real switches: installed, read back, refilled after a restart, removed."""
+"""Views over three real switches: installed, read back, refilled after a restart, removed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planned_trees import leaf_spine, worker_at
 from switch_process import DEADLINE_S, switch_command, target
 from switchfold.bmv2_topos.processes.free_ports import free_port
 from switchfold.controller.config import ControllerConfig
-from switchfold.controller.jobs.job import Job, Layout
+from switchfold.controller.jobs.job import Job, View
 from switchfold.controller.server import ControllerServer
 from switchfold.controller.switches.switch_session import LinkState
 from switchfold.controller.tables.outcome import TREE_OUTCOMES, Count
@@ -39,11 +39,11 @@ async def three_switches(name: str, addresses: dict[str, str]) -> AsyncGenerator
         yield spine
 
 
-async def start(server: ControllerServer) -> tuple[Job, Layout]:
+async def start(server: ControllerServer) -> tuple[Job, View]:
     database = server._database  # pyright: ignore[reportPrivateUsage]
     job = database.create_job("train", len(MEMBERS), slots_wanted=64)
-    layout = await server.layouts.install(server.layouts.plan(job, MEMBERS))
-    return database.start_job(job.job_number), layout
+    view = await server.views.install(server.views.plan(job, MEMBERS))
+    return database.start_job(job.job_number), view
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -59,13 +59,13 @@ def test_targets_hold_a_tree_together(tmp_path: Path, name: str):
             connect_timeout_s=DEADLINE_S,
         )
         async with three_switches(name, addresses) as spine, serving(config) as server:
-            lost: list[tuple[str, list[Layout]]] = []
-            server.layouts.on_switch_lost_state(lambda name, what: lost.append((name, what)))
-            job, layout = await start(server)
-            assert set(layout.switches) == set(addresses)
+            lost: list[tuple[str, list[View]]] = []
+            server.views.on_switch_lost_state(lambda name, what: lost.append((name, what)))
+            job, view = await start(server)
+            assert set(view.switches) == set(addresses)
             for link in server.links.values():
                 assert not await link.apply(), "what is read back is what was written"
-            counts = await server.layouts.job_counts(job)
+            counts = await server.views.job_counts(job)
             zeros = dict.fromkeys(TREE_OUTCOMES, Count(0, 0))
             assert counts == dict.fromkeys(addresses, zeros)
 
@@ -74,9 +74,9 @@ def test_targets_hold_a_tree_together(tmp_path: Path, name: str):
             await until(lambda: link.state is not LinkState.READY)
             async with target(switch_command(name, addresses["p1"]), addresses["p1"]):
                 await until(lambda: bool(lost))
-                assert [(switch, what) for switch, what in lost] == [("p1", [layout])]
+                assert [(switch, what) for switch, what in lost] == [("p1", [view])]
                 assert not await link.apply()
-                await server.layouts.remove(layout)
+                await server.views.remove(view)
                 assert not await link.apply()
 
     run(scenario())

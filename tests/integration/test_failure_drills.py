@@ -80,7 +80,7 @@ def test_switch_that_comes_back_is_used_again(make_testbed: MakeTestbed) -> None
     testbed = make_testbed("--no-route", "600")
     with Workers(testbed, "back", 4) as workers:
         testbed.stop_switch("s1")
-        # One such layout after another: the hosts have found that they do not reach each other.
+        # One such view after another: the hosts have found that they do not reach each other.
         wait_until(lambda: paths_of(testbed, "back")[-2:] == ["host", "host"], "retreat from hosts")
         testbed.start_switch("s1")
         back_s = time.monotonic()
@@ -111,11 +111,11 @@ def test_controller_and_a_worker_killed_together(make_testbed: MakeTestbed) -> N
 
 
 def paths_of(testbed: Testbed, job: str) -> list[str]:
-    """Return the paths of a job's newest layouts, oldest first."""
+    """Return the paths of a job's newest views, oldest first."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         run_command(["job", "show", job, "--json", "--controller", testbed.controller_address])
-    return [layout["path"] for layout in json.loads(out.getvalue())["layouts"]]
+    return [view["path"] for view in json.loads(out.getvalue())["views"]]
 
 
 async def delete_all_tables(address: str) -> None:

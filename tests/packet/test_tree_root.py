@@ -125,7 +125,7 @@ def test_tree_root_other_flags_from_below_mean_nothing(target: Target, open_node
     send(target, root, last, Outcome.COMPLETED, root.to_children(answer))
 
 
-def test_tree_root_bits_of_big_layouts_are_children(target: Target, open_node: OpenNode) -> None:
+def test_tree_root_bits_of_big_views_are_children(target: Target, open_node: OpenNode) -> None:
     # 1000 workers behind child 31, 40 behind child 2: their bits are those of the children.
     children = (
         Child(child_id=2, port=1, station=switch(1), contributor_mask=1 << 2, max_contributors=40),
@@ -141,7 +141,7 @@ def test_tree_root_bits_of_big_layouts_are_children(target: Target, open_node: O
     send(target, root, last, Outcome.COMPLETED, root.to_children(answer))
 
 
-def test_tree_inner_of_a_big_layout_contributes_with_its_own_bit(
+def test_tree_inner_of_a_big_view_contributes_with_its_own_bit(
     target: Target, open_node: OpenNode
 ) -> None:
     parent = Parent(port=4, station=switch(9), child_id=31, child_bitmap=1 << 31)

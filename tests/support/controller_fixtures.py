@@ -208,7 +208,7 @@ def resume_of(welcome: pb.Welcome) -> pb.Resume:
     """Return what the worker says that got this welcome, and comes back."""
     return pb.Resume(
         job_number=welcome.job_number,
-        generation=welcome.layout.generation,
+        generation=welcome.view.generation,
         secret=welcome.resume_secret,
     )
 

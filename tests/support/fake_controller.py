@@ -19,8 +19,8 @@ from switchfold.hostlib.control.session_api import session_pb2_grpc
 Answer = Callable[[api.WorkerMessage, Any], list[api.ControllerMessage]]
 
 
-def layout(**changes: Any) -> api.Layout:
-    """Return a layout of worker 0 alone, on one tree."""
+def view(**changes: Any) -> api.View:
+    """Return a view of worker 0 alone, on one tree."""
     fields: dict[str, Any] = {
         "generation": 1000,
         "num_workers": 1,
@@ -31,11 +31,11 @@ def layout(**changes: Any) -> api.Layout:
         "switch_mac": "02:00:00:00:01:00",
         "switch_udp_port": 21318,
     }
-    return api.Layout(**{**fields, **changes})
+    return api.View(**{**fields, **changes})
 
 
 def welcome(**changes: Any) -> api.ControllerMessage:
-    """Return a welcome; what is no field of it is one of its layout."""
+    """Return a welcome; what is no field of it is one of its view."""
     fields: dict[str, Any] = {
         "job_number": 7,
         "values_per_packet": 32,
@@ -43,10 +43,10 @@ def welcome(**changes: Any) -> api.ControllerMessage:
         "lease_s": 0.3,
     }
     names = api.Welcome.DESCRIPTOR.fields_by_name
-    of_layout = {name: value for name, value in changes.items() if name not in names}
+    of_view = {name: value for name, value in changes.items() if name not in names}
     of_welcome = {name: value for name, value in changes.items() if name in names}
     return api.ControllerMessage(
-        welcome=api.Welcome(layout=layout(**of_layout), **{**fields, **of_welcome})
+        welcome=api.Welcome(view=view(**of_view), **{**fields, **of_welcome})
     )
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that follow changes of the layout by themselves; a test scripts how far they are."""
+"""Workers that follow changes of the view by themselves; a test scripts how far they are."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class FakeMember(FakeWorker):
     def __init__(
         self, address: str, worker_id: int, num_workers: int = 2, /, **fields: Any
     ) -> None:
-        fields = {"peer_port": 4000 + worker_id, "can_change_layout": True, **fields}
+        fields = {"peer_port": 4000 + worker_id, "can_change_view": True, **fields}
         super().__init__(address, worker_id, num_workers, **fields)
         self.position = 0
         """Tensors started, and completed."""
         self.is_mute = False
         """Does not answer proposals."""
         self.is_slow = False
-        """Does not leave older layouts."""
+        """Does not leave older views."""
         self.welcomed: pb.Welcome | None = None
         self.proposals: list[pb.ViewProposal] = []
         self.commits: list[pb.ViewCommit] = []
@@ -45,9 +45,9 @@ class FakeMember(FakeWorker):
         return self
 
     @property
-    def layout(self) -> pb.Layout:
-        """The layout that was committed last."""
-        return self.commits[-1].layout if self.commits else self.first_welcome.layout
+    def view(self) -> pb.View:
+        """The view that was committed last."""
+        return self.commits[-1].view if self.commits else self.first_welcome.view
 
     @property
     def first_welcome(self) -> pb.Welcome:
@@ -56,7 +56,7 @@ class FakeMember(FakeWorker):
         return self.welcomed
 
     def resume(self, generation: int = 0, proposed: int = 0) -> pb.Resume:
-        """Return what this worker says that comes back from a layout, else that of its welcome."""
+        """Return what this worker says that comes back from a view, else that of its welcome."""
         resume = resume_of(self.first_welcome)
         resume.generation = generation or resume.generation
         resume.proposed = proposed
@@ -64,8 +64,8 @@ class FakeMember(FakeWorker):
 
     @property
     def members(self) -> list[int]:
-        """Worker ids of that layout."""
-        return [member.worker_id for member in self.layout.members]
+        """Worker ids of that view."""
+        return [member.worker_id for member in self.view.members]
 
     async def until(self, is_so: Callable[[], Any], limit_s: float = 60.0) -> float:
         """Wait until it is so; return the time that it took in seconds."""
@@ -83,7 +83,7 @@ class FakeMember(FakeWorker):
         return time.monotonic() - began_s
 
     async def until_members(self, *members: int, limit_s: float = 60.0) -> float:
-        """Wait for a committed layout of these workers."""
+        """Wait for a committed view of these workers."""
         return await self.until(
             lambda: self.welcomed is not None and self.members == [*members], limit_s
         )
@@ -98,8 +98,8 @@ class FakeMember(FakeWorker):
             await asyncio.sleep(0.01)
 
     async def enter(self) -> None:
-        """Say that no older layout is used."""
-        await self.send(view_entered=pb.ViewEntered(generation=self.layout.generation))
+        """Say that no older view is used."""
+        await self.send(view_entered=pb.ViewEntered(generation=self.view.generation))
 
     async def answer(self) -> None:
         """Answer the last proposal."""

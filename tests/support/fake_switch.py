@@ -141,7 +141,7 @@ class FakeSwitch:
         trees: dict[int, int],
         straggler: StragglerPolicy = WAIT_FOR_ALL,
     ) -> None:
-        """Install a layout beside those that are there; trees: slots by tree id."""
+        """Install a view beside those that are there; trees: slots by tree id."""
         with self.lock:
             for tree_id, slot_count in trees.items():
                 self.trees[tree_id] = FakeTree(
@@ -153,14 +153,14 @@ class FakeSwitch:
             self.generation = generation
 
     def remove(self, generation: int) -> None:
-        """Remove a layout."""
+        """Remove a view."""
         with self.lock:
             for tree_id, tree in list(self.trees.items()):
                 if tree.generation == generation:
                     del self.trees[tree_id]
 
     def view(self, worker_id: int) -> JobView:
-        """Return a worker's view of the newest layout; without trees it has no switch."""
+        """Return a worker's view of the newest view; without trees it has no switch."""
         trees = {i: tree for i, tree in self.trees.items() if tree.generation == self.generation}
         newest = next(iter(trees.values()))
         return JobView(

@@ -50,7 +50,7 @@ class WorkerProcess:
         self._reader.start()
 
     def next(self, limit_s: float = DEADLINE_S) -> dict[str, Any]:
-        """Return the next line, checked: the sum of what the members of its layout gave."""
+        """Return the next line, checked: the sum of what the members of its view gave."""
         line = json.loads(self._queue.get(timeout=limit_s))
         assert "error" not in line, line
         weights = sum(worker_id + 1 for worker_id in line["members"])
@@ -62,7 +62,7 @@ class WorkerProcess:
         return line
 
     def until_members(self, *members: int, limit_s: float = DEADLINE_S) -> dict[str, Any]:
-        """Read on to the first tensor of a layout of these members."""
+        """Read on to the first tensor of a view of these members."""
         end_s = time.monotonic() + limit_s
         while (line := self.next(max(0.1, end_s - time.monotonic())))["members"] != [*members]:
             pass

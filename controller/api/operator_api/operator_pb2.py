@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*controller/api/operator_api/operator.proto\x12\x16switchfold.operator.v1\"\x17\n\x15ShowControllerRequest\"I\n\nController\x12\x10\n\x08\x64\x61tabase\x18\x01 \x01(\t\x12\x16\n\x0e\x64\x61tabase_error\x18\x02 \x01(\t\x12\x11\n\tis_behind\x18\x03 \x01(\x08\"(\n\x0fListJobsRequest\x12\x15\n\rinclude_ended\x18\x01 \x01(\x08\"=\n\x10ListJobsResponse\x12)\n\x04jobs\x18\x01 \x03(\x0b\x32\x1b.switchfold.operator.v1.Job\"\x1e\n\x0eShowJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x1e\n\x0eStopJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xc2\x04\n\x03Job\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\njob_number\x18\x02 \x01(\r\x12\r\n\x05state\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x13\n\x0bnum_workers\x18\x05 \x01(\r\x12\x13\n\x0bmin_workers\x18\x06 \x01(\r\x12\x0e\n\x06weight\x18\x07 \x01(\x01\x12\x13\n\x0bpath_wanted\x18\x08 \x01(\t\x12\x14\n\x0cslots_wanted\x18\t \x01(\r\x12\x0e\n\x06quorum\x18\n \x01(\r\x12\x12\n\ndeadline_s\x18\x0b \x01(\x01\x12\x11\n\tcreated_s\x18\x0c \x01(\x01\x12\x0f\n\x07\x65nded_s\x18\r \x01(\x01\x12\x12\n\ngeneration\x18\x0e \x01(\r\x12\x0c\n\x04path\x18\x0f \x01(\t\x12\x12\n\nslot_count\x18\x10 \x01(\r\x12\x10\n\x08switches\x18\x11 \x03(\t\x12/\n\x07workers\x18\x12 \x03(\x0b\x32\x1e.switchfold.operator.v1.Worker\x12\x17\n\x0fmissing_workers\x18\x13 \x03(\r\x12\x32\n\x07layouts\x18\x14 \x03(\x0b\x32!.switchfold.operator.v1.JobLayout\x12\x34\n\x06\x63ounts\x18\x15 \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\x12;\n\rswitch_counts\x18\x16 \x03(\x0b\x32$.switchfold.operator.v1.SwitchCounts\x12\x14\n\x0c\x63ounts_error\x18\x17 \x01(\t\"\x8d\x01\n\tJobLayout\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\r\n\x05state\x18\x02 \x01(\t\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07members\x18\x05 \x03(\r\x12.\n\x05trees\x18\x06 \x03(\x0b\x32\x1f.switchfold.operator.v1.JobTree\"b\n\x07JobTree\x12\x0f\n\x07tree_id\x18\x01 \x01(\r\x12\x12\n\nslot_count\x18\x02 \x01(\r\x12\x32\n\x05nodes\x18\x03 \x03(\x0b\x32#.switchfold.operator.v1.JobTreeNode\"Q\n\x0bJobTreeNode\x12\x0e\n\x06switch\x18\x01 \x01(\t\x12\x11\n\tslot_base\x18\x02 \x01(\r\x12\x0e\n\x06parent\x18\x03 \x01(\t\x12\x0f\n\x07workers\x18\x04 \x03(\r\"T\n\x0cSwitchCounts\x12\x0e\n\x06switch\x18\x01 \x01(\t\x12\x34\n\x06\x63ounts\x18\x02 \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\"x\n\x06Worker\x12\x11\n\tworker_id\x18\x01 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x0b\n\x03mac\x18\x03 \x01(\t\x12\x10\n\x08udp_port\x18\x04 \x01(\r\x12\x0c\n\x04port\x18\x05 \x01(\r\x12\r\n\x05state\x18\x06 \x01(\t\x12\x0e\n\x06switch\x18\x07 \x01(\t\"?\n\x0cOutcomeCount\x12\x0f\n\x07outcome\x18\x01 \x01(\t\x12\x0f\n\x07packets\x18\x02 \x01(\x04\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\"\x15\n\x13ListSwitchesRequest\"H\n\x14ListSwitchesResponse\x12\x30\n\x08switches\x18\x01 \x03(\x0b\x32\x1e.switchfold.operator.v1.Switch\"!\n\x11ShowSwitchRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xd1\x03\n\x06Switch\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x11\n\tdevice_id\x18\x03 \x01(\r\x12\r\n\x05state\x18\x04 \x01(\t\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12\x0f\n\x07program\x18\x06 \x01(\t\x12\x11\n\tnum_slots\x18\x07 \x01(\r\x12\x12\n\nused_slots\x18\x08 \x01(\r\x12\x34\n\x06\x63ounts\x18\t \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\x12\x30\n\x05ports\x18\n \x03(\x0b\x32!.switchfold.operator.v1.PortCount\x12\x17\n\x0fservice_address\x18\x0b \x01(\t\x12-\n\x06leases\x18\x0c \x03(\x0b\x32\x1d.switchfold.operator.v1.Lease\x12=\n\x0fordinary_counts\x18\r \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\x12\x19\n\x11tells_port_losses\x18\x0e \x01(\x08\x12\x35\n\x0bport_losses\x18\x0f \x03(\x0b\x32 .switchfold.operator.v1.PortLoss\"7\n\x08PortLoss\x12\x0c\n\x04port\x18\x01 \x01(\r\x12\r\n\x05\x63\x61use\x18\x02 \x01(\t\x12\x0e\n\x06\x66rames\x18\x03 \x01(\x04\"\x8f\x01\n\x05Lease\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\r\x12\x0f\n\x07tree_id\x18\x03 \x01(\r\x12\x11\n\tslot_base\x18\x04 \x01(\r\x12\x12\n\nslot_count\x18\x05 \x01(\r\x12\x0e\n\x06weight\x18\x06 \x01(\x01\x12\r\n\x05state\x18\x07 \x01(\t\x12\x0e\n\x06parent\x18\x08 \x01(\t\"\x88\x01\n\tPortCount\x12\x0c\n\x04port\x18\x01 \x01(\r\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\x12\n\npackets_in\x18\x03 \x01(\x04\x12\x10\n\x08\x62ytes_in\x18\x04 \x01(\x04\x12\x13\n\x0bpackets_out\x18\x05 \x01(\x04\x12\x11\n\tbytes_out\x18\x06 \x01(\x04\x12\x11\n\tneighbour\x18\x07 \x01(\t2\xcb\x04\n\x08Operator\x12h\n\x0eShowController\x12-.switchfold.operator.v1.ShowControllerRequest\x1a\".switchfold.operator.v1.Controller\"\x03\x90\x02\x01\x12\x62\n\x08ListJobs\x12\'.switchfold.operator.v1.ListJobsRequest\x1a(.switchfold.operator.v1.ListJobsResponse\"\x03\x90\x02\x01\x12S\n\x07ShowJob\x12&.switchfold.operator.v1.ShowJobRequest\x1a\x1b.switchfold.operator.v1.Job\"\x03\x90\x02\x01\x12N\n\x07StopJob\x12&.switchfold.operator.v1.StopJobRequest\x1a\x1b.switchfold.operator.v1.Job\x12n\n\x0cListSwitches\x12+.switchfold.operator.v1.ListSwitchesRequest\x1a,.switchfold.operator.v1.ListSwitchesResponse\"\x03\x90\x02\x01\x12\\\n\nShowSwitch\x12).switchfold.operator.v1.ShowSwitchRequest\x1a\x1e.switchfold.operator.v1.Switch\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*controller/api/operator_api/operator.proto\x12\x16switchfold.operator.v1\"\x17\n\x15ShowControllerRequest\"I\n\nController\x12\x10\n\x08\x64\x61tabase\x18\x01 \x01(\t\x12\x16\n\x0e\x64\x61tabase_error\x18\x02 \x01(\t\x12\x11\n\tis_behind\x18\x03 \x01(\x08\"(\n\x0fListJobsRequest\x12\x15\n\rinclude_ended\x18\x01 \x01(\x08\"=\n\x10ListJobsResponse\x12)\n\x04jobs\x18\x01 \x03(\x0b\x32\x1b.switchfold.operator.v1.Job\"\x1e\n\x0eShowJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x1e\n\x0eStopJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xbe\x04\n\x03Job\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\njob_number\x18\x02 \x01(\r\x12\r\n\x05state\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x13\n\x0bnum_workers\x18\x05 \x01(\r\x12\x13\n\x0bmin_workers\x18\x06 \x01(\r\x12\x0e\n\x06weight\x18\x07 \x01(\x01\x12\x13\n\x0bpath_wanted\x18\x08 \x01(\t\x12\x14\n\x0cslots_wanted\x18\t \x01(\r\x12\x0e\n\x06quorum\x18\n \x01(\r\x12\x12\n\ndeadline_s\x18\x0b \x01(\x01\x12\x11\n\tcreated_s\x18\x0c \x01(\x01\x12\x0f\n\x07\x65nded_s\x18\r \x01(\x01\x12\x12\n\ngeneration\x18\x0e \x01(\r\x12\x0c\n\x04path\x18\x0f \x01(\t\x12\x12\n\nslot_count\x18\x10 \x01(\r\x12\x10\n\x08switches\x18\x11 \x03(\t\x12/\n\x07workers\x18\x12 \x03(\x0b\x32\x1e.switchfold.operator.v1.Worker\x12\x17\n\x0fmissing_workers\x18\x13 \x03(\r\x12.\n\x05views\x18\x14 \x03(\x0b\x32\x1f.switchfold.operator.v1.JobView\x12\x34\n\x06\x63ounts\x18\x15 \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\x12;\n\rswitch_counts\x18\x16 \x03(\x0b\x32$.switchfold.operator.v1.SwitchCounts\x12\x14\n\x0c\x63ounts_error\x18\x17 \x01(\t\"\x8b\x01\n\x07JobView\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12\r\n\x05state\x18\x02 \x01(\t\x12\x0c\n\x04path\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07members\x18\x05 \x03(\r\x12.\n\x05trees\x18\x06 \x03(\x0b\x32\x1f.switchfold.operator.v1.JobTree\"b\n\x07JobTree\x12\x0f\n\x07tree_id\x18\x01 \x01(\r\x12\x12\n\nslot_count\x18\x02 \x01(\r\x12\x32\n\x05nodes\x18\x03 \x03(\x0b\x32#.switchfold.operator.v1.JobTreeNode\"Q\n\x0bJobTreeNode\x12\x0e\n\x06switch\x18\x01 \x01(\t\x12\x11\n\tslot_base\x18\x02 \x01(\r\x12\x0e\n\x06parent\x18\x03 \x01(\t\x12\x0f\n\x07workers\x18\x04 \x03(\r\"T\n\x0cSwitchCounts\x12\x0e\n\x06switch\x18\x01 \x01(\t\x12\x34\n\x06\x63ounts\x18\x02 \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\"x\n\x06Worker\x12\x11\n\tworker_id\x18\x01 \x01(\r\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x0b\n\x03mac\x18\x03 \x01(\t\x12\x10\n\x08udp_port\x18\x04 \x01(\r\x12\x0c\n\x04port\x18\x05 \x01(\r\x12\r\n\x05state\x18\x06 \x01(\t\x12\x0e\n\x06switch\x18\x07 \x01(\t\"?\n\x0cOutcomeCount\x12\x0f\n\x07outcome\x18\x01 \x01(\t\x12\x0f\n\x07packets\x18\x02 \x01(\x04\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\"\x15\n\x13ListSwitchesRequest\"H\n\x14ListSwitchesResponse\x12\x30\n\x08switches\x18\x01 \x03(\x0b\x32\x1e.switchfold.operator.v1.Switch\"!\n\x11ShowSwitchRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xd1\x03\n\x06Switch\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x11\n\tdevice_id\x18\x03 \x01(\r\x12\r\n\x05state\x18\x04 \x01(\t\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12\x0f\n\x07program\x18\x06 \x01(\t\x12\x11\n\tnum_slots\x18\x07 \x01(\r\x12\x12\n\nused_slots\x18\x08 \x01(\r\x12\x34\n\x06\x63ounts\x18\t \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\x12\x30\n\x05ports\x18\n \x03(\x0b\x32!.switchfold.operator.v1.PortCount\x12\x17\n\x0fservice_address\x18\x0b \x01(\t\x12-\n\x06leases\x18\x0c \x03(\x0b\x32\x1d.switchfold.operator.v1.Lease\x12=\n\x0fordinary_counts\x18\r \x03(\x0b\x32$.switchfold.operator.v1.OutcomeCount\x12\x19\n\x11tells_port_losses\x18\x0e \x01(\x08\x12\x35\n\x0bport_losses\x18\x0f \x03(\x0b\x32 .switchfold.operator.v1.PortLoss\"7\n\x08PortLoss\x12\x0c\n\x04port\x18\x01 \x01(\r\x12\r\n\x05\x63\x61use\x18\x02 \x01(\t\x12\x0e\n\x06\x66rames\x18\x03 \x01(\x04\"\x8f\x01\n\x05Lease\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\r\x12\x0f\n\x07tree_id\x18\x03 \x01(\r\x12\x11\n\tslot_base\x18\x04 \x01(\r\x12\x12\n\nslot_count\x18\x05 \x01(\r\x12\x0e\n\x06weight\x18\x06 \x01(\x01\x12\r\n\x05state\x18\x07 \x01(\t\x12\x0e\n\x06parent\x18\x08 \x01(\t\"\x88\x01\n\tPortCount\x12\x0c\n\x04port\x18\x01 \x01(\r\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\x12\n\npackets_in\x18\x03 \x01(\x04\x12\x10\n\x08\x62ytes_in\x18\x04 \x01(\x04\x12\x13\n\x0bpackets_out\x18\x05 \x01(\x04\x12\x11\n\tbytes_out\x18\x06 \x01(\x04\x12\x11\n\tneighbour\x18\x07 \x01(\t2\xcb\x04\n\x08Operator\x12h\n\x0eShowController\x12-.switchfold.operator.v1.ShowControllerRequest\x1a\".switchfold.operator.v1.Controller\"\x03\x90\x02\x01\x12\x62\n\x08ListJobs\x12\'.switchfold.operator.v1.ListJobsRequest\x1a(.switchfold.operator.v1.ListJobsResponse\"\x03\x90\x02\x01\x12S\n\x07ShowJob\x12&.switchfold.operator.v1.ShowJobRequest\x1a\x1b.switchfold.operator.v1.Job\"\x03\x90\x02\x01\x12N\n\x07StopJob\x12&.switchfold.operator.v1.StopJobRequest\x1a\x1b.switchfold.operator.v1.Job\x12n\n\x0cListSwitches\x12+.switchfold.operator.v1.ListSwitchesRequest\x1a,.switchfold.operator.v1.ListSwitchesResponse\"\x03\x90\x02\x01\x12\\\n\nShowSwitch\x12).switchfold.operator.v1.ShowSwitchRequest\x1a\x1e.switchfold.operator.v1.Switch\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -54,33 +54,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STOPJOBREQUEST']._serialized_start=307
   _globals['_STOPJOBREQUEST']._serialized_end=337
   _globals['_JOB']._serialized_start=340
-  _globals['_JOB']._serialized_end=918
-  _globals['_JOBLAYOUT']._serialized_start=921
-  _globals['_JOBLAYOUT']._serialized_end=1062
-  _globals['_JOBTREE']._serialized_start=1064
-  _globals['_JOBTREE']._serialized_end=1162
-  _globals['_JOBTREENODE']._serialized_start=1164
-  _globals['_JOBTREENODE']._serialized_end=1245
-  _globals['_SWITCHCOUNTS']._serialized_start=1247
-  _globals['_SWITCHCOUNTS']._serialized_end=1331
-  _globals['_WORKER']._serialized_start=1333
-  _globals['_WORKER']._serialized_end=1453
-  _globals['_OUTCOMECOUNT']._serialized_start=1455
-  _globals['_OUTCOMECOUNT']._serialized_end=1518
-  _globals['_LISTSWITCHESREQUEST']._serialized_start=1520
-  _globals['_LISTSWITCHESREQUEST']._serialized_end=1541
-  _globals['_LISTSWITCHESRESPONSE']._serialized_start=1543
-  _globals['_LISTSWITCHESRESPONSE']._serialized_end=1615
-  _globals['_SHOWSWITCHREQUEST']._serialized_start=1617
-  _globals['_SHOWSWITCHREQUEST']._serialized_end=1650
-  _globals['_SWITCH']._serialized_start=1653
-  _globals['_SWITCH']._serialized_end=2118
-  _globals['_PORTLOSS']._serialized_start=2120
-  _globals['_PORTLOSS']._serialized_end=2175
-  _globals['_LEASE']._serialized_start=2178
-  _globals['_LEASE']._serialized_end=2321
-  _globals['_PORTCOUNT']._serialized_start=2324
-  _globals['_PORTCOUNT']._serialized_end=2460
-  _globals['_OPERATOR']._serialized_start=2463
-  _globals['_OPERATOR']._serialized_end=3050
+  _globals['_JOB']._serialized_end=914
+  _globals['_JOBVIEW']._serialized_start=917
+  _globals['_JOBVIEW']._serialized_end=1056
+  _globals['_JOBTREE']._serialized_start=1058
+  _globals['_JOBTREE']._serialized_end=1156
+  _globals['_JOBTREENODE']._serialized_start=1158
+  _globals['_JOBTREENODE']._serialized_end=1239
+  _globals['_SWITCHCOUNTS']._serialized_start=1241
+  _globals['_SWITCHCOUNTS']._serialized_end=1325
+  _globals['_WORKER']._serialized_start=1327
+  _globals['_WORKER']._serialized_end=1447
+  _globals['_OUTCOMECOUNT']._serialized_start=1449
+  _globals['_OUTCOMECOUNT']._serialized_end=1512
+  _globals['_LISTSWITCHESREQUEST']._serialized_start=1514
+  _globals['_LISTSWITCHESREQUEST']._serialized_end=1535
+  _globals['_LISTSWITCHESRESPONSE']._serialized_start=1537
+  _globals['_LISTSWITCHESRESPONSE']._serialized_end=1609
+  _globals['_SHOWSWITCHREQUEST']._serialized_start=1611
+  _globals['_SHOWSWITCHREQUEST']._serialized_end=1644
+  _globals['_SWITCH']._serialized_start=1647
+  _globals['_SWITCH']._serialized_end=2112
+  _globals['_PORTLOSS']._serialized_start=2114
+  _globals['_PORTLOSS']._serialized_end=2169
+  _globals['_LEASE']._serialized_start=2172
+  _globals['_LEASE']._serialized_end=2315
+  _globals['_PORTCOUNT']._serialized_start=2318
+  _globals['_PORTCOUNT']._serialized_end=2454
+  _globals['_OPERATOR']._serialized_start=2457
+  _globals['_OPERATOR']._serialized_end=3044
 # @@protoc_insertion_point(module_scope)

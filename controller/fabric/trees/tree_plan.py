@@ -51,7 +51,7 @@ class PlannedTree:
     nodes: tuple[PlannedNode, ...]
     """Root first; parents before their children."""
     share: float
-    """Of the layout's slots, and so of the bytes; the shares of a plan's trees add up to 1."""
+    """Of the view's slots, and so of the bytes; the shares of a plan's trees add up to 1."""
 
     @property
     def root(self) -> PlannedNode:

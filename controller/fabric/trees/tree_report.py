@@ -73,7 +73,7 @@ def add_measurement(
     expected_bytes: Mapping[Direction, float],
     measured_bytes: Mapping[Direction, float],
 ) -> None:
-    """Enter what should have crossed each direction since the layout began, and what did."""
+    """Enter what should have crossed each direction since the view began, and what did."""
     report.is_measured = True
     for load in report.loads:
         direction = Direction(load.switch, load.port, load.is_inward)

@@ -51,7 +51,7 @@ class ControllerMessage(_message.Message):
     def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., barrier_released: _Optional[_Union[BarrierReleased, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ..., view_proposal: _Optional[_Union[ViewProposal, _Mapping]] = ..., view_commit: _Optional[_Union[ViewCommit, _Mapping]] = ..., missing: _Optional[_Union[Missing, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("job_name", "worker_id", "num_workers", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "slots_wanted", "switch_name", "resume", "join_timeout_s", "peer_address", "peer_port", "straggler", "weight", "path", "min_workers", "is_joining", "can_change_layout", "lease_s")
+    __slots__ = ("job_name", "worker_id", "num_workers", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "slots_wanted", "switch_name", "resume", "join_timeout_s", "peer_address", "peer_port", "straggler", "weight", "path", "min_workers", "is_joining", "can_change_view", "lease_s")
     JOB_NAME_FIELD_NUMBER: _ClassVar[int]
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     NUM_WORKERS_FIELD_NUMBER: _ClassVar[int]
@@ -73,7 +73,7 @@ class Hello(_message.Message):
     PATH_FIELD_NUMBER: _ClassVar[int]
     MIN_WORKERS_FIELD_NUMBER: _ClassVar[int]
     IS_JOINING_FIELD_NUMBER: _ClassVar[int]
-    CAN_CHANGE_LAYOUT_FIELD_NUMBER: _ClassVar[int]
+    CAN_CHANGE_VIEW_FIELD_NUMBER: _ClassVar[int]
     LEASE_S_FIELD_NUMBER: _ClassVar[int]
     job_name: str
     worker_id: int
@@ -96,9 +96,9 @@ class Hello(_message.Message):
     path: Path
     min_workers: int
     is_joining: bool
-    can_change_layout: bool
+    can_change_view: bool
     lease_s: float
-    def __init__(self, job_name: _Optional[str] = ..., worker_id: _Optional[int] = ..., num_workers: _Optional[int] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., switch_name: _Optional[str] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., join_timeout_s: _Optional[float] = ..., peer_address: _Optional[str] = ..., peer_port: _Optional[int] = ..., straggler: _Optional[_Union[Straggler, _Mapping]] = ..., weight: _Optional[float] = ..., path: _Optional[_Union[Path, str]] = ..., min_workers: _Optional[int] = ..., is_joining: bool = ..., can_change_layout: bool = ..., lease_s: _Optional[float] = ...) -> None: ...
+    def __init__(self, job_name: _Optional[str] = ..., worker_id: _Optional[int] = ..., num_workers: _Optional[int] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., switch_name: _Optional[str] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., join_timeout_s: _Optional[float] = ..., peer_address: _Optional[str] = ..., peer_port: _Optional[int] = ..., straggler: _Optional[_Union[Straggler, _Mapping]] = ..., weight: _Optional[float] = ..., path: _Optional[_Union[Path, str]] = ..., min_workers: _Optional[int] = ..., is_joining: bool = ..., can_change_view: bool = ..., lease_s: _Optional[float] = ...) -> None: ...
 
 class Straggler(_message.Message):
     __slots__ = ("quorum", "deadline_s")
@@ -120,7 +120,7 @@ class Resume(_message.Message):
     secret: bytes
     def __init__(self, job_number: _Optional[int] = ..., generation: _Optional[int] = ..., proposed: _Optional[int] = ..., secret: _Optional[bytes] = ...) -> None: ...
 
-class Layout(_message.Message):
+class View(_message.Message):
     __slots__ = ("generation", "num_workers", "members", "trees", "child_id", "worker_bitmap", "switch_address", "switch_mac", "switch_udp_port", "quorum", "deadline_s", "reason", "neighbours")
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     NUM_WORKERS_FIELD_NUMBER: _ClassVar[int]
@@ -189,14 +189,14 @@ class ViewReady(_message.Message):
     def __init__(self, generation: _Optional[int] = ..., position: _Optional[int] = ...) -> None: ...
 
 class ViewCommit(_message.Message):
-    __slots__ = ("layout", "boundary", "source_worker")
-    LAYOUT_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("view", "boundary", "source_worker")
+    VIEW_FIELD_NUMBER: _ClassVar[int]
     BOUNDARY_FIELD_NUMBER: _ClassVar[int]
     SOURCE_WORKER_FIELD_NUMBER: _ClassVar[int]
-    layout: Layout
+    view: View
     boundary: int
     source_worker: int
-    def __init__(self, layout: _Optional[_Union[Layout, _Mapping]] = ..., boundary: _Optional[int] = ..., source_worker: _Optional[int] = ...) -> None: ...
+    def __init__(self, view: _Optional[_Union[View, _Mapping]] = ..., boundary: _Optional[int] = ..., source_worker: _Optional[int] = ...) -> None: ...
 
 class ViewEntered(_message.Message):
     __slots__ = ("generation",)
@@ -243,9 +243,9 @@ class Barrier(_message.Message):
     def __init__(self, name: _Optional[str] = ..., use: _Optional[int] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("job_number", "layout", "boundary", "values_per_packet", "wire_version", "lease_s", "barriers_released", "resume_secret")
+    __slots__ = ("job_number", "view", "boundary", "values_per_packet", "wire_version", "lease_s", "barriers_released", "resume_secret")
     JOB_NUMBER_FIELD_NUMBER: _ClassVar[int]
-    LAYOUT_FIELD_NUMBER: _ClassVar[int]
+    VIEW_FIELD_NUMBER: _ClassVar[int]
     BOUNDARY_FIELD_NUMBER: _ClassVar[int]
     VALUES_PER_PACKET_FIELD_NUMBER: _ClassVar[int]
     WIRE_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -253,14 +253,14 @@ class Welcome(_message.Message):
     BARRIERS_RELEASED_FIELD_NUMBER: _ClassVar[int]
     RESUME_SECRET_FIELD_NUMBER: _ClassVar[int]
     job_number: int
-    layout: Layout
+    view: View
     boundary: int
     values_per_packet: int
     wire_version: int
     lease_s: float
     barriers_released: _containers.RepeatedCompositeFieldContainer[BarrierReleased]
     resume_secret: bytes
-    def __init__(self, job_number: _Optional[int] = ..., layout: _Optional[_Union[Layout, _Mapping]] = ..., boundary: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., wire_version: _Optional[int] = ..., lease_s: _Optional[float] = ..., barriers_released: _Optional[_Iterable[_Union[BarrierReleased, _Mapping]]] = ..., resume_secret: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, job_number: _Optional[int] = ..., view: _Optional[_Union[View, _Mapping]] = ..., boundary: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., wire_version: _Optional[int] = ..., lease_s: _Optional[float] = ..., barriers_released: _Optional[_Iterable[_Union[BarrierReleased, _Mapping]]] = ..., resume_secret: _Optional[bytes] = ...) -> None: ...
 
 class BarrierReleased(_message.Message):
     __slots__ = ("name", "use")

@@ -102,7 +102,7 @@ class HybridRun:
         self._is_closed = False
         self._has_ordered = False  # whether something goes by the session's sequence
         self._has_claim = False
-        self._missing: list[int] = []  # ranks that are not in the session's layout
+        self._missing: list[int] = []  # ranks that are not in the view of the session
         self._layers = trained_layers(module)
         self._known = KnownParameters(module, self._layers)
         tensors = [each.tensor for layer in self._layers for each in layer.parameters]

@@ -214,7 +214,7 @@ def test_stream_is_taken_over_by_its_own_worker_only(tmp_path: Path, whose: str)
             for worker in workers:
                 assert (await worker.receive()).HasField("barrier_released")
             back = await FakeWorker(server.address, 0, resume=resume_of(welcomes[0])).join()
-            assert (await back.welcome()).layout == welcomes[0].layout
+            assert (await back.welcome()).view == welcomes[0].view
             for worker in (*workers, thief, back):
                 await worker.close()
 
@@ -242,7 +242,7 @@ def test_secret_outlives_the_controller_and_is_shown_nowhere(
                 thief = await FakeWorker(second.address, 0, 1, resume=wrong).knock()
                 assert (await thief.refusal())[0] is StatusCode.PERMISSION_DENIED
                 back = await FakeWorker(second.address, 0, 1, resume=resume_of(welcome)).join()
-                assert (await back.welcome()).layout == welcome.layout
+                assert (await back.welcome()).view == welcome.view
                 for each in (worker, thief, back):
                     await each.close()
             assert repr(welcome.resume_secret)[2:-1] not in caplog.text
@@ -254,7 +254,7 @@ def test_secret_outlives_the_controller_and_is_shown_nowhere(
 def test_place_of_a_worker_whose_connection_broke_is_kept_from_other_hosts(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, reconnect_grace_s=60.0) as (server, _):
-            members = await join_all(server.address, 2, can_change_layout=True, peer_port=4000)
+            members = await join_all(server.address, 2, can_change_view=True, peer_port=4000)
             welcomes = [await member.welcome() for member in members]
             live = server.membership.live_job("train")
             assert live is not None
@@ -264,7 +264,7 @@ def test_place_of_a_worker_whose_connection_broke_is_kept_from_other_hosts(tmp_p
             for is_joining in (True, False):
                 thief = await FakeWorker(
                     server.address, 1, address="10.0.0.3", is_joining=is_joining,
-                    can_change_layout=True, peer_port=4000,
+                    can_change_view=True, peer_port=4000,
                 ).knock()  # fmt: skip
                 code, details = await thief.refusal()
                 assert (code, "may still come back" in details) == (
@@ -273,7 +273,7 @@ def test_place_of_a_worker_whose_connection_broke_is_kept_from_other_hosts(tmp_p
                 )
                 await thief.close()
             back = await FakeWorker(server.address, 1, resume=resume_of(welcomes[1])).join()
-            assert (await back.welcome()).layout == welcomes[1].layout
+            assert (await back.welcome()).view == welcomes[1].view
             for member in (*members, back):
                 await member.close()
 

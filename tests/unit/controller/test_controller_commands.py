@@ -120,7 +120,7 @@ def test_command_jobs_and_switches(tmp_path: Path, command: Any):
             assert job["counts"]["absorbed"]["packets"] == 7
             assert job["switch_counts"]["s1"]["absorbed"]["packets"] == 7
             assert [worker["address"] for worker in job["workers"]] == ["10.0.0.1", "10.0.0.2"]
-            (installed,) = job["layouts"]
+            (installed,) = job["views"]
             assert (installed["state"], installed["path"]) == ("installed", "switch")
             assert (installed["members"], job["generation"]) == ([0, 1], installed["generation"])
             (tree,) = installed["trees"]

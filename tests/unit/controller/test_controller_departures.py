@@ -22,7 +22,7 @@ from controller_fixtures import (
 from planned_trees import planned_trees
 from switchfold.controller.config import SwitchConfig
 from switchfold.controller.database.database import Database
-from switchfold.controller.jobs.job import JobState, Layout, LayoutState, Worker, WorkerState
+from switchfold.controller.jobs.job import JobState, View, ViewState, Worker, WorkerState
 
 
 def test_disconnect_of_a_waiting_worker_leaves_other_jobs_alone(tmp_path: Path):
@@ -41,7 +41,7 @@ def test_disconnect_of_a_waiting_worker_leaves_other_jobs_alone(tmp_path: Path):
                 await stranger.close()
                 await asyncio.sleep(0.2)
             for worker in workers:
-                assert (await worker.welcome()).layout.num_workers == 2
+                assert (await worker.welcome()).view.num_workers == 2
                 await worker.close()
 
     run(scenario())
@@ -64,14 +64,14 @@ def _leave_running(path: Path, states: tuple[WorkerState, ...]) -> int:
         for n, state in enumerate(states)
     )
     (shape,) = planned_trees([SwitchConfig(name="s1", address="127.0.0.1:1")], [], workers)
-    layout = Layout(
+    view = View(
         generation=database.allocate_generation(),
         job_number=job.job_number,
         members=workers,
         trees=(dataclasses.replace(shape, tree_id=1, slot_count=64),),
-        state=LayoutState.INSTALLED,
+        state=ViewState.INSTALLED,
     )
-    database.store_layout(layout)
+    database.store_view(view)
     database.start_job(job.job_number, dict.fromkeys(range(len(states)), b"digest"))
     database.close()
     return job.job_number
@@ -113,6 +113,6 @@ def test_job_of_the_release_before_ends_at_the_start_of_this_one(tmp_path: Path)
             async with serving(config) as server:
                 (job,) = server.membership._database.jobs()  # pyright: ignore[reportPrivateUsage]
                 assert (job.state, "newer release" in job.reason) == (JobState.ENDED, True)
-                assert server.layouts.placements("s1") == []
+                assert server.views.placements("s1") == []
 
     run(scenario())

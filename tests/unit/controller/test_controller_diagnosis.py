@@ -16,7 +16,7 @@ from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 
 async def report(member: FakeMember, *missing: int, silent_s: float = 0.0) -> None:
-    generation = member.layout.generation
+    generation = member.view.generation
     stalled = pb.Stalled(generation=generation, missing_workers=missing, silent_s=silent_s)
     await member.send(stalled=stalled)
 
@@ -31,7 +31,7 @@ def test_worker_cut_off_from_its_switch_is_evicted_with_its_link_named(tmp_path:
             for member in (members[0], members[2]):
                 await member.until_members(0, 2)
                 assert len(member.proposals) == 1
-                assert member.layout.trees, "the switch works"
+                assert member.view.trees, "the switch works"
             await members[1].until(lambda: members[1].ended)
             for words in ("cut off", "switch s1", "port 2", "h2 (10.0.0.2)"):
                 assert words in members[1].ended
@@ -48,7 +48,7 @@ def test_switch_that_answers_nobody_is_left_at_once(tmp_path: Path):
                 await report(member, silent_s=1.1)
             for member in members:
                 await member.until(lambda member=member: member.commits)
-                assert not member.layout.trees
+                assert not member.view.trees
                 assert "switch s1 answers no worker" in member.proposals[0].reason
             live = server.membership.live_job("train")
             assert live is not None

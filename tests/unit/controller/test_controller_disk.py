@@ -76,7 +76,7 @@ def check_nothing_is_left(server: ControllerServer, database: Database) -> None:
     """Check that the job has left no trace but its record."""
     assert server.membership.live_job("train") is None
     assert database.jobs(is_live_only=True) == []
-    assert database.live_layouts() == []
+    assert database.live_views() == []
 
 
 def database_of(server: ControllerServer) -> Database:
@@ -108,12 +108,12 @@ def test_disk_that_is_full_from_any_write_on(
             await until(lambda: not database.failure, "the next try to write")
             assert not database.is_behind
             (worker,) = await join_all(server.address, 1, slots_wanted=1024)
-            assert (await worker.welcome()).layout.trees[0].slot_count == 1024
+            assert (await worker.welcome()).view.trees[0].slot_count == 1024
             await worker.close()
             await until(lambda: server.membership.live_job("train") is None, "end of the next job")
             await server.membership.settled()
         again = Database(folder / "controller.sqlite3")
-        assert again.live_layouts() == []
+        assert again.live_views() == []
         assert {job.state for job in again.jobs()} <= {JobState.ENDED}
         again.close()
         return num_failed
@@ -192,8 +192,8 @@ def test_lost_worker_is_done_without_as_soon_as_that_can_be_stored(
 
     run(scenario())
     again = Database(tmp_path / "controller.sqlite3")
-    *_, layout = again.live_layouts()  # the one before may not have been given up yet
-    assert [member.worker_id for member in layout.members] == [0]
+    *_, view = again.live_views()  # the one before may not have been given up yet
+    assert [member.worker_id for member in view.members] == [0]
     again.close()
 
 
@@ -291,7 +291,7 @@ def test_file_that_must_not_grow(tmp_path: Path):
             assert "check the path, its rights and the disk" in details
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, unlimited)
             worker = await FakeWorker(listen, 0, 1, slots_wanted=1024, **place).join()
-            assert (await worker.welcome()).layout.trees[0].slot_count == 1024
+            assert (await worker.welcome()).view.trees[0].slot_count == 1024
             for each in (refused, worker):
                 await each.close()
             process.terminate()

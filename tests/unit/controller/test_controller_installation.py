@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts on switches: entries of a tree on each, counters, switches that restart or go away."""
+"""Views on switches: entries of a tree on each, counters, switches that restart or go away."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from planned_trees import leaf_spine, worker_at
 from switchfold.controller.config import ControllerConfig
 from switchfold.controller.database.database import Database
 from switchfold.controller.errors import SwitchUpdateError
-from switchfold.controller.jobs.job import Job, Layout, LayoutState
+from switchfold.controller.jobs.job import Job, View, ViewState
 from switchfold.controller.switches.program import load_program
 from switchfold.controller.switches.switch_session import LinkState, SwitchLink
 from switchfold.controller.tables.outcome import TREE_OUTCOMES
-from switchfold.controller.views.join_reply import QUORUM_DEADLINE_S, encode_layout
-from switchfold.controller.views.views import Layouts
+from switchfold.controller.views.join_reply import QUORUM_DEADLINE_S, encode_view
+from switchfold.controller.views.views import Views
 from switchfold.hostlib.slots.wire import Outcome
 from switchfold.hostlib.straggler import StragglerPolicy
 from time_bound import until
@@ -33,7 +33,7 @@ MEMBERS = [worker_at(n, f"l{n // 2 + 1}", n % 2 + 1) for n in range(4)]
 
 
 class Site:
-    """Two leaves and a spine without data planes, and layouts over them."""
+    """Two leaves and a spine without data planes, and views over them."""
 
     def __init__(self, folder: Path, fakes: dict[str, FakeP4Runtime]) -> None:
         self.fakes = fakes
@@ -48,24 +48,22 @@ class Site:
             switch.name: SwitchLink(
                 switch,
                 program,
-                placements=lambda name=switch.name: self.layouts.placements(name),
+                placements=lambda name=switch.name: self.views.placements(name),
                 gone_s=0.3,
             )
             for switch in self.config.switches
         }
-        self.layouts = Layouts(self.config, self.database, self.links)
-        self.lost: list[tuple[str, list[Layout]]] = []
-        self.gone: list[tuple[str, list[Layout]]] = []
-        self.layouts.on_switch_lost_state(
-            lambda switch, layouts: self.lost.append((switch, layouts))
-        )
-        self.layouts.on_switch_gone(lambda switch, layouts: self.gone.append((switch, layouts)))
+        self.views = Views(self.config, self.database, self.links)
+        self.lost: list[tuple[str, list[View]]] = []
+        self.gone: list[tuple[str, list[View]]] = []
+        self.views.on_switch_lost_state(lambda switch, views: self.lost.append((switch, views)))
+        self.views.on_switch_gone(lambda switch, views: self.gone.append((switch, views)))
 
     async def start(self) -> Job:
         job = self.database.create_job(
             "train", len(MEMBERS), straggler=StragglerPolicy(quorum=3), slots_wanted=64
         )
-        await self.layouts.install(self.layouts.plan(job, MEMBERS))
+        await self.views.install(self.views.plan(job, MEMBERS))
         return self.database.start_job(job.job_number)
 
     def entries(self) -> dict[str, int]:
@@ -106,48 +104,48 @@ def test_tree_is_installed_on_all_its_switches_and_removed(tmp_path: Path):
         async with site(tmp_path) as here:
             routes = here.entries()
             job = await here.start()
-            assert job.layout is not None
-            inner = [n.switch for n in job.layout.trees[0].nodes if n.parent is not None]
+            assert job.view is not None
+            inner = [n.switch for n in job.view.trees[0].nodes if n.parent is not None]
             added = {name: number - routes[name] for name, number in here.entries().items()}
-            children = {n.switch: len(n.children) for n in job.layout.trees[0].nodes}
+            children = {n.switch: len(n.children) for n in job.view.trees[0].nodes}
             assert added == {
                 name: of_tree(children[name], is_inner=name in inner) for name in children
             }
             assert len(children) == 3
-            tree, link = job.layout.trees[0], next(iter(here.links.values()))
+            tree, link = job.view.trees[0], next(iter(here.links.values()))
             assert [tree.level(node) for node in tree.nodes] == [1, 0, 0]
             # What waits in an inner switch for a late worker must get to the quorum's counter.
-            message = encode_layout(job.layout, MEMBERS[0], link)
+            message = encode_view(job.view, MEMBERS[0], link)
             assert (message.quorum, message.deadline_s) == (3, QUORUM_DEADLINE_S)
-            second = await here.layouts.install(here.layouts.plan(job, MEMBERS[:3]))
-            assert second.trees[0].nodes[0].slot_base == 64, "both layouts lie side by side"
+            second = await here.views.install(here.views.plan(job, MEMBERS[:3]))
+            assert second.trees[0].nodes[0].slot_base == 64, "both views lie side by side"
             assert second.quorum == 3
-            await here.layouts.remove(job.layout)
-            await here.layouts.remove(second)
+            await here.views.remove(job.view)
+            await here.views.remove(second)
             assert here.entries() == routes
-            assert here.database.live_layouts() == []
+            assert here.database.live_views() == []
 
     run(scenario())
 
 
-def test_counters_are_summed_over_layouts_and_switches(tmp_path: Path):
+def test_counters_are_summed_over_views_and_switches(tmp_path: Path):
     async def scenario() -> None:
         async with site(tmp_path) as here:
             job = await here.start()
-            assert job.layout is not None
+            assert job.view is not None
             here.count("l1", 5)
             here.count("p1", 1)
-            second = await here.layouts.install(here.layouts.plan(job, MEMBERS))
-            await here.layouts.remove(job.layout)
+            second = await here.views.install(here.views.plan(job, MEMBERS))
+            await here.views.remove(job.view)
             here.fakes["l1"].counters.clear()
             here.count("l1", 2)
             job = here.database.job(job.job_number)
-            counts = await here.layouts.job_counts(job)
+            counts = await here.views.job_counts(job)
             spoofed = {name: c[Outcome.FOREIGN_RESULT].packets for name, c in counts.items()}
             assert spoofed == {"l1": 7, "l2": 0, "p1": 1}
-            await here.layouts.remove(second)
+            await here.views.remove(second)
             job = here.database.end_job(job.job_number, "done")
-            counts = await here.layouts.job_counts(job)
+            counts = await here.views.job_counts(job)
             assert counts["l1"][Outcome.BAD_CONTRIBUTION].packets == 7
 
     run(scenario())
@@ -165,9 +163,9 @@ def test_switch_that_restarts_empty_is_refilled_and_told(tmp_path: Path):
             await fake.start(int(fake.address.rpartition(":")[2]))
             await until(lambda: bool(here.lost))
             assert here.entries() == full, "the entries are there again when the word comes"
-            ((switch, layouts),) = here.lost
+            ((switch, views),) = here.lost
             assert switch == "p1"
-            assert [layout.generation for layout in layouts] == [job.generation]
+            assert [view.generation for view in views] == [job.generation]
 
             # A connection that breaks is no loss: the switch kept everything.
             leaf = here.fakes["l1"]
@@ -185,13 +183,13 @@ def test_switch_out_of_reach_is_told_after_its_time(tmp_path: Path):
         async with site(tmp_path) as here:
             job = await here.start()
             ready: list[str] = []
-            here.layouts.on_switch_ready(ready.append)
+            here.views.on_switch_ready(ready.append)
             await here.fakes["l2"].stop()
             await until(lambda: bool(here.gone))
-            ((switch, layouts),) = here.gone
-            assert (switch, layouts[0].generation) == ("l2", job.generation)
-            # The layout goes from the others; the switch loses it when it is back.
-            await here.layouts.remove(layouts[0])
+            ((switch, views),) = here.gone
+            assert (switch, views[0].generation) == ("l2", job.generation)
+            # The view goes from the others; the switch loses it when it is back.
+            await here.views.remove(views[0])
             assert here.entries()["l1"] < here.entries()["l2"]
             await here.fakes["l2"].start(int(here.fakes["l2"].address.rpartition(":")[2]))
             await until(lambda: here.links["l2"].state is LinkState.READY)
@@ -202,7 +200,7 @@ def test_switch_out_of_reach_is_told_after_its_time(tmp_path: Path):
     run(scenario())
 
 
-def test_layout_that_a_switch_refuses_is_taken_off_the_others(tmp_path: Path):
+def test_view_that_a_switch_refuses_is_taken_off_the_others(tmp_path: Path):
     async def scenario() -> None:
         async with site(tmp_path) as here:
             before = here.entries()
@@ -212,6 +210,6 @@ def test_layout_that_a_switch_refuses_is_taken_off_the_others(tmp_path: Path):
             here.fakes["p1"].refuse_writes = False
             assert here.entries() == before
             (job,) = here.database.jobs()
-            assert [layout.state for layout in job.layouts] == [LayoutState.REMOVED]
+            assert [view.state for view in job.views] == [ViewState.REMOVED]
 
     run(scenario())

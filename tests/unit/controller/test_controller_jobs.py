@@ -16,23 +16,23 @@ from switchfold.controller.config import ControllerConfig, SwitchConfig
 from switchfold.controller.database.database import (
     GENERATION_EPOCH_S,
     KEPT_BARRIERS,
-    KEPT_LAYOUTS,
+    KEPT_VIEWS,
     Database,
 )
 from switchfold.controller.errors import DatabaseError, InvalidJobError, NoRoomError
 from switchfold.controller.jobs.job import (
     Job,
     JobState,
-    Layout,
-    LayoutState,
     PathChoice,
+    View,
+    ViewState,
     Worker,
     WorkerState,
 )
 from switchfold.controller.jobs.job_request import JobRequest
 from switchfold.controller.slots.slot_allocator import free_ranges
 from switchfold.controller.tables.outcome import Count
-from switchfold.controller.views.views import Layouts
+from switchfold.controller.views.views import Views
 from switchfold.hostlib.slots.wire import NUM_SLOTS, Outcome
 from switchfold.hostlib.straggler import StragglerPolicy
 
@@ -52,27 +52,25 @@ def database(tmp_path: Path):
 
 
 @pytest.fixture
-def layouts(database: Database) -> Layouts:
+def views(database: Database) -> Views:
     switches = tuple(SwitchConfig(name=f"s{n}", address="127.0.0.1:1") for n in (1, 2))
-    return Layouts(ControllerConfig(switches=switches), database, {})
+    return Views(ControllerConfig(switches=switches), database, {})
 
 
-def start(
-    database: Database, layouts: Layouts, name: str = "a", slots: int = 0, **options: Any
-) -> Job:
+def start(database: Database, views: Views, name: str = "a", slots: int = 0, **options: Any) -> Job:
     """Plan a job on one switch and store it as running there."""
     workers = [worker(0, options.pop("switch", "s1"), options.pop("peer_port", 0))]
     job = database.create_job(name, 1, slots_wanted=slots, **options)
-    layout = layouts.plan(job, workers)
-    database.store_layout(dataclasses.replace(layout, state=LayoutState.INSTALLED))
+    view = views.plan(job, workers)
+    database.store_view(dataclasses.replace(view, state=ViewState.INSTALLED))
     return database.start_job(job.job_number)
 
 
 def bases(job: Job) -> list[int]:
-    return [node.slot_base for x in job.layouts for tree in x.trees for node in tree.nodes]
+    return [node.slot_base for x in job.views for tree in x.trees for node in tree.nodes]
 
 
-def test_database_keeps_jobs_layouts_and_members(tmp_path: Path):
+def test_database_keeps_jobs_views_and_members(tmp_path: Path):
     path = tmp_path / "state.sqlite3"
     database = Database(path)
     policy = StragglerPolicy(quorum=3, deadline_s=0.5)
@@ -80,9 +78,9 @@ def test_database_keeps_jobs_layouts_and_members(tmp_path: Path):
         "a", 4, straggler=policy, weight=2.5, path=PathChoice.SWITCH, min_workers=2, slots_wanted=7
     )
     switches = (SwitchConfig(name="s1", address="127.0.0.1:1"),)
-    layouts = Layouts(ControllerConfig(switches=switches), database, {})
-    layout = layouts.plan(job, [worker(3), worker(0)])
-    database.store_layout(dataclasses.replace(layout, state=LayoutState.INSTALLED))
+    views = Views(ControllerConfig(switches=switches), database, {})
+    view = views.plan(job, [worker(3), worker(0)])
+    database.store_view(dataclasses.replace(view, state=ViewState.INSTALLED))
     database.start_job(job.job_number)
     database.mark_worker(job.job_number, 3, WorkerState.LEFT)
     before = database.job(job.job_number)
@@ -93,24 +91,24 @@ def test_database_keeps_jobs_layouts_and_members(tmp_path: Path):
     assert kept == before
     assert kept.state is JobState.RUNNING
     assert [(w.worker_id, str(w.state)) for w in kept.workers] == [(0, "joined"), (3, "left")]
-    assert kept.layout is not None
-    assert kept.layout.trees == layout.trees
+    assert kept.view is not None
+    assert kept.view.trees == view.trees
     again.add_counts(job.job_number, "s1", {Outcome.STALE: Count(3, 99)})
     again.add_counts(job.job_number, "s1", {Outcome.STALE: Count(1, 1)})
     assert again.end_job(job.job_number, "done").reason == "done"
     assert again.counts(job.job_number) == {"s1": {Outcome.STALE: Count(4, 100)}}
     assert again.jobs(is_live_only=True) == []
-    assert again.live_layouts() == []
+    assert again.live_views() == []
     again.close()
 
 
-def test_database_forgets_old_layouts_and_barriers(database: Database, layouts: Layouts):
+def test_database_forgets_old_views_and_barriers(database: Database, views: Views):
     job = database.create_job("a", 1)
-    made: list[Layout] = []
-    for _ in range(KEPT_LAYOUTS + 3):
-        made.append(layouts.plan(job, [worker()]))
-        database.store_layout(dataclasses.replace(made[-1], state=LayoutState.REMOVED))
-    kept = database.job(job.job_number).layouts
+    made: list[View] = []
+    for _ in range(KEPT_VIEWS + 3):
+        made.append(views.plan(job, [worker()]))
+        database.store_view(dataclasses.replace(made[-1], state=ViewState.REMOVED))
+    kept = database.job(job.job_number).views
     assert [x.generation for x in kept] == [x.generation for x in made[3:]]
     for use in range(3):
         database.release_barrier(job.job_number, "epoch", use)
@@ -207,28 +205,28 @@ def test_tree_id_skips_used_ones(database: Database):
     assert database.allocate_tree_id(set(range(5, 65536))) == 1
 
 
-def test_admission_first_fit(database: Database, layouts: Layouts):
-    jobs = [start(database, layouts, *x) for x in (("a", 100), ("b", 50), ("c", 200))]
+def test_admission_first_fit(database: Database, views: Views):
+    jobs = [start(database, views, *x) for x in (("a", 100), ("b", 50), ("c", 200))]
     assert [bases(job) for job in jobs] == [[0], [100], [150]]
     database.end_job(jobs[1].job_number, "done")
-    assert bases(start(database, layouts, "d", 51)) == [350]
-    assert bases(start(database, layouts, "e", 50)) == [100]
+    assert bases(start(database, views, "d", 51)) == [350]
+    assert bases(start(database, views, "e", 50)) == [100]
 
 
-def test_admission_counts_each_switch_apart(database: Database, layouts: Layouts):
-    start(database, layouts, "a", NUM_SLOTS)
-    assert bases(start(database, layouts, "b", NUM_SLOTS, switch="s2")) == [0]
+def test_admission_counts_each_switch_apart(database: Database, views: Views):
+    start(database, views, "a", NUM_SLOTS)
+    assert bases(start(database, views, "b", NUM_SLOTS, switch="s2")) == [0]
 
 
-def test_admission_says_what_would_fit(database: Database, layouts: Layouts):
-    start(database, layouts, "a", 1000)
+def test_admission_says_what_would_fit(database: Database, views: Views):
+    start(database, views, "a", 1000)
     with pytest.raises(NoRoomError, match=r"24 slots would fit.*s1: 24 of 1024 free.*a \(1000\)"):
-        start(database, layouts, "b", 25)
-    assert start(database, layouts, "c", 24).layouts[0].slot_count == 24
+        start(database, views, "b", 25)
+    assert start(database, views, "c", 24).views[0].slot_count == 24
     with pytest.raises(NoRoomError, match="no slot is free"):
-        start(database, layouts, "d")
+        start(database, views, "d")
     with pytest.raises(NoRoomError, match="has 1024 in all"):
-        start(database, layouts, "e", 2000)
+        start(database, views, "e", 2000)
 
 
 @pytest.mark.parametrize("workers", [0, 65536])

@@ -84,7 +84,7 @@ def test_process_killed_while_a_job_runs(tmp_path: Path):
             assert (fake.entities, fake.num_pushes) == (entries, pushes)
             workers = await resume_all(address, welcomes)
             for worker, before in zip(workers, welcomes, strict=True):
-                assert (await worker.welcome()).layout == before.layout
+                assert (await worker.welcome()).view == before.view
                 await worker.send(leave=pb.Leave())
                 await worker.is_at_end()
                 await worker.close()

@@ -277,16 +277,16 @@ def test_waiting_jobs_hold_nothing_and_are_not_endless(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, max_waiting_jobs=30) as (server, _):
             (runs,) = await join_all(server.address, 1)
-            layout = (await runs.welcome()).layout
-            assert layout.trees[0].slot_count == 128
+            view = (await runs.welcome()).view
+            assert view.trees[0].slot_count == 128
             waiting = [
                 await FakeWorker(server.address, 0, 2, job_name=f"waits {number}").join()
                 for number in range(30)
             ]
             await until_waiting(server, 30)
-            held = [x.generation for x in server.layouts._database.live_layouts()]  # pyright: ignore[reportPrivateUsage]
-            assert held == [layout.generation]
-            assert server.layouts.rebalance() == []
+            held = [x.generation for x in server.views._database.live_views()]  # pyright: ignore[reportPrivateUsage]
+            assert held == [view.generation]
+            assert server.views.rebalance() == []
             one_more = await FakeWorker(server.address, 0, 2, job_name="one more").knock()
             code, told = await one_more.refusal()
             assert (code, "30 jobs wait for workers" in told) == (
@@ -295,9 +295,9 @@ def test_waiting_jobs_hold_nothing_and_are_not_endless(tmp_path: Path):
             )
             # One that starts gets its share, the running one keeps its own.
             partner = await FakeWorker(server.address, 1, 2, job_name="waits 7").join()
-            assert (await partner.welcome()).layout.trees[0].slot_count == 128
+            assert (await partner.welcome()).view.trees[0].slot_count == 128
             await runs.send(barrier=pb.Barrier(name="b"))
-            assert (await runs.receive()).HasField("barrier_released"), "no change of its layout"
+            assert (await runs.receive()).HasField("barrier_released"), "no change of its view"
             for each in (runs, *waiting, one_more, partner):
                 await each.close()
 

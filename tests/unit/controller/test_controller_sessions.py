@@ -37,13 +37,13 @@ def test_session_join_barrier_leave(tmp_path: Path):
             workers = await join_all(server.address, 4, slots_wanted=32)
             welcomes = [await worker.welcome() for worker in workers]
             for worker_id, welcome in enumerate(welcomes):
-                assert (welcome.layout.child_id, welcome.layout.worker_bitmap) == (
+                assert (welcome.view.child_id, welcome.view.worker_bitmap) == (
                     worker_id,
                     1 << worker_id,
                 )
-                assert welcome.layout.trees == welcomes[0].layout.trees
-                assert [member.worker_id for member in welcome.layout.members] == [0, 1, 2, 3]
-            assert welcomes[0].layout.trees[0].slot_count == 32
+                assert welcome.view.trees == welcomes[0].view.trees
+                assert [member.worker_id for member in welcome.view.members] == [0, 1, 2, 3]
+            assert welcomes[0].view.trees[0].slot_count == 32
             assert (welcomes[0].boundary, welcomes[0].values_per_packet) == (0, 32)
             inserted = sum(fake.tables().values()) - sum(empty.values())
             assert inserted == 1 + 1 + 4 + 4 + len(TREE_OUTCOMES)
@@ -55,7 +55,7 @@ def test_session_join_barrier_leave(tmp_path: Path):
                 await worker.send(leave=pb.Leave())
                 assert await worker.is_at_end()
             again = await join_all(server.address, 2, slots_wanted=1024)
-            assert (await again[0].welcome()).layout.generation > welcomes[0].layout.generation
+            assert (await again[0].welcome()).view.generation > welcomes[0].view.generation
             for worker in (*workers, *again):
                 await worker.close()
 
@@ -197,7 +197,7 @@ def test_session_worker_comes_back_within_its_lease(tmp_path: Path):
             await workers[1].close()
             resume = resume_of(welcome)
             back = await FakeWorker(server.address, 1, resume=resume).join()
-            assert (await back.welcome()).layout.generation == welcome.layout.generation
+            assert (await back.welcome()).view.generation == welcome.view.generation
             for worker in (workers[0], back):
                 await worker.send(barrier=pb.Barrier(name="b"))
             for worker in (workers[0], back):
@@ -211,7 +211,7 @@ def test_session_workers_started_anew_replace_a_job_that_nobody_is_in(tmp_path: 
     async def scenario() -> None:
         async with running_controller(tmp_path, reconnect_grace_s=60.0) as (server, _):
             workers = await join_all(server.address, 2)
-            first = [(await worker.welcome()).layout.generation for worker in workers]
+            first = [(await worker.welcome()).view.generation for worker in workers]
             live = server.membership.live_job("train")
             assert live is not None
             taken = await FakeWorker(server.address, 1).knock()
@@ -223,7 +223,7 @@ def test_session_workers_started_anew_replace_a_job_that_nobody_is_in(tmp_path: 
                     await asyncio.sleep(0.01)
             anew = await join_all(server.address, 2)
             for worker in anew:
-                assert (await worker.welcome()).layout.generation > first[0]
+                assert (await worker.welcome()).view.generation > first[0]
             for worker in (*workers, taken, *anew):
                 await worker.close()
 
@@ -277,9 +277,9 @@ def test_session_survives_a_controller_restart(tmp_path: Path):
                 assert live.job.state is JobState.RUNNING
                 back = await resume_all(second.address, welcomes)
                 for worker in back:
-                    layout = (await worker.welcome()).layout
-                    assert layout.generation == welcome.layout.generation
-                    assert layout.trees == welcome.layout.trees
+                    view = (await worker.welcome()).view
+                    assert view.generation == welcome.view.generation
+                    assert view.trees == welcome.view.trees
                 for worker in back:
                     await worker.send(leave=pb.Leave())
                 async with asyncio.timeout(60):

@@ -18,7 +18,7 @@ DEADLINE_S = 60.0
 
 
 def slots(member: FakeMember) -> int:
-    return sum(tree.slot_count for tree in member.layout.trees)
+    return sum(tree.slot_count for tree in member.view.trees)
 
 
 def test_sessions_of_many_jobs_share_a_switch(tmp_path: Path):
@@ -36,7 +36,7 @@ def test_sessions_of_many_jobs_share_a_switch(tmp_path: Path):
                     lambda member=member: share * 7 // 8 <= slots(member) <= share * 9 // 8,
                     DEADLINE_S,
                 )
-            assert {len(member.layout.trees) for member in members} == {1}
+            assert {len(member.view.trees) for member in members} == {1}
             for member in members[2:]:
                 await member.send(leave=pb.Leave())
             for member in members[:2]:
@@ -64,8 +64,8 @@ def test_session_without_room_runs_between_the_hosts_until_there_is_some(
                 await small.close()
                 return
             await small.until(lambda: small.welcomed)
-            assert not small.layout.trees
-            assert "held by large (1024)" in small.layout.reason
+            assert not small.view.trees
+            assert "held by large (1024)" in small.view.reason
             await large.send(leave=pb.Leave())
             await small.until(lambda: slots(small) == 128)
             assert [commit.boundary for commit in small.commits] == [small.position]

@@ -30,7 +30,7 @@ from switchfold.controller.config import SwitchConfig
 from switchfold.controller.errors import ListenError, SwitchUnreachableError, WrongProgramError
 from switchfold.controller.fabric.fabric import Fabric
 from switchfold.controller.fabric.routes import routes_at
-from switchfold.controller.jobs.job import Layout, Tree, Worker
+from switchfold.controller.jobs.job import Tree, View, Worker
 from switchfold.controller.server import ControllerServer
 from switchfold.controller.switches.program import load_program
 from switchfold.controller.switches.reconcile import desired_entities
@@ -175,7 +175,7 @@ def test_switch_that_cannot_read_groups_back(tmp_path: Path):
                 for worker in workers:
                     await worker.welcome()
                     await worker.close()
-                (placement,) = first.layouts.placements("s1")
+                (placement,) = first.views.placements("s1")
                 group = b"group %d" % placement.tree.tree_id
                 assert group in fake.entities
             async with serving(config) as second:
@@ -293,12 +293,12 @@ def test_entities_fit_the_compiled_program(variant: str):
     (shape,) = planned_trees([config], [], workers)
     (node,) = shape.nodes
     tree = Tree(tree_id=65535, slot_count=1, nodes=(dataclasses.replace(node, slot_base=1023),))
-    layout = Layout(
+    view = View(
         generation=2**32 - 1, job_number=1, members=tuple(workers), trees=(tree,),
         straggler=StragglerPolicy(quorum=1),
     )  # fmt: skip
     routes = routes_at(Fabric(switches={"s1": config}), "s1")
-    for entity in desired_entities(routes, layout.placements("s1")):
+    for entity in desired_entities(routes, view.placements("s1")):
         entity.encode(program.schema)
     assert program.values_per_packet == {"narrow": 32, "wide": 352}[variant]
     for counter in ("outcomes", "ordinary_outcomes", "port_in", "port_out"):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a job's layout by the controller: losses, joins, departures, and their races."""
+"""Changes of a job's view by the controller: losses, joins, departures, and their races."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_loss_of_a_worker_is_an_abort_for_the_others(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, fake):
             members = await start_members(server.address, 4)
-            first = members[0].layout.generation
+            first = members[0].view.generation
             entries = sum(fake.tables().values())
             for member, position in zip(members, (3, 5, 4, 5), strict=True):
                 member.position = position
@@ -28,8 +28,8 @@ def test_loss_of_a_worker_is_an_abort_for_the_others(tmp_path: Path):
                 assert [proposal.is_abort for proposal in member.proposals] == [True]
                 assert "worker 1 lost (connection broke)" in member.proposals[0].reason
                 assert (commit.boundary, commit.source_worker) == (5, 3)
-                assert commit.layout.generation > first
-                assert commit.layout.child_id == member.hello.worker_id
+                assert commit.view.generation > first
+                assert commit.view.child_id == member.hello.worker_id
             await members[0].until_settled(
                 lambda: sum(fake.tables().values()) == entries - 2, "old entries are gone"
             )
@@ -143,7 +143,7 @@ def test_lost_worker_comes_back_under_its_old_id(tmp_path: Path):
             members = await start_members(server.address, 2)
             await members[1].close()
             await members[0].until_members(0)
-            resume = members[1].resume(members[0].layout.generation)
+            resume = members[1].resume(members[0].view.generation)
             late = await FakeMember(server.address, 1, resume=resume).join()
             await late.until(lambda: late.ended)
             assert "goes on without worker 1" in late.ended
@@ -158,7 +158,7 @@ def test_lost_worker_comes_back_under_its_old_id(tmp_path: Path):
     run(scenario())
 
 
-def test_join_during_an_abort_is_part_of_the_next_layout(tmp_path: Path):
+def test_join_during_an_abort_is_part_of_the_next_view(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, reconnect_grace_s=0.1) as (server, _):
             members = await start_members(server.address, 3)
@@ -189,7 +189,7 @@ def test_newcomer_that_goes_away_before_its_boundary(tmp_path: Path):
             await newcomer.close()
             for member in members:
                 await member.until_members(0, 1)
-                assert member.proposals[-1].is_abort, "others wait for it in the new layout"
+                assert member.proposals[-1].is_abort, "others wait for it in the new view"
             await close_all(*members, newcomer)
 
     run(scenario())
@@ -287,7 +287,7 @@ def test_clean_leave_below_the_least_number_lets_the_others_finish(tmp_path: Pat
             assert live is not None
             await members[1].until_settled(lambda: live.is_draining, "the job runs out")
             assert not members[1].proposals
-            generation = members[1].layout.generation
+            generation = members[1].view.generation
             await members[1].send(stalled=pb.Stalled(generation=generation, missing_workers=[0]))
             await members[1].until(lambda: members[1].ended)
             assert "fewer than 2 workers" in members[1].ended
@@ -340,7 +340,7 @@ def test_worker_that_missed_the_commit_gets_it_again(tmp_path: Path):
             back = await FakeMember(server.address, 1, resume=members[1].resume()).join()
             await back.until(lambda: back.commits)
             await newcomer.until(lambda: newcomer.welcomed)
-            assert newcomer.layout.generation == back.layout.generation
+            assert newcomer.view.generation == back.view.generation
             await close_all(*members, back, newcomer)
 
     run(scenario())

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from switchfold.controller.jobs.job import Job, JobState, Layout, LayoutState, Tree, TreeNode
+from switchfold.controller.jobs.job import Job, JobState, Tree, TreeNode, View, ViewState
 from switchfold.controller.slots.slot_allocator import SlotMemory
 from switchfold.controller.slots.slot_shares import Leases
 
@@ -19,12 +19,12 @@ def changes(*held: int) -> list[str]:
     base = 0
     for number, slots in enumerate(held, 1):
         node = TreeNode(switch="s1", slot_base=base, children=())
-        layout = Layout(
+        view = View(
             generation=number,
             job_number=number,
             members=(),
             trees=(Tree(slot_count=slots, nodes=(node,)),),
-            state=LayoutState.INSTALLED,
+            state=ViewState.INSTALLED,
         )
         jobs.append(
             Job(
@@ -33,11 +33,11 @@ def changes(*held: int) -> list[str]:
                 num_workers=1,
                 state=JobState.RUNNING,
                 created_s=0.0,
-                layouts=(layout,),
+                views=(view,),
             )
         )
         base += slots
-    memory = SlotMemory([job.layouts[0] for job in jobs], NUM_SLOTS)
+    memory = SlotMemory([job.views[0] for job in jobs], NUM_SLOTS)
     return [job.name for job in Leases(jobs, {}, memory, 128).changes()]
 
 

@@ -182,10 +182,10 @@ def test_job_leaves_a_link_that_is_taken_down(tmp_path: Path):
             )
             config = dataclasses.replace(config, switches=switches, links=links)
             async with serving(config) as server:
-                workers = await join_all(server.address, 2, can_change_layout=True)
+                workers = await join_all(server.address, 2, can_change_view=True)
                 for worker in workers:
                     await worker.welcome()
-                (before,) = server.layouts.placements("s1")
+                (before,) = server.views.placements("s1")
                 root = before.tree.nodes[0].switch
                 assert root in {"s3", "s4"}
                 server.fabric_state.set_link(f"s1-{root}", is_up=False)
@@ -197,10 +197,10 @@ def test_job_leaves_a_link_that_is_taken_down(tmp_path: Path):
                 for worker in workers:
                     commit = (await worker.receive()).view_commit
                     assert commit.boundary == 3
-                    await worker.send(view_entered={"generation": commit.layout.generation})
-                while len(server.layouts.placements("s1")) != 1:
+                    await worker.send(view_entered={"generation": commit.view.generation})
+                while len(server.views.placements("s1")) != 1:
                     await asyncio.sleep(0.01)
-                (after,) = server.layouts.placements("s1")
+                (after,) = server.views.placements("s1")
                 assert {root, after.tree.nodes[0].switch} == {"s3", "s4"}
                 for worker in workers:
                     await worker.close()

@@ -23,7 +23,7 @@ from switchfold.controller.fabric.replanner import REPLAN_SAMPLES, Replanner
 from switchfold.controller.fabric.trees.frame_cost import Traffic
 from switchfold.controller.fabric.trees.planner import plan_trees
 from switchfold.controller.fabric.trees.tree_plan import tree_directions
-from switchfold.controller.jobs.job import JobNumber, Layout, Tree, Worker
+from switchfold.controller.jobs.job import JobNumber, Tree, View, Worker
 from switchfold.controller.tables.outcome import Count
 from switchfold.controller.views.tree_shape import tree_shape
 from switchfold.controller.views.view_trees import planned_trees
@@ -64,15 +64,15 @@ class Bench:
             s.name: CountingSwitch([*self.fabric.link_ports(s.name), *(h.port for h in s.hosts)])
             for s in self.config.switches
         }
-        self.layout = self.make_layout(avoid="s4")
-        self.layouts: list[Layout] = []
+        self.view = self.make_view(avoid="s4")
+        self.views: list[View] = []
         self.asked: list[tuple[list[JobNumber], str, bool]] = []
-        self.meter = LinkMeter(self.switches, lambda: self.layouts, FRAME)
+        self.meter = LinkMeter(self.switches, lambda: self.views, FRAME)
         self.replanner = Replanner(
             self.state,
             self.meter,
             TRAFFIC,
-            layouts=lambda: self.layouts,
+            views=lambda: self.views,
             away=lambda: {name for name, switch in self.switches.items() if switch.is_away},
             replan=lambda jobs, why, is_broken: self.asked.append((list(jobs), why, is_broken)),
         )
@@ -83,7 +83,7 @@ class Bench:
 
         monkeypatch.setattr(asyncio.BaseEventLoop, "time", clock)
 
-    def make_layout(self, *, avoid: str = "", generation: int = 1) -> Layout:
+    def make_view(self, *, avoid: str = "", generation: int = 1) -> View:
         workers = [
             Worker(worker_id=at.worker_id, switch=at.switch, port=at.port, address="10.0.0.1",
                    mac="02:00:00:00:00:01", udp_port=1)
@@ -94,7 +94,7 @@ class Bench:
         for tree_id, tree in enumerate(plan.trees, 10 * generation):
             shape = tree_shape(tree, workers, self.fabric.switches)
             trees.append(dataclasses.replace(shape, tree_id=tree_id, slot_count=64))
-        return Layout(
+        return View(
             generation=generation, job_number=generation, members=tuple(workers), trees=tuple(trees)
         )
 
@@ -115,9 +115,9 @@ class Bench:
             end[0] += amounts[0]
             end[1] += amounts[1]
 
-    def run_rounds(self, layout: Layout, rounds: int) -> None:
-        """Let every tree of the layout complete so many rounds."""
-        for tree, planned in zip(layout.trees, planned_trees(layout), strict=True):
+    def run_rounds(self, view: View, rounds: int) -> None:
+        """Let every tree of the view complete so many rounds."""
+        for tree, planned in zip(view.trees, planned_trees(view), strict=True):
             self.switches[planned.root.switch].rounds[tree.tree_id] += rounds
             for direction in tree_directions(planned):
                 self.send(direction, rounds)
@@ -132,37 +132,37 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_own_traffic_does_not_count_against_a_job(bench: Bench):
     bench.step()
-    bench.layouts = [bench.layout]
+    bench.views = [bench.view]
     bench.step()
     up = Direction("s1", 2)
     other = Direction("s1", 3)
     for _ in range(20):
-        bench.run_rounds(bench.layout, 5000)
+        bench.run_rounds(bench.view, 5000)
         bench.send(other, 1000)
         bench.step()
     own_rate, other_rate = 5000 * FRAME * 4, 1000 * FRAME * 4
     assert bench.state.fabric.residual(up) == pytest.approx(50 * MBIT - own_rate, rel=0.01)
-    mine = bench.state.fabric_for(bench.layout.job_number)
+    mine = bench.state.fabric_for(bench.view.job_number)
     assert mine.residual(up) == pytest.approx(50 * MBIT, rel=0.01)
     assert mine.residual(other) == pytest.approx(50 * MBIT - other_rate, rel=0.01)
 
 
-def test_expected_and_measured_bytes_since_the_layout_began(bench: Bench):
+def test_expected_and_measured_bytes_since_the_view_began(bench: Bench):
     bench.send(Direction("s1", 2), 77)
     bench.step()
-    bench.layouts = [bench.layout]
-    bench.run_rounds(bench.layout, 100)
+    bench.views = [bench.view]
+    bench.run_rounds(bench.view, 100)
     bench.send(Direction("s1", 2), 1)
     bench.step()
     assert bench.meter.last is not None
-    expected, measured = bench.meter.measured(bench.layout, bench.meter.last)
+    expected, measured = bench.meter.measured(bench.view, bench.meter.last)
     assert set(expected.values()) == {100.0 * FRAME}
     assert measured.pop(Direction("s1", 2)) == 101.0 * FRAME
     assert set(measured.values()) == {100.0 * FRAME}
 
 
 def test_dead_link_is_found_and_its_jobs_are_moved(bench: Bench):
-    bench.layouts = [bench.layout]
+    bench.views = [bench.view]
     link = bench.fabric.find_link("s1-s3")
     bench.step()
     for _ in range(2):
@@ -187,7 +187,7 @@ def test_few_lost_frames_and_unread_switches_kill_no_link(bench: Bench):
 
 
 def test_job_is_moved_when_another_way_stays_faster(bench: Bench):
-    bench.layouts = [bench.make_layout(avoid="s4")]
+    bench.views = [bench.make_view(avoid="s4")]
     for _ in range(REPLAN_SAMPLES - 1):
         bench.step()
         assert not bench.asked
@@ -201,17 +201,17 @@ def test_job_is_moved_when_another_way_stays_faster(bench: Bench):
 
 
 def test_good_trees_stay(bench: Bench):
-    bench.layouts = [bench.make_layout()]
+    bench.views = [bench.make_view()]
     for _ in range(10):
-        bench.run_rounds(bench.layouts[0], 4000)
+        bench.run_rounds(bench.views[0], 4000)
         bench.step()
     assert not bench.asked
 
 
 def test_operator_moves_jobs_off_a_link_and_back(bench: Bench):
-    bench.layouts = [bench.make_layout()]
+    bench.views = [bench.make_view()]
     bench.state.set_link("s1-s3", is_up=False)
     assert bench.asked == [([1], "link s1-s3 is down", False)]
-    bench.layouts = [bench.make_layout(avoid="s3")]
+    bench.views = [bench.make_view(avoid="s3")]
     bench.state.set_link("s1-s3", is_up=True)
     assert bench.asked[1:] == [([1], "link s1-s3 is up", False)]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from exact_oracle import IDIOMS, exact_sum, mixed_tensors
 from fake_switch import FakeSwitch
-from layout_driver import QUICK, LayoutDriver
 from loopback import LOOPBACK
 from switchfold.hostlib.errors import (
     AllreduceTimeoutError,
@@ -26,6 +25,7 @@ from switchfold.hostlib.peers import PeerServer
 from switchfold.hostlib.session import Session
 from switchfold.hostlib.straggler import StragglerPolicy
 from switchfold.hostlib.summation.exact_chunks import ExactLayout
+from view_driver import QUICK, ViewDriver
 
 TENSORS = [
     *[[np.array(values, dtype)] * 3 for dtype, values in IDIOMS],
@@ -44,7 +44,7 @@ def same(results: list[NDArray[Any]]) -> NDArray[Any]:
 @pytest.mark.parametrize("trees", [{100: 16}, {}], ids=["switch", "hosts"])
 def test_sums_stay_exact_when_the_layout_changes(trees: dict[int, int], is_abort: bool) -> None:
     switch = FakeSwitch(3, loss=0.02, duplication=0.02, reordering=0.02)
-    with closing(LayoutDriver(switch, range(3))) as driver:
+    with closing(ViewDriver(switch, range(3))) as driver:
         before = [
             [driver.sessions[i].allreduce(array) for i, array in enumerate(arrays)]
             for arrays in TENSORS

@@ -138,7 +138,7 @@ def test_dead_member_is_named_by_all(costs: LinkCosts, is_under_way: bool) -> No
                 group.paths[i].reduce(ADD, inputs[i], lambda _: None)
 
 
-def test_member_that_gives_up_the_layout_is_not_called_dead() -> None:
+def test_member_that_gives_up_the_view_is_not_called_dead() -> None:
     inputs = [np.full(10, i, np.int32) for i in range(3)]
     with PeerGroup(3, RING) as group:
         check(group, ADD, inputs)
@@ -175,7 +175,7 @@ def test_close_ends_at_once_and_for_good() -> None:
         assert not done.wait(0.2)
 
 
-def test_next_layout_waits_for_members_that_enter_later() -> None:
+def test_next_view_waits_for_members_that_enter_later() -> None:
     inputs = [np.full(10, i, np.int32) for i in range(3)]
     with PeerGroup(3, RING) as group:
         check(group, ADD, inputs)

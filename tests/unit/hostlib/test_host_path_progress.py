@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from fake_switch import FakeSwitch
-from layout_driver import LayoutDriver
 from peer_group import RING, PeerGroup
 from slow_link import SlowLink
 from switchfold.hostlib.control.view import JobView, Member
@@ -23,11 +22,12 @@ from switchfold.hostlib.peers.event_loop import EventLoop
 from switchfold.hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind
 from switchfold.hostlib.slots.wire import Operation
 from time_bound import wait_until
+from view_driver import ViewDriver
 
 ADD = Operation.AGGREGATE_ADD
 
 
-class SlowDriver(LayoutDriver):
+class SlowDriver(ViewDriver):
     """A job whose members reach each other over slow links."""
 
     def __init__(self, num_workers: int, bytes_per_s: int, stack: ExitStack) -> None:
@@ -47,7 +47,7 @@ class SlowDriver(LayoutDriver):
 
 
 def test_sum_that_takes_longer_than_a_stall_is_left_alone() -> None:
-    """Nobody reports that it has no progress, so there is no reason for another layout."""
+    """Nobody reports that it has no progress, so there is no reason for another view."""
     array = np.arange(250_000, dtype=np.int32)
     with ExitStack() as stack:
         driver = stack.enter_context(closing(SlowDriver(2, 1_000_000 // 8, stack)))
@@ -113,7 +113,7 @@ def test_standing_names_whose_lanes_are_due() -> None:
 
 
 def test_timeout_says_what_it_knows_and_what_it_guesses() -> None:
-    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+    with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         driver.change({})
         driver.wait_entered()
         error = driver.sessions[0].allreduce(np.ones(5, np.int32), timeout_s=3).exception(60)

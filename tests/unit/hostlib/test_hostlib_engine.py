@@ -13,7 +13,6 @@ import pytest
 from numpy.typing import NDArray
 
 from fake_switch import FakeSwitch
-from layout_driver import QUICK
 from switchfold.hostlib import errors
 from switchfold.hostlib.future import AllreduceFuture
 from switchfold.hostlib.options import Precision, SessionOptions
@@ -22,6 +21,7 @@ from switchfold.hostlib.slots.wire import Operation, Outcome, datagram_bytes, vi
 from switchfold.hostlib.straggler import StragglerPolicy
 from switchfold.hostlib.summation.quantization import chunk_exponents, error_bound
 from time_bound import wait_until
+from view_driver import QUICK
 
 PATIENT = StragglerPolicy(deadline_s=1e9)
 """Results may be partial, but the workers flush nothing by themselves."""

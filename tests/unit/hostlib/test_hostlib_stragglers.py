@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from fake_switch import FakeSwitch
-from layout_driver import QUICK
 from loopback import LOOPBACK
 from switchfold.hostlib.future import AllreduceFuture
 from switchfold.hostlib.peers import PeerServer
 from switchfold.hostlib.session import Session
 from switchfold.hostlib.straggler import StragglerPolicy
+from view_driver import QUICK
 
 IMPAIRED: dict[str, Any] = {"loss": 0.03, "duplication": 0.05, "reordering": 0.05}
 DEADLINE = StragglerPolicy(deadline_s=0.3)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's link and changes of the layout: each is heard of once and answered every time."""
+"""A worker's link and changes of the view: each is heard of once and answered every time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fake_controller import FakeController, layout, welcome
+from fake_controller import FakeController, view, welcome
 from switchfold.hostlib.control import controller_link
 from switchfold.hostlib.control.controller_link import GrpcControllerLink
 from switchfold.hostlib.control.join_request import JoinRequest
@@ -96,10 +96,8 @@ def propose(generation: int, *, is_abort: bool = False) -> api.ControllerMessage
 
 
 def commit(generation: int, **changes: Any) -> api.ControllerMessage:
-    new = layout(generation=generation, **changes)
-    return api.ControllerMessage(
-        view_commit=api.ViewCommit(layout=new, boundary=6, source_worker=3)
-    )
+    new = view(generation=generation, **changes)
+    return api.ControllerMessage(view_commit=api.ViewCommit(view=new, boundary=6, source_worker=3))
 
 
 def test_hello_carries_what_the_job_wants(

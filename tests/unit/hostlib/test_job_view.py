@@ -45,7 +45,7 @@ def test_view_without_trees_runs_on_the_host_path() -> None:
     assert here.slot_count == 0
 
 
-def test_bitmaps_of_large_layouts_name_nobody() -> None:
+def test_bitmaps_of_large_views_name_nobody() -> None:
     here = view(members=tuple(Member(worker_id=i) for i in range(40)))
     assert not here.has_worker_bitmaps
     assert here.missing_workers(1) == here.present_workers(1) == []

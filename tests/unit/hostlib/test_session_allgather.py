@@ -13,12 +13,12 @@ import pytest
 from numpy.typing import NDArray
 
 from fake_switch import FakeSwitch
-from layout_driver import QUICK
 from switchfold.hostlib import errors
 from switchfold.hostlib.future import AllgatherFuture, AllreduceFuture
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.session import Session
 from switchfold.hostlib.slots.wire import Outcome
+from view_driver import QUICK
 
 WAIT_S = 60.0
 UNHURRIED = SessionOptions(timeout_s=120.0, initial_rto_s=9.0, min_rto_s=9.0, max_rto_s=9.0)

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from fake_switch import FakeSwitch
-from layout_driver import LayoutDriver
 from switchfold.controller.__main__ import run
 from switchfold.controller.cli.traces.alignment import Alignment, align
 from switchfold.controller.cli.traces.summary import summarize
@@ -27,6 +26,7 @@ from switchfold.hostlib.tracing.trace_files import (
     union,
     write_trace,
 )
+from view_driver import ViewDriver
 
 
 def span(name: str, category: str, begin_s: float, end_s: float) -> Span:
@@ -112,7 +112,7 @@ def test_trace_obeys_the_trace_event_format(tmp_path: Path) -> None:
 
 def test_timeline_follows_an_allreduce() -> None:
     timeline = Timeline(0)
-    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+    with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         futures = [session.allreduce(np.ones(5000)) for session in driver.sessions.values()]
         timeline.follow(futures[0], "bucket 0", ready_s=futures[0].times.submitted_s - 1)
         for future in futures:

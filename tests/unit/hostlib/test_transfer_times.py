@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from fake_switch import FakeSwitch
-from layout_driver import LayoutDriver
 from switchfold.hostlib import AllreduceFuture
+from view_driver import ViewDriver
 
 
 @pytest.mark.parametrize("trees", [{60: 16}, {}], ids=["switch", "host-path"])
@@ -20,7 +20,7 @@ from switchfold.hostlib import AllreduceFuture
 def test_moments_are_in_order_and_wait_for_the_last_worker(
     trees: dict[int, int], dtype: str
 ) -> None:
-    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+    with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         driver.change(trees)
         driver.wait_entered()
         array = np.ones(3000, dtype)
@@ -48,7 +48,7 @@ def wait_for_first_packet(future: AllreduceFuture) -> None:
 
 
 def test_moments_of_a_tensor_that_fails() -> None:
-    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+    with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         future = driver.sessions[0].allreduce(np.ones(10, np.int32))
         wait_for_first_packet(future)
         driver.sessions[0].close()

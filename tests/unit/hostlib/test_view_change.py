@@ -55,11 +55,11 @@ def test_abort_stops_and_enters_at_once() -> None:
     assert not change.is_stopped
 
 
-def test_proposal_after_a_commit_waits_until_that_layout_is_entered() -> None:
+def test_proposal_after_a_commit_waits_until_that_view_is_entered() -> None:
     change = ViewChange(1)
     propose(change, 2, is_abort=False)
     change.agree(commit(2, 7), num_started=5)
-    # Others may run tensor 7 in layout 2 already; the position here would hide that.
+    # Others may run tensor 7 in view 2 already; the position here would hide that.
     assert propose(change, 3, is_abort=False) == []
     assert change.ready(7) is not None
     assert change.deferred is not None

@@ -34,10 +34,10 @@ from hybrid_ranks import (  # noqa: E402
     three_layers,
     train,
 )
-from layout_driver import LayoutDriver  # noqa: E402
 from switchfold.hostlib.errors import ConfigurationError  # noqa: E402
 from switchfold.hostlib.straggler import StragglerPolicy  # noqa: E402
 from switchfold.hostlib.torch.syncers.sync_error import SyncError  # noqa: E402
+from view_driver import ViewDriver  # noqa: E402
 
 __all__ = ["one_thread", "ranks"]
 
@@ -101,7 +101,7 @@ def test_a_late_rank_is_dropped_and_its_update_discarded(scheme: str) -> None:
 
 def test_a_session_that_goes_on_with_fewer_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     group = HybridRanks(NUM_RANKS, has_switch=False)
-    driver = LayoutDriver(FakeSwitch(NUM_RANKS), range(NUM_RANKS))
+    driver = ViewDriver(FakeSwitch(NUM_RANKS), range(NUM_RANKS))
     sessions = dict(driver.sessions)
     is_done, is_changed = (threading.Barrier(NUM_RANKS) for _ in range(2))
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts: tree shapes, shares of slots, who should change, and the host path."""
+"""Views: tree shapes, shares of slots, who should change, and the host path."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from switchfold.controller.config import ControllerConfig, SwitchConfig
 from switchfold.controller.database.database import Database
 from switchfold.controller.errors import InvalidJobError, NoRoomError, NoTreeError
 from switchfold.controller.fabric.fabric import Fabric
-from switchfold.controller.jobs.job import Job, Layout, LayoutState, PathChoice, Tree
+from switchfold.controller.jobs.job import Job, PathChoice, Tree, View, ViewState
 from switchfold.controller.slots.max_min_fairness import Demand, fair_shares
 from switchfold.controller.slots.slot_allocator import SlotMemory, split_slots
-from switchfold.controller.views.views import Layouts
+from switchfold.controller.views.views import Views
 from switchfold.hostlib.slots.wire import NUM_SLOTS
 
 
@@ -31,36 +31,36 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def layouts(database: Database) -> Layouts:
+def views(database: Database) -> Views:
     switches = tuple(SwitchConfig(name=f"s{n}", address="127.0.0.1:1") for n in (1, 2))
-    return Layouts(ControllerConfig(switches=switches), database, {})
+    return Views(ControllerConfig(switches=switches), database, {})
 
 
-def start(database: Database, layouts: Layouts, name: str, **options: Any) -> Job:
+def start(database: Database, views: Views, name: str, **options: Any) -> Job:
     """Plan a job of one worker and store it as running."""
     member = worker_at(0, options.pop("switch", "s1"), 1, options.pop("peer_port", 7000))
     job = database.create_job(name, 1, **options)
-    _settle(database, layouts.plan(job, [member]))
+    _settle(database, views.plan(job, [member]))
     return database.start_job(job.job_number)
 
 
-def _settle(database: Database, layout: Layout) -> None:
-    """Store what a change of layout leaves behind."""
-    for old in database.job(layout.job_number).live_layouts:
-        if old.generation != layout.generation:
-            database.store_layout(dataclasses.replace(old, state=LayoutState.REMOVED))
-    database.store_layout(dataclasses.replace(layout, state=LayoutState.INSTALLED))
+def _settle(database: Database, view: View) -> None:
+    """Store what a change of view leaves behind."""
+    for old in database.job(view.job_number).live_views:
+        if old.generation != view.generation:
+            database.store_view(dataclasses.replace(old, state=ViewState.REMOVED))
+    database.store_view(dataclasses.replace(view, state=ViewState.INSTALLED))
 
 
-def rebalance(database: Database, layouts: Layouts) -> list[str]:
+def rebalance(database: Database, views: Views) -> list[str]:
     """Change over until nobody is named, those together who are; return who changed, in order."""
     changed: list[str] = []
-    while jobs := layouts.rebalance():
+    while jobs := views.rebalance():
         assert len(changed) < 100, changed
-        planned = [layouts.plan(job, job.layout.members) for job in jobs if job.layout]
+        planned = [views.plan(job, job.view.members) for job in jobs if job.view]
         assert_no_overlap(database)
-        for layout in planned:
-            _settle(database, layout)
+        for view in planned:
+            _settle(database, view)
         changed.extend(job.name for job in jobs)
     return changed
 
@@ -68,8 +68,8 @@ def rebalance(database: Database, layouts: Layouts) -> list[str]:
 def assert_no_overlap(database: Database) -> None:
     for switch in ("s1", "s2"):
         taken: list[int] = []
-        for layout in database.live_layouts():
-            for placement in layout.placements(switch):
+        for view in database.live_views():
+            for placement in view.placements(switch):
                 taken.extend(placement.slots)
         assert len(set(taken)) == len(taken), "two trees hold one slot"
         assert max(taken, default=0) < NUM_SLOTS
@@ -77,7 +77,7 @@ def assert_no_overlap(database: Database) -> None:
 
 def held(database: Database) -> dict[str, int]:
     jobs = database.jobs(is_live_only=True)
-    return {job.name: job.layout.slot_count for job in jobs if job.layout}
+    return {job.name: job.view.slot_count for job in jobs if job.view}
 
 
 def test_tree_of_leaves_and_a_spine_names_workers_on_every_level():
@@ -103,7 +103,7 @@ def test_tree_of_leaves_and_a_spine_names_workers_on_every_level():
         assert (child.udp_port, node.parent.child_bitmap) == (21318, 0)
 
 
-def test_tree_of_a_large_layout_names_children():
+def test_tree_of_a_large_view_names_children():
     switches, links = leaf_spine(2, 1)
     members = [worker_at(n, f"l{n // 20 + 1}", n % 20 + 1) for n in range(40)]
     (tree,) = planned_trees(switches, links, members)
@@ -112,9 +112,9 @@ def test_tree_of_a_large_layout_names_children():
         assert all(child.contributor_mask == 1 << child.child_id for child in node.children)
         if node.parent is not None:
             assert node.parent.child_bitmap == 1 << node.parent.child_id
-    layout = Layout(generation=1, job_number=1, members=tuple(members), trees=(tree,))
-    assert layout.attachment(39).child_id == 19
-    assert layout.attachment(39).switch == "l2"
+    view = View(generation=1, job_number=1, members=tuple(members), trees=(tree,))
+    assert view.attachment(39).child_id == 19
+    assert view.attachment(39).switch == "l2"
 
 
 def test_slots_are_split_by_share():
@@ -157,98 +157,94 @@ def test_fair_shares():
     assert fair_shares([], {}) == {}
 
 
-def test_eight_jobs_share_one_switch_and_grow_again(database: Database, layouts: Layouts):
-    jobs = [start(database, layouts, f"job {n}") for n in range(8)]
-    changed = rebalance(database, layouts)
+def test_eight_jobs_share_one_switch_and_grow_again(database: Database, views: Views):
+    jobs = [start(database, views, f"job {n}") for n in range(8)]
+    changed = rebalance(database, views)
     assert sorted(changed) == [f"job {n}" for n in range(8)], "each is disturbed once"
     assert sum(held(database).values()) <= NUM_SLOTS
     assert set(held(database).values()) == {NUM_SLOTS * 7 // 8 // 8}
     for job in jobs[:3]:
         database.end_job(job.job_number, "done")
-    rebalance(database, layouts)
+    rebalance(database, views)
     assert set(held(database).values()) == {128}
 
 
-def test_leases_follow_weights_and_newcomers(database: Database, layouts: Layouts):
+def test_leases_follow_weights_and_newcomers(database: Database, views: Views):
     for n in range(16):
-        start(database, layouts, f"job {n}")
+        start(database, views, f"job {n}")
         if n % 4 == 3:
-            rebalance(database, layouts)
+            rebalance(database, views)
     share = NUM_SLOTS * 7 // 8 // 16
     assert all(share * 7 // 8 <= slots <= share * 9 // 8 for slots in held(database).values())
-    start(database, layouts, "heavy", weight=2.0)
-    changed = rebalance(database, layouts)
+    start(database, views, "heavy", weight=2.0)
+    changed = rebalance(database, views)
     assert changed[-1] == "heavy", "the others shrink first"
     slots = held(database)
     assert 1.7 < slots["heavy"] / slots["job 3"] < 2.3
-    assert layouts.rebalance() == []
+    assert views.rebalance() == []
 
 
-def test_job_that_asked_for_a_number_keeps_it(database: Database, layouts: Layouts):
-    start(database, layouts, "fixed", slots_wanted=600)
+def test_job_that_asked_for_a_number_keeps_it(database: Database, views: Views):
+    start(database, views, "fixed", slots_wanted=600)
     for n in range(4):
-        start(database, layouts, f"job {n}")
-    rebalance(database, layouts)
+        start(database, views, f"job {n}")
+    rebalance(database, views)
     assert held(database)["fixed"] == 600
     assert held(database)["job 0"] == (NUM_SLOTS * 7 // 8 - 600) // 4
 
 
-def test_job_without_room_runs_between_the_hosts_and_comes_back(
-    database: Database, layouts: Layouts
-):
-    large = start(database, layouts, "large", slots_wanted=NUM_SLOTS)
-    small = start(database, layouts, "small")
-    assert small.layout is not None
-    assert not small.layout.is_on_switch
-    assert "held by large (1024)" in small.layout.reason
-    assert layouts.rebalance() == []
+def test_job_without_room_runs_between_the_hosts_and_comes_back(database: Database, views: Views):
+    large = start(database, views, "large", slots_wanted=NUM_SLOTS)
+    small = start(database, views, "small")
+    assert small.view is not None
+    assert not small.view.is_on_switch
+    assert "held by large (1024)" in small.view.reason
+    assert views.rebalance() == []
     database.end_job(large.job_number, "done")
-    assert rebalance(database, layouts) == ["small"]
+    assert rebalance(database, views) == ["small"]
     assert held(database) == {"small": 128}
 
 
-def test_elastic_jobs_make_room_for_one_that_asks_for_a_number(
-    database: Database, layouts: Layouts
-):
+def test_elastic_jobs_make_room_for_one_that_asks_for_a_number(database: Database, views: Views):
     for n in range(7):
-        start(database, layouts, f"job {n}")
-    wants = start(database, layouts, "wants", slots_wanted=256)
-    assert wants.layout is not None
-    assert not wants.layout.is_on_switch
-    rebalance(database, layouts)
+        start(database, views, f"job {n}")
+    wants = start(database, views, "wants", slots_wanted=256)
+    assert wants.view is not None
+    assert not wants.view.is_on_switch
+    rebalance(database, views)
     assert held(database)["wants"] == 256
 
 
-def test_elastic_jobs_keep_a_least_share(database: Database, layouts: Layouts):
+def test_elastic_jobs_keep_a_least_share(database: Database, views: Views):
     for n in range(7):
-        start(database, layouts, f"job {n}")
-    start(database, layouts, "too much", slots_wanted=NUM_SLOTS - 7 * 15)
-    assert rebalance(database, layouts) == []
+        start(database, views, f"job {n}")
+    start(database, views, "too much", slots_wanted=NUM_SLOTS - 7 * 15)
+    assert rebalance(database, views) == []
     assert set(held(database).values()) == {0, 128}
 
 
-def test_path_is_honoured(database: Database, layouts: Layouts):
-    host = start(database, layouts, "host", path=PathChoice.HOST)
-    assert host.layout is not None
-    assert (host.layout.trees, host.layout.reason) == ((), "asked for")
-    assert layouts.rebalance() == []
-    start(database, layouts, "large", slots_wanted=NUM_SLOTS)
+def test_path_is_honoured(database: Database, views: Views):
+    host = start(database, views, "host", path=PathChoice.HOST)
+    assert host.view is not None
+    assert (host.view.trees, host.view.reason) == ((), "asked for")
+    assert views.rebalance() == []
+    start(database, views, "large", slots_wanted=NUM_SLOTS)
     with pytest.raises(NoRoomError, match="no slot is free"):
-        start(database, layouts, "must", path=PathChoice.SWITCH)
+        start(database, views, "must", path=PathChoice.SWITCH)
     with pytest.raises(NoRoomError, match="no slot is free"):
-        start(database, layouts, "no peers", peer_port=0)
+        start(database, views, "no peers", peer_port=0)
     with pytest.raises(InvalidJobError, match="worker 0 has no peer server"):
-        start(database, layouts, "no peers", peer_port=0, path=PathChoice.HOST)
+        start(database, views, "no peers", peer_port=0, path=PathChoice.HOST)
 
 
-def test_workers_that_no_tree_joins_run_between_the_hosts(database: Database, layouts: Layouts):
+def test_workers_that_no_tree_joins_run_between_the_hosts(database: Database, views: Views):
     apart = [worker_at(0, "s1", 1, 7000), worker_at(1, "s2", 1, 7000)]
     job = database.create_job("apart", 2)
-    assert not layouts.plan(job, apart).is_on_switch
+    assert not views.plan(job, apart).is_on_switch
     must = database.create_job("must", 2, path=PathChoice.SWITCH)
     with pytest.raises(NoTreeError):
-        layouts.plan(must, apart)
-    avoiding = layouts.plan(database.create_job("avoiding", 1), apart[:1], avoid={"s1"})
+        views.plan(must, apart)
+    avoiding = views.plan(database.create_job("avoiding", 1), apart[:1], avoid={"s1"})
     assert not avoiding.is_on_switch
 
 
@@ -261,28 +257,28 @@ def test_job_returns_to_a_switch_that_is_back(database: Database):
     )
     now = [fabric.without(switches={"p2"})]
     config = ControllerConfig(switches=tuple(switches), links=tuple(links))
-    layouts = Layouts(config, database, {}, fabric=lambda job_number: now[0])
+    views = Views(config, database, {}, fabric=lambda job_number: now[0])
     job = database.create_job("train", 4)
     members = [worker_at(n, f"l{n // 2 + 1}", n % 2 + 1) for n in range(4)]
-    _settle(database, layouts.plan(job, members))
+    _settle(database, views.plan(job, members))
     job = database.start_job(job.job_number)
-    assert [tree.share for tree in job.layouts[-1].trees] == [1.0]
-    assert layouts.rebalance() == []
+    assert [tree.share for tree in job.views[-1].trees] == [1.0]
+    assert views.rebalance() == []
     now[0] = fabric
-    assert layouts.rebalance() == [job]
-    _settle(database, layouts.plan(job, members))
+    assert views.rebalance() == [job]
+    _settle(database, views.plan(job, members))
     job = database.job(job.job_number)
-    assert [round(tree.share, 3) for tree in job.layouts[-1].trees] == [0.5, 0.5]
-    assert [tree.slot_count for tree in job.layouts[-1].trees] == [64, 64]
-    assert layouts.rebalance() == []
+    assert [round(tree.share, 3) for tree in job.views[-1].trees] == [0.5, 0.5]
+    assert [tree.slot_count for tree in job.views[-1].trees] == [64, 64]
+    assert views.rebalance() == []
 
 
-def test_aborted_layout_gives_its_slots_to_the_next(database: Database, layouts: Layouts):
-    job = start(database, layouts, "large", slots_wanted=NUM_SLOTS, path=PathChoice.SWITCH)
-    assert job.layout is not None
+def test_aborted_view_gives_its_slots_to_the_next(database: Database, views: Views):
+    job = start(database, views, "large", slots_wanted=NUM_SLOTS, path=PathChoice.SWITCH)
+    assert job.view is not None
     with pytest.raises(NoRoomError):
-        layouts.plan(job, job.layout.members)
-    (tree,) = layouts.plan(job, job.layout.members, replacing=job.layout).trees
+        views.plan(job, job.view.members)
+    (tree,) = views.plan(job, job.view.members, replacing=job.view).trees
     assert isinstance(tree, Tree)
     assert (tree.slot_count, tree.nodes[0].slot_base) == (NUM_SLOTS, 0)
-    assert tree.tree_id != job.layout.trees[0].tree_id
+    assert tree.tree_id != job.view.trees[0].tree_id

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A softswitch in this process whose layouts come and go while it runs."""
+"""A softswitch in this process whose views come and go while it runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Entry = tuple[str, list[int], str, list[int]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Layout:
+class _View:
     members: tuple[int, ...]
     trees: dict[int, int]
     straggler: StragglerPolicy
@@ -30,8 +30,8 @@ class _Layout:
     groups: tuple[int, ...]
 
 
-class SoftswitchLayouts(SoftswitchJob):
-    """Installs layouts side by side, each tree with slots of its own."""
+class SoftswitchViews(SoftswitchJob):
+    """Installs views side by side, each tree with slots of its own."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class SoftswitchLayouts(SoftswitchJob):
         straggler: StragglerPolicy = WAIT_FOR_ALL,
         impairments: Callable[[int], Impairments] | None = None,
     ) -> None:
-        self.layouts: dict[int, _Layout] = {}
+        self.views: dict[int, _View] = {}
         self.generation = 0
         self._straggler = straggler
         self._next_slot = 0
@@ -84,7 +84,7 @@ class SoftswitchLayouts(SoftswitchJob):
                 to = [mac, address, UDP_PORT]
                 key = [tree_id, i + 1]
                 entries.append(self._insert("worker_address", key, "set_worker_address", to))
-        self.layouts[generation] = _Layout(
+        self.views[generation] = _View(
             members=members,
             trees=trees,
             straggler=straggler,
@@ -94,24 +94,24 @@ class SoftswitchLayouts(SoftswitchJob):
         self.generation = generation
 
     def remove(self, generation: int) -> None:
-        layout = self.layouts.pop(generation, None)
-        if layout is not None:
-            for position, match in layout.entries:
+        view = self.views.pop(generation, None)
+        if view is not None:
+            for position, match in view.entries:
                 self.switch.table_delete(position, match)
-            for group in layout.groups:
+            for group in view.groups:
                 self.switch.delete_multicast_group(group)
 
     def view(self, worker_id: int) -> JobView:
-        layout = self.layouts[self.generation]
+        view = self.views[self.generation]
         return JobView(
             job=1,
             generation=self.generation,
             worker_id=worker_id,
-            members=tuple(Member(worker_id=i) for i in layout.members),
-            trees=tuple(TreeView(tree_id=i, slot_count=n) for i, n in layout.trees.items()),
+            members=tuple(Member(worker_id=i) for i in view.members),
+            trees=tuple(TreeView(tree_id=i, slot_count=n) for i, n in view.trees.items()),
             child_id=worker_id,
             worker_bitmap=1 << worker_id,
             values_per_packet=self.values_per_packet,
             switch=SWITCH,
-            straggler=layout.straggler,
+            straggler=view.straggler,
         )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions that pass through layouts while they sum: moved, aborted, killed, joined."""
+"""Sessions that pass through views while they sum: moved, aborted, killed, joined."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 from fake_switch import FakeSwitch
-from layout_driver import LayoutDriver
-from layout_trainers import NUM_TENSORS, Pace, Trainer, finish, start, wait_for
 from switchfold.hostlib import errors
 from time_bound import wait_until
+from view_driver import ViewDriver
+from view_trainers import NUM_TENSORS, Pace, Trainer, finish, start, wait_for
 
 IMPAIRED: dict[str, Any] = {"loss": 0.02, "duplication": 0.03, "reordering": 0.03}
 
@@ -26,7 +26,7 @@ IMPAIRED: dict[str, Any] = {"loss": 0.02, "duplication": 0.03, "reordering": 0.0
 def test_graceful_changes_move_running_tensors(seed: int) -> None:
     chooser = random.Random(seed)
     switch = FakeSwitch(4, slot_count=16, seed=seed, **IMPAIRED)
-    with closing(LayoutDriver(switch, range(4))) as driver:
+    with closing(ViewDriver(switch, range(4))) as driver:
         trainers = start(driver)
         for position in (2, 6, 10):
             wait_for(trainers, position)
@@ -35,7 +35,7 @@ def test_graceful_changes_move_running_tensors(seed: int) -> None:
             driver.wait_entered()
         finish(trainers)
         assert {t.members[5] for t in trainers.values()} == {(0, 1, 2, 3)}
-        # A session is in a layout a moment before it says so.
+        # A session is in a view a moment before it says so.
         wait_until(lambda: driver.links[0].entered == [1001, 1002, 1003], "the word of the last")
 
 
@@ -43,7 +43,7 @@ def test_graceful_changes_move_running_tensors(seed: int) -> None:
 def test_abort_after_a_kill_redoes_what_was_under_way(seed: int) -> None:
     chooser = random.Random(seed)
     switch = FakeSwitch(4, slot_count=8, seed=seed, **IMPAIRED)
-    with closing(LayoutDriver(switch, range(4))) as driver:
+    with closing(ViewDriver(switch, range(4))) as driver:
         position, victim = chooser.randrange(1, 9), chooser.randrange(4)
         pace = Pace(NUM_TENSORS - 1)  # so that the victim does not end by itself
         trainers = start(driver, pace)
@@ -71,7 +71,7 @@ def test_worker_that_lags_at_an_abort_gets_what_it_lacks_before_it_goes_on() -> 
             deliver(worker_id, to, row)
 
     switch.deliver = lose
-    with closing(LayoutDriver(switch, range(2))) as driver:
+    with closing(ViewDriver(switch, range(2))) as driver:
         fetch = driver.peers[1].fetch_result
 
         def fetch_late(*arguments: Any, **named: Any) -> Any:
@@ -97,7 +97,7 @@ def test_worker_that_lags_at_an_abort_gets_what_it_lacks_before_it_goes_on() -> 
 def test_changes_of_all_kinds_one_after_the_other(seed: int) -> None:
     chooser = random.Random(seed)
     switch = FakeSwitch(3, slot_count=16, seed=seed, **IMPAIRED)
-    with closing(LayoutDriver(switch, range(3))) as driver:
+    with closing(ViewDriver(switch, range(3))) as driver:
         trainers = start(driver)
         position = 0
         while position < NUM_TENSORS - 6:
@@ -117,7 +117,7 @@ def test_changes_of_all_kinds_one_after_the_other(seed: int) -> None:
 def test_worker_joins_at_a_boundary_and_another_leaves() -> None:
     switch = FakeSwitch(4, slot_count=16, seed=11, **IMPAIRED)
     switch.install(1000, (0, 1, 2), {7: 16})
-    with closing(LayoutDriver(switch, range(3))) as driver:
+    with closing(ViewDriver(switch, range(3))) as driver:
         pace = Pace(NUM_TENSORS - 1)  # so that there is something left to join
         trainers = start(driver, pace)
         wait_for(trainers, 4)
@@ -140,7 +140,7 @@ def test_host_path_gives_the_bytes_of_the_switch(dtype: str, op: str) -> None:
         op = "sum"
     rng = np.random.default_rng(8)
     arrays = [(rng.standard_normal((37, 41)) * 100).astype(dtype) for _ in range(3)]
-    with closing(LayoutDriver(FakeSwitch(3, **IMPAIRED), range(3))) as driver:
+    with closing(ViewDriver(FakeSwitch(3, **IMPAIRED), range(3))) as driver:
         seen: list[bytes] = []
         for trees in ({60: 16}, {}, {61: 4, 62: 9}):
             driver.change(trees)
@@ -152,7 +152,7 @@ def test_host_path_gives_the_bytes_of_the_switch(dtype: str, op: str) -> None:
 
 def test_sums_on_the_host_path_follow_each_other_at_once() -> None:
     array = np.ones(1000, np.float32)
-    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+    with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         driver.change({})
         for _ in range(10):  # of two steps each: exponents, values
             for future in [s.allreduce(array) for s in driver.sessions.values()]:
@@ -160,7 +160,7 @@ def test_sums_on_the_host_path_follow_each_other_at_once() -> None:
 
 
 def test_errors_are_the_same_on_the_host_path() -> None:
-    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+    with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         for trees in ({60: 16}, {}):
             driver.change(trees)
             driver.wait_entered()
@@ -173,8 +173,8 @@ def test_errors_are_the_same_on_the_host_path() -> None:
             assert all(isinstance(f.exception(60), errors.SaturationError) for f in futures)
 
 
-def test_deadline_runs_on_while_the_layout_changes() -> None:
-    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+def test_deadline_runs_on_while_the_view_changes() -> None:
+    with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         driver.propose(is_abort=True)
         future = driver.sessions[0].allreduce(np.ones(5, np.int32), timeout_s=0.3)
         error = future.exception(60)
@@ -183,7 +183,7 @@ def test_deadline_runs_on_while_the_layout_changes() -> None:
 
 
 def test_session_that_breaks_leaves_the_job_at_once() -> None:
-    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+    with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         future = driver.sessions[0].allreduce(np.ones(8, np.int32), timeout_s=0.2)
         assert isinstance(future.exception(60), errors.AllreduceTimeoutError)
         wait_until(lambda: driver.links[0].is_closed, "the others need not wait for it")
@@ -193,7 +193,7 @@ def test_session_that_breaks_leaves_the_job_at_once() -> None:
 
 
 def test_old_commits_and_proposals_change_nothing() -> None:
-    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+    with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         driver.change({70: 16}, is_abort=True)
         driver.wait_entered()
         session = driver.sessions[0]
@@ -201,13 +201,13 @@ def test_old_commits_and_proposals_change_nothing() -> None:
         session.on_view_proposal(1001, True, lambda _: pytest.fail("an old proposal was answered"))
         futures = [s.allreduce(np.ones(5, np.int32)) for s in driver.sessions.values()]
         assert all(f.result(60)[0] == 2 for f in futures)
-        # What comes late from the layout before is counted and nothing else.
+        # What comes late from the view before is counted and nothing else.
         assert session.view.generation == 1001
 
 
 def test_stalled_worker_reports_who_is_missing() -> None:
     switch = FakeSwitch(3)
-    with closing(LayoutDriver(switch, range(3))) as driver:
+    with closing(ViewDriver(switch, range(3))) as driver:
         futures = [driver.sessions[i].allreduce(np.ones(5, np.int32)) for i in (0, 2)]
         link = driver.links[0]
         with link.changed:
@@ -223,8 +223,8 @@ def test_stalled_worker_reports_who_is_missing() -> None:
         assert link.reports[0] == (1000, [])
 
 
-def test_results_are_kept_until_all_run_in_a_layout_with_fewer_slots() -> None:
-    with closing(LayoutDriver(FakeSwitch(2, slot_count=32), range(2))) as driver:
+def test_results_are_kept_until_all_run_in_a_view_with_fewer_slots() -> None:
+    with closing(ViewDriver(FakeSwitch(2, slot_count=32), range(2))) as driver:
 
         def reduce(number: int) -> None:
             array = np.full(4 * 32, number, np.int32)
@@ -235,7 +235,7 @@ def test_results_are_kept_until_all_run_in_a_layout_with_fewer_slots() -> None:
             reduce(number)
         driver.change({100: 2})
         driver.wait_entered()
-        # A worker that were still in the layout before could lack any of them.
+        # A worker that were still in the view before could lack any of them.
         assert all(driver.peers[0].results.get(number) for number in range(6))
         reduce(6)
         with pytest.raises(errors.ResultForgottenError):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Allgathers of sessions whose layout changes: redone, fetched, or refused on all workers."""
+"""Allgathers of sessions whose view changes: redone, fetched, or refused on all workers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from fake_switch import FakeSwitch
-from layout_driver import LayoutDriver
 from switchfold.hostlib import errors
 from switchfold.hostlib.future import AllgatherFuture
 from switchfold.hostlib.slots.wire import Flag, Operation, view_datagrams
 from time_bound import wait_until
+from view_driver import ViewDriver
 
 WAIT_S = 60.0
 
@@ -24,14 +24,14 @@ def blocks(number: int, num: int, size: int = 30_000) -> NDArray[np.uint8]:
     return np.random.default_rng(number).integers(0, 256, (num, size)).astype(np.uint8)
 
 
-def gather(driver: LayoutDriver, arrays: NDArray[np.uint8]) -> dict[int, AllgatherFuture]:
+def gather(driver: ViewDriver, arrays: NDArray[np.uint8]) -> dict[int, AllgatherFuture]:
     return {i: session.allgather(arrays[i]) for i, session in driver.sessions.items()}
 
 
 @pytest.mark.parametrize("is_abort", [False, True])
-def test_allgathers_go_on_in_another_layout(is_abort: bool) -> None:
+def test_allgathers_go_on_in_another_view(is_abort: bool) -> None:
     switch = FakeSwitch(3, loss=0.02, duplication=0.02, reordering=0.02)
-    with closing(LayoutDriver(switch, range(3))) as driver:
+    with closing(ViewDriver(switch, range(3))) as driver:
         rounds = [(blocks(number, 3), gather(driver, blocks(number, 3))) for number in range(6)]
         driver.change({100: 16}, is_abort=is_abort)
         driver.wait_entered()
@@ -43,7 +43,7 @@ def test_allgathers_go_on_in_another_layout(is_abort: bool) -> None:
 
 
 def test_allgather_of_the_survivors_has_their_blocks() -> None:
-    with closing(LayoutDriver(FakeSwitch(3), range(3))) as driver:
+    with closing(ViewDriver(FakeSwitch(3), range(3))) as driver:
         arrays = blocks(1, 3)
         futures = {i: driver.sessions[i].allgather(arrays[i]) for i in (0, 2)}
         driver.kill(1)
@@ -64,7 +64,7 @@ def test_allgather_that_others_have_completed_is_fetched() -> None:
             deliver(worker_id, to, row)
 
     switch.deliver = lose
-    with closing(LayoutDriver(switch, range(3))) as driver:
+    with closing(ViewDriver(switch, range(3))) as driver:
         # Within a window: so the others can complete.
         arrays = blocks(2, 3, size=500)
         futures = gather(driver, arrays)
@@ -76,7 +76,7 @@ def test_allgather_that_others_have_completed_is_fetched() -> None:
 
 
 def test_allgather_is_refused_where_no_switch_copies() -> None:
-    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+    with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         positions = driver.propose(is_abort=True)
         futures = gather(driver, blocks(3, 2))
         assert driver.commit(positions, {}) == 0
@@ -84,7 +84,7 @@ def test_allgather_is_refused_where_no_switch_copies() -> None:
             with pytest.raises(errors.MulticastUnavailableError):
                 future.result(WAIT_S)
         session = driver.sessions[0]
-        wait_until(lambda: not session.can_multicast, "the layout has no switch")
+        wait_until(lambda: not session.can_multicast, "the view has no switch")
         with pytest.raises(errors.MulticastUnavailableError):
             session.allgather(np.ones(3))
         sums = [session.allreduce(np.ones(9, np.int32)) for session in driver.sessions.values()]
@@ -92,7 +92,7 @@ def test_allgather_is_refused_where_no_switch_copies() -> None:
 
 
 def test_retained_blocks_have_a_bound() -> None:
-    with closing(LayoutDriver(FakeSwitch(2), range(2))) as driver:
+    with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         for peer in driver.peers.values():
             peer.results.gathered_limit_bytes = 150_000
         for number in range(5):

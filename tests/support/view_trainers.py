@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that sum tensor after tensor while their job's layout changes."""
+"""Workers that sum tensor after tensor while their job's view changes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_driver import LayoutDriver
 from switchfold.hostlib.future import AllreduceFuture
 from switchfold.hostlib.session import Session
 from time_bound import wait_until
+from view_driver import ViewDriver
 
 NUM_TENSORS = 16
 LENGTH = 300
@@ -30,7 +30,7 @@ def expected(number: int, members: tuple[int, ...]) -> NDArray[Any]:
 
 
 class Pace:
-    """How far trainers may go: they must not end before a test has changed their layout."""
+    """How far trainers may go: they must not end before a test has changed their view."""
 
     def __init__(self, limit: int = NUM_TENSORS) -> None:
         self._limit = limit
@@ -106,7 +106,7 @@ def wait_for(trainers: dict[int, Trainer], position: int) -> None:
     wait_until(is_there, f"tensor {position} at all workers")
 
 
-def start(driver: LayoutDriver, pace: Pace | None = None) -> dict[int, Trainer]:
+def start(driver: ViewDriver, pace: Pace | None = None) -> dict[int, Trainer]:
     return {i: Trainer(session, i, pace=pace) for i, session in driver.sessions.items()}
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What else changes layouts: switches that restart, workers that stall, other jobs, restarts."""
+"""What else changes views: switches that restart, workers that stall, other jobs, restarts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_switch_that_restarts_empty_is_an_abort(tmp_path: Path):
         # However long the restart takes, it is what the change is for.
         async with running_controller(tmp_path, switch_gone_s=600.0) as (server, fake):
             members = await start_members(server.address, 2)
-            first = members[0].layout.generation
+            first = members[0].view.generation
             members[0].position = 4
             port = int(fake.address.rsplit(":", 1)[1])
             await fake.stop()
@@ -30,7 +30,7 @@ def test_switch_that_restarts_empty_is_an_abort(tmp_path: Path):
             for member in members:
                 await member.until(lambda member=member: member.commits)
                 assert member.commits[0].boundary == 4
-                assert member.layout.generation > first
+                assert member.view.generation > first
                 assert "came back without its tables" in member.proposals[0].reason
             await close_all(*members)
 
@@ -42,7 +42,7 @@ def test_stall_of_everybody_is_the_path_s_fault(tmp_path: Path):
         async with running_controller(tmp_path) as (server, _):
             members = await start_members(server.address, 2)
             for attempt in range(2):
-                generation = members[0].layout.generation
+                generation = members[0].view.generation
                 stalled = pb.Stalled(generation=generation, missing_workers=[1])
                 await members[0].send(stalled=stalled)
                 await members[0].send(heartbeat=pb.Heartbeat())
@@ -51,8 +51,8 @@ def test_stall_of_everybody_is_the_path_s_fault(tmp_path: Path):
                 for member in members:
                     await member.until(lambda m=member, n=attempt: len(m.commits) == n + 1)
                     assert member.proposals[-1].is_abort
-            assert members[0].commits[0].layout.trees
-            assert not members[0].layout.trees, "the switches did not help: between the hosts"
+            assert members[0].commits[0].view.trees
+            assert not members[0].view.trees, "the switches did not help: between the hosts"
             await close_all(*members)
 
     run(scenario())
@@ -78,15 +78,15 @@ def test_other_job_takes_its_share_and_gives_it_back(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, default_slots=1024) as (server, _):
             members = await start_members(server.address, 2)
-            most = members[0].layout.trees[0].slot_count
+            most = members[0].view.trees[0].slot_count
             others = await start_members(server.address, 2, job_name="other")
             await members[0].until(lambda: members[0].commits)
             assert not members[0].proposals[0].is_abort
-            fewer = members[0].layout.trees[0].slot_count
+            fewer = members[0].view.trees[0].slot_count
             assert fewer < most
             for other in others:
                 await other.send(leave=pb.Leave(position=0))
-            await members[0].until(lambda: members[0].layout.trees[0].slot_count > fewer)
+            await members[0].until(lambda: members[0].view.trees[0].slot_count > fewer)
             await close_all(*members, *others)
 
     run(scenario())
@@ -114,12 +114,12 @@ def test_job_without_any_way_ends_in_time(tmp_path: Path):
             changes, _ = office._changes[office.live["train"]]  # pyright: ignore[reportPrivateUsage]
             with (
                 patch.object(changes, "_limits", limits),
-                patch.object(server.layouts, "plan", side_effect=NoRoomError("nothing is free")),
+                patch.object(server.views, "plan", side_effect=NoRoomError("nothing is free")),
             ):
                 await members[2].close()
                 await members[0].until(lambda: members[0].ended)
             assert "no way for its data within 0.5 s: nothing is free" in members[0].ended
-            assert not members[0].proposals, "nobody is stopped for a layout that cannot be"
+            assert not members[0].proposals, "nobody is stopped for a view that cannot be"
             await close_all(*members)
 
     run(scenario())
@@ -129,7 +129,7 @@ def test_failure_of_a_change_ends_the_job(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, reconnect_grace_s=0.1) as (server, _):
             members = await start_members(server.address, 2)
-            with patch.object(server.layouts, "plan", side_effect=RuntimeError("a defect")):
+            with patch.object(server.views, "plan", side_effect=RuntimeError("a defect")):
                 await members[1].close()
                 await members[0].until(lambda: members[0].ended)
             assert "a defect" in members[0].ended
@@ -143,7 +143,7 @@ def test_newcomer_for_whom_there_is_no_room_is_told(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
             members = await start_members(server.address, 2)
-            with patch.object(server.layouts, "plan", side_effect=NoRoomError("nothing is free")):
+            with patch.object(server.views, "plan", side_effect=NoRoomError("nothing is free")):
                 newcomer = await FakeMember(server.address, 2, 0, is_joining=True).join()
                 await newcomer.until(lambda: newcomer.ended)
             assert "nothing is free" in newcomer.ended
@@ -165,12 +165,12 @@ def test_restart_during_a_change_ends_in_an_abort(tmp_path: Path):
                 newcomer = await FakeMember(first.address, 2, 0, is_joining=True).join()
                 for member in members:
                     await member.until(lambda member=member: member.commits)
-                committed = members[0].layout.generation
+                committed = members[0].view.generation
             await close_all(*members, newcomer)
             async with serving(config) as second:
                 # One has heard of the commit, the other has not.
                 back: list[FakeMember] = []
-                for worker_id, generation in enumerate((committed, welcome.layout.generation)):
+                for worker_id, generation in enumerate((committed, welcome.view.generation)):
                     resume = members[worker_id].resume(generation)
                     member = FakeMember(second.address, worker_id, resume=resume)
                     member.position = 2 + worker_id
@@ -189,7 +189,7 @@ def test_restart_during_a_change_ends_in_an_abort(tmp_path: Path):
                     assert member.members == [0, 1]
                     assert member.commits[0].boundary == 3
                 await back[0].until_settled(
-                    lambda: len(second.layouts.placements("s1")) == 1, "only one layout is left"
+                    lambda: len(second.views.placements("s1")) == 1, "only one view is left"
                 )
                 await close_all(*back)
 
@@ -214,7 +214,7 @@ def test_newcomer_that_leaves_before_the_commit_holds_up_nobody(tmp_path: Path):
     run(scenario())
 
 
-def test_restart_before_the_commit_leaves_the_layout_in_use(tmp_path: Path):
+def test_restart_before_the_commit_leaves_the_view_in_use(tmp_path: Path):
     async def scenario() -> None:
         async with fake_switch() as fake:
             config = make_config(tmp_path, fake)
@@ -223,18 +223,18 @@ def test_restart_before_the_commit_leaves_the_layout_in_use(tmp_path: Path):
                 members[0].is_mute = True
                 newcomer = await FakeMember(first.address, 2, 0, is_joining=True).join()
                 await members[0].until(lambda: members[0].proposals)
-                in_use, proposed = members[0].layout, members[0].proposals[0]
+                in_use, proposed = members[0].view, members[0].proposals[0]
                 resumes = [member.resume(0, proposed.generation) for member in members]
             await close_all(*members, newcomer)
             async with serving(config) as second:
-                assert len(second.layouts.placements("s1")) == 1
+                assert len(second.views.placements("s1")) == 1
                 back = [
                     await FakeMember(second.address, n, resume=resume).join()
                     for n, resume in enumerate(resumes)
                 ]
                 for member in back:
                     await member.until(lambda member=member: member.welcomed)
-                    assert member.layout.generation == in_use.generation
+                    assert member.view.generation == in_use.generation
                 # Both hold back tensors for the change that was given up: there is another.
                 await back[0].until(lambda: back[0].commits)
                 await close_all(*back)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Changes the layout of sessions as a controller would, with nothing between."""
+"""Changes the view of sessions as a controller would, with nothing between."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PATIENCE_S = 60.0
 
 
 class Fabric(Protocol):
-    """Where layouts are installed; the fake switch is one."""
+    """Where views are installed; the fake switch is one."""
 
     def install(
         self,
@@ -76,7 +76,7 @@ class DriverLink:
         self.is_closed = True
 
 
-class LayoutDriver:
+class ViewDriver:
     """A job of sessions over a fabric, and what a controller does with it."""
 
     def __init__(
@@ -115,7 +115,7 @@ class LayoutDriver:
         )
 
     def propose(self, *, is_abort: bool) -> dict[int, int]:
-        """Propose the next layout; return the positions of all sessions."""
+        """Propose the next view; return the positions of all sessions."""
         self.generation += 1
         positions: dict[int, int] = {}
         changed = threading.Condition()
@@ -138,12 +138,12 @@ class LayoutDriver:
         *,
         joining: Sequence[int] = (),
     ) -> int:
-        """Install and commit the layout that was proposed; return its boundary."""
+        """Install and commit the view that was proposed; return its boundary."""
         source, boundary = max(positions.items(), key=lambda item: item[1])
         for worker_id in joining:
             self.peers[worker_id] = PeerServer(LOOPBACK)
         members = tuple(sorted({*positions, *joining}))
-        # A layout without trees is known by a tree that nobody uses.
+        # A view without trees is known by a tree that nobody uses.
         self.fabric.install(self.generation, members, trees or {9999: 2}, self.straggler)
         for worker_id in members:
             view = self.fabric.view(worker_id)
@@ -163,11 +163,11 @@ class LayoutDriver:
         is_abort: bool = False,
         joining: Sequence[int] = (),
     ) -> int:
-        """Propose and commit a layout of all open sessions (and new ones); return the boundary."""
+        """Propose and commit a view of all open sessions (and new ones); return the boundary."""
         return self.commit(self.propose(is_abort=is_abort), trees, joining=joining)
 
     def wait_entered(self) -> None:
-        """Wait until all sessions have left the layouts before; then remove these."""
+        """Wait until all sessions have left the views before; then remove these."""
         deadline_s = time.monotonic() + PATIENCE_S
         for worker_id, session in self.sessions.items():
             link = self.links[worker_id]

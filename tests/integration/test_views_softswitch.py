@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts that change under running sessions, over the compiled program and a bad network."""
+"""Views that change under running sessions, over the compiled program and a bad network."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import closing
 
 import pytest
 
-from layout_driver import LayoutDriver
-from layout_trainers import NUM_TENSORS, Pace, finish, start, wait_for
-from softswitch_layouts import SoftswitchLayouts
+from softswitch_views import SoftswitchViews
 from switchfold.hostlib.options import SessionOptions
 from switchfold.softswitch.switch.impairments import Impairments
+from view_driver import ViewDriver
+from view_trainers import NUM_TENSORS, Pace, finish, start, wait_for
 
 OPTIONS = SessionOptions(timeout_s=120.0, min_rto_s=0.01, initial_rto_s=0.05, max_rto_s=0.2)
 
@@ -28,8 +28,8 @@ def _bad_network(seed: int) -> Impairments:
 def test_killed_worker_and_moves_on_a_running_switch(seed: int) -> None:
     chooser = random.Random(seed)
     with (
-        closing(SoftswitchLayouts("narrow", 4, impairments=_bad_network)) as switch,
-        closing(LayoutDriver(switch, range(4), OPTIONS)) as driver,
+        closing(SoftswitchViews("narrow", 4, impairments=_bad_network)) as switch,
+        closing(ViewDriver(switch, range(4), OPTIONS)) as driver,
     ):
         pace = Pace(12)  # so that there is something left for the survivors
         trainers = start(driver, pace)
