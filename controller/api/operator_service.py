@@ -151,8 +151,8 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             return job_message(job, job.workers, set(), ())
         workers = job.workers
         if not live.has_started:
-            workers = tuple(seat.worker for seat in live.seats.values())
-        detached = {w for w, seat in live.seats.items() if not seat.is_attached}
+            workers = tuple(lease.worker for lease in live.leases.values())
+        detached = {w for w, lease in live.leases.items() if not lease.is_attached}
         missing = sorted(detached) if live.has_started else live.missing
         return job_message(job, workers, detached, missing)
 

@@ -27,18 +27,18 @@ MAX_ITEMS: Final = 0xFFFF
 _MAX_POSITION: Final = 1 << 53
 
 RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
-    "Hello.worker_id": (0, 0xFFFF),
-    "Hello.num_workers": None,  # checked by JobRequest; not read where a worker joins a running job
-    "Hello.wire_version": None,  # compared with the switch's
-    "Hello.values_per_packet": None,  # likewise
-    "Hello.udp_port": (1, 0xFFFF),
-    "Hello.ingress_port": (1, 511),
-    "Hello.slots_wanted": (0, 0xFFFF),
-    "Hello.join_timeout_s": (0, 86400),
-    "Hello.lease_s": (0, LONGEST_LEASE_S),
-    "Hello.peer_port": (0, 0xFFFF),
-    "Hello.weight": (0, 1e6),
-    "Hello.min_workers": (0, 0xFFFF),
+    "JoinRequest.worker_id": (0, 0xFFFF),
+    "JoinRequest.num_workers": None,  # checked by JobRequest; not read in a running job
+    "JoinRequest.wire_version": None,  # compared with the switch's
+    "JoinRequest.values_per_packet": None,  # likewise
+    "JoinRequest.udp_port": (1, 0xFFFF),
+    "JoinRequest.ingress_port": (1, 511),
+    "JoinRequest.slots_wanted": (0, 0xFFFF),
+    "JoinRequest.join_timeout_s": (0, 86400),
+    "JoinRequest.lease_s": (0, LONGEST_LEASE_S),
+    "JoinRequest.peer_port": (0, 0xFFFF),
+    "JoinRequest.weight": (0, 1e6),
+    "JoinRequest.min_workers": (0, 0xFFFF),
     "Straggler.quorum": (0, 0xFFFF),
     "Straggler.deadline_s": (0, 3600),
     "Resume.job_number": None,  # compared with the job's

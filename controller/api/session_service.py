@@ -15,12 +15,12 @@ from ...hostlib.control.session_api import session_pb2_grpc
 from ..errors import ControllerError, InvalidJobError
 from ..jobs.live_job import LiveJob
 from ..jobs.membership import Membership
-from ..jobs.worker_lease import Outbox, Seat
+from ..jobs.worker_lease import Outbox, WorkerLease
 from .printable import details
 from .request_check import check_request
 
 _LOGGER = logging.getLogger(__name__)
-_HELLO_TIMEOUT_S: Final = 5.0
+_JOIN_REQUEST_TIMEOUT_S: Final = 5.0
 _LINGER_S: Final = 0.5
 """Time for a worker to close its side after the last message."""
 
@@ -36,36 +36,39 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
     async def Join(  # noqa: N802
         self, request_iterator: object, context: Context
     ) -> None:
-        """Serve one worker from its Hello to the end of the stream."""
+        """Serve one worker from its JoinRequest to the end of the stream."""
         try:
-            hello = await self._read_hello(context)
-            live, seat, outbox = await self._membership.enter(hello)
+            join_request = await self._read_join_request(context)
+            live, lease, outbox = await self._membership.enter(join_request)
         except ControllerError as exc:
             _LOGGER.info("worker refused: %s", exc)
             await context.abort(exc.status, details(exc))
-        reader = asyncio.create_task(self._read(live, seat, outbox, context))
+        reader = asyncio.create_task(self._read(live, lease, outbox, context))
         try:
             await self._write(outbox, context)
             # A stream that ends under a worker's write may lose what the worker has not read.
             await asyncio.wait((reader,), timeout=_LINGER_S)
         finally:
             # First, and without an await before: gRPC may cancel this handler here once more.
-            self._membership.stream_ended(live, seat, outbox)
+            self._membership.stream_ended(live, lease, outbox)
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
 
-    async def _read_hello(self, context: Context) -> pb.Hello:
+    async def _read_join_request(self, context: Context) -> pb.JoinRequest:
         try:
-            async with asyncio.timeout(_HELLO_TIMEOUT_S):
+            async with asyncio.timeout(_JOIN_REQUEST_TIMEOUT_S):
                 message = cast("object", await cast("Any", context).read())
         except TimeoutError as exc:
             raise InvalidJobError(
-                f"no Hello within {_HELLO_TIMEOUT_S:g} s; send it first on the stream"
+                f"no JoinRequest within {_JOIN_REQUEST_TIMEOUT_S:g} s; send it first on the stream"
             ) from exc
-        if not isinstance(message, pb.WorkerMessage) or message.WhichOneof("message") != "hello":
-            raise InvalidJobError("the first message of a stream must be Hello")
+        if (
+            not isinstance(message, pb.WorkerMessage)
+            or message.WhichOneof("message") != "join_request"
+        ):
+            raise InvalidJobError("the first message of a stream must be JoinRequest")
         check_request(message)
-        return message.hello
+        return message.join_request
 
     async def _write(self, outbox: Outbox, context: Context) -> None:
         while (message := await outbox.get()) is not None:
@@ -73,40 +76,42 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
                 await context.abort(message.status, details(message))
             await cast("Any", context).write(message)
 
-    async def _read(self, live: LiveJob, seat: Seat, outbox: Outbox, context: Context) -> None:
+    async def _read(
+        self, live: LiveJob, lease: WorkerLease, outbox: Outbox, context: Context
+    ) -> None:
         """Handle the worker's messages until it leaves, breaks off or sends nonsense."""
         while True:
             message = cast("object", await cast("Any", context).read())
             if not isinstance(message, pb.WorkerMessage):
                 outbox.put_nowait(None)
                 return
-            if live.has_ended or live.seats.get(seat.worker_id) is not seat:
+            if live.has_ended or live.leases.get(lease.worker_id) is not lease:
                 continue
             try:
                 check_request(message)
-                self._membership.heard(seat)
-                if self._has_left(live, seat, message):
+                self._membership.heard(lease)
+                if self._has_left(live, lease, message):
                     return
             except ControllerError as exc:
-                _LOGGER.info("job %s: worker %d is cut off: %s", live.name, seat.worker_id, exc)
+                _LOGGER.info("job %s: worker %d is cut off: %s", live.name, lease.worker_id, exc)
                 outbox.put_nowait(exc)
                 return
 
-    def _has_left(self, live: LiveJob, seat: Seat, message: pb.WorkerMessage) -> bool:
+    def _has_left(self, live: LiveJob, lease: WorkerLease, message: pb.WorkerMessage) -> bool:
         """Handle one message; return whether it was the worker's last."""
         match message.WhichOneof("message"):
             case "heartbeat":
                 pass
             case "barrier":
-                self._membership.reach_barrier(live, seat, message.barrier)
+                self._membership.reach_barrier(live, lease, message.barrier)
             case "view_ready":
-                self._membership.view_ready(live, seat, message.view_ready)
+                self._membership.view_ready(live, lease, message.view_ready)
             case "view_entered":
-                self._membership.view_entered(live, seat, message.view_entered)
+                self._membership.view_entered(live, lease, message.view_entered)
             case "stalled":
-                self._membership.stalled(live, seat, message.stalled)
+                self._membership.stalled(live, lease, message.stalled)
             case "leave":
-                self._membership.leave(live, seat, message.leave)
+                self._membership.leave(live, lease, message.leave)
                 return True
             case other:
                 raise InvalidJobError(f"unexpected message {other!r} in a session")

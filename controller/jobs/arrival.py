@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker that says Hello wants, and why it may be refused."""
+"""What a worker that sends a JoinRequest wants, and why it may be refused."""
 
 from __future__ import annotations
 
@@ -16,60 +16,63 @@ from .live_job import LiveJob
 _PATHS = {pb.AUTO: PathChoice.AUTO, pb.SWITCH: PathChoice.SWITCH, pb.HOST: PathChoice.HOST}
 
 
-def requested_job(hello: pb.Hello) -> JobRequest:
-    """Return the job that a Hello asks for; InvalidJobError when that makes no sense."""
+def requested_job(join_request: pb.JoinRequest) -> JobRequest:
+    """Return the job that a JoinRequest asks for; InvalidJobError when that makes no sense."""
     try:
         straggler = StragglerPolicy(
-            quorum=hello.straggler.quorum or None, deadline_s=hello.straggler.deadline_s or None
+            quorum=join_request.straggler.quorum or None,
+            deadline_s=join_request.straggler.deadline_s or None,
         )
     except ConfigurationError as exc:
-        raise InvalidJobError(f"job {hello.job_name!r}: {exc}") from exc
-    path = _PATHS.get(hello.path)
+        raise InvalidJobError(f"job {join_request.job_name!r}: {exc}") from exc
+    path = _PATHS.get(join_request.path)
     if path is None:
-        raise InvalidJobError(f"job {hello.job_name!r}: path {hello.path} is none of {pb.Path}")
-    request = JobRequest(
-        name=hello.job_name,
-        num_workers=hello.num_workers,
-        slots_wanted=hello.slots_wanted,
-        straggler=straggler,
-        weight=hello.weight or 1.0,
-        path=path,
-        min_workers=hello.min_workers or 1,
-    )
-    if hello.worker_id >= request.num_workers:
         raise InvalidJobError(
-            f"job {request.name!r}: worker id {hello.worker_id} is not below the "
+            f"job {join_request.job_name!r}: path {join_request.path} is none of {pb.Path}"
+        )
+    request = JobRequest(
+        name=join_request.job_name,
+        num_workers=join_request.num_workers,
+        slots_wanted=join_request.slots_wanted,
+        straggler=straggler,
+        weight=join_request.weight or 1.0,
+        path=path,
+        min_workers=join_request.min_workers or 1,
+    )
+    if join_request.worker_id >= request.num_workers:
+        raise InvalidJobError(
+            f"job {request.name!r}: worker id {join_request.worker_id} is not below the "
             f"{request.num_workers} workers"
         )
     return request
 
 
-def check_waiting(live: LiveJob, request: JobRequest, hello: pb.Hello) -> None:
+def check_waiting(live: LiveJob, request: JobRequest, join_request: pb.JoinRequest) -> None:
     """Raise unless the worker may enter a job that waits for its workers."""
-    seat = live.seats.get(hello.worker_id)
-    if seat is not None:
+    lease = live.leases.get(join_request.worker_id)
+    if lease is not None:
         raise InvalidJobError(
-            f"job {request.name!r}: worker id {hello.worker_id} is taken by "
-            f"{seat.worker.address}; give every worker its own id"
+            f"job {request.name!r}: worker id {join_request.worker_id} is taken by "
+            f"{lease.worker.address}; give every worker its own id"
         )
     first = job_terms(live.job)
     if request != first:
         raise InvalidJobError(
-            f"job {request.name!r}: worker {hello.worker_id} wants {request}, the first worker "
-            f"said {first}; start all workers alike"
+            f"job {request.name!r}: worker {join_request.worker_id} wants {request}, the first "
+            f"worker said {first}; start all workers alike"
         )
 
 
-def check_joining(live: LiveJob, hello: pb.Hello) -> None:
+def check_joining(live: LiveJob, join_request: pb.JoinRequest) -> None:
     """Raise unless the worker may join a running job."""
-    seat = live.seats.get(hello.worker_id)
-    if seat is not None and seat.is_attached:
+    lease = live.leases.get(join_request.worker_id)
+    if lease is not None and lease.is_attached:
         raise WorkerTakenError(
-            f"job {live.name!r} is running and has a live worker {hello.worker_id} at "
-            f"{seat.worker.address}; join under another id"
+            f"job {live.name!r} is running and has a live worker {join_request.worker_id} at "
+            f"{lease.worker.address}; join under another id"
         )
-    if hello.worker_id > 0xFFFF:
-        raise InvalidJobError(f"worker id {hello.worker_id} is not in 0..65535")
+    if join_request.worker_id > 0xFFFF:
+        raise InvalidJobError(f"worker id {join_request.worker_id} is not in 0..65535")
     if not live.can_change:
         raise WorkerTakenError(
             f"job {live.name!r} has workers that cannot change over to another view; end it "
@@ -77,25 +80,25 @@ def check_joining(live: LiveJob, hello: pb.Hello) -> None:
         )
 
 
-def running_refusal(live: LiveJob, hello: pb.Hello) -> WorkerTakenError:
+def running_refusal(live: LiveJob, join_request: pb.JoinRequest) -> WorkerTakenError:
     """Return why a worker that does not say that it joins cannot enter a running job."""
     return WorkerTakenError(
-        f"job {live.name!r} is running and worker {hello.worker_id} is in it, has left or was "
-        "lost; join it with is_joining, use another job name, or end it with 'switchfold job stop'"
+        f"job {live.name!r} is running and worker {join_request.worker_id} is in it, has left or "
+        "was lost; join with is_joining, use another name, or end it with 'switchfold job stop'"
     )
 
 
-def join_timeout_s(hello: pb.Hello, config: ControllerConfig) -> float:
+def join_timeout_s(join_request: pb.JoinRequest, config: ControllerConfig) -> float:
     """Return how long to wait for all workers: a little less than the first one waits."""
-    if hello.join_timeout_s <= 0:
+    if join_request.join_timeout_s <= 0:
         return config.join_timeout_s
-    wished_s = hello.join_timeout_s - min(1.0, 0.25 * hello.join_timeout_s)
+    wished_s = join_request.join_timeout_s - min(1.0, 0.25 * join_request.join_timeout_s)
     return min(config.join_timeout_s, wished_s)
 
 
-def lease_s(hello: pb.Hello, config: ControllerConfig) -> float:
+def lease_s(join_request: pb.JoinRequest, config: ControllerConfig) -> float:
     """Return how long a worker may say nothing while its connection stands."""
-    return max(config.lease_s, hello.lease_s)
+    return max(config.lease_s, join_request.lease_s)
 
 
 def job_terms(job: Job) -> JobRequest:

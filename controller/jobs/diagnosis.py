@@ -18,9 +18,9 @@ from ..config import ControllerConfig
 from ..errors import ControllerError
 from ..switches.switch_session import LinkState, SwitchLink
 from .job import Generation, View, WorkerId
-from .job_manager import Office
+from .job_manager import JobManager
 from .live_job import LiveJob
-from .worker_lease import Seat
+from .worker_lease import WorkerLease
 
 _LOGGER = logging.getLogger(__name__)
 CHECK_INTERVAL_S: Final = 1.0
@@ -36,24 +36,24 @@ class Diagnosis:
     """Judges the reports of all jobs."""
 
     def __init__(
-        self, config: ControllerConfig, links: Mapping[str, SwitchLink], office: Office
+        self, config: ControllerConfig, links: Mapping[str, SwitchLink], manager: JobManager
     ) -> None:
         self._config = config
         self._links = links
-        self._office = office
+        self._manager = manager
         self._checked_s: dict[str, float] = {}
 
     def report(
-        self, live: LiveJob, view: View, seat: Seat, stalled: pb.Stalled, now_s: float
+        self, live: LiveJob, view: View, lease: WorkerLease, stalled: pb.Stalled, now_s: float
     ) -> None:
         """Take a worker's report, and do something if all reports together tell what is wrong."""
         generation = stalled.generation
         missing = set(stalled.missing_workers)
-        live.stalls.report(seat.worker_id, generation, now_s, missing, stalled.silent_s)
+        live.stalls.report(lease.worker_id, generation, now_s, missing, stalled.silent_s)
         live.tell_missing(generation, now_s)
         if view.is_on_switch:
             if stalled.silent_s:
-                self._check_tables(seat.worker.switch, now_s)
+                self._check_tables(lease.worker.switch, now_s)
             self._judge_switches(live, view, generation, now_s)
         else:
             self._judge_hosts(live, generation, now_s)
@@ -66,7 +66,7 @@ class Diagnosis:
             return
         cut, heard, unknown = live.stalls.cut_off(live.welcomed, generation, now_s)
         dead: set[str] = set()
-        for switch in sorted({live.seats[worker_id].worker.switch for worker_id in cut}):
+        for switch in sorted({live.leases[worker_id].worker.switch for worker_id in cut}):
             here = _at(live, switch)
             if here & heard:
                 for worker_id in sorted(cut & here):
@@ -81,19 +81,19 @@ class Diagnosis:
             avoid = view.switches if live.stalls.repair(now_s) else ()
             if avoid:
                 self._stay_away(live, avoid, now_s)
-            self._office.wish(live, "no worker has progress", is_abort=True, avoid=avoid)
+            self._manager.change_request(live, "no worker has progress", is_abort=True, avoid=avoid)
 
     def _judge_hosts(self, live: LiveJob, generation: Generation, now_s: float) -> None:
         """TCP loses nothing: only members that are lost are a reason for another view."""
         workers = live.welcomed
         away = self._away(live)
-        behind = {i for i in workers if live.seats[i].worker.switch in away}
+        behind = {i for i in workers if live.leases[i].worker.switch in away}
         unreached = live.stalls.unreached(workers, generation, now_s)
         if unreached and workers - behind - unreached:
             for worker_id in sorted(unreached):
-                if live.seats[worker_id].is_attached:  # else its connection says more
+                if live.leases[worker_id].is_attached:  # else its connection says more
                     why = f"no other worker reaches host {self._host(live, worker_id)}"
-                    self._office.lose(live, live.seats[worker_id], why)
+                    self._manager.lose(live, live.leases[worker_id], why)
             live.stalls.calm()
         elif live.stalls.have_all_lost(workers, generation, now_s):
             what = self._described(away)
@@ -105,11 +105,11 @@ class Diagnosis:
                 left_s = self._config.no_route_s - live.stalls.lasting_s(now_s)
                 asyncio.get_running_loop().call_later(left_s, self._end_if_away, live)
             live.stalls.repair(now_s)
-            self._office.wish(live, what, is_abort=True, avoid=away)
+            self._manager.change_request(live, what, is_abort=True, avoid=away)
 
     def _away(self, live: LiveJob) -> set[str]:
         """Return the switches of a job's workers that are out of reach, or answer nobody."""
-        switches = {live.seats[worker_id].worker.switch for worker_id in live.welcomed}
+        switches = {live.leases[worker_id].worker.switch for worker_id in live.welcomed}
         now_s = asyncio.get_running_loop().time()
         left = live.retreat.switches if live.retreat.is_on(now_s) else set[str]()
         return {n for n in switches if n in left or self._links[n].state is not LinkState.READY}
@@ -138,11 +138,11 @@ class Diagnosis:
             return
         self._stay_away(live, switches, now_s)
         live.stalls.repair(now_s)
-        self._office.wish(live, reason, is_abort=True, avoid=switches)
+        self._manager.change_request(live, reason, is_abort=True, avoid=switches)
 
     def _stay_away(self, live: LiveJob, switches: Collection[str], now_s: float) -> None:
         pause_s = live.retreat.begin(switches, now_s)
-        asyncio.get_running_loop().call_later(pause_s, self._office.rebalance)
+        asyncio.get_running_loop().call_later(pause_s, self._manager.rebalance)
 
     def _end_without_route(self, live: LiveJob, what: str, now_s: float) -> bool:
         limit_s = self._config.no_route_s
@@ -152,19 +152,19 @@ class Diagnosis:
             f"{what}, and no other route has carried the job's data for {limit_s:g} s; mend it and"
             " start the job anew"
         )
-        self._office.end(live, reason)
+        self._manager.end(live, reason)
         return True
 
     def _evict_cut_off(self, live: LiveJob, worker_id: WorkerId) -> None:
-        worker = live.seats[worker_id].worker
+        worker = live.leases[worker_id].worker
         why = (
             f"cut off: switch {worker.switch} answers other workers, but nothing comes through its"
             f" port {worker.port} from or to host {self._host(live, worker_id)}; check that link"
         )
-        self._office.lose(live, live.seats[worker_id], why)
+        self._manager.lose(live, live.leases[worker_id], why)
 
     def _host(self, live: LiveJob, worker_id: WorkerId) -> str:
-        worker = live.seats[worker_id].worker
+        worker = live.leases[worker_id].worker
         host = self._links[worker.switch].config.host_at(worker.address)
         return f"{host.name} ({worker.address})" if host is not None else worker.address
 
@@ -176,7 +176,7 @@ class Diagnosis:
         if now_s - self._checked_s.get(switch, float("-inf")) < CHECK_INTERVAL_S:
             return
         self._checked_s[switch] = now_s
-        self._office.spawn(_check(link))
+        self._manager.spawn(_check(link))
 
 
 async def _check(link: SwitchLink) -> None:
@@ -189,7 +189,7 @@ async def _check(link: SwitchLink) -> None:
 
 
 def _at(live: LiveJob, switch: str) -> set[WorkerId]:
-    return {i for i in live.welcomed if live.seats[i].worker.switch == switch}
+    return {i for i in live.welcomed if live.leases[i].worker.switch == switch}
 
 
 def _names(these: Collection[object]) -> str:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values that describe jobs: what the database stores and what tables are made of.
 
-A job lives from its first worker's Hello to its end. It passes through views: arrangements of
+A job lives from its first worker's JoinRequest to its end. It passes through views: arrangements of
 named members, aggregation trees and slots, each under its own generation. A view without trees
 runs between the hosts.
 """

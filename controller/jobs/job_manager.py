@@ -14,21 +14,21 @@ from ..config import ControllerConfig
 from ..database.database import Database
 from ..errors import ControllerError, WorkersMissingError
 from ..switches.switch_session import SwitchLink
-from ..views.join_reply import commit, welcome
+from ..views.join_reply import commit, join_reply
 from ..views.view_change import Change
 from ..views.view_changes import JobChanges
 from ..views.views import Views
 from .job import Generation, View, WorkerState
 from .live_job import LiveJob
 from .roles import Limits
-from .worker_lease import Seat
+from .worker_lease import WorkerLease
 
 _LOGGER = logging.getLogger(__name__)
 _REBALANCE_S: Final = 0.3
 """Jobs that start or end within this time share slots anew together."""
 
 
-class Office:
+class JobManager:
     """All live jobs; one asyncio loop, no locks: state changes only between awaits."""
 
     def __init__(
@@ -49,9 +49,9 @@ class Office:
         self._changes: dict[LiveJob, tuple[JobChanges, asyncio.Task[None]]] = {}
         self._rebalance_timer: asyncio.TimerHandle | None = None
 
-    def seat(self, live: LiveJob, seat: Seat) -> None:
+    def lease(self, live: LiveJob, lease: WorkerLease) -> None:
         """Give a worker its place."""
-        live.seats[seat.worker_id] = seat
+        live.leases[lease.worker_id] = lease
 
     def run(self, live: LiveJob) -> None:
         """Let a job that has started pass through views from now on."""
@@ -60,7 +60,7 @@ class Office:
         task.add_done_callback(lambda task: self._changes_done(live, task))
         self._changes[live] = changes, task
 
-    def wish(
+    def change_request(
         self,
         live: LiveJob,
         reason: str,
@@ -72,13 +72,13 @@ class Office:
         """Ask for another view of a running job, if its workers can go over to one."""
         if live in self._changes and live.can_change:
             changes, _ = self._changes[live]
-            changes.wish(reason, is_abort=is_abort, is_replan=is_replan, avoid=avoid)
+            changes.change_request(reason, is_abort=is_abort, is_replan=is_replan, avoid=avoid)
 
-    def redeem(self, live: LiveJob, seat: Seat, proposed: Generation) -> None:
+    def redeem(self, live: LiveJob, lease: WorkerLease, proposed: Generation) -> None:
         """Let a worker go on that waits for the commit of a change that nobody knows any more."""
         if proposed and live in self._changes:
-            reason = f"worker {seat.worker_id} was asked by a controller that is gone"
-            self._changes[live][0].wish(reason, is_abort=True, is_owed=True)
+            reason = f"worker {lease.worker_id} was asked by a controller that is gone"
+            self._changes[live][0].change_request(reason, is_abort=True, is_owed=True)
 
     def tell(self, live: LiveJob) -> None:
         """Let the change under way look again."""
@@ -86,7 +86,7 @@ class Office:
             self._changes[live][0].tell()
 
     async def start(self, live: LiveJob) -> None:
-        """Install the first view of a job whose workers are all there, and welcome them."""
+        """Install the first view of a job whose workers are all there, and admit them."""
         if live.join_timer is not None:
             live.join_timer.cancel()
         if live.has_ended or live.missing:
@@ -94,7 +94,7 @@ class Office:
             return
         try:
             view = self.views.plan(live.job, live.workers)
-            digests = {worker_id: seat.digest for worker_id, seat in live.seats.items()}
+            digests = {worker_id: lease.digest for worker_id, lease in live.leases.items()}
             self.database.start_job(live.job.job_number, digests)
             view = await self.views.install(view)
             live.job = self.database.job(live.job.job_number)
@@ -105,40 +105,40 @@ class Office:
             return
         live.view = view
         self.run(live)
-        self.welcome(live, list(live.seats.values()), 0)
+        self.admit(live, list(live.leases.values()), 0)
         _LOGGER.info("job %s runs with %d workers", live.name, view.num_workers)
         self.rebalance()
 
     def lose(
-        self, live: LiveJob, seat: Seat, why: str, error: ControllerError | None = None
+        self, live: LiveJob, lease: WorkerLease, why: str, error: ControllerError | None = None
     ) -> None:
         """Take out a worker that is not there any more; the others go on without it.
 
         `error` is the status that its stream ends with, if it still has one.
         """
-        if not self._is_seated(live, seat):
+        if not self._is_seated(live, lease):
             return
-        worker_id = seat.worker_id
+        worker_id = lease.worker_id
         reason = f"worker {worker_id} lost ({why})"
-        seat.send(_ended(f"{reason}; join again"))
+        lease.send(_ended(f"{reason}; join again"))
         if error is not None:
-            seat.send(error)
+            lease.send(error)
         can_change = live.can_change
-        self._take_out(live, seat, WorkerState.LOST)
+        self._take_out(live, lease, WorkerState.LOST)
         _LOGGER.warning("job %s: %s", live.name, reason)
-        if live.view is None or not can_change or not live.seats:
+        if live.view is None or not can_change or not live.leases:
             self.end(live, reason)
             return
-        self.wish(live, reason, is_abort=live.is_member(worker_id))
+        self.change_request(live, reason, is_abort=live.is_member(worker_id))
 
-    def leave(self, live: LiveJob, seat: Seat, position: int | None = None) -> None:
+    def leave(self, live: LiveJob, lease: WorkerLease, position: int | None = None) -> None:
         """Take a worker out that has finished; the job ends when the last one leaves."""
-        if not self._is_seated(live, seat):
+        if not self._is_seated(live, lease):
             return
-        worker_id = seat.worker_id
+        worker_id = lease.worker_id
         can_change = live.can_change
-        self._take_out(live, seat, WorkerState.LEFT)
-        if not live.seats:
+        self._take_out(live, lease, WorkerState.LEFT)
+        if not live.leases:
             self.end(live, "completed" if live.has_started else "all workers left before it ran")
             return
         if not live.has_started or not can_change:
@@ -149,13 +149,13 @@ class Office:
             live.leave_floor = min(floors)
         # Without a position it gave tensors up, which the others cannot end with it.
         is_early = is_member and (position is None or position < live.boundary)
-        self.wish(live, f"worker {worker_id} left", is_abort=is_early)
+        self.change_request(live, f"worker {worker_id} left", is_abort=is_early)
 
-    def refuse(self, live: LiveJob, seat: Seat, error: ControllerError) -> None:
+    def refuse(self, live: LiveJob, lease: WorkerLease, error: ControllerError) -> None:
         """Send a worker away that waits to join."""
-        if self._is_seated(live, seat):
-            seat.send(error)
-            self._take_out(live, seat, WorkerState.LEFT)
+        if self._is_seated(live, lease):
+            lease.send(error)
+            self._take_out(live, lease, WorkerState.LEFT)
 
     def end(self, live: LiveJob, reason: str, error: ControllerError | None = None) -> None:
         """End a job once: tell the workers, then take it from the switches and free its slots."""
@@ -165,10 +165,10 @@ class Office:
         live.release_timers()
         if self.live.get(live.name) is live:
             del self.live[live.name]
-        for seat in live.seats.values():
+        for lease in live.leases.values():
             # A stream that ends with a status may be taken up again: members hear it in words.
-            seat.send(_ended(reason) if seat.is_welcome or error is None else error)
-            seat.close()
+            lease.send(_ended(reason) if lease.has_view or error is None else error)
+            lease.close()
         _LOGGER.info("job %s ended: %s", live.name, reason)
         changes = self._changes.pop(live, None)
         self.spawn(self._tear_down(live, reason, changes[1] if changes else None))
@@ -178,40 +178,40 @@ class Office:
         live.job = self.database.job(live.job.job_number)
         live.boundary = change.boundary
         for worker_id in change.asked:
-            self.send_commit(live, change, live.seats[worker_id])
+            self.send_commit(live, change, live.leases[worker_id])
 
-    def send_commit(self, live: LiveJob, change: Change, seat: Seat) -> None:
+    def send_commit(self, live: LiveJob, change: Change, lease: WorkerLease) -> None:
         """Tell a worker of a committed change."""
-        seat.send(
+        lease.send(
             commit(
                 change.view,
-                seat.worker,
-                self.links[seat.worker.switch],
+                lease.worker,
+                self.links[lease.worker.switch],
                 boundary=change.boundary,
                 source_worker=change.source_worker,
             )
         )
 
-    def welcome(self, live: LiveJob, seats: list[Seat], boundary: int) -> None:
+    def admit(self, live: LiveJob, leases: list[WorkerLease], boundary: int) -> None:
         """Let workers in."""
-        for seat in seats:
-            seat.is_welcome = True
-            self.send_welcome(live, seat, boundary)
+        for lease in leases:
+            lease.has_view = True
+            self.send_join_reply(live, lease, boundary)
 
-    def send_welcome(self, live: LiveJob, seat: Seat, boundary: int) -> None:
+    def send_join_reply(self, live: LiveJob, lease: WorkerLease, boundary: int) -> None:
         """Tell a worker of the view in use, and of the first tensor that it takes part in."""
         assert live.view is not None, "a job that runs has a view"
-        link = self.links[seat.worker.switch]
-        message = welcome(
+        link = self.links[lease.worker.switch]
+        message = join_reply(
             live.view,
-            seat.worker,
+            lease.worker,
             link,
             boundary=boundary,
-            lease_s=seat.lease_s,
-            secret=seat.secret,
+            lease_s=lease.lease_s,
+            secret=lease.secret,
         )
-        message.welcome.barriers_released.extend(live.barriers.last_uses())
-        seat.send(message)
+        message.join_reply.barriers_released.extend(live.barriers.last_uses())
+        lease.send(message)
 
     def join_timed_out(self, live: LiveJob) -> None:
         """End a job whose workers have not all come."""
@@ -257,14 +257,14 @@ class Office:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.settled()
 
-    def _is_seated(self, live: LiveJob, seat: Seat) -> bool:
-        return not live.has_ended and live.seats.get(seat.worker_id) is seat
+    def _is_seated(self, live: LiveJob, lease: WorkerLease) -> bool:
+        return not live.has_ended and live.leases.get(lease.worker_id) is lease
 
-    def _take_out(self, live: LiveJob, seat: Seat, state: WorkerState) -> None:
-        worker_id = seat.worker_id
-        del live.seats[worker_id]
-        seat.release()
-        seat.close()
+    def _take_out(self, live: LiveJob, lease: WorkerLease, state: WorkerState) -> None:
+        worker_id = lease.worker_id
+        del live.leases[worker_id]
+        lease.release()
+        lease.close()
         live.barriers.leave(worker_id)
         if live.has_started:
             self.database.mark_worker(live.job.job_number, worker_id, state)
@@ -292,7 +292,7 @@ class Office:
                 continue
             if live.retreat.is_on(asyncio.get_running_loop().time()):
                 continue  # it has just left switches that do not work
-            self.wish(live, "slots are shared anew", is_replan=True)
+            self.change_request(live, "slots are shared anew", is_replan=True)
 
     def _changes_done(self, live: LiveJob, task: asyncio.Task[None]) -> None:
         """End a job whose views cannot change any more: its workers might wait for a commit."""
@@ -305,10 +305,10 @@ class Office:
             _LOGGER.error("a job could not be carried on: %s", error, exc_info=error)
 
 
-def live_on(office: Office, views: list[View]) -> list[LiveJob]:
+def live_on(manager: JobManager, views: list[View]) -> list[LiveJob]:
     """Return the live jobs of these views."""
     numbers = {view.job_number for view in views}
-    return [live for live in office.live.values() if live.job.job_number in numbers]
+    return [live for live in manager.live.values() if live.job.job_number in numbers]
 
 
 def _ended(reason: str) -> pb.ControllerMessage:

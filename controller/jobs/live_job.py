@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A waiting or running job: its seats, the view in use and the change under way."""
+"""A waiting or running job: its leases, the view in use and the change under way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .barriers import Barriers
 from .job import Generation, Job, View, Worker, WorkerId
 from .retreat import Retreat
 from .stalls import Stalls
-from .worker_lease import Seat
+from .worker_lease import WorkerLease
 
 
 @dataclass(eq=False)
@@ -23,7 +23,7 @@ class LiveJob:
 
     job: Job
     join_timeout_s: float = 0.0
-    seats: dict[WorkerId, Seat] = field(default_factory=dict[WorkerId, Seat])
+    leases: dict[WorkerId, WorkerLease] = field(default_factory=dict[WorkerId, WorkerLease])
     """Workers that have arrived and neither left nor were lost."""
     barriers: Barriers = field(default_factory=Barriers)
     join_timer: asyncio.TimerHandle | None = None
@@ -56,22 +56,22 @@ class LiveJob:
     @property
     def missing(self) -> list[WorkerId]:
         """Workers that a waiting job has not seen."""
-        return [w for w in range(self.job.num_workers) if w not in self.seats]
+        return [w for w in range(self.job.num_workers) if w not in self.leases]
 
     @property
     def workers(self) -> tuple[Worker, ...]:
         """Workers that are there, by id: members of the next view."""
-        return tuple(self.seats[worker_id].worker for worker_id in sorted(self.seats))
+        return tuple(self.leases[worker_id].worker for worker_id in sorted(self.leases))
 
     @property
     def welcomed(self) -> set[WorkerId]:
         """Workers that know a view."""
-        return {worker_id for worker_id, seat in self.seats.items() if seat.is_welcome}
+        return {worker_id for worker_id, lease in self.leases.items() if lease.has_view}
 
     @property
-    def joining(self) -> list[Seat]:
+    def joining(self) -> list[WorkerLease]:
         """Workers that wait for a tensor boundary."""
-        return [seat for seat in self.seats.values() if not seat.is_welcome]
+        return [lease for lease in self.leases.values() if not lease.has_view]
 
     @property
     def has_new_members(self) -> bool:
@@ -82,12 +82,12 @@ class LiveJob:
     @property
     def can_change(self) -> bool:
         """Whether every worker can go over to another view."""
-        return all(seat.can_change for seat in self.seats.values())
+        return all(lease.can_change for lease in self.leases.values())
 
     @property
     def is_attached(self) -> bool:
         """Whether the stream of any worker is open."""
-        return any(seat.is_attached for seat in self.seats.values())
+        return any(lease.is_attached for lease in self.leases.values())
 
     def is_member(self, worker_id: WorkerId) -> bool:
         """Whether the view in use has this worker."""
@@ -98,12 +98,12 @@ class LiveJob:
     @property
     def is_whole(self) -> bool:
         """Whether nobody is awaited from before the controller's restart."""
-        return not any(seat.is_expected for seat in self.seats.values())
+        return not any(lease.is_expected for lease in self.leases.values())
 
     def send(self, message: pb.ControllerMessage | ControllerError) -> None:
         """Queue a message for every attached worker."""
-        for seat in self.seats.values():
-            seat.send(message)
+        for lease in self.leases.values():
+            lease.send(message)
 
     def tell_missing(self, generation: Generation, now_s: float) -> None:
         """Tell those who wait for whom they do, once their reports say it."""
@@ -113,7 +113,7 @@ class LiveJob:
             return
         answer = pb.Missing(generation=generation, missing_workers=sorted(missing))
         for worker_id in present - missing:
-            self.seats[worker_id].send(pb.ControllerMessage(missing=answer))
+            self.leases[worker_id].send(pb.ControllerMessage(missing=answer))
 
     def release_barriers(self) -> list[tuple[str, int]]:
         """Release the barriers that all workers have reached; return them."""
@@ -122,15 +122,15 @@ class LiveJob:
         for name, use in keys:
             released = pb.BarrierReleased(name=name, use=use)
             for worker_id in present:
-                self.seats[worker_id].send(pb.ControllerMessage(barrier_released=released))
+                self.leases[worker_id].send(pb.ControllerMessage(barrier_released=released))
         return keys
 
     def release_timers(self) -> None:
         """Stop counting the join timeout and all leases."""
         if self.join_timer is not None:
             self.join_timer.cancel()
-        for seat in self.seats.values():
-            seat.release()
+        for lease in self.leases.values():
+            lease.release()
 
 
 def _place(worker: Worker) -> tuple[WorkerId, str, int]:

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from ..views.view_change import Wish
+from ..views.view_change import ChangeRequest
 from .barriers import Barriers
 from .job import Job, JobState, ViewState, WorkerId, WorkerState
 from .live_job import LiveJob
-from .worker_lease import Seat
+from .worker_lease import WorkerLease
 
 
 def reason_to_end(
@@ -33,9 +33,9 @@ def restored_job(
     job: Job,
     barriers: Mapping[str, int],
     digests: Mapping[WorkerId, bytes],
-    on_expired: Callable[[LiveJob, Seat], None],
+    on_expired: Callable[[LiveJob, WorkerLease], None],
     lease_s: float,
-) -> tuple[LiveJob, Wish]:
+) -> tuple[LiveJob, ChangeRequest]:
     """Return the live job, all its workers expected, and why it needs another view, if it does.
 
     Positions and answers of a change under way are lost with the controller; an abort asks anew.
@@ -44,18 +44,18 @@ def restored_job(
     installed = [x for x in job.live_views if x.state is ViewState.INSTALLED]
     live.view = job.view
     live.leaving = [view for view in job.live_views if view is not live.view]
-    wish = Wish()
+    change_request = ChangeRequest()
     for worker in job.workers:
         if worker.state is WorkerState.JOINED:
             digest = digests.get(worker.worker_id, b"")  # no secret has this one
-            seat = Seat(worker, lambda seat: on_expired(live, seat), lease_s, digest)
-            seat.is_welcome = seat.is_expected = True
-            live.seats[worker.worker_id] = seat
+            lease = WorkerLease(worker, lambda lease: on_expired(live, lease), lease_s, digest)
+            lease.has_view = lease.is_expected = True
+            live.leases[worker.worker_id] = lease
         else:
-            wish.add(
+            change_request.add(
                 f"worker {worker.worker_id} {worker.state} before the controller restarted",
                 is_abort=worker.state is WorkerState.LOST,
             )
     if len(installed) > 1:
-        wish.add("the controller restarted during a change", is_abort=True)
-    return live, wish
+        change_request.add("the controller restarted during a change", is_abort=True)
+    return live, change_request

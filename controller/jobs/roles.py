@@ -12,7 +12,7 @@ from ..errors import ControllerError
 from ..views.view_change import Change
 from .job import Job, View, Worker
 from .live_job import LiveJob
-from .worker_lease import Seat
+from .worker_lease import WorkerLease
 
 
 class ViewPlanner(Protocol):
@@ -26,7 +26,7 @@ class ViewPlanner(Protocol):
         avoid: Collection[str] = (),
         replacing: View | None = None,
     ) -> View:
-        """Lease slots for a new view; NoRoomError and its kind when there is no way.
+        """WorkerLease slots for a new view; NoRoomError and its kind when there is no way.
 
         The slots of `replacing` count as free: nobody sends in it when the new one is installed.
         """
@@ -41,14 +41,14 @@ class ViewPlanner(Protocol):
         ...
 
 
-class JobOffice(Protocol):
+class JobActions(Protocol):
     """What a change may do to its job; the membership does it."""
 
-    def lose(self, live: LiveJob, seat: Seat, why: str) -> None:
+    def lose(self, live: LiveJob, lease: WorkerLease, why: str) -> None:
         """Take a worker out that is not there any more."""
         ...
 
-    def refuse(self, live: LiveJob, seat: Seat, error: ControllerError) -> None:
+    def refuse(self, live: LiveJob, lease: WorkerLease, error: ControllerError) -> None:
         """Send a worker away that waits to join."""
         ...
 
@@ -60,7 +60,7 @@ class JobOffice(Protocol):
         """Store what was committed and tell the workers."""
         ...
 
-    def welcome(self, live: LiveJob, seats: list[Seat], boundary: int) -> None:
+    def admit(self, live: LiveJob, leases: list[WorkerLease], boundary: int) -> None:
         """Let workers in that have waited for a boundary."""
         ...
 
@@ -78,7 +78,7 @@ class Limits:
     """Every wait of a change ends with one of these."""
 
     coalesce_s: float = 0.05
-    """Wishes that come within this time are one change."""
+    """ChangeRequests that come within this time are one change."""
     abort_answer_s: float = 1.0
     """Who has spoken for so long since it was asked, and not answered an abort, is lost."""
     graceful_answer_s: float = 2.0

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Seats of workers in live jobs: leases, and the stream that carries messages."""
+"""The leases of workers in live jobs, and the streams that carry their messages."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _UNREAD_S: Final = 0.5
 """Time to read what workers have said meanwhile."""
 
 
-class Seat:
-    """A worker's place in a job; outlives a broken stream for as long as its lease runs."""
+class WorkerLease:
+    """A worker's right to be in a job; it outlives a broken stream for `lease_s`."""
 
     def __init__(
         self,
         worker: Worker,
-        on_expired: Callable[[Seat], None],
+        on_expired: Callable[[WorkerLease], None],
         lease_s: float,
         digest: bytes | None = None,
     ) -> None:
@@ -48,7 +48,7 @@ class Seat:
         """All that is stored of the secret."""
         self.outbox: Outbox | None = None
         """Messages to the attached stream, None while detached."""
-        self.is_welcome = False
+        self.has_view = False
         """The worker knows a view: it must be asked before there is another."""
         self.can_change = True
         """The worker can go over to another view."""
@@ -64,7 +64,7 @@ class Seat:
 
     @property
     def is_attached(self) -> bool:
-        """Whether a stream carries this seat."""
+        """Whether a stream carries this lease."""
         return self.outbox is not None
 
     def is_secret(self, secret: bytes) -> bool:

@@ -19,22 +19,22 @@ A quorum is counted at the root. What waits for a late worker below gets there w
 """
 
 
-def check_compatible(hello: pb.Hello, link: SwitchLink) -> None:
+def check_compatible(join_request: pb.JoinRequest, link: SwitchLink) -> None:
     """Raise unless the switch is ready and speaks the worker's wire format."""
     if link.state is not LinkState.READY:
         raise link.error or NoSwitchError(
             f"switch {link.config.name} is {link.state}; try again in a moment"
         )
     program = link.program
-    if hello.wire_version != program.wire_version:
+    if join_request.wire_version != program.wire_version:
         raise VersionMismatchError(
-            f"worker {hello.worker_id} speaks wire version {hello.wire_version}, switch "
-            f"{link.config.name} {program.wire_version}; install the same release on both"
+            f"worker {join_request.worker_id} speaks wire version {join_request.wire_version}, "
+            f"switch {link.config.name} {program.wire_version}; install the same release on both"
         )
-    if hello.values_per_packet not in (0, program.values_per_packet):
+    if join_request.values_per_packet not in (0, program.values_per_packet):
         raise VersionMismatchError(
-            f"worker {hello.worker_id} sends {hello.values_per_packet} values per packet, "
-            f"switch {link.config.name} takes {program.values_per_packet}; let the worker "
+            f"worker {join_request.worker_id} sends {join_request.values_per_packet} values per "
+            f"packet, switch {link.config.name} takes {program.values_per_packet}; let the worker "
             "take any, or start the controller with the other --variant"
         )
 
@@ -80,7 +80,7 @@ def _deadline_s(view: View) -> float:
     return straggler.deadline_s or 0.0
 
 
-def welcome(
+def join_reply(
     view: View,
     worker: Worker,
     link: SwitchLink,
@@ -91,7 +91,7 @@ def welcome(
 ) -> pb.ControllerMessage:
     """Return the message that lets a worker send; `secret`: for coming back, the worker's own."""
     return pb.ControllerMessage(
-        welcome=pb.Welcome(
+        join_reply=pb.JoinReply(
             job_number=view.job_number,
             view=encode_view(view, worker, link),
             boundary=boundary,

@@ -12,8 +12,8 @@ from ..jobs.job import View, WorkerId
 
 
 @dataclass
-class Wish:
-    """Why a job should get another view; wishes that come together are one change."""
+class ChangeRequest:
+    """Why a job should get another view; change requests that come together are one change."""
 
     reasons: list[str] = field(default_factory=list[str])
     is_abort: bool = False

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The changes of one job's view, one at a time: planned, proposed, committed, entered.
 
-wish -> plan -> propose -> all ready -> commit -> all entered -> older views removed
-An abort supersedes a change at any point before the last step; a graceful wish waits for its end.
+change request -> plan -> propose -> all ready -> commit -> all entered -> older views removed
+An abort supersedes a change at any point before the last step. A graceful change request waits for
+the end of the change before.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from ..errors import (
 )
 from ..jobs.job import View, WorkerId
 from ..jobs.live_job import LiveJob
-from ..jobs.roles import JobOffice, Limits, ViewPlanner
-from .view_change import Change, Wish
+from ..jobs.roles import JobActions, Limits, ViewPlanner
+from .view_change import Change, ChangeRequest
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -35,16 +36,16 @@ class JobChanges:
     """Runs the changes of one job in a task of its own."""
 
     def __init__(
-        self, live: LiveJob, planner: ViewPlanner, office: JobOffice, limits: Limits
+        self, live: LiveJob, planner: ViewPlanner, manager: JobActions, limits: Limits
     ) -> None:
         self._live = live
         self._planner = planner
-        self._office = office
+        self._manager = manager
         self._limits = limits
-        self._wish = Wish()
+        self._change_request = ChangeRequest()
         self._news = asyncio.Event()
 
-    def wish(
+    def change_request(
         self,
         reason: str,
         *,
@@ -54,7 +55,9 @@ class JobChanges:
         avoid: Iterable[str] = (),
     ) -> None:
         """Ask for another view."""
-        self._wish.add(reason, is_abort=is_abort, is_replan=is_replan, is_owed=is_owed, avoid=avoid)
+        self._change_request.add(
+            reason, is_abort=is_abort, is_replan=is_replan, is_owed=is_owed, avoid=avoid
+        )
         self.tell()
 
     def tell(self) -> None:
@@ -62,73 +65,88 @@ class JobChanges:
         self._news.set()
 
     async def run(self) -> None:
-        """Carry out wishes until the job ends (then the task is cancelled)."""
+        """Carry out change requests until the job ends (then the task is cancelled)."""
         while True:
-            await self._until(lambda: bool(self._wish.reasons), is_idle=True)
+            await self._until(lambda: bool(self._change_request.reasons), is_idle=True)
             await asyncio.sleep(self._limits.coalesce_s)
-            wish, self._wish = self._wish, Wish()
+            change_request, self._change_request = self._change_request, ChangeRequest()
             try:
-                await self._perform(wish)
+                await self._perform(change_request)
             except _SupersededError:
                 # Workers that were asked hold back until there is a commit, of the same kind.
-                self._wish.add(
-                    is_abort=wish.is_abort,
-                    is_replan=wish.is_replan,
-                    is_owed=wish.is_owed,
-                    avoid=wish.avoid,
+                self._change_request.add(
+                    is_abort=change_request.is_abort,
+                    is_replan=change_request.is_replan,
+                    is_owed=change_request.is_owed,
+                    avoid=change_request.avoid,
                 )
 
-    async def _perform(self, wish: Wish) -> None:
+    async def _perform(self, change_request: ChangeRequest) -> None:
         live = self._live
         # After a controller's restart only those who are back can answer.
         await self._until(lambda: live.is_whole)
         if not live.welcomed:
-            self._office.end(live, f"no worker is left ({wish.reason})")
+            self._manager.end(live, f"no worker is left ({change_request.reason})")
             return
         if len(live.workers) < live.job.min_workers:
-            if wish.is_abort or wish.is_owed:
+            if change_request.is_abort or change_request.is_owed:
                 fewest = live.job.min_workers
-                self._office.end(live, f"{wish.reason}; fewer than {fewest} workers are left")
+                self._manager.end(
+                    live, f"{change_request.reason}; fewer than {fewest} workers are left"
+                )
             live.is_draining = True
             return
-        if not (wish.is_abort or wish.is_replan or wish.is_owed or live.has_new_members):
+        if not (
+            change_request.is_abort
+            or change_request.is_replan
+            or change_request.is_owed
+            or live.has_new_members
+        ):
             return
         try:
-            view = self._plan(wish)
+            view = self._plan(change_request)
         except ControllerError as exc:
-            await self._no_way(wish, exc)
+            await self._no_way(change_request, exc)
             return
-        change = Change(view, wish.is_abort, wish.reason, asked=live.welcomed)
+        change = Change(view, change_request.is_abort, change_request.reason, asked=live.welcomed)
         live.change = change
         _LOGGER.info(
             "job %s: %s to generation %d: %s",
-            live.name, "abort" if wish.is_abort else "change", change.generation, wish.reason,
-        )  # fmt: skip
+            live.name,
+            "abort" if change_request.is_abort else "change",
+            change.generation,
+            change_request.reason,
+        )
         try:
-            await self._agree(change, wish)
+            await self._agree(change, change_request)
         except ControllerError as exc:
             live.change = None
-            await self._no_way(wish, exc)
+            await self._no_way(change_request, exc)
             return
         await self._until(lambda: not change.has_left_behind)
         self._finish(change)
 
-    def _plan(self, wish: Wish) -> View:
+    def _plan(self, change_request: ChangeRequest) -> View:
         live = self._live
         in_use = live.view
         view = self._planner.plan(
             live.job,
             live.workers,
-            avoid=wish.avoid,
-            replacing=in_use if wish.is_abort else None,
+            avoid=change_request.avoid,
+            replacing=in_use if change_request.is_abort else None,
         )
-        if wish.is_abort or in_use is None or not in_use.is_on_switch or view.is_on_switch:
+        if (
+            change_request.is_abort
+            or in_use is None
+            or not in_use.is_on_switch
+            or view.is_on_switch
+        ):
             return view
         # Room on the switches may be lacking only as long as the view in use is there.
-        self._office.spawn(self._remove(view))
+        self._manager.spawn(self._remove(view))
         raise NoRoomError(view.reason)
 
-    async def _agree(self, change: Change, wish: Wish) -> None:
+    async def _agree(self, change: Change, change_request: ChangeRequest) -> None:
         """Bring a change from its plan to its commit."""
         installation: asyncio.Task[View] | None = None
         try:
@@ -137,9 +155,9 @@ class JobChanges:
                 installation = self._install(change.view)
                 await self._until(installation.done)
                 change.view = installation.result()
-            change.is_proposed = wish.is_owed = True
+            change.is_proposed = change_request.is_owed = True
             for worker_id in change.asked:
-                self._live.seats[worker_id].send(change.proposal())
+                self._live.leases[worker_id].send(change.proposal())
             await self._until_ready(change)
             if change.is_abort:
                 # Its slots may be those of the view in use, where nobody sends any more.
@@ -149,10 +167,10 @@ class JobChanges:
             self._settle(change)
         except BaseException:
             self._live.change = None
-            self._office.spawn(self._discard(change.view, installation))
+            self._manager.spawn(self._discard(change.view, installation))
             raise
         self._commit(change)
-        wish.is_owed = False
+        change_request.is_owed = False
 
     def _settle(self, change: Change) -> None:
         floor = self._live.leave_floor
@@ -161,7 +179,7 @@ class JobChanges:
         elif max(change.positions.values()) <= floor:
             change.settle(floor)
         else:
-            self.wish("workers began tensors after one had left", is_abort=True)
+            self.change_request("workers began tensors after one had left", is_abort=True)
             raise _SupersededError
 
     def _install(self, view: View) -> asyncio.Task[View]:
@@ -174,7 +192,7 @@ class JobChanges:
         if live.view is not None:
             live.leaving.append(live.view)
         live.view, live.leave_floor = change.view, None
-        self._office.announce(live, change)
+        self._manager.announce(live, change)
         _LOGGER.info(
             "job %s runs in generation %d from tensor %d on with %d workers",
             live.name, change.generation, change.boundary, change.view.num_workers,
@@ -189,15 +207,15 @@ class JobChanges:
         live = self._live
         live.change = None
         members = {worker.worker_id for worker in change.view.members}
-        joined = [seat for seat in live.joining if seat.worker_id in members]
+        joined = [lease for lease in live.joining if lease.worker_id in members]
         if joined:
-            self._office.welcome(live, joined, change.boundary)
+            self._manager.admit(live, joined, change.boundary)
         if live.joining:
-            self.wish("a worker joins")
+            self.change_request("a worker joins")
         leaving, live.leaving = live.leaving, []
         for view in leaving:
-            self._office.spawn(self._remove(view))
-        self._office.rebalance()
+            self._manager.spawn(self._remove(view))
+        self._manager.rebalance()
 
     async def _until_ready(self, change: Change) -> None:
         """Wait for all answers, of a worker that says nothing until it is lost.
@@ -217,7 +235,7 @@ class JobChanges:
             if loop.time() - end_s >= limits.held_up_s:
                 spoke_s.clear()  # we were held up ourselves: answers may lie here unread
                 asked_s = loop.time()
-            heard_s = {i: self._live.seats[i].heard_s for i in change.silent}
+            heard_s = {i: self._live.leases[i].heard_s for i in change.silent}
             for worker_id, at_s in heard_s.items():
                 if at_s > asked_s:
                     spoke_s.setdefault(worker_id, at_s)
@@ -225,39 +243,45 @@ class JobChanges:
             if not broken:
                 continue
             if not change.is_abort:
-                self.wish(f"workers {broken} did not answer", is_abort=True)
+                self.change_request(f"workers {broken} did not answer", is_abort=True)
                 raise _SupersededError
             for worker_id in broken:
-                seat = self._live.seats[worker_id]
-                self._office.lose(self._live, seat, f"no answer for {limit_s:g} s during a change")
+                lease = self._live.leases[worker_id]
+                self._manager.lose(
+                    self._live, lease, f"no answer for {limit_s:g} s during a change"
+                )
             raise _SupersededError
 
-    async def _no_way(self, wish: Wish, error: ControllerError) -> None:
+    async def _no_way(self, change_request: ChangeRequest, error: ControllerError) -> None:
         """Go on without a change that cannot be; try again if the job cannot go on."""
         live = self._live
-        _LOGGER.warning("job %s: no new view (%s): %s", live.name, wish.reason, error)
-        if not wish.is_abort:
+        _LOGGER.warning("job %s: no new view (%s): %s", live.name, change_request.reason, error)
+        if not change_request.is_abort:
             if isinstance(error, DatabaseError):
                 # Stopping all workers would not help: who joins is refused, the others go on.
-                for seat in live.joining:
-                    self._office.refuse(live, seat, error)
-            if wish.is_owed or live.has_new_members:
+                for lease in live.joining:
+                    self._manager.refuse(live, lease, error)
+            if change_request.is_owed or live.has_new_members:
                 # With all workers stopped, the slots of the view in use are free.
-                self._wish.add(*wish.reasons, is_abort=True, is_owed=wish.is_owed)
+                self._change_request.add(
+                    *change_request.reasons, is_abort=True, is_owed=change_request.is_owed
+                )
             return
-        for seat in live.joining:
-            self._office.refuse(live, seat, error)
+        for lease in live.joining:
+            self._manager.refuse(live, lease, error)
         loop = asyncio.get_running_loop()
-        wish.since_s = wish.since_s or loop.time()
-        if loop.time() - wish.since_s >= self._limits.no_way_s:
+        change_request.since_s = change_request.since_s or loop.time()
+        if loop.time() - change_request.since_s >= self._limits.no_way_s:
             reason = f"no way for its data within {self._limits.no_way_s:g} s: {error}"
             is_refusal = isinstance(error, JobError | DatabaseError)
-            self._office.end(live, reason, error if is_refusal else NoSwitchError(reason))
+            self._manager.end(live, reason, error if is_refusal else NoSwitchError(reason))
             return
         await asyncio.sleep(self._limits.retry_s)
         # What was to be avoided may be the only way by now.
-        self._wish.since_s = wish.since_s
-        self._wish.add(*wish.reasons, is_abort=True, is_owed=wish.is_owed)
+        self._change_request.since_s = change_request.since_s
+        self._change_request.add(
+            *change_request.reasons, is_abort=True, is_owed=change_request.is_owed
+        )
 
     async def _discard(self, view: View, installation: asyncio.Task[View] | None) -> None:
         if installation is not None:
@@ -293,9 +317,9 @@ class JobChanges:
 
     def _is_superseded(self) -> bool:
         change = self._live.change
-        if self._wish.is_abort:
+        if self._change_request.is_abort:
             return True
         if change is None or change.is_committed:
             return False
-        here = self._live.seats.keys()
+        here = self._live.leases.keys()
         return not all(worker.worker_id in here for worker in change.view.members)

@@ -83,7 +83,7 @@ class Views:
         avoid: Collection[str] = (),
         replacing: View | None = None,
     ) -> View:
-        """Lease slots for a new view of these members and store it as planned.
+        """WorkerLease slots for a new view of these members and store it as planned.
 
         `avoid` names switches and links not to be used. `replacing` is a view that no worker
         sends in any more: its slots may be used again at once. Without room the view runs between

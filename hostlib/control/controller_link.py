@@ -84,7 +84,7 @@ class GrpcControllerLink:
         self._changes = ViewChanges(self._send)
         self._boundary = 0
         self._lease_s = 0.0
-        self._secret = b""  # for taking up a broken stream, from the first welcome
+        self._secret = b""  # for taking up a broken stream, from the first join reply
         self._refusal: HostlibError | None = None
         self._ended: HostlibError | None = None
         self._on_ended: Callable[[HostlibError], None] | None = None
@@ -98,14 +98,14 @@ class GrpcControllerLink:
         self._thread = threading.Thread(target=self._run, name="switchfold-lease", daemon=True)
 
     def join(self, timeout_s: float, taken_wait_s: float = 0.0) -> JobView:
-        """Open the stream, wait for the welcome and return the job's view.
+        """Open the stream, wait for the join reply and return the job's view.
 
         While the job still runs with an earlier process in this worker's place, asks again for
         `taken_wait_s`. Raises ConfigurationError, ControllerUnreachableError, JobRefusedError,
         WorkerArrivalError or VersionMismatchError.
         """
         try:
-            self._request.hello(None)
+            self._request.join_request(None)
         except ValueError as error:
             raise ConfigurationError(
                 f"job {self._request.job!r}: an argument of join cannot be sent: {error}"
@@ -135,8 +135,8 @@ class GrpcControllerLink:
         view = self._changes.view
         if not is_decided or view is None:
             raise WorkerArrivalError(
-                f"job {self._request.job!r}: no welcome from {self._controller} within {timeout_s}"
-                f" s; see whether all {self._request.num_workers} workers run"
+                f"job {self._request.job!r}: no join reply from {self._controller} within"
+                f" {timeout_s} s; see whether all {self._request.num_workers} workers run"
             )
         return view
 
@@ -230,8 +230,10 @@ class GrpcControllerLink:
             with self._lock:
                 self._outbox = queue.SimpleQueue()
                 changes = self._changes
-                hello = self._request.hello(changes.view, changes.proposed, self._secret)
-                self._outbox.put(hello)
+                join_request = self._request.join_request(
+                    changes.view, changes.proposed, self._secret
+                )
+                self._outbox.put(join_request)
                 for key in self._waiting:
                     self._outbox.put(_barrier_message(key))
             try:
@@ -255,8 +257,10 @@ class GrpcControllerLink:
             if self._ended is not None:
                 return
             if self._changes.view is None:
-                # The stream ended without a status and without a welcome.
-                self._end(JobRefusedError(f"{self._controller} ended the stream without a welcome"))
+                # The stream ended without a status and without a join reply.
+                self._end(
+                    JobRefusedError(f"{self._controller} ended the stream without a join reply")
+                )
                 return
             # Jitter: all workers of a controller lose it at the same time.
             self._is_closing.wait(self._pause_s * random.uniform(0.5, 1.0))
@@ -312,8 +316,8 @@ class GrpcControllerLink:
 
     def _take(self, message: api.ControllerMessage) -> None:
         kind = message.WhichOneof("message")
-        if kind == "welcome":
-            self._take_welcome(message.welcome)
+        if kind == "join_reply":
+            self._take_join_reply(message.join_reply)
         elif kind == "barrier_released":
             with self._lock:
                 released = message.barrier_released
@@ -324,12 +328,13 @@ class GrpcControllerLink:
         elif kind == "job_ended":
             self._end(JobEndedError(f"the controller ended the job: {message.job_ended.reason}"))
 
-    def _take_welcome(self, welcome: api.Welcome) -> None:
-        if welcome.wire_version != WIRE_VERSION:
+    def _take_join_reply(self, join_reply: api.JoinReply) -> None:
+        if join_reply.wire_version != WIRE_VERSION:
             self._end(
                 VersionMismatchError(
-                    f"{self._controller} and its switch speak wire version {welcome.wire_version},"
-                    f" this library {WIRE_VERSION}; install the same release on both"
+                    f"{self._controller} and its switch speak wire version"
+                    f" {join_reply.wire_version}, this library {WIRE_VERSION}; install the same"
+                    " release on both"
                 )
             )
             return
@@ -342,20 +347,20 @@ class GrpcControllerLink:
         try:
             if is_first:
                 view = decode_view(
-                    welcome.view,
-                    job=welcome.job_number,
+                    join_reply.view,
+                    job=join_reply.job_number,
                     worker_id=self._request.worker_id,
-                    values_per_packet=welcome.values_per_packet,
+                    values_per_packet=join_reply.values_per_packet,
                 )
         except HostlibError as error:
             self._end(error)
             return
         with self._lock:
-            self._lease_s = welcome.lease_s
-            self._secret = welcome.resume_secret or self._secret
+            self._lease_s = join_reply.lease_s
+            self._secret = join_reply.resume_secret or self._secret
             if view is not None:
-                self._boundary = welcome.boundary
-                for released in welcome.barriers_released:
+                self._boundary = join_reply.boundary
+                for released in join_reply.barriers_released:
                     self._uses[released.name] = released.use
                 self._changes.start(view)
             # The first heartbeat at once: what waits for it does not know the lease yet.
@@ -363,7 +368,7 @@ class GrpcControllerLink:
             self._lock.notify_all()
 
     def _refused(self, error: Any) -> HostlibError:
-        """Return why there is no stream: before the welcome a refusal, later the job's end."""
+        """Return why there is no stream: before the join reply a refusal, later the job's end."""
         if self._changes.view is None:
             return _refusal(error, self._controller, self._request)
         return JobEndedError(

@@ -48,15 +48,15 @@ class JoinRequest:
     can_change_view: bool = True
     """Answers proposals of other views."""
 
-    def hello(
+    def join_request(
         self, resume: JobView | None, proposed: int = 0, secret: bytes = b""
     ) -> api.WorkerMessage:
         """Return the stream's first message; `resume`: the view that this worker is in.
 
         `proposed`: generation of a proposal that this worker has heard and no commit followed.
-        `secret`: what its first welcome gave it for this.
+        `secret`: what its first join reply gave it for this.
         """
-        hello = api.Hello(
+        join_request = api.JoinRequest(
             job_name=self.job,
             worker_id=self.worker_id,
             num_workers=self.num_workers,
@@ -78,15 +78,15 @@ class JoinRequest:
             lease_s=self.lease_s,
         )
         if self.straggler.allow_partial:
-            hello.straggler.quorum = self.straggler.quorum or 0
-            hello.straggler.deadline_s = self.straggler.deadline_s or 0.0
+            join_request.straggler.quorum = self.straggler.quorum or 0
+            join_request.straggler.deadline_s = self.straggler.deadline_s or 0.0
         if isinstance(self.ingress_port, str):
-            hello.ingress_port_name = self.ingress_port
+            join_request.ingress_port_name = self.ingress_port
         elif self.ingress_port:
-            hello.ingress_port = self.ingress_port
+            join_request.ingress_port = self.ingress_port
         if resume is not None:
-            hello.resume.job_number = resume.job
-            hello.resume.generation = resume.generation
-            hello.resume.proposed = proposed
-            hello.resume.secret = secret
-        return api.WorkerMessage(hello=hello)
+            join_request.resume.job_number = resume.job
+            join_request.resume.generation = resume.generation
+            join_request.resume.proposed = proposed
+            join_request.resume.secret = secret
+        return api.WorkerMessage(join_request=join_request)

@@ -45,7 +45,7 @@ class ViewChanges:
             return self._proposed if is_open else 0
 
     def start(self, view: JobView) -> None:
-        """Begin with the view of the welcome."""
+        """Begin with the view of the join reply."""
         with self._lock:
             self._view = view
             self._entered = view.generation
@@ -117,7 +117,7 @@ class ViewChanges:
         generation = commit.view.generation
         with self._lock:
             old = self._view
-            assert old is not None, "no change comes before the welcome"
+            assert old is not None, "no change comes before the join reply"
             view = None
             if generation > old.generation:
                 view = self._view = decode_view(

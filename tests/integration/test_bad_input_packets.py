@@ -168,12 +168,12 @@ async def start_jobs(address: str) -> tuple[dict[str, Job], list[FakeWorker]]:
     for name, allow_partial in JOBS.items():
         straggler = pb.Straggler(deadline_s=60.0 if allow_partial else 0.0)
         workers = await join_all(address, 2, job_name=name, straggler=straggler)
-        welcomes = [await worker.welcome() for worker in workers]
-        view = welcomes[0].view
+        join_replies = [await worker.join_reply() for worker in workers]
+        view = join_replies[0].view
         jobs[name] = Job(
             job_id=view.trees[0].tree_id,
             generation=view.generation,
-            values_per_packet=welcomes[0].values_per_packet,
+            values_per_packet=join_replies[0].values_per_packet,
             slot_count=view.trees[0].slot_count,
             allow_partial=allow_partial,
         )
@@ -280,8 +280,8 @@ def test_doctor_on_foreign_packets_without_a_job(live: LiveTestbed) -> None:
 def test_worker_that_dies_is_named_to_the_others(live: LiveTestbed) -> None:
     async def scenario() -> None:
         first, second = await join_all(live.made.controller_address, 2)
-        await first.welcome()
-        await second.welcome()
+        await first.join_reply()
+        await second.join_reply()
         await second.close()
         assert "worker 1" in (await first.receive()).job_ended.reason
         await first.close()
@@ -292,8 +292,8 @@ def test_worker_that_dies_is_named_to_the_others(live: LiveTestbed) -> None:
 def test_worker_that_dies_is_named_by_doctor(patient: LiveTestbed) -> None:
     async def scenario() -> None:
         first, second = await join_all(patient.made.controller_address, 2)
-        await first.welcome()
-        await second.welcome()
+        await first.join_reply()
+        await second.join_reply()
         await second.close()
         found: dict[str, tuple[str, str]] = {}
 

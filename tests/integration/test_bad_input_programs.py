@@ -174,13 +174,13 @@ def test_controller_without_a_switch(tmp_path: Path, kind: str) -> None:
         ({"address": "10.9.9.9"}, StatusCode.INVALID_ARGUMENT, ("10.9.9.9", "not a configured")),
     ],
 )
-def test_hello_that_is_refused(
+def test_join_request_that_is_refused(
     whole: LiveTestbed, fields: dict[str, Any], status: StatusCode, texts: tuple[str, ...]
 ) -> None:
     async def scenario() -> None:
         address = whole.made.controller_address
         big = await FakeWorker(address, 0, 1, job_name="big", slots_wanted=1000).join()
-        await big.welcome()
+        await big.join_reply()
         worker = FakeWorker(address, 1, **({"job_name": "next"} | fields))
         code, details = await (await worker.knock()).refusal()
         assert code is status

@@ -62,25 +62,25 @@ def test_target_job_from_start_to_end(tmp_path: Path, name: str):
             config = make_config(tmp_path, address)
             async with serving(config) as first:
                 workers = await join_all(first.address, 4)
-                welcomes = [await worker.welcome() for worker in workers]
-                welcome = welcomes[0]
+                join_replies = [await worker.join_reply() for worker in workers]
+                join_reply = join_replies[0]
                 assert not await first.links["s1"].apply(), "what was written reads back the same"
-                counts = await first.links["s1"].read_tree_counts(welcome.view.trees[0].tree_id)
+                counts = await first.links["s1"].read_tree_counts(join_reply.view.trees[0].tree_id)
                 assert set(counts.values()) == {Count(0, 0)}
                 assert await first.links["s1"].read_port_counts()
             for worker in workers:
                 await worker.close()
             async with serving(config) as second:
                 assert not await second.links["s1"].apply(), "the entries outlived the controller"
-                workers = await resume_all(second.address, welcomes)
-                for worker, before in zip(workers, welcomes, strict=True):
-                    assert (await worker.welcome()).view == before.view
+                workers = await resume_all(second.address, join_replies)
+                for worker, before in zip(workers, join_replies, strict=True):
+                    assert (await worker.join_reply()).view == before.view
                 await leave_all(workers)
                 changes = await _settled(second)
                 assert not changes
                 again = await join_all(second.address, 2, job_name="next")
                 for worker in again:
-                    assert (await worker.welcome()).view.generation > welcome.view.generation
+                    assert (await worker.join_reply()).view.generation > join_reply.view.generation
                 await leave_all(again)
 
     run(scenario())
@@ -103,7 +103,7 @@ def test_target_restarted_while_a_job_runs_is_repaired(tmp_path: Path, name: str
             await context.__aenter__()
             workers = await join_all(server.address, 2)
             for worker in workers:
-                await worker.welcome()
+                await worker.join_reply()
         link = server.links["s1"]
         await until(lambda: link.state is not LinkState.READY)  # before there is another to find
         async with target(command, address), asyncio.timeout(DEADLINE_S):
@@ -130,18 +130,18 @@ class UdpPort:
         local = self._sock.getsockname()
         self.spec = f"{worker_id + 1}=udp:127.0.0.1:{self._peer[1]}-127.0.0.1:{local[1]}"
 
-    def contribute(self, welcome: pb.Welcome, number: int, values: np.ndarray) -> None:
+    def contribute(self, join_reply: pb.JoinReply, number: int, values: np.ndarray) -> None:
         """Send one chunk of round `number` of slot 0."""
-        datagram = np.zeros((), wire.datagram_dtype(welcome.values_per_packet))
+        datagram = np.zeros((), wire.datagram_dtype(join_reply.values_per_packet))
         header = datagram["header"]
-        header["version"] = welcome.wire_version
+        header["version"] = join_reply.wire_version
         header["operation"] = Operation.AGGREGATE_ADD
         header["flags"] = Flag.LAST
-        view = welcome.view
+        view = join_reply.view
         header["job_id"], header["generation"] = view.trees[0].tree_id, view.generation
         header["worker_id"], header["worker_bitmap"] = self._worker_id, 1 << self._worker_id
         header["round"], header["num_contributors"] = number, 1
-        header["range_end"] = welcome.values_per_packet
+        header["range_end"] = join_reply.values_per_packet
         datagram["values"] = values
         payload = datagram.tobytes()
         host = HOSTS[self._worker_id]
@@ -155,10 +155,10 @@ class UdpPort:
         udp = b"".join(field.to_bytes(2, "big") for field in ports)
         self._sock.sendto(frame + ip + udp + payload, self._peer)
 
-    def result(self, welcome: pb.Welcome) -> np.ndarray:
+    def result(self, join_reply: pb.JoinReply) -> np.ndarray:
         """Return the values of the next result."""
         frame = self._sock.recv(4096)
-        datagram = np.frombuffer(frame[42:], wire.datagram_dtype(welcome.values_per_packet))[0]
+        datagram = np.frombuffer(frame[42:], wire.datagram_dtype(join_reply.values_per_packet))[0]
         assert datagram["header"]["operation"] == Operation.RESULT
         return datagram["values"].astype(np.int32)
 
@@ -192,19 +192,19 @@ def test_target_sums_while_the_controller_is_dead(tmp_path: Path):
             config_file.write_text(_toml(tmp_path, address, listen), "utf-8")
             first = await _start_controller(config_file)
             workers = await join_all(listen, 3)
-            welcomes = [await worker.welcome() for worker in workers]
-            welcome = welcomes[0]
-            _sum_round(ports, welcome, 1)
+            join_replies = [await worker.join_reply() for worker in workers]
+            join_reply = join_replies[0]
+            _sum_round(ports, join_reply, 1)
             first.kill()
             await first.wait()
-            _sum_round(ports, welcome, 2)
+            _sum_round(ports, join_reply, 2)
             for worker in workers:
                 await worker.close()
             second = await _start_controller(config_file)
-            workers = await resume_all(listen, welcomes)
-            for worker, before in zip(workers, welcomes, strict=True):
-                assert (await worker.welcome()).view == before.view
-            _sum_round(ports, welcome, 3)
+            workers = await resume_all(listen, join_replies)
+            for worker, before in zip(workers, join_replies, strict=True):
+                assert (await worker.join_reply()).view == before.view
+            _sum_round(ports, join_reply, 3)
             await leave_all(workers)
             second.terminate()
             assert await second.wait() == 0
@@ -216,12 +216,12 @@ def test_target_sums_while_the_controller_is_dead(tmp_path: Path):
     run(scenario())
 
 
-def _sum_round(ports: list[UdpPort], welcome: pb.Welcome, number: int) -> None:
+def _sum_round(ports: list[UdpPort], join_reply: pb.JoinReply, number: int) -> None:
     values = [np.arange(32, dtype=np.int32) * (number + index) for index in range(len(ports))]
     for port, contribution in zip(ports, values, strict=True):
-        port.contribute(welcome, number, contribution)
+        port.contribute(join_reply, number, contribution)
     for port in ports:
-        np.testing.assert_array_equal(port.result(welcome), sum(values))
+        np.testing.assert_array_equal(port.result(join_reply), sum(values))
 
 
 def _toml(folder: Path, address: str, listen: str) -> str:

@@ -99,7 +99,7 @@ class FakeWorker:
             "udp_port": 5000 + worker_id,
         }
         token = fields.pop("token", "") or _testbed_token(address)
-        self.hello = pb.Hello(**(defaults | fields))
+        self.join_request = pb.JoinRequest(**(defaults | fields))
         self._channel = grpc.aio.insecure_channel(address)
         stub: Any = session_pb2_grpc.SwitchfoldSessionStub(self._channel)
         self._call = stub.Join(metadata=token_metadata(token))
@@ -108,13 +108,13 @@ class FakeWorker:
         self._writing = asyncio.Lock()
 
     async def join(self) -> FakeWorker:
-        await self.send(hello=self.hello)
+        await self.send(join_request=self.join_request)
         self._heart = asyncio.create_task(self._beat())
         return self
 
     async def knock(self) -> FakeWorker:
-        """Say Hello without a heart."""
-        await self.send(hello=self.hello)
+        """Say JoinRequest without a heart."""
+        await self.send(join_request=self.join_request)
         return self
 
     async def send(self, **message: Any) -> None:
@@ -142,10 +142,10 @@ class FakeWorker:
     async def is_at_end(self) -> bool:
         return not isinstance(await self._call.read(), pb.ControllerMessage)
 
-    async def welcome(self) -> pb.Welcome:
+    async def join_reply(self) -> pb.JoinReply:
         message = await self.receive()
-        assert message.HasField("welcome"), message
-        return message.welcome
+        assert message.HasField("join_reply"), message
+        return message.join_reply
 
     async def refusal(self) -> tuple[grpc.StatusCode, str]:
         """Return the status that the stream ends with."""
@@ -180,11 +180,11 @@ class FakeWorker:
 def silence(server: ControllerServer, worker: FakeWorker, lease_s: float = 0.3) -> None:
     """Stop a worker's heartbeats, and give it alone a short lease: nobody else may be late."""
     worker.hold_heart()
-    live = server.membership.live_job(worker.hello.job_name)
+    live = server.membership.live_job(worker.join_request.job_name)
     assert live is not None
-    seat = live.seats[worker.hello.worker_id]
-    seat.lease_s = lease_s  # a beat on its way would renew it
-    seat.renew(lease_s)
+    lease = live.leases[worker.join_request.worker_id]
+    lease.lease_s = lease_s  # a beat on its way would renew it
+    lease.renew(lease_s)
 
 
 async def join_all(address: str, num_workers: int = 2, /, **fields: Any) -> list[FakeWorker]:
@@ -195,21 +195,21 @@ async def join_all(address: str, num_workers: int = 2, /, **fields: Any) -> list
     ]
 
 
-async def resume_all(address: str, welcomes: Sequence[pb.Welcome], /) -> list[FakeWorker]:
-    """Bring all workers of a job back, by the welcomes that they got."""
-    num_workers = len(welcomes)
+async def resume_all(address: str, join_replies: Sequence[pb.JoinReply], /) -> list[FakeWorker]:
+    """Bring all workers of a job back, by the join replies that they got."""
+    num_workers = len(join_replies)
     return [
-        await FakeWorker(address, worker_id, num_workers, resume=resume_of(welcome)).join()
-        for worker_id, welcome in enumerate(welcomes)
+        await FakeWorker(address, worker_id, num_workers, resume=resume_of(join_reply)).join()
+        for worker_id, join_reply in enumerate(join_replies)
     ]
 
 
-def resume_of(welcome: pb.Welcome) -> pb.Resume:
-    """Return what the worker says that got this welcome, and comes back."""
+def resume_of(join_reply: pb.JoinReply) -> pb.Resume:
+    """Return what the worker says that got this join reply, and comes back."""
     return pb.Resume(
-        job_number=welcome.job_number,
-        generation=welcome.view.generation,
-        secret=welcome.resume_secret,
+        job_number=join_reply.job_number,
+        generation=join_reply.view.generation,
+        secret=join_reply.resume_secret,
     )
 
 

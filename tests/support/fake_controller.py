@@ -34,19 +34,19 @@ def view(**changes: Any) -> api.View:
     return api.View(**{**fields, **changes})
 
 
-def welcome(**changes: Any) -> api.ControllerMessage:
-    """Return a welcome; what is no field of it is one of its view."""
+def join_reply(**changes: Any) -> api.ControllerMessage:
+    """Return a join reply; what is no field of it is one of its view."""
     fields: dict[str, Any] = {
         "job_number": 7,
         "values_per_packet": 32,
         "wire_version": 1,
         "lease_s": 0.3,
     }
-    names = api.Welcome.DESCRIPTOR.fields_by_name
+    names = api.JoinReply.DESCRIPTOR.fields_by_name
     of_view = {name: value for name, value in changes.items() if name not in names}
-    of_welcome = {name: value for name, value in changes.items() if name in names}
+    of_join_reply = {name: value for name, value in changes.items() if name in names}
     return api.ControllerMessage(
-        welcome=api.Welcome(view=view(**of_view), **{**fields, **of_welcome})
+        join_reply=api.JoinReply(view=view(**of_view), **{**fields, **of_join_reply})
     )
 
 

@@ -30,7 +30,7 @@ class FakeMember(FakeWorker):
         """Does not answer proposals."""
         self.is_slow = False
         """Does not leave older views."""
-        self.welcomed: pb.Welcome | None = None
+        self.welcomed: pb.JoinReply | None = None
         self.proposals: list[pb.ViewProposal] = []
         self.commits: list[pb.ViewCommit] = []
         self.released: list[tuple[str, int]] = []
@@ -47,17 +47,17 @@ class FakeMember(FakeWorker):
     @property
     def view(self) -> pb.View:
         """The view that was committed last."""
-        return self.commits[-1].view if self.commits else self.first_welcome.view
+        return self.commits[-1].view if self.commits else self.first_join_reply.view
 
     @property
-    def first_welcome(self) -> pb.Welcome:
-        """The welcome that let this worker in."""
+    def first_join_reply(self) -> pb.JoinReply:
+        """The join reply that let this worker in."""
         assert self.welcomed is not None
         return self.welcomed
 
     def resume(self, generation: int = 0, proposed: int = 0) -> pb.Resume:
-        """Return what this worker says that comes back from a view, else that of its welcome."""
-        resume = resume_of(self.first_welcome)
+        """Return what this worker says that comes back from a view, else that of its join reply."""
+        resume = resume_of(self.first_join_reply)
         resume.generation = generation or resume.generation
         resume.proposed = proposed
         return resume
@@ -77,7 +77,7 @@ class FakeMember(FakeWorker):
                     await self._changed.wait()
         except TimeoutError:
             raise AssertionError(
-                f"worker {self.hello.worker_id}: not within {limit_s} s: "
+                f"worker {self.join_request.worker_id}: not within {limit_s} s: "
                 f"{self.proposals} {self.commits} {self.ended!r}"
             ) from None
         return time.monotonic() - began_s
@@ -125,8 +125,8 @@ class FakeMember(FakeWorker):
 
     async def _take(self, message: pb.ControllerMessage) -> None:
         match message.WhichOneof("message"):
-            case "welcome":
-                self.welcomed = self.welcomed or message.welcome
+            case "join_reply":
+                self.welcomed = self.welcomed or message.join_reply
             case "view_proposal":
                 self.proposals.append(message.view_proposal)
                 if not self.is_mute:

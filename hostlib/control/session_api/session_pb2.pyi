@@ -17,40 +17,40 @@ SWITCH: Path
 HOST: Path
 
 class WorkerMessage(_message.Message):
-    __slots__ = ("hello", "heartbeat", "leave", "barrier", "view_ready", "view_entered", "stalled")
-    HELLO_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("join_request", "heartbeat", "leave", "barrier", "view_ready", "view_entered", "stalled")
+    JOIN_REQUEST_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     LEAVE_FIELD_NUMBER: _ClassVar[int]
     BARRIER_FIELD_NUMBER: _ClassVar[int]
     VIEW_READY_FIELD_NUMBER: _ClassVar[int]
     VIEW_ENTERED_FIELD_NUMBER: _ClassVar[int]
     STALLED_FIELD_NUMBER: _ClassVar[int]
-    hello: Hello
+    join_request: JoinRequest
     heartbeat: Heartbeat
     leave: Leave
     barrier: Barrier
     view_ready: ViewReady
     view_entered: ViewEntered
     stalled: Stalled
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., barrier: _Optional[_Union[Barrier, _Mapping]] = ..., view_ready: _Optional[_Union[ViewReady, _Mapping]] = ..., view_entered: _Optional[_Union[ViewEntered, _Mapping]] = ..., stalled: _Optional[_Union[Stalled, _Mapping]] = ...) -> None: ...
+    def __init__(self, join_request: _Optional[_Union[JoinRequest, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., barrier: _Optional[_Union[Barrier, _Mapping]] = ..., view_ready: _Optional[_Union[ViewReady, _Mapping]] = ..., view_entered: _Optional[_Union[ViewEntered, _Mapping]] = ..., stalled: _Optional[_Union[Stalled, _Mapping]] = ...) -> None: ...
 
 class ControllerMessage(_message.Message):
-    __slots__ = ("welcome", "barrier_released", "job_ended", "view_proposal", "view_commit", "missing")
-    WELCOME_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("join_reply", "barrier_released", "job_ended", "view_proposal", "view_commit", "missing")
+    JOIN_REPLY_FIELD_NUMBER: _ClassVar[int]
     BARRIER_RELEASED_FIELD_NUMBER: _ClassVar[int]
     JOB_ENDED_FIELD_NUMBER: _ClassVar[int]
     VIEW_PROPOSAL_FIELD_NUMBER: _ClassVar[int]
     VIEW_COMMIT_FIELD_NUMBER: _ClassVar[int]
     MISSING_FIELD_NUMBER: _ClassVar[int]
-    welcome: Welcome
+    join_reply: JoinReply
     barrier_released: BarrierReleased
     job_ended: JobEnded
     view_proposal: ViewProposal
     view_commit: ViewCommit
     missing: Missing
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., barrier_released: _Optional[_Union[BarrierReleased, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ..., view_proposal: _Optional[_Union[ViewProposal, _Mapping]] = ..., view_commit: _Optional[_Union[ViewCommit, _Mapping]] = ..., missing: _Optional[_Union[Missing, _Mapping]] = ...) -> None: ...
+    def __init__(self, join_reply: _Optional[_Union[JoinReply, _Mapping]] = ..., barrier_released: _Optional[_Union[BarrierReleased, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ..., view_proposal: _Optional[_Union[ViewProposal, _Mapping]] = ..., view_commit: _Optional[_Union[ViewCommit, _Mapping]] = ..., missing: _Optional[_Union[Missing, _Mapping]] = ...) -> None: ...
 
-class Hello(_message.Message):
+class JoinRequest(_message.Message):
     __slots__ = ("job_name", "worker_id", "num_workers", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "slots_wanted", "switch_name", "resume", "join_timeout_s", "peer_address", "peer_port", "straggler", "weight", "path", "min_workers", "is_joining", "can_change_view", "lease_s")
     JOB_NAME_FIELD_NUMBER: _ClassVar[int]
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -242,7 +242,7 @@ class Barrier(_message.Message):
     use: int
     def __init__(self, name: _Optional[str] = ..., use: _Optional[int] = ...) -> None: ...
 
-class Welcome(_message.Message):
+class JoinReply(_message.Message):
     __slots__ = ("job_number", "view", "boundary", "values_per_packet", "wire_version", "lease_s", "barriers_released", "resume_secret")
     JOB_NUMBER_FIELD_NUMBER: _ClassVar[int]
     VIEW_FIELD_NUMBER: _ClassVar[int]

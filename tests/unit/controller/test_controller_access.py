@@ -174,7 +174,7 @@ def test_stranger_ends_no_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         async with running_controller(tmp_path, **TOKENS) as (server, _):
             at = ("--controller", server.address)
             (worker,) = await join_all(server.address, 1, job_name="vic", token="for-workers")
-            await worker.welcome()
+            await worker.join_reply()
 
             async def command(*arguments: str) -> tuple[int, str]:
                 capsys.readouterr()
@@ -200,11 +200,11 @@ def test_stream_is_taken_over_by_its_own_worker_only(tmp_path: Path, whose: str)
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
             workers = await join_all(server.address, 2)
-            welcomes = [await worker.welcome() for worker in workers]
-            secrets = {welcome.resume_secret for welcome in welcomes}
+            join_replies = [await worker.join_reply() for worker in workers]
+            secrets = {join_reply.resume_secret for join_reply in join_replies}
             assert [len(secret) for secret in secrets] == [16, 16]
-            resume = resume_of(welcomes[0])
-            resume.secret = welcomes[1].resume_secret if whose == "another worker's" else b""
+            resume = resume_of(join_replies[0])
+            resume.secret = join_replies[1].resume_secret if whose == "another worker's" else b""
             thief = await FakeWorker(server.address, 0, resume=resume).knock()
             code, details = await thief.refusal()
             assert code is StatusCode.PERMISSION_DENIED
@@ -213,8 +213,8 @@ def test_stream_is_taken_over_by_its_own_worker_only(tmp_path: Path, whose: str)
                 await worker.send(barrier=pb.Barrier(name="all are still there"))
             for worker in workers:
                 assert (await worker.receive()).HasField("barrier_released")
-            back = await FakeWorker(server.address, 0, resume=resume_of(welcomes[0])).join()
-            assert (await back.welcome()).view == welcomes[0].view
+            back = await FakeWorker(server.address, 0, resume=resume_of(join_replies[0])).join()
+            assert (await back.join_reply()).view == join_replies[0].view
             for worker in (*workers, thief, back):
                 await worker.close()
 
@@ -231,22 +231,22 @@ def test_secret_outlives_the_controller_and_is_shown_nowhere(
             config = make_config(tmp_path, fake)
             async with serving(config) as first:
                 (worker,) = await join_all(first.address, 1)
-                welcome = await worker.welcome()
+                join_reply = await worker.join_reply()
                 client = OperatorClient(first.address)
                 shown = await asyncio.to_thread(client.show_job, "train")
-                assert welcome.resume_secret not in shown.SerializeToString()
-            assert welcome.resume_secret not in config.database.read_bytes()
+                assert join_reply.resume_secret not in shown.SerializeToString()
+            assert join_reply.resume_secret not in config.database.read_bytes()
             async with serving(config) as second:
-                wrong = resume_of(welcome)
+                wrong = resume_of(join_reply)
                 wrong.secret = bytes(16)
                 thief = await FakeWorker(second.address, 0, 1, resume=wrong).knock()
                 assert (await thief.refusal())[0] is StatusCode.PERMISSION_DENIED
-                back = await FakeWorker(second.address, 0, 1, resume=resume_of(welcome)).join()
-                assert (await back.welcome()).view == welcome.view
+                back = await FakeWorker(second.address, 0, 1, resume=resume_of(join_reply)).join()
+                assert (await back.join_reply()).view == join_reply.view
                 for each in (worker, thief, back):
                     await each.close()
-            assert repr(welcome.resume_secret)[2:-1] not in caplog.text
-            assert welcome.resume_secret.hex() not in caplog.text
+            assert repr(join_reply.resume_secret)[2:-1] not in caplog.text
+            assert join_reply.resume_secret.hex() not in caplog.text
 
     run(scenario())
 
@@ -255,11 +255,11 @@ def test_place_of_a_worker_whose_connection_broke_is_kept_from_other_hosts(tmp_p
     async def scenario() -> None:
         async with running_controller(tmp_path, reconnect_grace_s=60.0) as (server, _):
             members = await join_all(server.address, 2, can_change_view=True, peer_port=4000)
-            welcomes = [await member.welcome() for member in members]
+            join_replies = [await member.join_reply() for member in members]
             live = server.membership.live_job("train")
             assert live is not None
             await members[1].close()
-            while live.seats[1].is_attached:
+            while live.leases[1].is_attached:
                 await asyncio.sleep(0.01)
             for is_joining in (True, False):
                 thief = await FakeWorker(
@@ -272,8 +272,8 @@ def test_place_of_a_worker_whose_connection_broke_is_kept_from_other_hosts(tmp_p
                     True,
                 )
                 await thief.close()
-            back = await FakeWorker(server.address, 1, resume=resume_of(welcomes[1])).join()
-            assert (await back.welcome()).view == welcomes[1].view
+            back = await FakeWorker(server.address, 1, resume=resume_of(join_replies[1])).join()
+            assert (await back.join_reply()).view == join_replies[1].view
             for member in (*members, back):
                 await member.close()
 

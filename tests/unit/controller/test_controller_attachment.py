@@ -26,17 +26,17 @@ S1 = SwitchConfig(name="s1", address="127.0.0.1:1", hosts=HOSTS)
 S2 = SwitchConfig(name="s2", address="127.0.0.1:2")
 
 
-def hello(**fields: object) -> pb.Hello:
-    return pb.Hello(**({"address": "10.0.0.2", "udp_port": 5000, "worker_id": 1} | fields))
+def join_request(**fields: object) -> pb.JoinRequest:
+    return pb.JoinRequest(**({"address": "10.0.0.2", "udp_port": 5000, "worker_id": 1} | fields))
 
 
 def test_attachment_from_the_configuration():
-    worker = attached_worker(hello(), attached_switch(hello(), [S2, S1]))
+    worker = attached_worker(join_request(), attached_switch(join_request(), [S2, S1]))
     assert (worker.port, worker.mac) == (2, "02:00:00:00:00:02")
 
 
 def test_attachment_from_the_worker():
-    message = hello(address="10.9.9.9", mac="02:AA:00:00:00:00", ingress_port_name="s2-eth7")
+    message = join_request(address="10.9.9.9", mac="02:AA:00:00:00:00", ingress_port_name="s2-eth7")
     worker = attached_worker(message, attached_switch(message, [S1, S2]))
     assert (worker.port, worker.mac) == (7, "02:aa:00:00:00:00")
 
@@ -58,7 +58,7 @@ def test_attachment_from_the_worker():
     ],
 )  # fmt: skip
 def test_attachment_refuses(fields: dict[str, object], text: str):
-    message = hello(**fields)
+    message = join_request(**fields)
     with pytest.raises(InvalidJobError, match=text):
         attached_worker(message, attached_switch(message, [S1, S2]))
 

@@ -104,7 +104,7 @@ def test_command_jobs_and_switches(tmp_path: Path, command: Any):
             at = ("--controller", server.address)
             workers = await join_all(server.address, 2, slots_wanted=16)
             for worker in workers:
-                await worker.welcome()
+                await worker.join_reply()
             count(fake, Outcome.ABSORBED, 7)
 
             code, out, _ = await command("job", "list", "--json", *at)
@@ -194,7 +194,7 @@ def test_command_over_a_unix_socket(tmp_path: Path, command: Any):
         async with running_controller(tmp_path, listen=listen) as (server, _):
             assert server.address == listen
             (worker,) = await join_all(listen, 1)
-            await worker.welcome()
+            await worker.join_reply()
             code, out, _ = await command("job", "list", "--json", "--controller", listen)
             assert (code, len(json.loads(out))) == (0, 1)
             found = verdicts((await command("doctor", "--json", "--switch", f"x={listen}"))[1])
@@ -209,7 +209,7 @@ def test_doctor_on_a_healthy_system(tmp_path: Path, command: Any):
         async with running_controller(tmp_path) as (server, _):
             workers = await join_all(server.address, 2)
             for worker in workers:
-                await worker.welcome()
+                await worker.join_reply()
             code, out, _ = await command("doctor", "--json", "--controller", server.address)
             found = verdicts(out)
             assert code == 0, out
@@ -230,7 +230,7 @@ def test_doctor_tells_troubles_apart(tmp_path: Path, command: Any):
             waiting = await join_all(server.address, 1, num_workers=3, job_name="waits")
             workers = await join_all(server.address, 2)
             for worker in workers:
-                await worker.welcome()
+                await worker.join_reply()
             for outcome in (Outcome.DUPLICATE, Outcome.FOREIGN_WORKER, Outcome.OFF_GRID):
                 count(fake, outcome, 50)
             code, out, _ = await command("doctor", *at)

@@ -36,12 +36,12 @@ def test_disconnect_of_a_waiting_worker_leaves_other_jobs_alone(tmp_path: Path):
                     await asyncio.sleep(0)
                     live = server.membership.live_job("train")
                 stranger = await FakeWorker(server.address, 2, 3, job_name="other").join()
-                await asyncio.sleep(0.2)  # its Hello waits for the start of the first job
+                await asyncio.sleep(0.2)  # its JoinRequest waits for the start of the first job
                 assert server.membership.live_job("other") is None
                 await stranger.close()
                 await asyncio.sleep(0.2)
             for worker in workers:
-                assert (await worker.welcome()).view.num_workers == 2
+                assert (await worker.join_reply()).view.num_workers == 2
                 await worker.close()
 
     run(scenario())

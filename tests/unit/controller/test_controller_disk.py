@@ -108,7 +108,7 @@ def test_disk_that_is_full_from_any_write_on(
             await until(lambda: not database.failure, "the next try to write")
             assert not database.is_behind
             (worker,) = await join_all(server.address, 1, slots_wanted=1024)
-            assert (await worker.welcome()).view.trees[0].slot_count == 1024
+            assert (await worker.join_reply()).view.trees[0].slot_count == 1024
             await worker.close()
             await until(lambda: server.membership.live_job("train") is None, "end of the next job")
             await server.membership.settled()
@@ -136,7 +136,7 @@ def test_job_that_ends_while_the_disk_is_full(
             entries = sum(fake.tables().values())
             workers = await join_all(server.address, 2, slots_wanted=128)
             for worker in workers:
-                await worker.welcome()
+                await worker.join_reply()
             disk.fill()
             assert (await command(capsys, server, "job", "stop", "train"))[0] == 0
             check_nothing_is_left(server, database)
@@ -183,7 +183,7 @@ def test_lost_worker_is_done_without_as_soon_as_that_can_be_stored(
             await members[1].close()
             live = server.membership.live_job("train")
             assert live is not None
-            await until(lambda: 1 not in live.seats and disk.num_failed > 2, "tries to go on")
+            await until(lambda: 1 not in live.leases and disk.num_failed > 2, "tries to go on")
             assert members[0].commits == []
             disk.mend()
             await members[0].until_members(0)
@@ -291,7 +291,7 @@ def test_file_that_must_not_grow(tmp_path: Path):
             assert "check the path, its rights and the disk" in details
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, unlimited)
             worker = await FakeWorker(listen, 0, 1, slots_wanted=1024, **place).join()
-            assert (await worker.welcome()).view.trees[0].slot_count == 1024
+            assert (await worker.join_reply()).view.trees[0].slot_count == 1024
             for each in (refused, worker):
                 await each.close()
             process.terminate()

@@ -42,7 +42,7 @@ def test_accepted_sessions_are_probed_by_the_kernel(tmp_path: Path) -> None:
         async with running_controller(tmp_path, host_gone_s=3.5) as (server, _):
             port = int(server.address.rpartition(":")[2])
             worker = await FakeWorker(server.address, 0, 1).join()
-            await worker.welcome()
+            await worker.join_reply()
             with Sockets() as sockets:
                 accepted = [e for e in sockets.connections() if e.getsockname()[1] == port]
                 assert len(accepted) == 1

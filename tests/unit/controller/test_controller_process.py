@@ -71,7 +71,7 @@ def test_process_killed_while_a_job_runs(tmp_path: Path):
             address = f"127.0.0.1:{port}"
             process = await start(config)
             workers = await join_all(address, 3)
-            welcomes = [await worker.welcome() for worker in workers]
+            join_replies = [await worker.join_reply() for worker in workers]
             entries, pushes = dict(fake.entities), fake.num_pushes
             process.send_signal(signal.SIGKILL)
             await finish(process)
@@ -82,9 +82,9 @@ def test_process_killed_while_a_job_runs(tmp_path: Path):
 
             process = await start(config)
             assert (fake.entities, fake.num_pushes) == (entries, pushes)
-            workers = await resume_all(address, welcomes)
-            for worker, before in zip(workers, welcomes, strict=True):
-                assert (await worker.welcome()).view == before.view
+            workers = await resume_all(address, join_replies)
+            for worker, before in zip(workers, join_replies, strict=True):
+                assert (await worker.join_reply()).view == before.view
                 await worker.send(leave=pb.Leave())
                 await worker.is_at_end()
                 await worker.close()

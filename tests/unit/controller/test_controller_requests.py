@@ -191,21 +191,21 @@ def test_peer_servers_are_all_on_loopback_or_none_is():
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"job_name": "\x1b]0;owned\x07"}, r"Hello.job_name is '\x1b]0;owned\x07'"),
+        ({"job_name": "\x1b]0;owned\x07"}, r"JoinRequest.job_name is '\x1b]0;owned\x07'"),
         ({"job_name": "two\nlines"}, r"'two\nlines'"),
         ({"job_name": "n" * 100_000}, "and 99936 more characters"),
         ({"address": "255.255.255.255", "ingress_port": 9, "mac": "02:00:00:00:00:09"}, "no addr"),
         ({"udp_port": 21318}, "switches' own"),
-        ({"peer_port": 99999}, "Hello.peer_port is 99999; 0 to 65535 is allowed"),
+        ({"peer_port": 99999}, "JoinRequest.peer_port is 99999; 0 to 65535 is allowed"),
         ({"straggler": pb.Straggler(quorum=4294967295)}, "Straggler.quorum is 4294967295"),
         ({"straggler": pb.Straggler(deadline_s=float("nan"))}, "Straggler.deadline_s is nan"),
-        ({"join_timeout_s": float("nan")}, "Hello.join_timeout_s is nan"),
+        ({"join_timeout_s": float("nan")}, "JoinRequest.join_timeout_s is nan"),
         ({"ingress_port_name": "s1-eth" + "9" * 200}, "is not SWITCH-ethN"),
         ({"switch_name": "s9"}, "no switch 's9'"),
-        ({"path": 9}, "Hello.path is 9"),
+        ({"path": 9}, "JoinRequest.path is 9"),
     ],
 )
-def test_hello_that_makes_no_sense(tmp_path: Path, fields: dict[str, Any], text: str):
+def test_join_request_that_makes_no_sense(tmp_path: Path, fields: dict[str, Any], text: str):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
             strange = await FakeWorker(server.address, 0, 1, **fields).knock()
@@ -226,8 +226,8 @@ def test_job_name_of_3_mb_is_neither_read_nor_logged(
             stranger = FakeWorker(server.address, 0, 1, job_name="n" * 3_000_000)
             assert (await stranger.refusal())[0] is StatusCode.UNAUTHENTICATED
             await stranger.close()
-            hello = pb.WorkerMessage(hello=stranger.hello)
-            status = await asyncio.to_thread(status_of_join, server.address, hello, "secret")
+            join_request = pb.WorkerMessage(join_request=stranger.join_request)
+            status = await asyncio.to_thread(status_of_join, server.address, join_request, "secret")
             assert status is StatusCode.RESOURCE_EXHAUSTED
 
     run(scenario())
@@ -261,7 +261,7 @@ def test_message_in_a_session_that_makes_no_sense(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
             member = await FakeWorker(server.address, 0, 1).knock()
-            await member.welcome()
+            await member.join_reply()
             await member.send(barrier=pb.Barrier(name="b\x1b", use=1))
             code, told = await member.refusal()
             assert (code, r"Barrier.name is 'b\x1b'" in told) == (
@@ -277,7 +277,7 @@ def test_waiting_jobs_hold_nothing_and_are_not_endless(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, max_waiting_jobs=30) as (server, _):
             (runs,) = await join_all(server.address, 1)
-            view = (await runs.welcome()).view
+            view = (await runs.join_reply()).view
             assert view.trees[0].slot_count == 128
             waiting = [
                 await FakeWorker(server.address, 0, 2, job_name=f"waits {number}").join()
@@ -295,7 +295,7 @@ def test_waiting_jobs_hold_nothing_and_are_not_endless(tmp_path: Path):
             )
             # One that starts gets its share, the running one keeps its own.
             partner = await FakeWorker(server.address, 1, 2, job_name="waits 7").join()
-            assert (await partner.welcome()).view.trees[0].slot_count == 128
+            assert (await partner.join_reply()).view.trees[0].slot_count == 128
             await runs.send(barrier=pb.Barrier(name="b"))
             assert (await runs.receive()).HasField("barrier_released"), "no change of its view"
             for each in (runs, *waiting, one_more, partner):
@@ -320,7 +320,7 @@ def test_stream_closed_for_silence_says_why(tmp_path: Path, is_running: bool):
         async with running_controller(tmp_path, lease_s=4.0) as (server, _):
             worker = await FakeWorker(server.address, 0, 1 if is_running else 2).knock()
             if is_running:
-                await worker.welcome()
+                await worker.join_reply()
             if is_running:
                 ended = (await worker.receive()).job_ended
                 assert "worker 0 lost (no heartbeat for 4 s)" in ended.reason

@@ -35,16 +35,16 @@ def test_session_join_barrier_leave(tmp_path: Path):
         async with running_controller(tmp_path) as (server, fake):
             empty = fake.tables()
             workers = await join_all(server.address, 4, slots_wanted=32)
-            welcomes = [await worker.welcome() for worker in workers]
-            for worker_id, welcome in enumerate(welcomes):
-                assert (welcome.view.child_id, welcome.view.worker_bitmap) == (
+            join_replies = [await worker.join_reply() for worker in workers]
+            for worker_id, join_reply in enumerate(join_replies):
+                assert (join_reply.view.child_id, join_reply.view.worker_bitmap) == (
                     worker_id,
                     1 << worker_id,
                 )
-                assert welcome.view.trees == welcomes[0].view.trees
-                assert [member.worker_id for member in welcome.view.members] == [0, 1, 2, 3]
-            assert welcomes[0].view.trees[0].slot_count == 32
-            assert (welcomes[0].boundary, welcomes[0].values_per_packet) == (0, 32)
+                assert join_reply.view.trees == join_replies[0].view.trees
+                assert [member.worker_id for member in join_reply.view.members] == [0, 1, 2, 3]
+            assert join_replies[0].view.trees[0].slot_count == 32
+            assert (join_replies[0].boundary, join_replies[0].values_per_packet) == (0, 32)
             inserted = sum(fake.tables().values()) - sum(empty.values())
             assert inserted == 1 + 1 + 4 + 4 + len(TREE_OUTCOMES)
             for worker in workers:
@@ -55,7 +55,7 @@ def test_session_join_barrier_leave(tmp_path: Path):
                 await worker.send(leave=pb.Leave())
                 assert await worker.is_at_end()
             again = await join_all(server.address, 2, slots_wanted=1024)
-            assert (await again[0].welcome()).view.generation > welcomes[0].view.generation
+            assert (await again[0].join_reply()).view.generation > join_replies[0].view.generation
             for worker in (*workers, *again):
                 await worker.close()
 
@@ -67,7 +67,7 @@ def test_session_barrier_name_used_again_is_a_new_barrier(tmp_path: Path):
         async with running_controller(tmp_path) as (server, _):
             workers = await join_all(server.address, 2)
             for worker in workers:
-                await worker.welcome()
+                await worker.join_reply()
             for use in (0, 0, 1, 2):
                 barrier = pb.Barrier(name="epoch", use=use)
                 await workers[0].send(barrier=barrier)
@@ -85,7 +85,7 @@ def test_session_barrier_released_while_away_is_answered_again(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
             (worker,) = await join_all(server.address, 1)
-            await worker.welcome()
+            await worker.join_reply()
             for _ in range(2):
                 await worker.send(barrier=pb.Barrier(name="x", use=1))
                 assert (await worker.receive()).barrier_released.name == "x"
@@ -102,7 +102,7 @@ def test_session_barrier_released_while_away_is_answered_again(tmp_path: Path):
         ({"num_workers": 3}, StatusCode.INVALID_ARGUMENT, "the first worker said 2 workers"),
         ({"straggler": pb.Straggler(quorum=1)}, StatusCode.INVALID_ARGUMENT, "quorum 1"),
         ({"path": pb.SWITCH}, StatusCode.INVALID_ARGUMENT, "path switch"),
-        ({"weight": -1.0}, StatusCode.INVALID_ARGUMENT, "Hello.weight is -1.0; 0 to 1000000"),
+        ({"weight": -1.0}, StatusCode.INVALID_ARGUMENT, "JoinRequest.weight is -1.0; 0 to 1000000"),
         ({"min_workers": 3}, StatusCode.INVALID_ARGUMENT, "above the 2 workers"),
         ({"worker_id": 0}, StatusCode.INVALID_ARGUMENT, "taken by 10.0.0.1"),
         ({"wire_version": 9}, StatusCode.FAILED_PRECONDITION, "wire version 9"),
@@ -110,7 +110,7 @@ def test_session_barrier_released_while_away_is_answered_again(tmp_path: Path):
         ({"job_name": "big", "slots_wanted": 1025}, StatusCode.RESOURCE_EXHAUSTED, "1024 in all"),
         ({"job_name": ""}, StatusCode.INVALID_ARGUMENT, "name must have"),
         ({"address": "10.1.1.1"}, StatusCode.INVALID_ARGUMENT, "not a configured host"),
-        ({"resume": pb.Resume(generation=5)}, StatusCode.NOT_FOUND, "start the job anew"),
+        ({"resume": pb.Resume(generation=5)}, StatusCode.NOT_FOUND, "start the job again"),
     ],
 )
 def test_session_refusal(tmp_path: Path, fields: dict[str, Any], status: StatusCode, text: str):
@@ -154,7 +154,7 @@ def test_session_token(tmp_path: Path):
             wrong = FakeWorker(server.address, 0, 1, token="guess")
             assert (await wrong.refusal())[0] is StatusCode.UNAUTHENTICATED
             right = await FakeWorker(server.address, 0, 1, token="secret").join()
-            await right.welcome()
+            await right.join_reply()
             for worker in (wrong, right):
                 await worker.close()
 
@@ -168,7 +168,7 @@ def test_session_lost_worker_ends_a_job_that_cannot_change(tmp_path: Path, how: 
             entries = sum(fake.tables().values())
             workers = await join_all(server.address, 3)
             for worker in workers:
-                await worker.welcome()
+                await worker.join_reply()
             if how == "silent":
                 silence(server, workers[2])
             else:
@@ -177,7 +177,7 @@ def test_session_lost_worker_ends_a_job_that_cannot_change(tmp_path: Path, how: 
                 assert "worker 2 lost" in (await worker.receive()).job_ended.reason
                 assert await worker.is_at_end()
             fresh = await join_all(server.address, 1, job_name="next")
-            await fresh[0].welcome()
+            await fresh[0].join_reply()
             await fresh[0].send(leave=pb.Leave())
             assert await fresh[0].is_at_end() or (await fresh[0].receive()).HasField("job_ended")
             await server.membership.settled()
@@ -192,12 +192,12 @@ def test_session_worker_comes_back_within_its_lease(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, reconnect_grace_s=60.0) as (server, _):
             workers = await join_all(server.address, 2)
-            await workers[0].welcome()
-            welcome = await workers[1].welcome()
+            await workers[0].join_reply()
+            join_reply = await workers[1].join_reply()
             await workers[1].close()
-            resume = resume_of(welcome)
+            resume = resume_of(join_reply)
             back = await FakeWorker(server.address, 1, resume=resume).join()
-            assert (await back.welcome()).view.generation == welcome.view.generation
+            assert (await back.join_reply()).view.generation == join_reply.view.generation
             for worker in (workers[0], back):
                 await worker.send(barrier=pb.Barrier(name="b"))
             for worker in (workers[0], back):
@@ -211,7 +211,7 @@ def test_session_workers_started_anew_replace_a_job_that_nobody_is_in(tmp_path: 
     async def scenario() -> None:
         async with running_controller(tmp_path, reconnect_grace_s=60.0) as (server, _):
             workers = await join_all(server.address, 2)
-            first = [(await worker.welcome()).view.generation for worker in workers]
+            first = [(await worker.join_reply()).view.generation for worker in workers]
             live = server.membership.live_job("train")
             assert live is not None
             taken = await FakeWorker(server.address, 1).knock()
@@ -219,11 +219,11 @@ def test_session_workers_started_anew_replace_a_job_that_nobody_is_in(tmp_path: 
             for worker in workers:
                 await worker.close()
             async with asyncio.timeout(60):
-                while any(seat.is_attached for seat in live.seats.values()):
+                while any(lease.is_attached for lease in live.leases.values()):
                     await asyncio.sleep(0.01)
             anew = await join_all(server.address, 2)
             for worker in anew:
-                assert (await worker.welcome()).view.generation > first[0]
+                assert (await worker.join_reply()).view.generation > first[0]
             for worker in (*workers, taken, *anew):
                 await worker.close()
 
@@ -243,14 +243,14 @@ def test_session_switch_that_refuses_the_tables(tmp_path: Path):
     run(scenario())
 
 
-def test_session_first_message_must_be_hello(tmp_path: Path):
+def test_session_first_message_must_be_join_request(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
             worker = FakeWorker(server.address, 0)
             await worker.send(leave=pb.Leave())
             code, details = await worker.refusal()
             assert code is StatusCode.INVALID_ARGUMENT
-            assert "must be Hello" in details
+            assert "must be JoinRequest" in details
             await worker.close()
 
     run(scenario())
@@ -264,8 +264,8 @@ def test_session_survives_a_controller_restart(tmp_path: Path):
             config = make_config(tmp_path, fake)
             async with serving(config) as first:
                 workers = await join_all(first.address, 2)
-                welcomes = [await worker.welcome() for worker in workers]
-                welcome = welcomes[0]
+                join_replies = [await worker.join_reply() for worker in workers]
+                join_reply = join_replies[0]
                 entries = dict(fake.entities)
                 pushes, writes = fake.num_pushes, fake.num_writes
             assert (await workers[0].refusal())[0] is StatusCode.UNAVAILABLE
@@ -275,11 +275,11 @@ def test_session_survives_a_controller_restart(tmp_path: Path):
                 live = second.membership.live_job("train")
                 assert live is not None
                 assert live.job.state is JobState.RUNNING
-                back = await resume_all(second.address, welcomes)
+                back = await resume_all(second.address, join_replies)
                 for worker in back:
-                    view = (await worker.welcome()).view
-                    assert view.generation == welcome.view.generation
-                    assert view.trees == welcome.view.trees
+                    view = (await worker.join_reply()).view
+                    assert view.generation == join_reply.view.generation
+                    assert view.trees == join_reply.view.trees
                 for worker in back:
                     await worker.send(leave=pb.Leave())
                 async with asyncio.timeout(60):
@@ -299,7 +299,7 @@ def test_session_job_ends_when_its_workers_do_not_come_back(tmp_path: Path):
             async with serving(config) as first:
                 workers = await join_all(first.address, 2)
                 for worker in workers:
-                    await worker.welcome()
+                    await worker.join_reply()
                     await worker.close()
             async with serving(dataclasses.replace(config, resume_grace_s=0.3)) as second:
                 while second.membership.live_job("train") is not None:

@@ -24,7 +24,7 @@ def test_stream_end_counts_when_the_call_is_cancelled_too(steps: int):
         membership: Any = Mock()
         membership.enter = AsyncMock(return_value=(Mock(), Mock(), Outbox()))
         ends = asyncio.Event()
-        messages = [pb.WorkerMessage(hello=pb.Hello(job_name="train", udp_port=5000))]
+        messages = [pb.WorkerMessage(join_request=pb.JoinRequest(job_name="train", udp_port=5000))]
 
         async def read() -> object:
             if messages:

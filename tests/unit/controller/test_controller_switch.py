@@ -131,7 +131,7 @@ def test_switch_that_is_away_does_not_keep_the_others_from_serving(tmp_path: Pat
             with patch.object(away, "wait_ready", lambda _: wait_ready(0.5)):
                 async with server.serve():
                     (worker,) = await join_all(server.address, 1)
-                    await worker.welcome()
+                    await worker.join_reply()
                     assert away.state is not LinkState.READY
                     await two.start(int(two.address.rpartition(":")[2]))
                     await until(lambda: away.state is LinkState.READY)
@@ -145,7 +145,7 @@ def test_switch_foreign_entries_go_and_missing_ones_come_back(tmp_path: Path):
         async with running_controller(tmp_path) as (server, fake):
             workers = await join_all(server.address, 2)
             for worker in workers:
-                await worker.welcome()
+                await worker.join_reply()
             expected = {k: v.SerializeToString() for k, v in fake.entities.items()}
             changed = next(e for e in fake.entities.values() if e.table_entry.match)
             changed.table_entry.action.action.params[0].value = b"\x09"
@@ -173,7 +173,7 @@ def test_switch_that_cannot_read_groups_back(tmp_path: Path):
             async with serving(config) as first:
                 workers = await join_all(first.address, 2)
                 for worker in workers:
-                    await worker.welcome()
+                    await worker.join_reply()
                     await worker.close()
                 (placement,) = first.views.placements("s1")
                 group = b"group %d" % placement.tree.tree_id
@@ -191,7 +191,7 @@ def test_switch_that_restarts_empty_is_repaired(tmp_path: Path):
         async with running_controller(tmp_path) as (server, fake):
             workers = await join_all(server.address, 2)
             for worker in workers:
-                await worker.welcome()
+                await worker.join_reply()
             expected = set(fake.entities)
             await fake.stop()
             fake.restart_empty()
@@ -273,7 +273,7 @@ def test_two_switches_share_no_slots(tmp_path: Path):
                 server.address, 1, job_name="other", slots_wanted=1024, **fields
             )
             for worker in workers:
-                await worker.welcome()
+                await worker.join_reply()
             assert len(two.entities) == 1 + 1 + 1 + 1 + len(TREE_OUTCOMES)
             for worker in workers:
                 await worker.close()

@@ -29,7 +29,7 @@ def test_loss_of_a_worker_is_an_abort_for_the_others(tmp_path: Path):
                 assert "worker 1 lost (connection broke)" in member.proposals[0].reason
                 assert (commit.boundary, commit.source_worker) == (5, 3)
                 assert commit.view.generation > first
-                assert commit.view.child_id == member.hello.worker_id
+                assert commit.view.child_id == member.join_request.worker_id
             await members[0].until_settled(
                 lambda: sum(fake.tables().values()) == entries - 2, "old entries are gone"
             )
@@ -58,13 +58,13 @@ def test_two_losses_at_once_are_one_change(tmp_path: Path):
             members = await start_members(server.address, 4)
             live = server.membership.live_job("train")
             assert live is not None
-            lost = [live.seats[worker_id] for worker_id in (1, 2)]
+            lost = [live.leases[worker_id] for worker_id in (1, 2)]
             await close_all(members[1], members[2])
             await members[0].until_settled(
-                lambda: not any(seat.is_attached for seat in lost), "both connections are broken"
+                lambda: not any(lease.is_attached for lease in lost), "both connections are broken"
             )
-            for seat in lost:  # both graces end at once
-                seat.renew(0.0)
+            for lease in lost:  # both graces end at once
+                lease.renew(0.0)
             for member in (members[0], members[3]):
                 await member.until_members(0, 3)
                 assert len(member.proposals) == 1
@@ -126,9 +126,9 @@ def test_worker_joins_at_a_tensor_boundary(tmp_path: Path):
             assert newcomer.welcomed is None, "one worker still runs older tensors"
             await members[1].enter()
             await newcomer.until(lambda: newcomer.welcomed)
-            welcome = newcomer.first_welcome
-            assert welcome.boundary == 8
-            assert [(b.name, b.use) for b in welcome.barriers_released] == [("epoch", 2)]
+            join_reply = newcomer.first_join_reply
+            assert join_reply.boundary == 8
+            assert [(b.name, b.use) for b in join_reply.barriers_released] == [("epoch", 2)]
             for member in (*members, newcomer):
                 await member.send(barrier=pb.Barrier(name="epoch", use=3))
             await newcomer.until(lambda: ("epoch", 3) in newcomer.released)

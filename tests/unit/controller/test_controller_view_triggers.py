@@ -110,8 +110,8 @@ def test_job_without_any_way_ends_in_time(tmp_path: Path):
         async with running_controller(tmp_path, reconnect_grace_s=0.1) as (server, _):
             members = await start_members(server.address, 3)
             limits = Limits(no_way_s=0.5, retry_s=0.1)
-            office = server.membership._office  # pyright: ignore[reportPrivateUsage]
-            changes, _ = office._changes[office.live["train"]]  # pyright: ignore[reportPrivateUsage]
+            manager = server.membership._manager  # pyright: ignore[reportPrivateUsage]
+            changes, _ = manager._changes[manager.live["train"]]  # pyright: ignore[reportPrivateUsage]
             with (
                 patch.object(changes, "_limits", limits),
                 patch.object(server.views, "plan", side_effect=NoRoomError("nothing is free")),
@@ -159,7 +159,7 @@ def test_restart_during_a_change_ends_in_an_abort(tmp_path: Path):
             config = make_config(tmp_path, fake)
             async with serving(config) as first:
                 members = await start_members(first.address, 2)
-                welcome = members[0].first_welcome
+                join_reply = members[0].first_join_reply
                 for member in members:
                     member.is_slow = True
                 newcomer = await FakeMember(first.address, 2, 0, is_joining=True).join()
@@ -170,7 +170,7 @@ def test_restart_during_a_change_ends_in_an_abort(tmp_path: Path):
             async with serving(config) as second:
                 # One has heard of the commit, the other has not.
                 back: list[FakeMember] = []
-                for worker_id, generation in enumerate((committed, welcome.view.generation)):
+                for worker_id, generation in enumerate((committed, join_reply.view.generation)):
                     resume = members[worker_id].resume(generation)
                     member = FakeMember(second.address, worker_id, resume=resume)
                     member.position = 2 + worker_id
@@ -178,7 +178,7 @@ def test_restart_during_a_change_ends_in_an_abort(tmp_path: Path):
                     await member.until(lambda member=member: member.welcomed)
                 stalled = pb.Stalled(generation=committed, missing_workers=[2])
                 await back[0].until_settled(
-                    lambda: not second.membership.live_job("train").seats[2].is_attached,  # pyright: ignore[reportOptionalMemberAccess]
+                    lambda: not second.membership.live_job("train").leases[2].is_attached,  # pyright: ignore[reportOptionalMemberAccess]
                     "the newcomer is not back",
                 )
                 await asyncio.sleep(RETURN_S)  # it could still come back
@@ -254,7 +254,7 @@ def test_newcomer_right_after_a_restart_does_not_end_the_job(tmp_path: Path):
                 newcomer = await FakeMember(second.address, 2, 0, is_joining=True).join()
                 stranger = await FakeMember(second.address, 3, 4).join()
                 await newcomer.until_settled(
-                    lambda: 2 in second.membership.live_job("train").seats,  # pyright: ignore[reportOptionalMemberAccess]
+                    lambda: 2 in second.membership.live_job("train").leases,  # pyright: ignore[reportOptionalMemberAccess]
                     "the newcomer waits",
                 )
                 back = [

@@ -133,7 +133,7 @@ def test_trees_and_links_of_a_controller(tmp_path: Path, capsys: pytest.CaptureF
                 assert uplink.split()[3] == "s2"
                 workers = await join_all(server.address, 2)
                 for worker in workers:
-                    await worker.welcome()
+                    await worker.join_reply()
                 code, text = await command("tree", "show", "train", "--hosts", "--json", *ask)
                 report = json.loads(text)
                 assert (code, report["label"], report["path"]) == (0, "1 tree, root s1", "switch")
@@ -184,7 +184,7 @@ def test_job_leaves_a_link_that_is_taken_down(tmp_path: Path):
             async with serving(config) as server:
                 workers = await join_all(server.address, 2, can_change_view=True)
                 for worker in workers:
-                    await worker.welcome()
+                    await worker.join_reply()
                 (before,) = server.views.placements("s1")
                 root = before.tree.nodes[0].switch
                 assert root in {"s3", "s4"}

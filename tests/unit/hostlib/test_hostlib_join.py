@@ -11,7 +11,7 @@ import grpc
 import numpy as np
 import pytest
 
-from fake_controller import Answer, FakeController, welcome
+from fake_controller import Answer, FakeController, join_reply
 from fake_switch import FakeSwitch
 from loopback import LOOPBACK
 from switchfold.hostlib import errors
@@ -44,7 +44,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
 
 def greet(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessage]:
-    return [welcome()] if message.HasField("hello") else []
+    return [join_reply()] if message.HasField("join_request") else []
 
 
 def join(address: str, **changes: Any) -> Session:
@@ -66,14 +66,14 @@ def test_join_allreduce_leave(start: Start) -> None:
         np.testing.assert_array_equal(session.allreduce(array).result(60), array)
         controller.wait_for("heartbeat", 2)
     controller.wait_for("leave")
-    hello = controller.wait_for("hello").hello
-    assert hello.job_name == "train"
-    assert hello.address == "10.0.0.1"
-    assert hello.mac == "02:00:00:00:00:01"
-    assert hello.ingress_port_name == "s1-eth1"
-    assert (hello.wire_version, hello.slots_wanted) == (1, 32)
+    join_request = controller.wait_for("join_request").join_request
+    assert join_request.job_name == "train"
+    assert join_request.address == "10.0.0.1"
+    assert join_request.mac == "02:00:00:00:00:01"
+    assert join_request.ingress_port_name == "s1-eth1"
+    assert (join_request.wire_version, join_request.slots_wanted) == (1, 32)
     assert controller.tokens == ["Bearer x"]
-    assert not hello.HasField("resume")
+    assert not join_request.HasField("resume")
 
 
 @pytest.mark.parametrize(
@@ -101,17 +101,17 @@ def test_join_waits_for_an_earlier_process_to_be_given_up(start: Start) -> None:
 
     def refuse_at_first(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessage]:
         nonlocal refusals
-        if not message.HasField("hello"):
+        if not message.HasField("join_request"):
             return []
         refusals -= 1
         if refusals >= 0:
             context.abort(grpc.StatusCode.ALREADY_EXISTS, "worker 0 is in it")
-        return [welcome()]
+        return [join_reply()]
 
     controller = start(refuse_at_first)
     options = SessionOptions(join_timeout_s=60.0, taken_wait_s=60.0)
     with join(controller.address, options=options):
-        assert sum(message.HasField("hello") for message in controller.seen) == 3
+        assert sum(message.HasField("join_request") for message in controller.seen) == 3
     refusals = 1000
     began_s = time.monotonic()
     options = SessionOptions(join_timeout_s=60.0, taken_wait_s=0.6)
@@ -125,9 +125,9 @@ def test_join_without_controller() -> None:
         join("127.0.0.1:1")
 
 
-def test_join_without_welcome_times_out(start: Start) -> None:
+def test_join_without_join_reply_times_out(start: Start) -> None:
     options = SessionOptions(join_timeout_s=3.0)  # the connection must stand by then
-    with pytest.raises(errors.WorkerArrivalError, match="no welcome"):
+    with pytest.raises(errors.WorkerArrivalError, match="no join reply"):
         join(start(lambda message, context: []).address, options=options)
 
 
@@ -140,11 +140,11 @@ def test_join_without_welcome_times_out(start: Start) -> None:
         ({"members": []}, errors.ConfigurationError),
     ],
 )
-def test_join_refuses_welcome(
+def test_join_refuses_join_reply(
     start: Start, changes: dict[str, int], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        join(start(lambda message, context: [welcome(**changes)]).address)
+        join(start(lambda message, context: [join_reply(**changes)]).address)
 
 
 @pytest.mark.parametrize("numbers", [(0, 0), (0, 65536), (4, 4), (-1, 4)])
@@ -224,7 +224,7 @@ def test_controller_restart_resumes_while_aggregation_goes_on(start: Start) -> N
         np.testing.assert_array_equal(session.allreduce(array).result(60), array)
         second = start(greet, first.address)
         assert second.port == first.port
-        resume = second.wait_for("hello").hello.resume
+        resume = second.wait_for("join_request").join_request.resume
         assert (resume.job_number, resume.generation) == (7, 1000)
         np.testing.assert_array_equal(session.allreduce(array).result(60), array)
     second.wait_for("leave")
@@ -237,10 +237,10 @@ def test_pauses_are_short_again_once_the_controller_is_back(start: Start) -> Non
         first.stop()
         wait_until(lambda: link._pause_s == RESUME_INTERVAL_S, "the longest pause")
         second = start(greet, first.address)
-        second.wait_for("hello")
+        second.wait_for("join_request")
         wait_until(lambda: link._pause_s == FIRST_RESUME_S, "the shortest pause")
         second.break_streams()
-        second.wait_for("hello", 2)
+        second.wait_for("join_request", 2)
 
 
 def test_controller_restart_without_the_job_ends_it(start: Start) -> None:

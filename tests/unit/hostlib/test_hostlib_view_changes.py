@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fake_controller import FakeController, view, welcome
+from fake_controller import FakeController, join_reply, view
 from switchfold.hostlib.control import controller_link
 from switchfold.hostlib.control.controller_link import GrpcControllerLink
 from switchfold.hostlib.control.join_request import JoinRequest
@@ -66,9 +66,9 @@ class Listener:
 
 
 def greet(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessage]:
-    if message.HasField("hello"):
+    if message.HasField("join_request"):
         last_uses = [api.BarrierReleased(name="epoch", use=4)]
-        return [welcome(boundary=11, barriers_released=last_uses)]
+        return [join_reply(boundary=11, barriers_released=last_uses)]
     return []
 
 
@@ -100,14 +100,18 @@ def commit(generation: int, **changes: Any) -> api.ControllerMessage:
     return api.ControllerMessage(view_commit=api.ViewCommit(view=new, boundary=6, source_worker=3))
 
 
-def test_hello_carries_what_the_job_wants(
+def test_join_request_carries_what_the_job_wants(
     controller: FakeController, link: GrpcControllerLink
 ) -> None:
-    hello = controller.wait_for("hello").hello
-    assert (hello.peer_address, hello.peer_port) == ("10.0.0.1", 4000)
-    assert (hello.straggler.quorum, hello.straggler.deadline_s) == (3, 0.5)
-    assert (hello.weight, hello.path, hello.min_workers) == (2.0, api.SWITCH, 2)
-    assert hello.is_joining
+    join_request = controller.wait_for("join_request").join_request
+    assert (join_request.peer_address, join_request.peer_port) == ("10.0.0.1", 4000)
+    assert (join_request.straggler.quorum, join_request.straggler.deadline_s) == (3, 0.5)
+    assert (join_request.weight, join_request.path, join_request.min_workers) == (
+        2.0,
+        api.SWITCH,
+        2,
+    )
+    assert join_request.is_joining
     assert link.boundary == 11
 
 
@@ -192,7 +196,7 @@ def test_answer_that_was_lost_with_the_stream_is_given_again(controller: FakeCon
         listener.replies[0](8)
         second = FakeController(greet, address)
         try:
-            resume = second.wait_for("hello").hello.resume
+            resume = second.wait_for("join_request").join_request.resume
             assert resume.generation == 1000, "nothing was committed yet"
             second.push(propose(1001))
             assert second.wait_for("view_ready").view_ready.position == 8
