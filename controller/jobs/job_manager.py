@@ -74,7 +74,7 @@ class JobManager:
             changes, _ = self._changes[live]
             changes.change_request(reason, is_abort=is_abort, is_replan=is_replan, avoid=avoid)
 
-    def redeem(self, live: LiveJob, lease: WorkerLease, proposed: Generation) -> None:
+    def resume(self, live: LiveJob, lease: WorkerLease, proposed: Generation) -> None:
         """Let a worker go on that waits for the commit of a change that nobody knows any more."""
         if proposed and live in self._changes:
             reason = f"worker {lease.worker_id} was asked by a controller that is gone"

@@ -278,7 +278,7 @@ class Membership:
         elif change is not None and change.is_proposed:
             lease.send(change.proposal())
         if change is None or change.generation < resume.proposed:
-            self._manager.redeem(live, lease, resume.proposed)
+            self._manager.resume(live, lease, resume.proposed)
         self._manager.tell(live)
         _LOGGER.info("job %s: worker %d is back", join_request.job_name, join_request.worker_id)
         return live, lease, outbox

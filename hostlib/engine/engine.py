@@ -31,7 +31,7 @@ from ..slots.datagram_ring import Words
 from ..slots.wire import datagram_bytes
 from ..transports.base import Transport
 from .allreduce_task import AllreduceTask, Quantizers
-from .reducer import Task, ViewPath
+from .reducer import Reducer, Task
 from .view_change import Commit, ViewChange
 from .view_runner import ViewRunner
 
@@ -172,14 +172,14 @@ class Engine:
     @property
     def round_trip_s(self) -> float:
         """Smoothed round trip of the value stream, 0 without a measurement."""
-        path = self._runner.path
-        return path.values.round_trip_s if path is not None else 0.0
+        reducer = self._runner.reducer
+        return reducer.values.round_trip_s if reducer is not None else 0.0
 
     @property
     def window(self) -> int:
         """Congestion window of the value stream in chunks, 0 on the host path."""
-        path = self._runner.path
-        return path.values.window if path is not None else 0
+        reducer = self._runner.reducer
+        return reducer.values.window if reducer is not None else 0
 
     def propose(self, generation: int, is_abort: bool, reply: Callable[[int], None]) -> None:
         """Get ready for another view (any thread); `reply` gets this worker's position."""
@@ -213,9 +213,9 @@ class Engine:
         """Learn whom all that wait in a view wait for (any thread)."""
 
         def take() -> None:
-            path = self._runner.path
-            if path is not None and path.view.generation == generation:
-                path.note_missing(missing_workers)
+            reducer = self._runner.reducer
+            if reducer is not None and reducer.view.generation == generation:
+                reducer.note_missing(missing_workers)
 
         self._post(take)
 
@@ -282,42 +282,42 @@ class Engine:
             if change.deferred is not None:
                 (generation, reply), change.deferred = change.deferred, None
                 self.propose(generation, is_abort=False, reply=reply)
-        was_waiting = runner.path is not None and runner.path.is_waiting
+        was_waiting = runner.reducer is not None and runner.reducer.is_waiting
         runner.start(change.limit, self._quantizers)
         if runner.num_gathers and change.commit is not None:
             runner.fetch_gathers()
-        path = runner.path
-        if path is None:
+        reducer = runner.reducer
+        if reducer is None:
             self._wait_stopped()
             return True
         now_s = time.monotonic()
-        is_idle = path.pump(now_s)
+        is_idle = reducer.pump(now_s)
         has_finished = (bool(runner.num_gathers) or runner.is_behind) and runner.finish()
         if has_finished or not was_waiting:
             self._progress_s = now_s
         # What has finished may have held back others.
-        wait_s = self._wait_s(path, now_s) if is_idle and not has_finished else BUSY_S
-        count = self._receive_gathered(path, wait_s)
+        wait_s = self._wait_s(reducer, now_s) if is_idle and not has_finished else BUSY_S
+        count = self._receive_gathered(reducer, wait_s)
         now_s = time.monotonic()
         self._pace.note(count, now_s)
         if count and runner.take(self._received_words[:count], now_s):
             self._progress_s = now_s
         if runner.finish():
             self._progress_s = now_s
-        path.keep_time(now_s)
-        self._progress_s = max(self._progress_s, path.moved_s)
-        self._keep_deadlines(path, now_s)
+        reducer.keep_time(now_s)
+        self._progress_s = max(self._progress_s, reducer.moved_s)
+        self._keep_deadlines(reducer, now_s)
         return True
 
-    def _receive_gathered(self, path: ViewPath, wait_s: float) -> int:
+    def _receive_gathered(self, reducer: Reducer, wait_s: float) -> int:
         """Return how many datagrams came, after a pause where much is under way."""
-        outstanding = path.outstanding
+        outstanding = reducer.outstanding
         if not outstanding:
             count = self._receive(wait_s)
             self._pace.rest()
             return count
         if outstanding >= COALESCE_CHUNKS:
-            limit_s = min(wait_s, path.values.queueing_s / QUEUE_SHARE)
+            limit_s = min(wait_s, reducer.values.queueing_s / QUEUE_SHARE)
             pause_s = self._pace.pause_s(outstanding, limit_s)
             if pause_s:
                 # One call of the interpreter, which a new tensor ends; an event takes a dozen.
@@ -334,8 +334,8 @@ class Engine:
 
     def _linger(self) -> None:
         """Stay until the others have this worker's blocks, which no switch keeps for them."""
-        path = self._runner.path
-        exchange = path.multicast if path is not None else None
+        reducer = self._runner.reducer
+        exchange = reducer.multicast if reducer is not None else None
         if exchange is None:
             return
         until_s = time.monotonic() + LINGER_S
@@ -363,7 +363,7 @@ class Engine:
         size = datagram_bytes(commit.view.values_per_packet)
         self._received = np.empty((self._options.batch, size), np.uint8)
         self._received_words: Words = self._received.view(np.uint32)
-        is_first = self._runner.path is None and not self._runner.has_entered
+        is_first = self._runner.reducer is None and not self._runner.has_entered
         self._runner.enter(commit)
         self._progress_s = time.monotonic()
         self._watch_s = 0.0
@@ -386,16 +386,16 @@ class Engine:
             raise SessionClosedError("the session was closed before this allreduce ended")
         return True
 
-    def _wait_s(self, path: ViewPath, now_s: float) -> float:
+    def _wait_s(self, reducer: Reducer, now_s: float) -> float:
         if now_s >= self._watch_s:
-            self._watch_s = self._next_watch_s(path, now_s)
-        return max(0.0, min(path.next_s, now_s + IDLE_S, self._watch_s) - now_s)
+            self._watch_s = self._next_watch_s(reducer, now_s)
+        return max(0.0, min(reducer.next_s, now_s + IDLE_S, self._watch_s) - now_s)
 
-    def _next_watch_s(self, path: ViewPath, now_s: float) -> float:
+    def _next_watch_s(self, reducer: Reducer, now_s: float) -> float:
         """Return when a deadline or a stall could ask for something, as things are now."""
-        until_s = self._progress_s + path.stall_s
+        until_s = self._progress_s + reducer.stall_s
         if now_s >= until_s:
-            is_stalled = self._listener is not None and path.is_waiting
+            is_stalled = self._listener is not None and reducer.is_waiting
             until_s = now_s + (ASK_S if is_stalled else REPORT_S)
         for task in self._runner.unfinished:
             lead_s = task.deadline_s - _lead_s(task)
@@ -407,9 +407,9 @@ class Engine:
                     until_s = min(until_s, task.deadline_s)
         return until_s
 
-    def _keep_deadlines(self, path: ViewPath, now_s: float) -> None:
+    def _keep_deadlines(self, reducer: Reducer, now_s: float) -> None:
         """Ask what nothing comes back for, tell the controller, and end what took too long."""
-        failure = path.failure
+        failure = reducer.failure
         if failure is None and now_s < self._watch_s:
             return
         if failure is not None and (
@@ -419,28 +419,30 @@ class Engine:
         is_near = any(now_s >= task.deadline_s - _lead_s(task) for task in self._runner.unfinished)
         is_stalled = (
             self._listener is not None
-            and path.is_waiting
-            and (now_s >= self._progress_s + path.stall_s or path.failure is not None)
+            and reducer.is_waiting
+            and (now_s >= self._progress_s + reducer.stall_s or reducer.failure is not None)
         )
         if is_near or is_stalled:
-            path.ask(now_s)
+            reducer.ask(now_s)
             self._asked_s = min(self._asked_s, now_s)
         else:
-            path.hush()
+            reducer.end_probe()
             self._asked_s = np.inf
         self._check_deadlines(now_s)
         # The first questions need a moment for their answers.
-        is_known = now_s >= self._asked_s + 2 * ASK_S or path.failure is not None
+        is_known = now_s >= self._asked_s + 2 * ASK_S or reducer.failure is not None
         if is_stalled and is_known and now_s >= self._reported_s + REPORT_S:
             self._reported_s = now_s
             assert self._listener is not None
-            self._listener.stalled(path.view.generation, path.missing, path.silent_s(now_s))
+            self._listener.stalled(
+                reducer.view.generation, reducer.missing, reducer.silent_s(now_s)
+            )
 
     def _check_deadlines(self, now_s: float) -> None:
         for task in self._runner.unfinished:
             if now_s >= task.deadline_s:
-                path = self._runner.path
-                if path is None or not task.has_begun:
+                reducer = self._runner.reducer
+                if reducer is None or not task.has_begun:
                     raise AllreduceTimeoutError(
                         f"tensor {task.tensor_id}: no result after {task.timeout_s} s; the job was"
                         f" changing to view {self._change.generation}, which did not end: see"
@@ -448,7 +450,7 @@ class Engine:
                     )
                 # A thread that was held up has not asked in time: first it hears what is wrong.
                 if now_s >= self._asked_s + min(HEAR_S, _lead_s(task)):
-                    raise path.verdict(task)
+                    raise reducer.verdict(task)
 
     def _end_all(self, error: HostlibError) -> None:
         """Fail everything under way with the error and refuse what comes later."""

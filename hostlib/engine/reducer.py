@@ -65,7 +65,7 @@ class Arrivals:
     """Tensor ids whose rounds the others have left behind."""
 
 
-class ViewPath(Protocol):
+class Reducer(Protocol):
     """One view at work; used by the I/O thread alone."""
 
     view: JobView
@@ -127,7 +127,7 @@ class ViewPath(Protocol):
         """Find out what the oldest chunk waits for, soon."""
         ...
 
-    def hush(self) -> None:
+    def end_probe(self) -> None:
         """Ask no more."""
         ...
 

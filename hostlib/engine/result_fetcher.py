@@ -77,7 +77,7 @@ class ResultFetcher:
                 self._on_fetched(request, self._fetch(request))
 
     def _fetch(self, request: Request) -> Outcome:
-        patience_s = time.monotonic() + UNREACHABLE_S
+        give_up_s = time.monotonic() + UNREACHABLE_S
         what = f"tensor {request.tensor + 1}: the job went on without this worker"
         while not self._is_closing.is_set():
             errors: list[PeerError] = []
@@ -93,7 +93,7 @@ class ResultFetcher:
                     errors.append(error)
             causes = "; ".join(str(error) for error in errors)
             has_hope = any(isinstance(error, ResultTimeoutError) for error in errors)
-            if time.monotonic() < patience_s:
+            if time.monotonic() < give_up_s:
                 has_hope |= any(not isinstance(error, ResultForgottenError) for error in errors)
             if time.monotonic() >= request.deadline_s or not has_hope:
                 return RoundClosedError(

@@ -13,7 +13,7 @@ MAX_LEVEL = 0xFFFF
 """Levels have 16 bits in a header; no tree is as deep."""
 
 
-class Patience:
+class StragglerTimeout:
     """Times at which FLUSH is due for each slot of a stream.
 
     The clock runs per tensor, from its first chunk: once a tensor has waited `deadline_s`, its

@@ -17,17 +17,17 @@ from itertools import chain
 from ..allgather import AllgatherTask
 from ..control.view import Endpoint, JobView
 from ..errors import HostlibError, RoundClosedError, SessionBrokenError
-from ..hosts.host_reducer import HostLanes
+from ..hosts.host_reducer import HostReducer
 from ..options import SessionOptions
 from ..peers import PeerServer
 from ..slots.datagram_ring import Words
 from ..slots.slot_probe import PROBES_SENT
-from ..slots.switch_reducer import SwitchPath
+from ..slots.switch_reducer import SwitchReducer
 from ..slots.wire import datagram_bytes
 from ..transports.base import Transport
 from .allreduce_task import AllreduceTask, Quantizers
 from .array_pool import ArrayPool
-from .reducer import Task, ViewPath
+from .reducer import Reducer, Task
 from .result_fetcher import Outcome, Request, ResultFetcher
 from .view_change import Commit
 
@@ -51,7 +51,7 @@ class ViewRunner:
     ) -> None:
         self.counters: Counter[str] = Counter()
         """Received datagrams that were no awaited results by cause, and probes sent."""
-        self.path: ViewPath | None = None
+        self.reducer: Reducer | None = None
         """The view at work; None while it is given up and the next one not known."""
         self.has_entered = False
         self.num_gathers = 0
@@ -90,10 +90,10 @@ class ViewRunner:
     @property
     def is_behind(self) -> bool:
         """Whether results from before the view at work are still lacking here."""
-        path = self.path
-        if path is None or not self._started:
+        reducer = self.reducer
+        if reducer is None or not self._started:
             return False
-        return self._started[0].number < path.first_tensor
+        return self._started[0].number < reducer.first_tensor
 
     @property
     def unfinished(self) -> Iterable[Task]:
@@ -106,9 +106,9 @@ class ViewRunner:
 
     def stop(self) -> None:
         """Give the view up: tensors without a result go back to the queue."""
-        if self.path is not None:
-            self._retire(self.path)
-            self.path = None
+        if self.reducer is not None:
+            self._retire(self.reducer)
+            self.reducer = None
         self._fetching.clear()
         self._arrived.clear()
         self._waiting.clear()
@@ -136,11 +136,11 @@ class ViewRunner:
         # Others may still lack results of the view before, as many as that one allows, until a
         # tensor of this one shows that they are here.
         self._is_retention_due = True
-        self.path = self._open_path(commit.boundary)
+        self.reducer = self._open_reducer(commit.boundary)
 
-    def _open_path(self, first_tensor: int) -> ViewPath:
+    def _open_reducer(self, first_tensor: int) -> Reducer:
         if self.view.is_on_switch:
-            return SwitchPath(
+            return SwitchReducer(
                 self.view,
                 self._transport,
                 self._options,
@@ -151,7 +151,7 @@ class ViewRunner:
             raise SessionBrokenError(
                 f"job {self.view.job} moves to the host path, but this session has no peer server"
             )
-        return HostLanes(self.view, self._peers, self._wake, first_tensor=first_tensor)
+        return HostReducer(self.view, self._peers, self._wake, first_tensor=first_tensor)
 
     def _limit_retention(self) -> None:
         """Keep results as long as a member may lack them."""
@@ -169,12 +169,12 @@ class ViewRunner:
 
     def start(self, limit: int | None, quantizers: Quantizers) -> None:
         """Start queued tensors below `limit`, and move those that can to the value stream."""
-        path = self.path
-        if path is None:
+        reducer = self.reducer
+        if reducer is None:
             return
         while self._queued and (limit is None or self._queued[0].number < limit):
             task = self._queued[0]
-            if task.number >= path.first_tensor and self.is_behind:
+            if task.number >= reducer.first_tensor and self.is_behind:
                 break  # the others forget what is older once they have a tensor of this view
             retains = self._peers is not None
             if isinstance(task, AllgatherTask):
@@ -182,18 +182,18 @@ class ViewRunner:
             else:
                 task.begin(self.view, retains=retains, empty=self._pool.empty)
             self._started.append(self._queued.popleft())
-            if task.number < path.first_tensor:
+            if task.number < reducer.first_tensor:
                 self._fetch(task)
                 continue
             if isinstance(task, AllgatherTask):
                 self.num_gathers += 1
-                if path.multicast is not None:
-                    path.multicast.enqueue(task, time.monotonic())
+                if reducer.multicast is not None:
+                    reducer.multicast.enqueue(task, time.monotonic())
                 else:
                     task.refuse()  # on all workers alike
                 continue
             if task.exponents is not None:
-                path.exponents.enqueue(task.exponents)
+                reducer.exponents.enqueue(task.exponents)
             self._waiting.append(task)
         while self._arrived:
             task, outcome = self._arrived.popleft()
@@ -203,19 +203,19 @@ class ViewRunner:
                 task.load(outcome)
                 continue
             if task.exponents is not None:
-                path.exponents.abandon(task.exponents)
+                reducer.exponents.abandon(task.exponents)
             if task.is_in_values and task.source is not None:
-                path.values.abandon(task.source)
+                reducer.values.abandon(task.source)
             task.load(outcome, quantizers)
-        self._start_values(path, quantizers)
+        self._start_values(reducer, quantizers)
 
-    def _start_values(self, path: ViewPath, quantizers: Quantizers) -> None:
+    def _start_values(self, reducer: Reducer, quantizers: Quantizers) -> None:
         """Move tensors to the value stream, in their order."""
         while self._waiting:
             task = self._waiting[0]
             if not task.is_settled and task.source is None:
                 assert task.exponents is not None
-                if not path.exponents.is_finished(task.exponents):
+                if not reducer.exponents.is_finished(task.exponents):
                     return
                 task.quantize_with(quantizers)
             self._waiting.popleft()
@@ -223,18 +223,18 @@ class ViewRunner:
             source = task.source
             if source is None:
                 continue  # an error that all workers share: the tensor has no values
-            path.values.enqueue(source)
+            reducer.values.enqueue(source)
             if task.is_settled:
-                path.values.abandon(source)
+                reducer.values.abandon(source)
             elif source.withheld is not None:
                 # A result that is lost on its way down cannot be asked for without contributing.
                 self._fetch(task, is_optional=True)
 
     def take(self, words: Words, now_s: float) -> bool:
         """Take datagrams; return whether there were results among them."""
-        path = self.path
-        assert path is not None
-        arrivals = path.take(words, now_s)
+        reducer = self.reducer
+        assert reducer is not None
+        arrivals = reducer.take(words, now_s)
         if not self.view.is_on_switch:
             self.counters["generation"] += len(words)
         for tensor_id in arrivals.behind:
@@ -245,13 +245,13 @@ class ViewRunner:
 
     def finish(self) -> bool:
         """Complete tensors in their order; return whether there were any."""
-        path = self.path
-        assert path is not None
+        reducer = self.reducer
+        assert reducer is not None
         has_finished = False
         while self._started:
             task = self._started[0]
-            is_elsewhere = task.number < path.first_tensor
-            if not _is_complete(task, path, is_elsewhere=is_elsewhere):
+            is_elsewhere = task.number < reducer.first_tensor
+            if not _is_complete(task, reducer, is_elsewhere=is_elsewhere):
                 break
             self._fetching.pop(task.number, None)
             if self._is_retention_due and not is_elsewhere:
@@ -322,16 +322,16 @@ class ViewRunner:
 
         self._post(take)
 
-    def _retire(self, path: ViewPath) -> None:
-        self._retired.update(_stream_counts(path))
-        path.close()
+    def _retire(self, reducer: Reducer) -> None:
+        self._retired.update(_stream_counts(reducer))
+        reducer.close()
 
     def statistics(self) -> Counter[str]:
         """Return packets by stream over all views, and what was refused by cause."""
         counts = Counter(self._retired)
-        path = self.path
-        if path is not None:
-            counts.update(_stream_counts(path))
+        reducer = self.reducer
+        if reducer is not None:
+            counts.update(_stream_counts(reducer))
         counts[PROBES_SENT] += 0
         for cause, number in list(self.counters.items()):
             counts[cause if cause == PROBES_SENT else f"refused_{cause}"] += number
@@ -339,29 +339,29 @@ class ViewRunner:
 
     def close(self) -> None:
         """Give everything up."""
-        if self.path is not None:
-            self.path.close()
+        if self.reducer is not None:
+            self.reducer.close()
         if self._fetcher is not None:
             self._fetcher.close()
 
 
-def _is_complete(task: Task, path: ViewPath, *, is_elsewhere: bool) -> bool:
+def _is_complete(task: Task, reducer: Reducer, *, is_elsewhere: bool) -> bool:
     """Whether a started tensor can end; one that is elsewhere has no part in the path."""
     if isinstance(task, AllgatherTask):
         return task.is_settled
     if not task.is_settled:
         if is_elsewhere or not task.is_in_values or task.source is None:
             return False
-        return path.values.is_finished(task.source)
+        return reducer.values.is_finished(task.source)
     # Its chunks must have their place in the sequence first.
     return is_elsewhere or task.is_in_values
 
 
-def _stream_counts(path: ViewPath) -> Counter[str]:
+def _stream_counts(reducer: Reducer) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for name, stream in (("exponent", path.exponents), ("value", path.values)):
+    for name, stream in (("exponent", reducer.exponents), ("value", reducer.values)):
         for key, number in vars(stream.counters).items():
             counts[f"{name}_packets_{key}"] = number
-    if path.multicast is not None:
-        counts.update(path.multicast.counts)
+    if reducer.multicast is not None:
+        counts.update(reducer.multicast.counts)
     return counts

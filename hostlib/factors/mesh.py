@@ -102,7 +102,7 @@ class Mesh:
                 _DialledEnd(self, peer),
                 token=self._server.token,
                 source=self._server.address,
-                patience_s=self._connect_s,
+                unreachable_s=self._connect_s,
                 hears_receipts=True,
             )
         self._beat()

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The host path: allreduce of integer lanes among workers over TCP, for jobs without a switch."""
 
-from .allreduce import HostPath, Standing
+from .allreduce import HostAllreduce, Standing
 from .cost import Algorithm, LinkCosts
 from .reduction import LaneParts, Reduction
 
-__all__ = ["Algorithm", "HostPath", "LaneParts", "LinkCosts", "Reduction", "Standing"]
+__all__ = ["Algorithm", "HostAllreduce", "LaneParts", "LinkCosts", "Reduction", "Standing"]

@@ -58,7 +58,7 @@ class Standing:
 
 
 @final
-class HostPath:
+class HostAllreduce:
     """The host path of one view; reductions run in the peer server's thread.
 
     All members must submit the same sequence of tags and lengths per operation.
@@ -365,7 +365,7 @@ class HostPath:
 class _LinkEnd:
     """Tells channel and path of a link's fate."""
 
-    def __init__(self, path: HostPath, channel: Channel, position: int) -> None:
+    def __init__(self, path: HostAllreduce, channel: Channel, position: int) -> None:
         self._path = path
         self._channel = channel
         self._position = position

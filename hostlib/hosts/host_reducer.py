@@ -31,7 +31,7 @@ from ..slots.datagram_ring import Words
 from ..slots.slot_stream import StreamCounters
 from ..slots.wire import Operation
 from ..summation.chunks import BLOCK_CHUNKS, ChunkSource
-from . import HostPath, Reduction
+from . import HostAllreduce, Reduction
 
 STALL_S = 5.0
 """Longer than the host path takes to name a member that it has lost."""
@@ -75,7 +75,7 @@ class SourceParts:
 class HostStream:
     """One operation's tensors, each reduced at once."""
 
-    def __init__(self, lanes: HostLanes, operation: Operation) -> None:
+    def __init__(self, lanes: HostReducer, operation: Operation) -> None:
         self.counters = StreamCounters()
         self._lanes = lanes
         self._operation = operation
@@ -139,7 +139,7 @@ class HostStream:
 
 
 @final
-class HostLanes:
+class HostReducer:
     """Runs a view's chunks over the host path of its members."""
 
     def __init__(
@@ -159,7 +159,7 @@ class HostLanes:
         self._wake = wake
         self._server = server
         self._done: deque[Callable[[], None]] = deque()
-        self._host_path = HostPath(
+        self._host_allreduce = HostAllreduce(
             server,
             generation=view.generation,
             members=view.members,
@@ -186,7 +186,7 @@ class HostLanes:
             self._wake()
 
         try:
-            self._host_path.reduce(
+            self._host_allreduce.reduce(
                 operation,
                 parts.lanes,
                 on_done,
@@ -222,7 +222,7 @@ class HostLanes:
     @property
     def moved_s(self) -> float:
         """When bytes of lanes last came or went, of finished segments or not."""
-        return self._host_path.standing.moved_s
+        return self._host_allreduce.standing.moved_s
 
     def take(self, words: Words, now_s: float) -> Arrivals:
         """Refuse datagrams: they are of a view on switches."""
@@ -239,7 +239,7 @@ class HostLanes:
     def ask(self, now_s: float) -> None:
         """Members that die are named by the host path itself."""
 
-    def hush(self) -> None:
+    def end_probe(self) -> None:
         """Nothing was asked."""
 
     @property
@@ -263,7 +263,7 @@ class HostLanes:
             return WorkerMissingError(f"{what}; {self.failure}", self.missing)
         if self.failure is not None:
             return AllreduceTimeoutError(f"{what}; {self.failure}")
-        standing = self._host_path.standing
+        standing = self._host_allreduce.standing
         still_s = time.monotonic() - standing.moved_s
         if still_s < FLOW_S:
             return AllreduceTimeoutError(
@@ -280,4 +280,4 @@ class HostLanes:
 
     def close(self) -> None:
         """Leave the view; no callback comes any more."""
-        self._host_path.close()
+        self._host_allreduce.close()

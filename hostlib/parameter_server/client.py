@@ -263,7 +263,7 @@ class ParameterClient:
                     token=options.token,
                     job=options.job,
                     source=options.source,
-                    patience_s=options.reconnect_s,
+                    unreachable_s=options.reconnect_s,
                 )
             )
         self._check_deadlines()

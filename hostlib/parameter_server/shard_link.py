@@ -96,7 +96,7 @@ class RemoteShard:
         token: str,
         job: int,
         source: str,
-        patience_s: float,
+        unreachable_s: float,
     ) -> None:
         self.shard = shard
         self._client = client
@@ -105,7 +105,7 @@ class RemoteShard:
         self._token = token
         self._greeting = Greeting(job, GENERATION, client.worker_id, shard, Purpose.PARAMETERS)
         self._source = source
-        self._patience_s = patience_s
+        self._unreachable_s = unreachable_s
         self._link: DialledLink | None = None
         self._declared = 0
         self._place: Values | None = None
@@ -131,7 +131,7 @@ class RemoteShard:
                 self,
                 token=self._token,
                 source=self._source,
-                patience_s=self._patience_s,
+                unreachable_s=self._unreachable_s,
                 hears_receipts=True,
             )
         return self._link.is_up

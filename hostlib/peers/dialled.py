@@ -49,13 +49,13 @@ class DialledOwner(Protocol):
         ...
 
     def on_lost(self, link: DialledLink, error: PeerError) -> None:
-        """Learn that the link is given up: refused, or not reached for `patience_s`."""
+        """Learn that the link is given up: refused, or not reached for `unreachable_s`."""
         ...
 
 
 @final
 class DialledLink:
-    """Runs in the loop's thread. `patience_s` bounds every time without a connection.
+    """Runs in the loop's thread. `unreachable_s` bounds every time without a connection.
 
     `hears_receipts`: the other end is not silent while its kernel acknowledges; for owners that
     have a time-out of their own for a process that hangs.
@@ -70,7 +70,7 @@ class DialledLink:
         *,
         token: str,
         source: str,
-        patience_s: float,
+        unreachable_s: float,
         hears_receipts: bool = False,
     ) -> None:
         self.address = address
@@ -80,7 +80,7 @@ class DialledLink:
         self._owner = owner
         self._token = token
         self._source = source
-        self._patience_s = patience_s
+        self._unreachable_s = unreachable_s
         self._connection: Connection | None = None
         self._is_up = False
         self._is_closed = False
@@ -135,7 +135,7 @@ class DialledLink:
         # The first cause says more than that of a later attempt, which may just be cut short.
         self._cause = self._cause or error
         away_s = time.monotonic() - self._away_s
-        if isinstance(error, PeerRefusedError) or away_s > self._patience_s:
+        if isinstance(error, PeerRefusedError) or away_s > self._unreachable_s:
             self._give_up(error)
             return
         self._redial = self._loop.call_later(self._pause_s, self._dial)
@@ -150,7 +150,7 @@ class DialledLink:
         self._owner.on_lost(
             self,
             PeerUnreachableError(
-                f"nobody to talk to at {host}:{port} for {self._patience_s:g} s: {self._cause}"
+                f"nobody to talk to at {host}:{port} for {self._unreachable_s:g} s: {self._cause}"
             ),
         )
 
@@ -164,7 +164,7 @@ class DialledLink:
                 heard_s = connection.alive_s if self._hears_receipts else connection.heard_s
                 if now_s - heard_s > SILENCE_S:
                     connection.close(PeerClosedError(f"silent for {SILENCE_S:g} s"))
-            elif now_s - self._dialled_s > WELCOME_S or now_s - self._away_s > self._patience_s:
+            elif now_s - self._dialled_s > WELCOME_S or now_s - self._away_s > self._unreachable_s:
                 connection.close(PeerUnreachableError("no welcome in time"))
         if not self._is_closed:
             self._timer = self._loop.call_later(BEAT_S, self._beat)

@@ -114,8 +114,8 @@ def fetch_result(
             raise PeerProtocolError(f"{frame.kind.name} frame instead of a challenge")
         proof = greeting.pack(token, nonce)
         stream.send(Frame(FrameKind.GREETING, payload_bytes=len(proof)).pack() + proof)
-        patience_ms = int(timeout_s * ANSWER_SHARE * 1000)
-        stream.send(Frame(FrameKind.FETCH, sequence=tensor, total=patience_ms).pack())
+        answer_ms = int(timeout_s * ANSWER_SHARE * 1000)
+        stream.send(Frame(FrameKind.FETCH, sequence=tensor, total=answer_ms).pack())
         frame, description = stream.frame()
         if frame.kind is FrameKind.FORGOTTEN:
             raise ResultForgottenError(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..control.view import JobView
-from ..engine.straggler_timeout import Patience
+from ..engine.straggler_timeout import StragglerTimeout
 from ..summation.chunks import BLOCK_CHUNKS, ChunkSource
 from ..transports.base import Transport
 from .congestion import CongestionWindow
@@ -76,7 +76,7 @@ class SlotStream:
         slot_count: int,
         slot_map: SlotMap,
         window: CongestionWindow,
-        patience: Patience | None = None,
+        straggler_timeout: StragglerTimeout | None = None,
     ) -> None:
         self.counters = StreamCounters()
         self.first_slot = first_slot
@@ -84,7 +84,7 @@ class SlotStream:
         self._view = view
         self._transport = transport
         self._timer = timer
-        self._patience = patience
+        self._straggler_timeout = straggler_timeout
         self._since_s = 0.0  # since when the tensor that is being prepared is under way
         self._window = window
         self._ring = DatagramRing(
@@ -142,8 +142,8 @@ class SlotStream:
     @property
     def next_expiry_s(self) -> float:
         """When `retransmit` is to be called next, at the latest."""
-        if self._patience is not None:
-            return min(self._recovery.next_s, self._patience.next_s)
+        if self._straggler_timeout is not None:
+            return min(self._recovery.next_s, self._straggler_timeout.next_s)
         return self._recovery.next_s
 
     def num_done(self, source: ChunkSource) -> int:
@@ -197,8 +197,8 @@ class SlotStream:
 
     def _release(self, rows: NDArray[np.int64]) -> None:
         self._is_busy[rows] = False
-        if self._patience is not None:
-            self._patience.stop(rows)
+        if self._straggler_timeout is not None:
+            self._straggler_timeout.stop(rows)
         self._outstanding = int(np.count_nonzero(self._is_busy))
 
     def owns(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -248,8 +248,8 @@ class SlotStream:
         self._is_busy[rows] = True
         withheld = self._is_withheld[rows] if self._has_withheld else None
         self._recovery.start(rows, now_s, withheld, after_pause=not self._outstanding)
-        if self._patience is not None:
-            self._patience.start(rows, now_s, self._timer.steady_s)
+        if self._straggler_timeout is not None:
+            self._straggler_timeout.start(rows, now_s, self._timer.steady_s)
         self._next += count
         while self._unsent and self._unsent[0][0] < self._next:
             self._unsent.popleft()[1].times.note_first_packet()
@@ -273,10 +273,10 @@ class SlotStream:
         if count <= 0:
             return False
         rows = slice(slot, slot + count)
-        if self._patience is not None:
+        if self._straggler_timeout is not None:
             if not first:
                 self._since_s = now_s
-            self._patience.prepare(rows, self._since_s)
+            self._straggler_timeout.prepare(rows, self._since_s)
         if source.withheld is not None:
             self._is_withheld[rows] = source.withheld[first : first + count]
             self._has_withheld = True
@@ -342,8 +342,8 @@ class SlotStream:
         """Let the rows of the oldest chunks wait no more."""
         count = rows.stop - rows.start
         self._is_busy[rows] = False
-        if self._patience is not None:
-            self._patience.stop(rows)
+        if self._straggler_timeout is not None:
+            self._straggler_timeout.stop(rows)
         self._outstanding -= count
         self._base += count
 
@@ -377,7 +377,7 @@ class SlotStream:
         """Copy result lanes to their tensors, the oldest of those that wait.
 
         Returns how many met congestion, and which tell the round trip: not those that waited for
-        somebody's patience to end.
+        somebody's straggler_timeout to end.
         """
         flags = int(np.bitwise_or.reduce(words[:, 0]).byteswap())
         marked = 0
@@ -452,8 +452,8 @@ class SlotStream:
                 probes = self._recovery.silent(now_s)
                 sent = self._send_again(probes, now_s, is_probe=True)
                 self.counters.probe_retransmitted += sent
-        if self._patience is not None and now_s >= self._patience.next_s:
-            rows, levels = self._patience.due(now_s)
+        if self._straggler_timeout is not None and now_s >= self._straggler_timeout.next_s:
+            rows, levels = self._straggler_timeout.due(now_s)
             if len(rows):
                 flushes = self._datagrams[rows]
                 flushes[:, OPERATION_BYTE] = Operation.FLUSH

@@ -16,7 +16,7 @@ from ..allgather.packet import MULTICAST_WORD, OPERATION_MASK
 from ..control.view import JobView
 from ..engine.allreduce_task import AllreduceTask
 from ..engine.reducer import Arrivals, Task
-from ..engine.straggler_timeout import Patience
+from ..engine.straggler_timeout import StragglerTimeout
 from ..errors import HostlibError
 from ..options import SessionOptions
 from ..transports.base import Transport
@@ -44,7 +44,7 @@ def split_slots(slot_count: int) -> tuple[int, int]:
 
 
 @final
-class SwitchPath:
+class SwitchReducer:
     """Runs a view's chunks over a transport that is open to the view's switch."""
 
     def __init__(
@@ -80,10 +80,10 @@ class SwitchPath:
             minimum_s=options.min_rto_s,
             maximum_s=options.max_rto_s,
         )
-        patience = None
+        straggler_timeout = None
         deadline_s = self.view.straggler.deadline_s
         if deadline_s is not None:
-            patience = Patience(slot_count, deadline_s, options.max_rto_s)
+            straggler_timeout = StragglerTimeout(slot_count, deadline_s, options.max_rto_s)
         return SlotStream(
             self.view,
             self._transport,
@@ -97,7 +97,7 @@ class SwitchPath:
                 tolerated=tolerated_loss(self.view.num_workers),
                 floor=max(1, slot_count // FREE_SHARE),
             ),
-            patience=patience,
+            straggler_timeout=straggler_timeout,
         )
 
     def pump(self, now_s: float) -> bool:
@@ -221,7 +221,7 @@ class SwitchPath:
             stream = self.exponents
         self.probe.send(stream, now_s)
 
-    def hush(self) -> None:
+    def end_probe(self) -> None:
         """Forget what probes have shown."""
         self.probe.reset()
 

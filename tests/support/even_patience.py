@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Patience with late workers that a busy machine does not wear out.
+"""StragglerTimeout with late workers that a busy machine does not wear out.
 
 A worker of a process that stood still would close its rounds as soon as it runs, before others that
 stood still with it have sent their part.
@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from switchfold.hostlib.engine.engine import Engine
-from switchfold.hostlib.engine.straggler_timeout import Patience
+from switchfold.hostlib.engine.straggler_timeout import StragglerTimeout
 from switchfold.hostlib.slots import switch_reducer as switch_path
 
 AGAIN_S = 0.02
@@ -38,7 +38,7 @@ def install_even_patience(monkeypatch: pytest.MonkeyPatch) -> None:
                 del steps[engine]
         return goes_on
 
-    class Even(Patience):
+    class Even(StragglerTimeout):
         _since: dict[Engine, int] | None = None
 
         def due(self, now_s: float) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
@@ -53,7 +53,7 @@ def install_even_patience(monkeypatch: pytest.MonkeyPatch) -> None:
             return np.zeros(0, np.int64), np.zeros(0, np.uint32)
 
     monkeypatch.setattr(Engine, "_step", counted)
-    monkeypatch.setattr(switch_path, "Patience", Even)
+    monkeypatch.setattr(switch_path, "StragglerTimeout", Even)
 
 
 def _is_waiting(engine: Engine) -> bool:

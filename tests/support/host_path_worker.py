@@ -15,7 +15,7 @@ import numpy as np
 
 from switchfold.hostlib.control.view import Member
 from switchfold.hostlib.errors import MemberError, PeerError
-from switchfold.hostlib.hosts import HostPath, Reduction
+from switchfold.hostlib.hosts import HostAllreduce, Reduction
 from switchfold.hostlib.peers import PeerServer
 from switchfold.hostlib.slots.wire import Operation
 
@@ -36,7 +36,7 @@ def main(worker_id: int, silence_s: float, address: str) -> None:
             lost = error.worker_id if isinstance(error, MemberError) else None
             print(json.dumps({"error": type(error).__name__, "worker_id": lost}), flush=True)
 
-        path = HostPath(
+        path = HostAllreduce(
             server, generation=1, members=members, on_failure=on_failure, silence_s=silence_s
         )
 

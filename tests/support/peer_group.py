@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from loopback import LOOPBACK
 from switchfold.hostlib.control.view import Member
 from switchfold.hostlib.errors import PeerError
-from switchfold.hostlib.hosts import Algorithm, HostPath, LinkCosts, Reduction
+from switchfold.hostlib.hosts import Algorithm, HostAllreduce, LinkCosts, Reduction
 from switchfold.hostlib.peers import PeerServer
 from switchfold.hostlib.slots.wire import Operation
 
@@ -59,12 +59,12 @@ class PeerGroup:
         self._costs, self._silence_s, self.generation = costs, silence_s, generation
         self.paths = [self.open_path(i) for i in range(num_members)]
 
-    def open_path(self, position: int) -> HostPath:
+    def open_path(self, position: int) -> HostAllreduce:
         def on_failure(error: PeerError) -> None:
             self.failures[position] = error
             self.failed[position].set()
 
-        return HostPath(
+        return HostAllreduce(
             self.servers[position],
             generation=self.generation,
             members=self.members,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fake_switch import FakeSwitch
 from switchfold.hostlib.options import SessionOptions
-from switchfold.hostlib.slots.switch_reducer import SwitchPath
+from switchfold.hostlib.slots.switch_reducer import SwitchReducer
 from switchfold.hostlib.slots.wire import view_datagrams
 from switchfold.hostlib.summation.chunks import IntegerSource
 
@@ -131,7 +131,7 @@ class _Worker:
         self._link = _Link(simulation)
         switch = simulation.switch
         transport: Any = self
-        self.path = SwitchPath(
+        self.path = SwitchReducer(
             switch.view(worker_id), transport, options or SessionOptions(), Counter()
         )
         self.values = self.path.values

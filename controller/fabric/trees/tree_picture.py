@@ -55,7 +55,7 @@ def draw_trees(report: pb.TreeReport, path: Path) -> None:
     # pyright cannot follow matplotlib's stubs, which leave keywords open.
     figure: Any
     axes: Any
-    figure, axes = plt.subplots(figsize=(min(width, 24), height), view="constrained")
+    figure, axes = plt.subplots(figsize=(min(width, 24), height), layout="constrained")
     axes.set_axis_off()
     _draw_links(axes, report, places)
     _draw_hosts(axes, report, places, hosts)

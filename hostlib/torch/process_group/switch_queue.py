@@ -200,14 +200,14 @@ class SwitchQueue:
                 # Nothing may keep the tensors alive while this thread waits.
                 del item, error
                 if has_future:
-                    self._find_heir()
+                    self._find_successor()
             if has_future:
                 work.resolve()
                 with self._lock:
                     self._num_telling -= 1
             del work
 
-    def _find_heir(self) -> None:
+    def _find_successor(self) -> None:
         """See to it that somebody takes the next transfer while this thread runs callbacks."""
         with self._lock:
             self._num_telling += 1

@@ -149,7 +149,7 @@ def test_lost_worker_comes_back_under_its_old_id(tmp_path: Path):
             assert "goes on without worker 1" in late.ended
             plain = await FakeMember(server.address, 1).join()
             await plain.until(lambda: plain.ended)
-            assert "join it with is_joining" in plain.ended
+            assert "join with is_joining" in plain.ended
             back = await FakeMember(server.address, 1, is_joining=True).join()
             await back.until(lambda: back.welcomed)
             assert members[0].members == back.members == [0, 1]

@@ -24,7 +24,7 @@ from switchfold.hostlib.errors import (
     PeerMismatchError,
     PeerRefusedError,
 )
-from switchfold.hostlib.hosts import Algorithm, HostPath, LinkCosts
+from switchfold.hostlib.hosts import Algorithm, HostAllreduce, LinkCosts
 from switchfold.hostlib.hosts.cost import doubling_steps
 from switchfold.hostlib.hosts.values import SEGMENT_LANES
 from switchfold.hostlib.peers import PeerServer
@@ -199,7 +199,7 @@ def test_stale_generation_and_foreign_worker_are_refused() -> None:
             (GENERATION, "refused_member"),
         ):
             errors: list[Exception] = []
-            path = HostPath(
+            path = HostAllreduce(
                 stranger,
                 generation=generation,
                 members=[own, group.members[0]],
@@ -285,7 +285,7 @@ def test_member_that_breaks_the_protocol_ends_the_path(
             Member(worker_id=0, peer_address=LOOPBACK, peer_port=server.port),
             Member(worker_id=1, peer_address=LOOPBACK, peer_port=other.getsockname()[1]),
         ]
-        path = HostPath(
+        path = HostAllreduce(
             server, generation=GENERATION, members=members, on_failure=on_failure, costs=costs
         )
         done = threading.Event()
