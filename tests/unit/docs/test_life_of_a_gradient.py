@@ -1,0 +1,547 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""docs/life_of_a_gradient.md names what the code has, in the order in which it runs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import threading
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from loopback import LOOPBACK
+from switchfold.controller.config import ControllerConfig
+from switchfold.hostlib.engine.allreduce_task import POSITION_BITS
+from switchfold.hostlib.options import Precision, SessionOptions
+from switchfold.hostlib.session import Session
+from switchfold.hostlib.slots import wire
+from switchfold.hostlib.slots.congestion import INITIAL_CHUNKS
+from switchfold.hostlib.slots.switch_reducer import split_slots
+from switchfold.hostlib.slots.wire import Outcome
+from switchfold.hostlib.summation import exact, exact_chunks, quantization
+from switchfold.hostlib.summation.chunks import TensorChunks
+from switchfold.hostlib.transports.udp import UdpTransport
+from udp_switch import UdpSwitch
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs" / "life_of_a_gradient.md").read_text(encoding="utf-8")
+WORDS = " ".join(PAGE.split())
+"""The page without its line breaks."""
+
+WORKERS, ELEMENTS, VALUES = 4, 1000, wire.VALUES_PER_PACKET_WIDE
+SLOTS = ControllerConfig.default_slots
+EXPONENT_SLOTS, VALUE_SLOTS = split_slots(SLOTS)
+FIRST_ELEMENTS = (0.5, 0.25, -1.5, 2.0)
+PATIENT = SessionOptions(initial_rto_s=20.0, min_rto_s=20.0, max_rto_s=20.0)
+"""Timers send nothing again, however slow the machine is."""
+PRECISIONS: tuple[Precision, ...] = ("block", "exact")
+
+Name = tuple[str, str]
+"""A path below the root, and a function's or a P4 object's name there."""
+PAIRS = re.compile(r"`([\w/]+\.(?:py|p4))`:\s+(`[\w.]+`(?:,\s+`[\w.]+`(?!:))*)")
+
+
+def arrays() -> list[NDArray[np.float32]]:
+    """The example: its largest magnitudes lie between 2 and 4 in each chunk."""
+    normal = [np.random.default_rng(i).standard_normal(ELEMENTS) for i in range(WORKERS)]
+    result = [values.astype(np.float32) for values in normal]
+    for values, first in zip(result, FIRST_ELEMENTS, strict=True):
+        values[0] = first
+    return result
+
+
+def named(text: str) -> list[Name]:
+    """Return the pairs of path and name in a text, in its order."""
+    return [
+        (path, name)
+        for path, names in PAIRS.findall(text)
+        for name in re.findall(r"`([\w.]+)`", names)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    number: int
+    title: str
+    """Up to the end of its line: with the thread."""
+    names: list[Name]
+    """Of the first item, which is what runs."""
+
+
+def read_steps() -> list[Step]:
+    found = re.findall(r"^(\d+)\. (\*\*.+)\n +- (`(?:.|\n)+?)\n +- ", PAGE, re.MULTILINE)
+    return [Step(number=int(n), title=title, names=named(names)) for n, title, names in found]
+
+
+STEPS = read_steps()
+
+
+def table(marker: str) -> list[list[str]]:
+    """Return the cells of the table behind a comment in the page."""
+    text = PAGE.partition(f"<!-- {marker}: checked against a run -->")[2].lstrip().split("\n\n")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()[2:]]
+
+
+def integer(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+@cache
+def defined(path: str) -> frozenset[str]:
+    """Return what a Python file defines: classes, functions, and methods as Class.method."""
+    names: set[str] = set()
+
+    def collect(body: Iterable[ast.stmt], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                names.add(prefix + node.name)
+            if isinstance(node, ast.ClassDef):
+                collect(node.body, f"{prefix}{node.name}.")
+
+    collect(ast.parse((ROOT / path).read_text(encoding="utf-8")).body, "")
+    return frozenset(names)
+
+
+@cache
+def p4_source(path: str) -> str:
+    """Return a P4 file without comments."""
+    return re.sub(r"//.*", "", (ROOT / path).read_text(encoding="utf-8"))
+
+
+def block(source: str, head: str) -> str:
+    """Return the text between the braces behind the first match of `head`."""
+    match = re.search(head + r"[^{};]*\{", source)
+    assert match is not None, head
+    depth, start = 1, match.end()
+    for place in range(start, len(source)):
+        depth += {"{": 1, "}": -1}.get(source[place], 0)
+        if not depth:
+            return source[start:place]
+    raise AssertionError(head)
+
+
+def test_steps_are_numbered_and_say_where_they_run() -> None:
+    assert [step.number for step in STEPS] == list(range(1, len(STEPS) + 1))
+    assert len(re.findall(r"^\d+\. ", PAGE, re.MULTILINE)) == len(STEPS) > 10
+    for step in STEPS:
+        assert step.names, step
+        languages = {Path(path).suffix for path, _ in step.names}
+        assert len(languages) == 1, step
+        assert ("thread" in step.title.lower()) == (languages == {".py"}), step
+
+
+@pytest.mark.parametrize("pair", sorted(set(named(PAGE))), ids=lambda pair: pair[1])
+def test_names_are_defined_where_the_page_says(pair: Name) -> None:
+    path, name = pair
+    if path.endswith(".py"):
+        assert name in defined(path)
+    else:
+        kinds = r"\b(?:control|parser|action|table|state)\s+"
+        assert re.search(rf"{kinds}{name}\b", p4_source(path)), f"{path} has no {name}"
+
+
+def test_paths_and_names_come_in_pairs_only() -> None:
+    """A name behind a path in another form would not be checked."""
+    code = re.findall(r"`([\w/]+\.(?:py|p4))`", PAGE)
+    alone = {
+        "tests/unit/docs/test_life_of_a_gradient.py",
+        "p4src/bmv2/switchfold_wide.p4",
+        "p4src/bmv2/pipeline.p4",
+    }
+    assert len(code) == len(PAIRS.findall(PAGE)) + len(alone)
+    assert all((ROOT / path).is_file() for path in code)
+
+
+def test_words_in_code_type_are_words_of_the_code() -> None:
+    folders = ("hostlib", "p4src/bmv2", "p4src/include", "controller")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.p[y4]")]
+    corpus = set(re.findall(r"\w+", " ".join(path.read_text(encoding="utf-8") for path in files)))
+    tokens = set(re.findall(r"`([A-Za-z_]\w+)`", PAGE)) | set(re.findall(r"\b[A-Z_]{5,}\b", PAGE))
+    assert not {token for token in tokens if token not in corpus}
+
+
+def test_links_lead_to_files() -> None:
+    links = re.findall(r"\]\(([^)#\s]+)", PAGE)
+    assert len(links) > 8
+    assert not [link for link in links if not (ROOT / "docs" / link).is_file()]
+
+
+def test_steps_are_called_by_their_numbers() -> None:
+    numbers = {step.title.split("**")[1].split()[0].strip(",."): step.number for step in STEPS}
+    for text in (
+        "through steps {Give} to {Receive}, in slot 0",
+        "In step {Fill}, element 0",
+        "Steps {Parse} to {Note} decide it",
+        "Steps {Add} and {Make} do what",
+        "step {Agree} agrees on the highest",
+        "lane of its own (step {Fill}). Step {Back} puts the sums",
+        "begin again at step {Start} in the new view",
+        "packet trace shows steps {Parse} to {Make}.",
+        "as all steps up to {Send}.",
+    ):
+        assert text.format(**numbers) in WORDS, text.format(**numbers)
+    picture = PAGE.partition("```text\n")[2].partition("```")[0].partition("\n")[2]
+    shown = re.findall(r"(\d+) (\w+)", picture)
+    assert {int(number) for number, _ in shown} == {step.number for step in STEPS}
+    for number, word in shown:
+        assert word in STEPS[int(number) - 1].title.lower(), f"{number} {word}"
+
+
+def test_table_of_threads_has_every_step() -> None:
+    rows = [line for line in PAGE.splitlines() if re.match(r"\| (worker|switch) .*\bstep", line)]
+    caller, io, switch = (
+        {
+            number
+            for first, last in re.findall(r"(\d+)(?: to (\d+))?", row.rsplit("|", 2)[1])
+            for number in range(int(first), int(last or first) + 1)
+        }
+        for row in rows
+    )
+    assert caller == {step.number for step in STEPS if "caller's thread" in step.title}
+    assert io == {step.number for step in STEPS if "`switchfold-io`" in step.title}
+    assert switch == {step.number for step in STEPS} - caller - io
+
+
+def test_threads_have_these_names() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "hostlib").rglob("*.py")]
+    threads = set(re.findall(r"`(switchfold-[a-z]+)`", PAGE))
+    assert len(threads) == 4
+    for thread in threads:
+        assert any(f'"{thread}"' in source for source in sources), thread
+
+
+def test_stages_of_the_switch_are_those_of_the_program() -> None:
+    main = p4_source("p4src/bmv2/switchfold_wide.p4")
+    pipeline = p4_source("p4src/bmv2/pipeline.p4")
+    stages: list[str] = []
+    for part in re.findall(r"\b(Switchfold\w+)\(\)", main[main.index("V1Switch(") :]):
+        stages.append(part)
+        if f"control {part}(" in pipeline:
+            body = block(pipeline, f"control {part}")
+            instances = {name: kind for kind, name in re.findall(r"(\w+)\(\) (\w+);", body)}
+            run = block(body, "apply")
+            if "UDP_PORT" in run:
+                run = block(run, r"else if \(.*UDP_PORT\) ")
+            stages += [instances[name] for name in re.findall(r"(\w+)\.apply\(", run)]
+    controls = [
+        name
+        for step in STEPS
+        for path, name in step.names
+        if path.endswith(".p4") and re.search(rf"\b(control|parser) {name}\b", p4_source(path))
+    ]
+    assert controls == stages
+
+
+def test_states_of_the_parser_follow_each_other() -> None:
+    path = "p4src/bmv2/parser.p4"
+    source = p4_source(path)
+    states = [name for step in STEPS for where, name in step.names if where == path]
+    states = [name for name in states if re.search(rf"\bstate {name}\b", source)]
+    for state, following in zip(states, [*states[1:], "accept"], strict=True):
+        assert re.search(rf"\b{following};", block(source, rf"state {state}\b")), state
+
+
+@pytest.mark.parametrize("step", [s for s in STEPS if s.names[0][0].endswith(".p4")], ids=str)
+def test_actions_come_in_the_order_of_their_control(step: Step) -> None:
+    places: dict[str, list[int]] = {}
+    for path, name in step.names:
+        source = p4_source(path)
+        if re.search(rf"\b(control|parser|state) {name}\b", source):
+            continue
+        run = source[source.rindex("    apply {") :]
+        called = name
+        if not re.search(rf"\b{name}(?:\.apply)?\(", run):
+            tables = re.findall(r"\btable (\w+)", source)
+            (called,) = [t for t in tables if f" {name};" in block(source, rf"table {t}\b")]
+        place = re.search(rf"\b{called}(?:\.apply)?\(", run)
+        assert place is not None, f"{path} does not use {name}"
+        places.setdefault(path, []).append(place.start())
+    assert all(found == sorted(found) for found in places.values()), places
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """The example, run through the fake switch."""
+
+    results: list[NDArray[Any]]
+    calls: dict[str, list[Name]]
+    """What worker 3 called, by thread."""
+    switch: UdpSwitch
+    statistics: dict[str, int | float]
+
+
+def run_example(precision: Precision) -> Run:
+    calls: dict[str, list[Name]] = {}
+
+    def record(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            code = frame.f_code
+            thread = threading.current_thread().name
+            calls.setdefault(thread, []).append((code.co_filename, code.co_qualname))
+
+    transports = [UdpTransport(LOOPBACK) for _ in range(WORKERS)]
+    switch = UdpSwitch(transports, values_per_packet=VALUES, slot_count=SLOTS)
+    with ExitStack() as stack:
+        stack.enter_context(switch.running())
+        sessions: list[Session] = []
+        for worker_id, transport in enumerate(transports):
+            if worker_id == WORKERS - 1:
+                threading.setprofile(record)
+            try:
+                session = Session.direct(switch.job_view(worker_id), transport, PATIENT)
+            finally:
+                threading.setprofile(None)
+            sessions.append(stack.enter_context(session))
+        *others, (last, array) = zip(sessions, arrays(), strict=True)
+        futures = [session.allreduce(array, precision=precision) for session, array in others]
+        profile = sys.getprofile()
+        sys.setprofile(record)
+        try:
+            results = [last.allreduce(array, precision=precision).result(60)]
+        finally:
+            sys.setprofile(profile)
+        results += [future.result(60) for future in futures]
+        statistics = last.statistics
+    below = {filename: Path(filename).resolve() for seq in calls.values() for filename, _ in seq}
+    return Run(
+        results=results,
+        calls={
+            thread: [
+                (str(below[filename].relative_to(ROOT)), name)
+                for filename, name in seq
+                if below[filename].is_relative_to(ROOT)
+            ]
+            for thread, seq in calls.items()
+        },
+        switch=switch,
+        statistics=statistics,
+    )
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[Precision, Run]:
+    return {precision: run_example(precision) for precision in PRECISIONS}
+
+
+def code_of(name: Name) -> Name:
+    """Return what runs for a name: of a class, its constructor."""
+    path, last = name[0], name[1].rsplit(".", 1)[-1]
+    return (path, f"{name[1]}.__init__") if last[0].isupper() else name
+
+
+def assert_in_order(names: list[Name], calls: list[Name], start: Name | None = None) -> None:
+    """Each name is called after the one before it."""
+    assert set(map(code_of, names)) <= set(calls), "these are not called"
+    place = calls.index(start) if start is not None else 0
+    for name in map(code_of, names):
+        assert name in calls[place:], f"{name} is not called after the names before it"
+        place = calls.index(name, place) + 1
+
+
+def test_steps_in_python_run_in_this_order(runs: dict[Precision, Run]) -> None:
+    calls = runs["block"].calls
+    threads: dict[str, list[Name]] = {"caller": [], "io": []}
+    for step in STEPS:
+        names = list(step.names)
+        if names[0][0].endswith(".p4"):
+            continue
+        if step.title.endswith("then the caller's thread."):
+            threads["caller"].append(names.pop())
+        is_io = "`switchfold-io`" in step.title
+        threads["io" if is_io else "caller"] += names
+    assert len(threads["caller"]) > 5
+    assert len(threads["io"]) > 30
+    assert_in_order(threads["caller"], calls[threading.current_thread().name])
+    # Before the tensor came, the thread had turns of its own.
+    queue = ("hostlib/engine/view_runner.py", "LayoutRunner.queue")
+    first, *rest = threads["io"]
+    assert first == ("hostlib/engine/engine.py", "Engine._take_inbox")
+    assert rest[0] == queue
+    assert first in calls["switchfold-io"]
+    assert_in_order(rest, calls["switchfold-io"], start=queue)
+
+
+def test_steps_of_the_exact_mode_run_in_this_order(runs: dict[Precision, Run]) -> None:
+    section = PAGE.partition("## The exact mode\n")[2].partition("\n\nWithout")[0]
+    names = named(section)
+    assert len(names) > 8
+    assert_in_order(names, runs["exact"].calls["switchfold-io"])
+
+
+def test_all_workers_get_the_sum(runs: dict[Precision, Run]) -> None:
+    true = np.sum([array.astype(np.float64) for array in arrays()], axis=0)
+    for precision, run in runs.items():
+        assert len({result.tobytes() for result in run.results}) == 1
+        assert run.results[0][0] == sum(FIRST_ELEMENTS) == 1.25
+        bound = quantization.error_bound(2, WORKERS, np.float32) if precision == "block" else 0.0
+        half_ulp = np.spacing(np.abs(true).astype(np.float32)).astype(np.float64)
+        assert (np.abs(run.results[0] - true) <= bound + half_ulp).all()
+
+
+def test_numbers_of_both_precisions_are_those_of_a_run(runs: dict[Precision, Run]) -> None:
+    rows = {name: cells for name, *cells in table("example")}
+    for column, precision in enumerate(PRECISIONS):
+        run = runs[precision]
+        told = {name: integer(cells[column]) for name, cells in rows.items()}
+        exponents = int(run.statistics["exponent_packets_sent"])
+        values = int(run.statistics["value_packets_sent"])
+        lanes = 1 if precision == "block" else exact_layout_lanes()
+        size = wire.datagram_bytes(VALUES)
+        completed = run.switch.outcomes[Outcome.COMPLETED]
+        absorbed = run.switch.outcomes[Outcome.ABSORBED]
+        assert list(told.values()) == [
+            exponents,
+            VALUES // lanes,
+            values,
+            (exponents + values) * size,
+            completed + absorbed,
+            absorbed,
+            completed,
+            completed * WORKERS,
+        ]
+        assert values == -(-ELEMENTS // (VALUES // lanes))
+
+
+def exact_layout_lanes() -> int:
+    """Lanes of a value of the example."""
+    ranges = np.max([exact.group_ranges(array[None]) for array in arrays()], axis=0)
+    layout = exact_chunks.ExactLayout(
+        ELEMENTS, VALUES, dtype="float32", num_workers=WORKERS, ranges=ranges.reshape(-1)
+    )
+    (part,) = layout.parts(0, layout.num_chunks)
+    return part.limbs.lanes
+
+
+def test_header_is_that_of_the_packet(runs: dict[Precision, Run]) -> None:
+    switch = runs["block"].switch
+    packets = switch.unpacked(switch.contributions)["header"]
+    is_last = (packets["worker_id"] == 2) & (packets["operation"] == 1) & (packets["flags"] == 16)
+    (header,) = np.unique(packets[is_last])
+    told: dict[str, int] = {}
+    for fields, values, _ in table("header"):
+        names = re.findall(r"`(\w+)`", fields)
+        told |= dict(zip(names, map(int, values.split(", ")), strict=True))
+    assert wire.HEADER_DTYPE.names is not None
+    assert set(wire.HEADER_DTYPE.names) - told.keys() == {"priority", "reserved"}
+    assert told == {name: int(header[name]) for name in told}
+    assert f"job {header['job_id']}, and" in WORDS
+    assert f"its **generation**: {header['generation']}." in WORDS
+    assert header["flags"] == wire.Flag.LAST
+    assert header["exponent"] == 2 + wire.EXPONENT_BIAS
+
+
+def test_lanes_are_those_of_the_packets(runs: dict[Precision, Run]) -> None:
+    switch = runs["block"].switch
+    packets = switch.unpacked(switch.contributions)
+    header = packets["header"]
+    is_first = (header["operation"] == wire.Operation.AGGREGATE_ADD) & (header["chunk_index"] == 0)
+    total = 0
+    for worker in range(WORKERS):
+        (sent,) = set(packets[is_first & (header["worker_id"] == worker)]["values"][:, 0].tolist())
+        assert f"{sent:,} on worker {worker}" in WORDS
+        total += sent
+    assert f"lane 0 is {total:,}." in WORDS
+    assert f"{total:,} * 2^-26 = {total * 2.0**-26}" in WORDS
+    assert f"gives {total * 2.0**-26 / WORKERS}." in WORDS
+
+
+def test_results_are_as_told(runs: dict[Precision, Run]) -> None:
+    for run in runs.values():
+        answers = run.switch.unpacked(run.switch.answers)["header"]
+        assert set(answers["operation"]) == {wire.Operation.RESULT}
+        assert set(answers["worker_bitmap"]) == {(1 << WORKERS) - 1}
+        assert set(answers["num_contributors"]) == {WORKERS}
+    assert "operation 5 (RESULT), `worker_bitmap` 15, `num_contributors` 4." in WORDS
+    assert "children (bitmap 15)" in WORDS
+    assert "completes the bitmap 15" in WORDS
+
+
+def test_slots_of_the_packets_are_as_told(runs: dict[Precision, Run]) -> None:
+    switch = runs["block"].switch
+    header = switch.unpacked(switch.contributions)["header"]
+    is_value = header["operation"] == wire.Operation.AGGREGATE_ADD
+    assert set(header["round"]) == {1}
+    assert set(header["slot_index"][~is_value]) == {0}
+    slots = sorted(set(map(int, header["slot_index"][is_value])))
+    assert "slots {}, {} and {}, round 1.".format(*slots) in WORDS
+    assert slots == list(range(EXPONENT_SLOTS, EXPONENT_SLOTS + 3))
+    row = slots[2] << 1 | 1
+    assert f"slot {slots[2]} in round 1 is row ({slots[2]} << 1) | 1 = {row}" in WORDS
+
+
+def test_sizes_are_the_codes() -> None:
+    options = SessionOptions()
+    chunks = TensorChunks(arrays()[0], VALUES)
+    last = ELEMENTS - VALUES * (chunks.num_chunks - 1)
+    size = wire.datagram_bytes(VALUES)
+    udp = size + wire.UDP_BYTES
+    sum_shift = int(quantization.scale_shifts(np.array([2], np.int32), WORKERS, np.float32)[0])
+    most = exact_chunks.SMALL_LANES // exact.full_limbs("float32", WORKERS).lanes
+    assert exact_chunks.is_small(most, "float32", WORKERS, None)
+    assert not exact_chunks.is_small(most + 1, "float32", WORKERS, None)
+    listed = "{}, {}, {} and {}".format(*FIRST_ELEMENTS)
+    for text in (
+        f"Element 0 is {listed} on workers 0 to {WORKERS - 1}, so its sum is {sum(FIRST_ELEMENTS)}",
+        f"row of {VALUES} lanes",
+        f"each run of {VALUES} values the largest magnitude",
+        f"upper {32 - POSITION_BITS} bits",
+        f"In: {ELEMENTS:,} values",
+        f"Out: {chunks.num_chunks} exponents",
+        f"Here all {chunks.num_chunks} leave together",
+        f"takes all {chunks.num_chunks} rows",
+        f"elements {ELEMENTS - last} to {ELEMENTS - 1} |",
+        f"E + {wire.EXPONENT_BIAS}",
+        f"stays within 2^{quantization.LANE_BITS}",
+        f"Out: {WORKERS} frames, one to each worker",
+        f"`num_contributors` is {WORKERS}.",
+        f"Each has an array of {ELEMENTS:,} float32 values",
+        f"A packet has {VALUES} **lanes**",
+        f"has {SLOTS} slots, the controller's default: the first {EXPONENT_SLOTS} carry exponents,"
+        f" the other {VALUE_SLOTS} carry values",
+        f"{chunks.num_chunks} chunks, one for each packet, of {VALUES}, {VALUES} and {last} values",
+        f"padded with {VALUES - last} zeros",
+        f"those of {VALUES} chunks. Here E = 2",
+        f"30 - E - ceil(log2 n) = {sum_shift}",
+        f"factors 2^{sum_shift} and 2^-{sum_shift}",
+        f"rint(x * 2^{sum_shift})",
+        f"slot k mod {VALUE_SLOTS} in **round** k // {VALUE_SLOTS} + 1",
+        f"the first value slot is slot {EXPONENT_SLOTS}",
+        f"Chunk {VALUE_SLOTS} takes slot {EXPONENT_SLOTS} again, in round 2",
+        f"{INITIAL_CHUNKS} at first, at most {options.window}",
+        f"datagram of {size:,} bytes",
+        f"header of {wire.HEADER_BYTES} bytes and {VALUES} big-endian int32 lanes",
+        f"frames of {wire.frame_bytes(VALUES):,} bytes",
+        f"UDP port {wire.UDP_PORT}",
+        f"(IPv4 {udp + wire.IPV4_BYTES:,} and UDP {udp:,} bytes)",
+        f"`chunk_index` * {VALUES}",
+        f"up to {options.batch} datagrams",
+        f"each group of {exact_chunks.GROUP_VALUES:,} values",
+        f"all are finite: {exact.RANGE_LANES} lanes",
+        f"limbs of {exact.limb_bits(WORKERS)} bits, here {exact_layout_lanes()}",
+        f"at most {most} float32 values",
+    ):
+        assert text in WORDS, text
+    assert quantization.error_bound(2, WORKERS, np.float32) == 2.0**-25
+    assert "error of a sum is at most 2^-25" in WORDS
+
+
+def test_example_has_the_exponents_that_the_page_says() -> None:
+    exponents = [
+        [
+            quantization.chunk_exponents(values[start : start + VALUES][None])[0]
+            for values in arrays()
+        ]
+        for start in range(0, ELEMENTS, VALUES)
+    ]
+    assert [max(chunk) for chunk in exponents] == [2, 2, 2]
