@@ -364,7 +364,7 @@ def test_steps_in_python_run_in_this_order(runs: dict[Precision, Run]) -> None:
     assert len(threads["io"]) > 30
     assert_in_order(threads["caller"], calls[threading.current_thread().name])
     # Before the tensor came, the thread had turns of its own.
-    queue = ("hostlib/engine/view_runner.py", "LayoutRunner.queue")
+    queue = ("hostlib/engine/view_runner.py", "ViewRunner.queue")
     first, *rest = threads["io"]
     assert first == ("hostlib/engine/engine.py", "Engine._take_inbox")
     assert rest[0] == queue
