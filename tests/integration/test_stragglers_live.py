@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from even_patience import install_even_patience
+from even_straggler_timeout import install_even_straggler_timeout
 from live_testbed import LiveTestbed
 from switchfold.bmv2_topos.topology.fabrics import leaf_spine
 from switchfold.controller.views.join_reply import QUORUM_DEADLINE_S
@@ -33,8 +33,8 @@ def testbed() -> Generator[LiveTestbed]:
 
 
 @pytest.fixture(autouse=True)
-def _even_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    install_even_patience(monkeypatch)
+def _even_straggler_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    install_even_straggler_timeout(monkeypatch)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ STEPS = 2
 """The first of them may have begun before."""
 
 
-def install_even_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def install_even_straggler_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no worker of this process close rounds before all have run since that was due."""
     steps: Counter[Engine] = Counter()
     step = Engine._step  # pyright: ignore[reportPrivateUsage]
