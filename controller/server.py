@@ -30,7 +30,7 @@ from .fabric.fabric_watch import FabricWatch
 from .jobs.job import JobNumber
 from .jobs.membership import Membership
 from .switches.program import load_program
-from .switches.switch_session import SwitchLink
+from .switches.switch_session import SwitchSession
 from .views.views import Views
 
 _LOGGER = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class ControllerServer:
         self._database = Database(config.database)
         self.fabric_state = FabricState(config, self._database)
         self.links = {
-            switch.name: SwitchLink(
+            switch.name: SwitchSession(
                 switch,
                 self._program,
                 placements=lambda name=switch.name: self.views.placements(name),

@@ -16,7 +16,7 @@ from ..jobs.job import Job, JobState
 from ..jobs.membership import Membership
 from ..switches.port_losses import read_port_losses
 from ..switches.program import describe
-from ..switches.switch_session import SwitchLink
+from ..switches.switch_session import SwitchSession
 from ..views.views import Views
 from .operator_api import operator_pb2 as pb
 from .operator_api import operator_pb2_grpc
@@ -35,7 +35,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self,
         database: Database,
         membership: Membership,
-        links: Mapping[str, SwitchLink],
+        links: Mapping[str, SwitchSession],
         views: Views,
         cables: Iterable[LinkConfig] = (),
     ) -> None:
@@ -156,7 +156,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         missing = sorted(detached) if live.has_started else live.missing
         return job_message(job, workers, detached, missing)
 
-    def _switch(self, link: SwitchLink) -> pb.Switch:
+    def _switch(self, link: SwitchSession) -> pb.Switch:
         name, views = link.config.name, self._database.live_views()
         return pb.Switch(
             name=name,

@@ -13,7 +13,7 @@ from ..config import ControllerConfig
 from ..database.database import Database
 from ..errors import SwitchError
 from ..jobs.job import JobNumber, View, ViewState
-from ..switches.switch_session import LinkState, SwitchLink
+from ..switches.switch_session import LinkState, SwitchSession
 from .fabric import Fabric
 from .fabric_state import FabricState
 from .link_meter import LinkMeter
@@ -31,7 +31,7 @@ class FabricWatch:
         config: ControllerConfig,
         database: Database,
         state: FabricState,
-        links: Mapping[str, SwitchLink],
+        links: Mapping[str, SwitchSession],
         replan: ReplanCallback,
     ) -> None:
         self._database = database
@@ -79,7 +79,7 @@ class FabricWatch:
             before = self._applying.get(name)
             self._applying[name] = asyncio.create_task(self._apply(link, before))
 
-    async def _apply(self, link: SwitchLink, before: asyncio.Task[None] | None) -> None:
+    async def _apply(self, link: SwitchSession, before: asyncio.Task[None] | None) -> None:
         if before is not None:
             await asyncio.wait((before,))
         try:

@@ -39,7 +39,7 @@ Ports = Mapping[tuple[str, int], tuple[Count, Count]]
 
 
 class CountedSwitch(Protocol):
-    """What is read from a switch; `controller.switches.switch_session.SwitchLink` is one."""
+    """What is read from a switch; `controller.switches.switch_session.SwitchSession` is one."""
 
     async def read_port_counts(self) -> dict[int, tuple[Count, Count]]:
         """Return (in, out) frame counters by port; SwitchError."""

@@ -16,7 +16,7 @@ from typing import Final
 from ...hostlib.control.session_api import session_pb2 as pb
 from ..config import ControllerConfig
 from ..errors import ControllerError
-from ..switches.switch_session import LinkState, SwitchLink
+from ..switches.switch_session import LinkState, SwitchSession
 from .job import Generation, View, WorkerId
 from .job_manager import JobManager
 from .live_job import LiveJob
@@ -36,7 +36,7 @@ class Diagnosis:
     """Judges the reports of all jobs."""
 
     def __init__(
-        self, config: ControllerConfig, links: Mapping[str, SwitchLink], manager: JobManager
+        self, config: ControllerConfig, links: Mapping[str, SwitchSession], manager: JobManager
     ) -> None:
         self._config = config
         self._links = links
@@ -179,7 +179,7 @@ class Diagnosis:
         self._manager.spawn(_check(link))
 
 
-async def _check(link: SwitchLink) -> None:
+async def _check(link: SwitchSession) -> None:
     try:
         async with asyncio.timeout(CHECK_S):
             await link.apply()

@@ -13,7 +13,7 @@ from ...hostlib.control.session_api import session_pb2 as pb
 from ..config import ControllerConfig
 from ..database.database import Database
 from ..errors import ControllerError, WorkersMissingError
-from ..switches.switch_session import SwitchLink
+from ..switches.switch_session import SwitchSession
 from ..views.join_reply import commit, join_reply
 from ..views.view_change import Change
 from ..views.view_changes import JobChanges
@@ -35,7 +35,7 @@ class JobManager:
         self,
         config: ControllerConfig,
         database: Database,
-        links: Mapping[str, SwitchLink],
+        links: Mapping[str, SwitchSession],
         views: Views,
         limits: Limits,
     ) -> None:

@@ -22,7 +22,7 @@ from ..errors import (
     WorkerSilentError,
     WorkerTakenError,
 )
-from ..switches.switch_session import SwitchLink
+from ..switches.switch_session import SwitchSession
 from ..views.join_reply import check_compatible
 from ..views.views import Views
 from .arrival import (
@@ -55,7 +55,7 @@ class Membership:
         self,
         config: ControllerConfig,
         database: Database,
-        links: Mapping[str, SwitchLink],
+        links: Mapping[str, SwitchSession],
         views: Views,
         limits: Limits | None = None,
     ) -> None:

@@ -39,20 +39,20 @@ def split_slots(shares: Sequence[float], total: int) -> list[int]:
     return [count + 1 for count in counts]
 
 
-class SlotMemory:
+class SlotAllocator:
     """What the views of all jobs hold on every switch."""
 
     def __init__(self, views: Iterable[View], num_slots: int = wire.NUM_SLOTS) -> None:
         self.num_slots = num_slots
-        self._leases: dict[str, list[tuple[range, JobNumber]]] = {}
+        self._ranges: dict[str, list[tuple[range, JobNumber]]] = {}
         for view in views:
             self.take(view.job_number, view.trees)
 
-    def copy(self) -> SlotMemory:
+    def copy(self) -> SlotAllocator:
         """Return a memory that holds the same and can be changed apart from this one."""
-        memory = SlotMemory((), self.num_slots)
-        for switch, leases in self._leases.items():
-            memory._leases[switch] = list(leases)
+        memory = SlotAllocator((), self.num_slots)
+        for switch, leases in self._ranges.items():
+            memory._ranges[switch] = list(leases)
         return memory
 
     def take(self, job_number: JobNumber, trees: Iterable[Tree]) -> None:
@@ -60,16 +60,16 @@ class SlotMemory:
         for tree in trees:
             for node in tree.nodes:
                 lease = range(node.slot_base, node.slot_base + tree.slot_count)
-                self._leases.setdefault(node.switch, []).append((lease, job_number))
+                self._ranges.setdefault(node.switch, []).append((lease, job_number))
 
     def free(self, switch: str) -> list[range]:
         """Return the free ranges of a switch, by base."""
-        return free_ranges((lease for lease, _ in self._leases.get(switch, [])), self.num_slots)
+        return free_ranges((lease for lease, _ in self._ranges.get(switch, [])), self.num_slots)
 
     def holders(self, switch: str) -> dict[JobNumber, int]:
         """Return how many slots of a switch each job holds."""
         held: dict[JobNumber, int] = {}
-        for lease, job_number in self._leases.get(switch, []):
+        for lease, job_number in self._ranges.get(switch, []):
             held[job_number] = held.get(job_number, 0) + len(lease)
         return held
 
@@ -83,7 +83,7 @@ class SlotMemory:
         for tree, count in zip(shape, counts, strict=True):
             nodes: list[TreeNode] = []
             for node in tree.nodes:
-                leases = [lease for lease, _ in self._leases.get(node.switch, [])]
+                leases = [lease for lease, _ in self._ranges.get(node.switch, [])]
                 gaps = free_ranges(leases + taken.get(node.switch, []), self.num_slots)
                 base = next((gap.start for gap in gaps if len(gap) >= count), None)
                 if base is None:
@@ -106,7 +106,11 @@ class SlotMemory:
 
 
 def no_room_error(
-    job: Job, shape: Sequence[Tree], wanted: int, memory: SlotMemory, names: Mapping[JobNumber, str]
+    job: Job,
+    shape: Sequence[Tree],
+    wanted: int,
+    memory: SlotAllocator,
+    names: Mapping[JobNumber, str],
 ) -> NoRoomError:
     """Return a refusal that says per switch what is free, who holds it, and what would fit."""
     if wanted > memory.num_slots * len(shape):
@@ -124,7 +128,7 @@ def no_room_error(
     )
 
 
-def _describe(switch: str, memory: SlotMemory, names: Mapping[JobNumber, str]) -> str:
+def _describe(switch: str, memory: SlotAllocator, names: Mapping[JobNumber, str]) -> str:
     gaps = memory.free(switch)
     free = sum(len(gap) for gap in gaps)
     largest = max((len(gap) for gap in gaps), default=0)

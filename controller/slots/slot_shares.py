@@ -9,7 +9,7 @@ from typing import Final
 
 from ..jobs.job import Job, JobNumber, JobState, PathChoice, Tree
 from .max_min_fairness import Demand, fair_shares
-from .slot_allocator import FEWEST_SLOTS, SlotMemory
+from .slot_allocator import FEWEST_SLOTS, SlotAllocator
 
 _HEADROOM: Final = 8
 """One part in so many of a switch's slots is not shared out, so that a new view finds room beside
@@ -22,14 +22,14 @@ _LEAST_SHARE: Final = 8
 Shape = tuple[Tree, ...]
 
 
-class Leases:
+class SlotShares:
     """What live jobs hold and should hold, at one moment."""
 
     def __init__(
         self,
         jobs: Sequence[Job],
         homeless: Mapping[JobNumber, Shape],
-        memory: SlotMemory,
+        memory: SlotAllocator,
         default_slots: int,
     ) -> None:
         """`homeless` has the trees that jobs between the hosts would have."""

@@ -66,7 +66,7 @@ _REACHED: Final = frozenset(
 _DECIDED: Final = frozenset(LinkState) - {LinkState.CONNECTING, LinkState.LOADING}
 
 
-class SwitchLink:
+class SwitchSession:
     """Keeps one switch connected and equal to the desired state."""
 
     def __init__(

@@ -10,7 +10,7 @@ from ...hostlib.control.session_api import session_pb2 as pb
 from ...hostlib.slots import wire
 from ..errors import NoSwitchError, VersionMismatchError
 from ..jobs.job import View, Worker, WorkerId
-from ..switches.switch_session import LinkState, SwitchLink
+from ..switches.switch_session import LinkState, SwitchSession
 
 QUORUM_DEADLINE_S: Final = 1.0
 """For jobs with a quorum and no deadline on more than one switch.
@@ -19,7 +19,7 @@ A quorum is counted at the root. What waits for a late worker below gets there w
 """
 
 
-def check_compatible(join_request: pb.JoinRequest, link: SwitchLink) -> None:
+def check_compatible(join_request: pb.JoinRequest, link: SwitchSession) -> None:
     """Raise unless the switch is ready and speaks the worker's wire format."""
     if link.state is not LinkState.READY:
         raise link.error or NoSwitchError(
@@ -39,7 +39,7 @@ def check_compatible(join_request: pb.JoinRequest, link: SwitchLink) -> None:
         )
 
 
-def encode_view(view: View, worker: Worker, link: SwitchLink) -> pb.View:
+def encode_view(view: View, worker: Worker, link: SwitchSession) -> pb.View:
     """Return a view as one of its members sees it; `link`: the member's switch."""
     message = pb.View(
         generation=view.generation,
@@ -83,7 +83,7 @@ def _deadline_s(view: View) -> float:
 def join_reply(
     view: View,
     worker: Worker,
-    link: SwitchLink,
+    link: SwitchSession,
     *,
     boundary: int,
     lease_s: float,
@@ -104,7 +104,7 @@ def join_reply(
 
 
 def commit(
-    view: View, worker: Worker, link: SwitchLink, *, boundary: int, source_worker: WorkerId
+    view: View, worker: Worker, link: SwitchSession, *, boundary: int, source_worker: WorkerId
 ) -> pb.ControllerMessage:
     """Return the message that sends a worker over to another view."""
     return pb.ControllerMessage(

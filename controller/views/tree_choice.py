@@ -14,8 +14,8 @@ from ..fabric.trees.frame_cost import PLANNED_BYTES, VALUES_PER_PACKET, Traffic
 from ..fabric.trees.planner import plan_trees
 from ..fabric.trees.tree_plan import TreePlan, predict
 from ..jobs.job import Generation, Job, JobNumber, Tree, View, Worker
-from ..slots.slot_allocator import SlotMemory
-from ..switches.switch_session import LinkState, SwitchLink
+from ..slots.slot_allocator import SlotAllocator
+from ..switches.switch_session import LinkState, SwitchSession
 from .tree_shape import planned_tree, tree_shape
 
 _WORTH_A_CHANGE: Final = 0.9
@@ -33,7 +33,7 @@ class TreeChoice:
     def __init__(
         self,
         config: ControllerConfig,
-        links: Mapping[str, SwitchLink],
+        links: Mapping[str, SwitchSession],
         fabric: Callable[[JobNumber], Fabric] | None = None,
     ) -> None:
         """`fabric` returns the fabric as a job sees it now; as configured when None."""
@@ -53,7 +53,7 @@ class TreeChoice:
         job: Job,
         workers: Sequence[Worker],
         avoid: Collection[str] = (),
-        memory: SlotMemory | None = None,
+        memory: SlotAllocator | None = None,
     ) -> tuple[Tree, ...]:
         """Return the best trees without slots; NoTreeError when these workers cannot be joined.
 
@@ -70,7 +70,7 @@ class TreeChoice:
         while len(self._compared) > _REMEMBERED:
             del self._compared[min(self._compared)]
 
-    def could_be_better(self, job: Job, view: View, memory: SlotMemory) -> bool:
+    def could_be_better(self, job: Job, view: View, memory: SlotAllocator) -> bool:
         """Return whether a switch or link that is back would make a view clearly faster.
 
         Asked again under the same circumstances, the answer is no: it was acted upon, or refused.
@@ -92,7 +92,7 @@ class TreeChoice:
         job: Job,
         workers: Sequence[Worker],
         avoid: Collection[str],
-        memory: SlotMemory | None,
+        memory: SlotAllocator | None,
     ) -> TreePlan:
         fabric = self._fabric(job.job_number)
         free: dict[str, int] | None = None

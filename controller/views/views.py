@@ -25,9 +25,9 @@ from ..jobs.job import (
     ViewState,
     Worker,
 )
-from ..slots.slot_allocator import SlotMemory, no_room_error
-from ..slots.slot_shares import Leases, is_settled
-from ..switches.switch_session import SwitchLink
+from ..slots.slot_allocator import SlotAllocator, no_room_error
+from ..slots.slot_shares import SlotShares, is_settled
+from ..switches.switch_session import SwitchSession
 from ..tables.outcome import Count, add_counts
 from .tree_choice import TreeChoice
 
@@ -43,7 +43,7 @@ class Views:
         self,
         config: ControllerConfig,
         database: Database,
-        links: Mapping[str, SwitchLink],
+        links: Mapping[str, SwitchSession],
         *,
         fabric: Callable[[JobNumber], Fabric] | None = None,
         num_slots: int = wire.NUM_SLOTS,
@@ -183,7 +183,7 @@ class Views:
         """
         jobs = self._database.jobs(is_live_only=True)
         memory = self._memory()
-        for_slots = self._leases(jobs, memory).changes()
+        for_slots = self._slot_shares(jobs, memory).changes()
         numbers = {job.job_number for job in for_slots}
         return for_slots + [
             job
@@ -220,7 +220,7 @@ class Views:
             shape = self._choice.shape(job, workers, avoid)
         jobs = self._database.jobs(is_live_only=True)
         wanted = job.slots_wanted or self._config.default_slots
-        count = self._leases(jobs, memory).slots_now(job, shape)
+        count = self._slot_shares(jobs, memory).slots_now(job, shape)
         trees = memory.place(shape, count) if count else None
         if trees is None:
             names = {other.job_number: other.name for other in jobs}
@@ -228,7 +228,7 @@ class Views:
         reason = "" if count >= wanted else f"{count} of {wanted} slots are its share for now"
         return trees, reason
 
-    def _leases(self, jobs: list[Job], memory: SlotMemory) -> Leases:
+    def _slot_shares(self, jobs: list[Job], memory: SlotAllocator) -> SlotShares:
         homeless: dict[int, tuple[Tree, ...]] = {}
         for job in jobs:
             view = job.view
@@ -238,12 +238,12 @@ class Views:
                 homeless[job.job_number] = self._choice.shape(job, view.members)
             except NoTreeError:
                 continue
-        return Leases(jobs, homeless, memory, self._config.default_slots)
+        return SlotShares(jobs, homeless, memory, self._config.default_slots)
 
-    def _memory(self, without: View | None = None) -> SlotMemory:
+    def _memory(self, without: View | None = None) -> SlotAllocator:
         left_out = without.generation if without else None
         views = self._database.live_views()
-        return SlotMemory((x for x in views if x.generation != left_out), self._num_slots)
+        return SlotAllocator((x for x in views if x.generation != left_out), self._num_slots)
 
     def _with_ids(self, trees: tuple[Tree, ...]) -> tuple[Tree, ...]:
         used = {tree.tree_id for x in self._database.live_views() for tree in x.trees}

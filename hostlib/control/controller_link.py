@@ -93,7 +93,7 @@ class GrpcControllerLink:
         self._is_away = False  # said once, not at every attempt
         self._pause_s = FIRST_RESUME_S  # before the next attempt
         self._taken_deadline_s = 0.0
-        self._is_waiting_for_seat = False  # said once
+        self._is_waiting_for_lease = False  # said once
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="switchfold-lease", daemon=True)
 
@@ -274,8 +274,8 @@ class GrpcControllerLink:
         if error.code() != _grpc.StatusCode.ALREADY_EXISTS:
             return False
         left_s = self._taken_deadline_s - time.monotonic()
-        if left_s > 0 and not self._is_waiting_for_seat:
-            self._is_waiting_for_seat = True
+        if left_s > 0 and not self._is_waiting_for_lease:
+            self._is_waiting_for_lease = True
             _logger.warning("%s; asking again for %.0f s", error.details(), left_s)
         return left_s > 0
 

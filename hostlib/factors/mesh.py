@@ -58,7 +58,7 @@ class Mesh:
         connect_s: float,
         job: int,
     ) -> None:
-        if server.seat is not None:
+        if server.place is not None:
             raise ConfigurationError("this peer server serves another job")
         self.lost: dict[int, MemberLostError] = {}
         self._server = server

@@ -79,7 +79,7 @@ class HostAllreduce:
         costs: LinkCosts = DEFAULT_COSTS,
         silence_s: float = SILENCE_S,
     ) -> None:
-        if server.seat is None:
+        if server.place is None:
             raise ConfigurationError("enter the job at the peer server before opening a host path")
         self.generation = generation
         self.members = tuple(members)
@@ -87,8 +87,8 @@ class HostAllreduce:
         """May be read in any thread."""
         self._costs = costs
         self._server = server
-        self._job = server.seat.job
-        self._worker_id = server.seat.worker_id
+        self._job = server.place.job
+        self._worker_id = server.place.worker_id
         self._positions = {member.worker_id: i for i, member in enumerate(self.members)}
         if self._worker_id not in self._positions:
             raise ConfigurationError(f"worker {self._worker_id} is no member of the view")

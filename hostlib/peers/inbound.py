@@ -102,11 +102,11 @@ class InboundPeer:
     def review(self) -> None:
         """Look again whether what this connection waits for is there."""
         server, greeting = self._server, self._greeting
-        if greeting is None or server.seat is None or self._is_refused:
+        if greeting is None or server.place is None or self._is_refused:
             return
-        if (greeting.job, greeting.receiver) != (server.seat.job, server.seat.worker_id):
+        if (greeting.job, greeting.receiver) != (server.place.job, server.place.worker_id):
             self._refuse(
-                f"this is worker {server.seat.worker_id} of job {server.seat.job}, not"
+                f"this is worker {server.place.worker_id} of job {server.place.job}, not"
                 f" {greeting.receiver} of {greeting.job}",
                 "refused_job",
             )

@@ -60,7 +60,7 @@ class View(Protocol):
 
 
 @dataclass(frozen=True)
-class JobSeat:
+class JobPlace:
     """Whom this server serves."""
 
     job: int
@@ -89,7 +89,7 @@ class PeerServer:
         """What other members may fetch."""
         self.counters: Counter[str] = Counter()
         """Connections by fate: accepted, refused_*, served results."""
-        self.seat: JobSeat | None = None
+        self.place: JobPlace | None = None
         """Job number and worker id, once the job is entered."""
         self._lock = threading.Lock()
         self._is_closed = False
@@ -126,7 +126,7 @@ class PeerServer:
 
     def enter_job(self, job: int, worker_id: int) -> None:
         """Serve the members of this job from now on; who came earlier has waited."""
-        self.seat = JobSeat(job, worker_id)
+        self.place = JobPlace(job, worker_id)
         self.loop.run(self._review)
 
     def fetch_result(
@@ -137,13 +137,13 @@ class PeerServer:
         Blocks, in the caller's thread. Raises ResultForgottenError, ResultTimeoutError,
         PeerUnreachableError, PeerRefusedError or PeerProtocolError.
         """
-        assert self.seat is not None, "enter_job comes first"
+        assert self.place is not None, "enter_job comes first"
         return fetch_result(
             (member.peer_address, member.peer_port),
             Greeting(
-                self.seat.job,
+                self.place.job,
                 self._newest_generation,
-                self.seat.worker_id,
+                self.place.worker_id,
                 member.worker_id,
                 Purpose.FETCH,
             ),

@@ -21,7 +21,7 @@ from switchfold.controller.database.database import Database
 from switchfold.controller.errors import SwitchUpdateError
 from switchfold.controller.jobs.job import Job, View, ViewState
 from switchfold.controller.switches.program import load_program
-from switchfold.controller.switches.switch_session import LinkState, SwitchLink
+from switchfold.controller.switches.switch_session import LinkState, SwitchSession
 from switchfold.controller.tables.outcome import TREE_OUTCOMES
 from switchfold.controller.views.join_reply import QUORUM_DEADLINE_S, encode_view
 from switchfold.controller.views.views import Views
@@ -45,7 +45,7 @@ class Site:
         self.database = Database(folder / "state.sqlite3")
         program = load_program("narrow", write_program(folder))
         self.links = {
-            switch.name: SwitchLink(
+            switch.name: SwitchSession(
                 switch,
                 program,
                 placements=lambda name=switch.name: self.views.placements(name),

@@ -18,7 +18,7 @@ from switchfold.controller.errors import InvalidJobError, NoRoomError, NoTreeErr
 from switchfold.controller.fabric.fabric import Fabric
 from switchfold.controller.jobs.job import Job, PathChoice, Tree, View, ViewState
 from switchfold.controller.slots.max_min_fairness import Demand, fair_shares
-from switchfold.controller.slots.slot_allocator import SlotMemory, split_slots
+from switchfold.controller.slots.slot_allocator import SlotAllocator, split_slots
 from switchfold.controller.views.views import Views
 from switchfold.hostlib.slots.wire import NUM_SLOTS
 
@@ -129,7 +129,7 @@ def test_memory_places_stripes_beside_each_other_on_a_leaf():
     shape = planned_trees(switches, links, [worker_at(0, "l1", 1), worker_at(1, "l2", 1)])
     assert len(shape) == 1, "one worker per leaf: the workers' links are the narrow place"
     twice = (dataclasses.replace(shape[0], share=0.5),) * 2
-    memory = SlotMemory([], num_slots=100)
+    memory = SlotAllocator([], num_slots=100)
     trees = memory.place(twice, 60)
     assert trees is not None
     assert [tree.slot_count for tree in trees] == [30, 30]

@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from switchfold.controller.jobs.job import Job, JobState, Tree, TreeNode, View, ViewState
-from switchfold.controller.slots.slot_allocator import SlotMemory
-from switchfold.controller.slots.slot_shares import Leases
+from switchfold.controller.slots.slot_allocator import SlotAllocator
+from switchfold.controller.slots.slot_shares import SlotShares
 
 NUM_SLOTS = 1024
 
@@ -37,8 +37,8 @@ def changes(*held: int) -> list[str]:
             )
         )
         base += slots
-    memory = SlotMemory([job.views[0] for job in jobs], NUM_SLOTS)
-    return [job.name for job in Leases(jobs, {}, memory, 128).changes()]
+    memory = SlotAllocator([job.views[0] for job in jobs], NUM_SLOTS)
+    return [job.name for job in SlotShares(jobs, {}, memory, 128).changes()]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import tokenize
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +15,25 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 GLOSSARY = ROOT / "docs" / "glossary.md"
-PAGES = [ROOT / "README.md"]
-"""Pages that use no retired word."""
+PAGES = [
+    path
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *ROOT.glob("*/*/*.md"))
+    if path.name not in ("CHANGELOG.md", "glossary.md") and ".venv" not in path.parts
+]
+"""Pages that use no retired word; the changelog tells of old names."""
+PARTS = ("bmv2_topos", "controller", "hostlib", "p4src", "softswitch")
+RETIRED_NAMES = frozenset(
+    {"heir", "hello", "hush", "layout", "layouts", "office", "patience", "redeem", "seat", "seats"}
+    | {"welcome", "welcomes", "wish", "wishes"}
+)
+"""Parts of identifiers that are retired, too."""
+DATA_IN_MEMORY = re.compile(
+    r"softswitch/|hostlib/(parameter_server|schemes|summation|torch)/|hostlib/engine/allreduce_task"
+    r"|controller/(cli/demo/report|cli/traces/plot|fabric/trees/tree_picture)"
+)
+"""Where "layout" is that of data: of tensors, parameters and structures; or of a picture."""
+HANDSHAKE = re.compile(r"hostlib/(factors|hosts|parameter_server|peers)/")
+"""Where "welcome" is a frame between workers."""
 MAX_MEANING_CHARACTERS = 160
 
 HIDDEN = re.compile(
@@ -37,12 +56,33 @@ ALLOWED = (
     Allowed("ask", r"\w+", "an ordinary verb; only what a deadline does has another word"),
     Allowed("configuration", r"\w+", "the settings of a controller or of a switch"),
     Allowed("layout", r"(?:parameter|lane|memory) layouts?", "data in memory or on shards"),
+    Allowed("layout", r"dtypes or layouts", "PyTorch's word for how a tensor lies in memory"),
+    Allowed("layout", r"answer have the same layout", "the order of fields in a packet"),
     Allowed("life", r"\w+", "an ordinary noun, as in the picture 'Life of a gradient'"),
     Allowed("round trip", r"round-trip time", "spells out RTT"),
     Allowed("tell", r"\w+", "an ordinary verb; only what a deadline does has another word"),
+    Allowed("welcome", r"WELCOME \| server", "a frame between workers, not the join reply"),
     Allowed("way", r"(?:two|three)-way", "the names of the rules that choose a scheme"),
     Allowed("way", r"under way", "in progress; no path and no scheme"),
 )
+
+
+def identifier_parts(source: str) -> set[str]:
+    """Return the words of which a module's identifiers are made, in lower case."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    names = {token.string for token in tokens if token.type == tokenize.NAME}
+    camel = r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])"
+    return {part.lower() for name in names for part in re.findall(camel, name)}
+
+
+def retired_parts(path: str, source: str) -> set[str]:
+    """Return the retired words in a module's identifiers."""
+    found = identifier_parts(source) & RETIRED_NAMES
+    if DATA_IN_MEMORY.match(path):
+        found -= {"layout", "layouts"}
+    if HANDSHAKE.match(path):
+        found -= {"welcome"}
+    return found
 
 
 def read_rows(head: str) -> list[list[str]]:
@@ -151,3 +191,22 @@ def test_page_uses_no_retired_word(page: Path) -> None:
 )
 def test_retired_words_are_found_in_prose_alone(text: str, found: list[str]) -> None:
     assert find_retired_words(text, ["way", "host path"]) == found
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_names_use_no_retired_word(part: str) -> None:
+    paths = [p for p in (ROOT / part).rglob("*.py") if "_pb2" not in p.name]
+    assert paths
+    found = {
+        str(path.relative_to(ROOT)): retired_parts(
+            str(path.relative_to(ROOT)), path.read_text("utf-8")
+        )
+        for path in paths
+    }
+    assert not {path: words for path, words in found.items() if words}
+
+
+def test_retired_names_are_found() -> None:
+    source = "class LayoutPath:\n    def join_seat(self, HELLO_S: int): ...\n"
+    assert retired_parts("controller/a.py", source) == {"layout", "seat", "hello"}
+    assert retired_parts("softswitch/a.py", "tensor.layout") == set()
