@@ -293,6 +293,8 @@ class JobChanges:
     async def _remove(self, view: View) -> None:
         try:
             await self._planner.remove(view)
+            # Its slots were not free before, however soon others have looked for some.
+            self._manager.rebalance()
         except ControllerError as exc:
             _LOGGER.warning(
                 "job %s: generation %d goes when its switches are back: %s",

@@ -4,12 +4,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from pathlib import Path
 
 import pytest
 
 from controller_fixtures import run, running_controller
 from fake_member import FakeMember
+from switchfold.controller.jobs.job import Job, View
+from switchfold.controller.views.views import Views
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 from switchfold.hostlib.slots.wire import NUM_SLOTS
 
@@ -41,6 +45,50 @@ def test_sessions_of_many_jobs_share_a_switch(tmp_path: Path):
                 await member.send(leave=pb.Leave())
             for member in members[:2]:
                 await member.until(lambda member=member: slots(member) == 128, DEADLINE_S)
+            for member in members:
+                await member.close()
+
+    run(scenario())
+
+
+def test_slots_that_are_free_late_are_shared_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    num_jobs = NUM_SLOTS // 128
+    looks = 0
+    rebalance, keep_counts = Views.rebalance, Views._keep_counts
+
+    def counted_rebalance(views: Views) -> list[Job]:
+        nonlocal looks
+        looks += 1
+        return rebalance(views)
+
+    async def late_counts(views: Views, view: View, name: str) -> None:
+        """Keep the slots of a view that is left until somebody has looked for free ones."""
+        before = looks
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(2.0):  # nobody may look: then the slots are free at last
+                while looks == before:
+                    await asyncio.sleep(0.01)
+        await keep_counts(views, view, name)
+
+    monkeypatch.setattr(Views, "rebalance", counted_rebalance)
+    monkeypatch.setattr(Views, "_keep_counts", late_counts)
+
+    async def scenario() -> None:
+        async with running_controller(tmp_path) as (server, _):
+            members = [
+                await FakeMember(server.address, 0, 1, job_name=f"job {number}").join()
+                for number in range(num_jobs)
+            ]
+            share = NUM_SLOTS * 7 // 8 // num_jobs
+            for member in members:
+                await member.until(
+                    lambda member=member: (
+                        member.welcomed and share * 7 // 8 <= slots(member) <= share
+                    ),
+                    DEADLINE_S,
+                )
             for member in members:
                 await member.close()
 
