@@ -9,8 +9,9 @@
 //              packet_validation -> worker_admission -> slot_epoch -> worker_bitmap
 //                -> lanes -> block_exponent -> round_flags -> result_header -> outcome
 //
-// Each stage acts only while no earlier stage has given the packet its outcome. All state lies in
-// ingress. Egress: result_delivery -> congestion_mark.
+// Up to worker_bitmap, each stage acts only while no earlier stage has given the packet its outcome;
+// the stages after it act on that outcome. All state lies in ingress.
+// Egress: result_delivery -> congestion_mark.
 control SwitchfoldIngress(inout headers_t hdr,
                           inout metadata_t md,
                           inout standard_metadata_t standard_metadata) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers of the wire format and the ids of the control plane. hostlib/wire.py holds the same
-// wire numbers; a test compares the two.
+// The numbers of the wire format and the ids of the control plane. hostlib/slots/wire.py holds
+// the same wire numbers; a test compares the two.
 #ifndef SWITCHFOLD_CONSTANTS_P4
 #define SWITCHFOLD_CONSTANTS_P4
 
