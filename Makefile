@@ -9,8 +9,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: help deps deps-torch demo test test-unit test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
 	p4 switch bench model-check golden sanitize sanitize-first sanitize-rest fuzz compare clean
 
-help: ## List the verbs
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+help:
+	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z0-9-]+:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -37,13 +38,7 @@ $(VENV)/.torch-installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[controller,dev]'
 	@touch $@ $(VENV)/.run-installed $(VENV)/.dev-installed
 
-deps: $(VENV)/.dev-installed ## Set up the development environment in .venv
-
-deps-torch: $(VENV)/.torch-installed ## deps, and the PyTorch that the backend is tested with (TORCH=torch==2.13.0)
-
-switch: $(VENV)/.run-installed ## Build the embedded switch's native code for the committed programs
-	$(BIN)/softswitch build p4src/build/*/switchfold_*.json
-
+##@ Start here
 demo: $(VENV)/.run-installed ## Train a model on 4 workers, gradients summed inside a P4 switch; leaves report/
 	$(BIN)/switchfold demo
 
@@ -52,8 +47,20 @@ AT_ONCE := $(shell expr 2 '*' $$(nproc))
 test: $(VENV)/.dev-installed ## Run every test that this machine can, AT_ONCE=n at a time (two per core); says what is skipped and why
 	$(BIN)/python -m pytest -n $(AT_ONCE) --maxprocesses 8 --durations 20
 
-test-unit: $(VENV)/.dev-installed ## No privileges, seconds
-	$(BIN)/python -m pytest tests/unit
+##@ Set up
+deps: $(VENV)/.dev-installed ## Set up the development environment in .venv
+
+deps-torch: $(VENV)/.torch-installed ## deps, and the PyTorch that the backend is tested with (TORCH=torch==2.13.0)
+
+switch: $(VENV)/.run-installed ## Build the embedded switch's native code for the committed programs
+	$(BIN)/softswitch build p4src/build/*/switchfold_*.json
+
+clean: ## Remove the environment, build output and reports
+	rm -rf $(VENV) build dist report *.egg-info .pytest_cache .ruff_cache .hypothesis
+
+##@ Tests, rung by rung
+test-unit: $(VENV)/.dev-installed ## One module at a time, docs against code; no privileges
+	$(BIN)/python -m pytest -n $(AT_ONCE) --maxprocesses 8 tests/unit
 
 test-pipeline: $(VENV)/.dev-installed ## Small P4 programs on softswitch
 	$(BIN)/python -m pytest tests/pipeline
@@ -68,35 +75,8 @@ RANKS := 3
 test-torch-suite: $(VENV)/.torch-installed ## RANKS=3: PyTorch's own distributed tests here and over Gloo; none may fall below the floor
 	cd tests && PYTHONPATH=support ../$(BIN)/python -m torch_suite --ranks $(RANKS)
 
-lint: $(VENV)/.torch-installed ## Style and types; changes nothing
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/pyright
-
-typecheck: $(VENV)/.torch-installed ## Types only
-	$(BIN)/pyright
-
-format: $(VENV)/.dev-installed ## Rewrite the sources in the house style
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
-
-p4: $(VENV)/.dev-installed ## Compile p4src with the p4c on the PATH (or: docker compose run --rm p4c)
-	$(BIN)/python -m switchfold.p4src.compile
-
-bench: $(VENV)/.bench-installed ## Allreduce and trees against Gloo on the same links, many jobs, planning (needs root)
-	$(BIN)/python benchmarks/allreduce.py
-	$(BIN)/python benchmarks/tree_allreduce.py
-	$(BIN)/python benchmarks/contention.py
-	$(BIN)/python benchmarks/tree_planning.py
-	$(BIN)/python benchmarks/tree_installation.py
-	$(BIN)/python benchmarks/overlap.py
-	$(BIN)/python benchmarks/training.py
-
 model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela models (needs spin)
 	$(BIN)/python tests/model/check.py
-
-golden: $(VENV)/.dev-installed ## Renew the golden files of the generator's tests
-	$(BIN)/python -m pytest --golden tests/pipeline/test_golden_files.py
 
 # Without optimisation: gcc takes minutes for instrumented code of wide operators otherwise.
 SANITIZE := -O0 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -119,5 +99,31 @@ SECONDS := 600
 compare: $(VENV)/.dev-installed ## SECONDS=600 of random packets and tables through softswitch and BMv2, which must agree
 	cd tests && PYTHONPATH=support ../$(BIN)/python -m differential fuzz --seconds $(SECONDS)
 
-clean: ## Remove the environment, build output and reports
-	rm -rf $(VENV) build dist report *.egg-info .pytest_cache .ruff_cache .hypothesis
+##@ Sources
+lint: $(VENV)/.torch-installed ## Style and types; changes nothing
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+typecheck: $(VENV)/.torch-installed ## Types only
+	$(BIN)/pyright
+
+format: $(VENV)/.dev-installed ## Rewrite the sources in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+p4: $(VENV)/.dev-installed ## Compile p4src with the p4c on the PATH (or: docker compose run --rm p4c)
+	$(BIN)/python -m switchfold.p4src.compile
+
+golden: $(VENV)/.dev-installed ## Renew the golden files of the generator's tests
+	$(BIN)/python -m pytest --golden tests/pipeline/test_golden_files.py
+
+##@ Measurements
+bench: $(VENV)/.bench-installed ## Allreduce and trees against Gloo on the same links, many jobs, planning (needs root)
+	$(BIN)/python benchmarks/allreduce.py
+	$(BIN)/python benchmarks/tree_allreduce.py
+	$(BIN)/python benchmarks/contention.py
+	$(BIN)/python benchmarks/tree_planning.py
+	$(BIN)/python benchmarks/tree_installation.py
+	$(BIN)/python benchmarks/overlap.py
+	$(BIN)/python benchmarks/training.py
