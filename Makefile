@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-torch demo test test-unit test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
-	p4 switch bench model-check golden sanitize sanitize-first sanitize-rest fuzz compare clean
+	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest fuzz compare clean
 
 help:
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
@@ -48,6 +48,10 @@ test: $(VENV)/.dev-installed ## Run every test that this machine can, AT_ONCE=n 
 	$(BIN)/python -m pytest -n $(AT_ONCE) --maxprocesses 8 --durations 20
 
 ##@ Set up
+$(VENV)/.docs-installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
 deps: $(VENV)/.dev-installed ## Set up the development environment in .venv
 
 deps-torch: $(VENV)/.torch-installed ## deps, and the PyTorch that the backend is tested with (TORCH=torch==2.13.0)
@@ -111,6 +115,9 @@ typecheck: $(VENV)/.torch-installed ## Types only
 format: $(VENV)/.dev-installed ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(VENV)/.docs-installed ## Build build/docs: the pages, and the reference of what is public; checks every link
+	$(BIN)/mkdocs build --quiet
 
 p4: $(VENV)/.dev-installed ## Compile p4src with the p4c on the PATH (or: docker compose run --rm p4c)
 	$(BIN)/python -m switchfold.p4src.compile
