@@ -19,7 +19,7 @@ from switchfold.bmv2_topos.processes.processes import ManagedProcess, log_tail
 from switchfold.bmv2_topos.topology.topology import (
     Host,
     Link,
-    SwitchSession,
+    SwitchLink,
     join_host,
     make_host,
     make_switch,
@@ -69,7 +69,7 @@ def two_switches(hosts_per_switch: int) -> Topology:
             hosts.append(make_host(len(hosts) + 1, subnet=switch.device_id, place=place))
             links.append(join_host(hosts[-1], switch, place, None))
     port = hosts_per_switch + 1
-    shared = SwitchSession(
+    shared = SwitchLink(
         a="s1",
         a_port=port,
         b="s2",

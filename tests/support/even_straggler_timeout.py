@@ -58,5 +58,5 @@ def install_even_straggler_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _is_waiting(engine: Engine) -> bool:
     """Return whether results are due here: one that has nothing to do seldom runs."""
-    path = engine._runner.path  # pyright: ignore[reportPrivateUsage]
-    return path is not None and path.is_waiting
+    reducer = engine._runner.reducer  # pyright: ignore[reportPrivateUsage]
+    return reducer is not None and reducer.is_waiting
