@@ -203,7 +203,7 @@ def check_cut(testbed: Testbed, one: Station, other: Station) -> None:
 
 
 def test_switch_limits_its_links_where_the_kernel_does_not() -> None:
-    rate_bits_per_s, packets = 5_000_000, 60
+    rate_bits_per_s, packets = 2_500_000, 30
     topology = leaf_spine(
         2, 1, 1, host_rate_bits_per_s=100_000_000, uplink_rate_bits_per_s=rate_bits_per_s
     )
@@ -218,7 +218,7 @@ def test_switch_limits_its_links_where_the_kernel_does_not() -> None:
         one.drain()
         other.drain()
         began_s = time.monotonic()
-        for _ in range(packets):  # fewer than the loopback sockets hold
+        for _ in range(packets):  # a switch that does not run loses what its socket cannot hold: 50
             one.send(other.host, b"x" * 1000)
         for _ in range(packets):
             other.receive()
