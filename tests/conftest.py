@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,6 +17,23 @@ from side_by_side import make_scheduler, shorten_folder
 from torch_ranks import torch_testbed
 
 __all__ = ["torch_testbed"]
+
+
+class PartsOfThePackage:
+    """Refuses `import hostlib`: a second copy of the part, on which patches have no effect."""
+
+    NAMES = frozenset({"bmv2_topos", "controller", "hostlib", "p4src", "softswitch"})
+
+    @classmethod
+    def find_spec(
+        cls, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname in cls.NAMES:
+            raise ImportError(f"{fullname} is a part of a package: import switchfold.{fullname}")
+        return None
+
+
+sys.meta_path.insert(0, PartsOfThePackage)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -71,6 +71,9 @@ class Mesh:
         self._waiting: dict[int, deque[tuple[Frame, memoryview]]] = {
             peer: deque() for peer in range(len(peers)) if peer != worker_id
         }
+        self._welcomed: set[Connection] = set()
+        """Taken over, but not known to be in use: who dials gives up what it is not welcomed on in
+        time, dials again, and is heard on the newer connection first, or on that alone."""
         self._inbound: dict[int, Connection] = {}
         self._dialled: dict[int, DialledLink] = {}
         self._drained = threading.Event()
@@ -129,10 +132,26 @@ class Mesh:
                 f"worker {peer}: unknown to worker {self._worker_id} of {self._num_workers}, or"
                 " here already"
             )
-        self._inbound[peer] = connection
+        self._welcomed.add(connection)
         connection.receiver = _InboundEnd(self, peer)
         connection.send(Frame(FrameKind.WELCOME))
+
+    def confirm(self, peer: int, connection: Connection) -> None:
+        """Use this connection from now on: the other end has had the welcome, and sends."""
+        if connection not in self._welcomed:
+            return
+        if peer in self._inbound:
+            raise PeerProtocolError(f"a second connection of worker {peer} in use")
+        self._welcomed.remove(connection)
+        self._inbound[peer] = connection
         self.flush(peer)
+
+    def end_inbound(self, peer: int, connection: Connection, error: PeerError) -> None:
+        """Give a worker up whose connection was in use; another one may be dialled again."""
+        if connection in self._welcomed:
+            self._welcomed.remove(connection)
+        else:
+            self.lose(peer, error)
 
     def flush(self, peer: int) -> None:
         """Send what has waited for this worker."""
@@ -163,7 +182,7 @@ class Mesh:
 
     def _beat(self) -> None:
         now_s = time.monotonic()
-        for connection in self._inbound.values():
+        for connection in (*self._inbound.values(), *self._welcomed):
             if connection.is_closed:
                 continue
             if connection.is_drained:
@@ -192,6 +211,8 @@ class Mesh:
         self._is_closed = True
         for connection in self._inbound.values():
             connection.close_gently()
+        for connection in self._welcomed:
+            connection.close()
         for link in self._dialled.values():
             link.close(is_gentle=True)
 
@@ -219,6 +240,7 @@ class _InboundEnd:
         self._worker_id = worker_id
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
+        self._mesh.confirm(self._worker_id, connection)
         return self._mesh.target(self._worker_id, frame)
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
@@ -228,7 +250,7 @@ class _InboundEnd:
         pass
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
-        self._mesh.lose(self._worker_id, error)
+        self._mesh.end_inbound(self._worker_id, connection, error)
 
 
 @final
@@ -240,6 +262,7 @@ class _DialledEnd:
         self._worker_id = worker_id
 
     def on_up(self, link: DialledLink, welcome: Frame) -> None:
+        link.send(Frame(FrameKind.HEARTBEAT))  # tells the other end that this connection is in use
         self._mesh.flush(self._worker_id)
 
     def target(self, frame: Frame) -> memoryview:

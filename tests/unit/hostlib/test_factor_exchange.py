@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
@@ -22,10 +23,13 @@ from switchfold.hostlib.errors import (
     MemberLostError,
     PeerMismatchError,
     PeerProtocolError,
+    PeerRefusedError,
 )
 from switchfold.hostlib.factors import ExchangeOptions, FactorExchange, FactorPair, rebuild
+from switchfold.hostlib.factors.mesh import GENERATION
 from switchfold.hostlib.peers import PeerServer
 from switchfold.hostlib.peers.connection import KEEPALIVE_S
+from switchfold.hostlib.peers.frames import HEADER_BYTES, Frame, FrameKind, Greeting, Purpose
 
 WAIT_S = 60.0
 
@@ -139,8 +143,8 @@ def test_a_worker_whose_stream_stalls_is_not_lost(
 ) -> None:
     for module, beat in (("factors.mesh", "HEARTBEAT_S"), ("peers.dialled", "BEAT_S")):
         # Longer than from one probe of the kernel to the next: they go on where all threads pause.
-        monkeypatch.setattr(f"hostlib.{module}.SILENCE_S", 2.5 * KEEPALIVE_S)
-        monkeypatch.setattr(f"hostlib.{module}.{beat}", 0.1)
+        monkeypatch.setattr(f"switchfold.hostlib.{module}.SILENCE_S", 2.5 * KEEPALIVE_S)
+        monkeypatch.setattr(f"switchfold.hostlib.{module}.{beat}", 0.1)
     factors = batch_factors([2] * 2, (4, 4))
     hangs, release = threading.Event(), threading.Event()
 
@@ -178,6 +182,63 @@ def test_worker_that_never_comes_or_has_another_secret_is_named() -> None:
             workers[1].exchange("fc", *own, 0).result(60)
         with pytest.raises(MemberLostError, match="worker 1 is lost: it did not connect"):
             workers[0].exchange("fc", *own, 0).result(60)
+
+
+def receive_frame(sock: socket.socket) -> tuple[Frame, bytes]:
+    frame = Frame.unpack(memoryview(sock.recv(HEADER_BYTES, socket.MSG_WAITALL)))
+    size = frame.payload_bytes
+    return frame, sock.recv(size, socket.MSG_WAITALL) if size else b""
+
+
+def greeted(server: PeerServer, job: int) -> socket.socket:
+    """Return worker 1's connection to worker 0, on which the welcome has come."""
+    sock = socket.create_connection((server.address, server.port), timeout=WAIT_S)
+    _, nonce = receive_frame(sock)
+    proof = Greeting(job, GENERATION, 1, 0, Purpose.FACTORS).pack("", nonce)
+    sock.sendall(Frame(FrameKind.GREETING, payload_bytes=len(proof)).pack() + proof)
+    kind = FrameKind.HEARTBEAT
+    while kind is FrameKind.HEARTBEAT:
+        frame, payload = receive_frame(sock)
+        kind = frame.kind
+    if kind is FrameKind.REFUSED:
+        sock.close()
+        raise PeerRefusedError(payload.decode())
+    assert kind is FrameKind.WELCOME
+    return sock
+
+
+@pytest.mark.parametrize("is_known_to_be_over", [False, True])
+def test_a_connection_given_up_before_its_welcome_came_is_no_loss(
+    *, is_known_to_be_over: bool
+) -> None:
+    """The welcome came too late for who dialled, and the end of that connection soon or never."""
+    servers = [PeerServer(LOOPBACK) for _ in range(2)]
+    peers = [(server.address, server.port) for server in servers]
+    factors = batch_factors([2] * 2, (4, 4))
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(FactorExchange(0, peers, server=servers[0]))
+        waiting = first.exchange("fc", *factors[0], 0)
+        sock = stack.enter_context(greeted(servers[0], first.options.job))
+        if is_known_to_be_over:
+            sock.shutdown(socket.SHUT_WR)
+            assert sock.recv(1 << 20) == b""  # the factors are for the next connection
+        second = stack.enter_context(FactorExchange(1, peers, server=servers[1]))
+        for future in (second.exchange("fc", *factors[1], 0), waiting):
+            assert len(future.result(WAIT_S)) == 2
+
+
+def test_a_second_connection_in_use_is_refused() -> None:
+    factors = batch_factors([2] * 2, (4, 4))
+    with mesh(2) as workers:
+        exchange_all(workers, "fc", factors)
+        mesh_of_first = workers[0]._mesh
+        assert mesh_of_first is not None
+        with (
+            pytest.raises(PeerRefusedError, match=r"worker 1: .*here already"),
+            greeted(mesh_of_first._server, workers[0].options.job),
+        ):
+            pass
+        exchange_all(workers, "fc", factors, 1)
 
 
 def test_bad_arguments_and_repeated_exchanges_are_refused() -> None:
