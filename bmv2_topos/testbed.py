@@ -191,35 +191,9 @@ class Testbed:
             daemons.program_files(self.variant)
             if self.target == "bmv2":
                 daemons.bmv2_path()
-        self._record = state.create_record(
-            self.name, self.topology, target=self.target, mode=self.mode, variant=self.variant
-        )
-        self._record.shaping = self._shaping
-        self._record.impairments = self._impairments
-        self._record.shaper = "softswitch" if self._shaping == "switch" else None
-        self._record.switch_options = list(self._switch_options)
-        self._record.controller_options = list(self._controller_options)
-        self._record.save()
+        self._record = self._make_record()
         try:
-            for address in (*self.switch_addresses.values(), self.controller_address):
-                if len(os.fsencode(address.removeprefix("unix:"))) > _MAX_UNIX_PATH_BYTES:
-                    raise TestbedError(f"{self.run_directory} is too long for sockets; use --name")
-            if self._has_controller:
-                draw_tokens(self.run_directory)
-            if self.mode == "veth":
-                make_network(self._record)
-                if self._tcp_ecn:
-                    negotiate_ecn(self._record)
-            else:
-                reserve_udp_ports(self._record, self._udp_base_port)
-                endpoints = [self.endpoint(host.worker_id) for host in self.topology.hosts]
-                write_places(self.run_directory / PLACES_FILE, endpoints)
-            if self._has_bridge:
-                links.create_bridge(
-                    self.topology,
-                    self.switch,
-                    switch_namespace=namespace_name(self.name, self.switch),
-                )
+            self._make_links(self._record)
             if self._has_switch:
                 self._start_all_switches()
             if self._has_controller:
@@ -231,6 +205,41 @@ class Testbed:
             self.down()
             raise
         return self
+
+    def _make_record(self) -> state.Record:
+        """Note what will be made before it is made."""
+        record = state.create_record(
+            self.name, self.topology, target=self.target, mode=self.mode, variant=self.variant
+        )
+        record.shaping = self._shaping
+        record.impairments = self._impairments
+        record.shaper = "softswitch" if self._shaping == "switch" else None
+        record.switch_options = list(self._switch_options)
+        record.controller_options = list(self._controller_options)
+        record.save()
+        return record
+
+    def _make_links(self, record: state.Record) -> None:
+        """Make hosts and links, and the tokens of the controller."""
+        for address in (*self.switch_addresses.values(), self.controller_address):
+            if len(os.fsencode(address.removeprefix("unix:"))) > _MAX_UNIX_PATH_BYTES:
+                raise TestbedError(f"{self.run_directory} is too long for sockets; use --name")
+        if self._has_controller:
+            draw_tokens(self.run_directory)
+        if self.mode == "veth":
+            make_network(record)
+            if self._tcp_ecn:
+                negotiate_ecn(record)
+        else:
+            reserve_udp_ports(record, self._udp_base_port)
+            endpoints = [self.endpoint(host.worker_id) for host in self.topology.hosts]
+            write_places(self.run_directory / PLACES_FILE, endpoints)
+        if self._has_bridge:
+            links.create_bridge(
+                self.topology,
+                self.switch,
+                switch_namespace=namespace_name(self.name, self.switch),
+            )
 
     def down(self) -> None:
         """Stop every process, remove every namespace and link; nothing happens when it is down."""

@@ -176,25 +176,38 @@ class ViewRunner:
             task = self._queued[0]
             if task.number >= reducer.first_tensor and self.is_behind:
                 break  # the others forget what is older once they have a tensor of this view
-            retains = self._peers is not None
-            if isinstance(task, AllgatherTask):
-                task.begin(self.view, retains=retains)
-            else:
-                task.begin(self.view, retains=retains, empty=self._pool.empty)
+            self._begin(task)
             self._started.append(self._queued.popleft())
             if task.number < reducer.first_tensor:
                 self._fetch(task)
-                continue
-            if isinstance(task, AllgatherTask):
-                self.num_gathers += 1
-                if reducer.multicast is not None:
-                    reducer.multicast.enqueue(task, time.monotonic())
-                else:
-                    task.refuse()  # on all workers alike
-                continue
-            if task.exponents is not None:
-                reducer.exponents.enqueue(task.exponents)
-            self._waiting.append(task)
+            else:
+                self._enqueue(task, reducer)
+        self._load_arrived(reducer, quantizers)
+        self._start_values(reducer, quantizers)
+
+    def _begin(self, task: Task) -> None:
+        """Begin a tensor in this view."""
+        retains = self._peers is not None
+        if isinstance(task, AllgatherTask):
+            task.begin(self.view, retains=retains)
+        else:
+            task.begin(self.view, retains=retains, empty=self._pool.empty)
+
+    def _enqueue(self, task: Task, reducer: Reducer) -> None:
+        """Give a tensor that has begun to the reducer."""
+        if isinstance(task, AllgatherTask):
+            self.num_gathers += 1
+            if reducer.multicast is not None:
+                reducer.multicast.enqueue(task, time.monotonic())
+            else:
+                task.refuse()  # on all workers alike
+            return
+        if task.exponents is not None:
+            reducer.exponents.enqueue(task.exponents)
+        self._waiting.append(task)
+
+    def _load_arrived(self, reducer: Reducer, quantizers: Quantizers) -> None:
+        """Take results that other workers have retained; raise the error of a fetch."""
         while self._arrived:
             task, outcome = self._arrived.popleft()
             if isinstance(outcome, HostlibError):
@@ -207,7 +220,6 @@ class ViewRunner:
             if task.is_in_values and task.source is not None:
                 reducer.values.abandon(task.source)
             task.load(outcome, quantizers)
-        self._start_values(reducer, quantizers)
 
     def _start_values(self, reducer: Reducer, quantizers: Quantizers) -> None:
         """Move tensors to the value stream, in their order."""

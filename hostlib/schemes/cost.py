@@ -82,7 +82,7 @@ def check_scheme(scheme: Scheme, layer: Layer) -> None:
         )
 
 
-def floats(scheme: Scheme, layer: Layer, cluster: Cluster) -> NodeFloats:
+def floats(scheme: Scheme, layer: Layer, cluster: Cluster) -> NodeFloats:  # noqa: PLR0911 - one formula per scheme
     """Return the floats of one iteration; SFB is copied by the switch if it has multicast.
 
     SchemeError for factors of a layer that has none.

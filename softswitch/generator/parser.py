@@ -78,7 +78,7 @@ class ParserWriter:
 
     # ---- operations ----
 
-    def _operation(self, operation: Json) -> str:
+    def _operation(self, operation: Json) -> str:  # noqa: PLR0911 - one case per operation
         parameters = operation["parameters"]
         match operation["op"]:
             case "extract":

@@ -76,7 +76,7 @@ def _resolve(text: str, address: str) -> tuple[str, int]:
     return str(found[0][4][0]), int(number)
 
 
-def open_error(number: int, spec: PortSpec, code: int) -> PortError:
+def open_error(number: int, spec: PortSpec, code: int) -> PortError:  # noqa: PLR0911 - one error per errno
     """Translate the negative errno of opening a port."""
     error = -code
     what = f"port {number} ({spec.text})"

@@ -42,7 +42,7 @@ class Expressions:
         self.parameters: Mapping[int, tuple[str, int]] = {}
         """Name and value by position."""
 
-    def text(self, node: Any) -> str:
+    def text(self, node: Any) -> str:  # noqa: PLR0911 - one case per operator
         """Return an expression as P4-like text."""
         item = _json(node)
         if item is None:
@@ -72,7 +72,7 @@ class Expressions:
             case _:
                 return str(value)
 
-    def _text_of_operator(self, node: Any) -> str:
+    def _text_of_operator(self, node: Any) -> str:  # noqa: PLR0911 - one case per operator
         if "op" not in node:
             return self.text(node)
         name = node["op"]
@@ -90,7 +90,7 @@ class Expressions:
             return left
         return f"({left} {_WORDS.get(name, name)} {right})"
 
-    def value(self, node: Any, snapshot: Snapshot) -> int | None:
+    def value(self, node: Any, snapshot: Snapshot) -> int | None:  # noqa: PLR0911 - one case per operator
         """Return an expression's value; None where it cannot be told from headers and metadata."""
         item = _json(node)
         if item is None:

@@ -90,7 +90,7 @@ class Narrator:
             case _:
                 yield from self._sent(record.data)
 
-    def _point(self, record: Record) -> list[Step]:
+    def _point(self, record: Record) -> list[Step]:  # noqa: PLR0911 - one sentence per event
         state, point, values = self._state, self._points[record.number], record.values
         state.before, state.now = state.now, Snapshot(state.layout, record.data)
         match point.kind:

@@ -153,7 +153,7 @@ class PacketGenerator:
             widths[varying] = bits
             values[varying] = rng.getrandbits(bits) if bits else 0
 
-    def _value(self, header: str, name: str, width: int) -> int:
+    def _value(self, header: str, name: str, width: int) -> int:  # noqa: PLR0911 - one case per kind of packet
         if width == 0:
             return 0
         rng = self._rng
@@ -230,7 +230,7 @@ class PacketGenerator:
             extracted, name = target
             extracted.values[name] = (extracted.values[name] & ~mask) | (value & mask)
 
-    def _evaluate(self, walk: Walk, node: Json | None) -> int | None:
+    def _evaluate(self, walk: Walk, node: Json | None) -> int | None:  # noqa: PLR0911, PLR0912 - one case per kind of packet
         """Value of an expression over what has been extracted; None where it says more."""
         if node is None:
             return None

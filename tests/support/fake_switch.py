@@ -231,7 +231,7 @@ class FakeSwitch:
             self.process(worker_id, view_datagrams(row[None, :].copy(), self.values_per_packet))
         ] += 1
 
-    def process(self, worker_id: int, packet: NDArray[np.void]) -> Outcome:
+    def process(self, worker_id: int, packet: NDArray[np.void]) -> Outcome:  # noqa: PLR0911, PLR0912 - the ladder of the protocol
         header = packet["header"][0]
         tree = self.trees.get(int(header["job_id"]))
         if tree is None:

@@ -205,7 +205,7 @@ class ReferenceSwitch:
         self.outcomes[outcome] += 1
         return outcome, reply
 
-    def _refuse(self, header: NDArray[np.void], port: int, source_address: int) -> Outcome | None:
+    def _refuse(self, header: NDArray[np.void], port: int, source_address: int) -> Outcome | None:  # noqa: PLR0911, PLR0912 - the ladder of the protocol
         job = self.jobs.get(int(header["job_id"]))
         start, end = int(header["range_start"]), int(header["range_end"])
         operation = int(header["operation"])
@@ -259,7 +259,7 @@ class ReferenceSwitch:
         copy["header"]["flags"] = flags
         return copy
 
-    def _decide(
+    def _decide(  # noqa: PLR0911, PLR0912 - the ladder of the protocol
         self, job: ReferenceJob, copy: _Copy, datagram: NDArray[np.void], met_congestion: bool
     ) -> tuple[Outcome, Destination | None]:
         """Change the copy; return the outcome and where its packet goes."""

@@ -58,7 +58,7 @@ class Expressions(Operands):
             return f"!wide_is_zero({value.code}, {value.kind.limbs})"
         return value.code if value.is_bool else f"({value.code}) != 0"
 
-    def exact(self, node: Any) -> Value:
+    def exact(self, node: Any) -> Value:  # noqa: PLR0911, PLR0912 - one case per operator
         """Code and range of the exact value."""
         node = unwrap(node)
         if "op" not in node or is_field(node):
@@ -215,7 +215,7 @@ class Expressions(Operands):
         code = f"wide_and(WIDE({limbs}), {inner}, {limbs_constant(mask, limbs)}, {limbs})"
         return Value(code, 0, mask)
 
-    def _arithmetic(self, op: str, node: Any) -> Value:
+    def _arithmetic(self, op: str, node: Any) -> Value:  # noqa: PLR0911 - one case per operator
         if op == "&" and (masked := self._masked(node)) is not None:
             return masked
         right = self.exact(node["right"])
@@ -314,7 +314,7 @@ class Expressions(Operands):
 
     # ---- modular values ----
 
-    def low_bits(self, node: Any, bits: int) -> str:
+    def low_bits(self, node: Any, bits: int) -> str:  # noqa: PLR0911 - one case per operator
         """Code of a native unsigned value whose low bits, at most 128, are those of the node."""
         node = unwrap(node)
         kind = unsigned_type(bits)
@@ -357,7 +357,7 @@ class Expressions(Operands):
         part = self._low_part(unwrap(node["left"]), mask.bit_length())
         return None if part is None else f"({part} & {unsigned_constant(mask, 'uint64_t')})"
 
-    def low_limbs(self, node: Any, limbs: int) -> str:
+    def low_limbs(self, node: Any, limbs: int) -> str:  # noqa: PLR0911 - one case per operator
         """Code of limbs that are those of the node modulo 2**(64 * limbs)."""
         node = unwrap(node)
         kind = Kind("limbs", limbs)

@@ -97,19 +97,12 @@ def _decode_field(
 ) -> tuple[bytes, bytes, int | None]:
     """Return value, mask and, for lpm, the prefix length."""
     width = item.width
-    zero = bytes(field_bytes(width))
     kind = given.WhichOneof("field_match_type") if given is not None else None
     expected = _KINDS.get(item.match_type)
     if given is not None and kind != expected:
         raise _bad(owner, item.name, f"{expected} match expected, not {kind}")
     if given is None:
-        if item.match_type == p4i.MatchField.EXACT:
-            raise _bad(owner, item.name, "exact match field is missing")
-        if item.match_type == p4i.MatchField.RANGE:
-            return zero, full_mask(width), None
-        if item.match_type == p4i.MatchField.LPM:
-            return zero, full_mask(width), 0
-        return zero, zero, None
+        return _missing_field(owner, item)
     if kind == "exact":
         return _value(item, given.exact.value), full_mask(width), None
     if kind == "optional":
@@ -121,6 +114,18 @@ def _decode_field(
     if kind == "ternary":
         return _decode_ternary(owner, item, given.ternary)
     return _decode_range(owner, item, given.range)
+
+
+def _missing_field(owner: Table | ValueSet, item: MatchField) -> tuple[bytes, bytes, int | None]:
+    """Return what a field that is left out matches: everything."""
+    zero, all_ones = bytes(field_bytes(item.width)), full_mask(item.width)
+    if item.match_type == p4i.MatchField.EXACT:
+        raise _bad(owner, item.name, "exact match field is missing")
+    if item.match_type == p4i.MatchField.RANGE:
+        return zero, all_ones, None
+    if item.match_type == p4i.MatchField.LPM:
+        return zero, all_ones, 0
+    return zero, zero, None
 
 
 def _value(item: MatchField, value: bytes) -> bytes:

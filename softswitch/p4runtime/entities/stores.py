@@ -40,7 +40,7 @@ class Stores:
         """Return an empty run of plain insertions, for one batch."""
         return InsertRun(self._plans, self.tables)
 
-    def write(self, update: p4r.Update) -> None:
+    def write(self, update: p4r.Update) -> None:  # noqa: PLR0912 - one case per entity
         """Carry out one update; it may stop half-done, for the journal to take back."""
         if update.type not in _TYPES:
             raise RequestError(
@@ -95,7 +95,7 @@ class Stores:
                 # Few, and encoded at once: a refusal must come before the first answer.
                 return iter(list(self._read(query)))
 
-    def _read(self, query: p4r.Entity) -> Iterator[p4r.Entity]:
+    def _read(self, query: p4r.Entity) -> Iterator[p4r.Entity]:  # noqa: PLR0911 - one case per entity
         match query.WhichOneof("entity"):
             case "direct_meter_entry":
                 return self.reader.read_direct_meters(query.direct_meter_entry)

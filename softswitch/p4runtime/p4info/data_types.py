@@ -158,7 +158,7 @@ class TypeTable:
     def __init__(self, info: p4t.P4TypeInfo) -> None:
         self._info = info
 
-    def read(self, spec: p4t.P4DataTypeSpec, depth: int = 0) -> DataType:
+    def read(self, spec: p4t.P4DataTypeSpec, depth: int = 0) -> DataType:  # noqa: PLR0911 - one case per kind of type
         """Return the type; ValueError where digests and registers cannot have it."""
         if depth > _MAX_DEPTH:
             raise ValueError("types are nested too deeply")

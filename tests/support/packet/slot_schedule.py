@@ -89,7 +89,7 @@ class Schedule:
                 count -= 1
                 yield packet
 
-    def _next(self) -> tuple[int, Datagram] | None:
+    def _next(self) -> tuple[int, Datagram] | None:  # noqa: PLR0911 - one case per kind of packet
         draw = self.generator.random()
         if draw < 0.25:
             self._advance()
