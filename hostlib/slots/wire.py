@@ -129,9 +129,9 @@ class Outcome(enum.IntEnum):
     """The parent's result of a round that has it already, or that was not sent up."""
     RELAYED = 26
     """Passed on: a flush or probe to the parent, the parent's notice to the children."""
-    COPIED = 27
-    """A MULTICAST: copied to all children but its sender."""
-    COPY_REFUSED = 28
+    MULTICAST = 27
+    """Sent to all children but its sender."""
+    MULTICAST_REFUSED = 28
     """A MULTICAST in a tree of more than one switch: dropped."""
 
 

@@ -7,7 +7,7 @@
 //         -> other IPv4 -----------------------> ipv4_forward
 //         -> UDP to UDP_PORT:
 //              packet_validation -> worker_admission -> slot_epoch -> worker_bitmap
-//                -> lanes -> block_exponent -> round_flags -> result_header -> outcome
+//                -> lanes -> round_flags -> result_header -> outcome
 //
 // Up to worker_bitmap, each stage acts only while no earlier stage has given the packet its outcome;
 // the stages after it act on that outcome. All state lies in ingress.
@@ -25,7 +25,6 @@ control SwitchfoldIngress(inout headers_t hdr,
     SlotEpoch() slot_epoch;
     WorkerBitmap() worker_bitmap;
     Lanes() lanes;
-    BlockExponent() block_exponent;
     RoundFlags() round_flags;
     ResultHeader() result_header;
     Outcome() outcome;
@@ -42,7 +41,6 @@ control SwitchfoldIngress(inout headers_t hdr,
             slot_epoch.apply(hdr, md);
             worker_bitmap.apply(hdr, md);
             lanes.apply(hdr, md);
-            block_exponent.apply(hdr, md);
             round_flags.apply(hdr, md);
             result_header.apply(hdr, md, standard_metadata);
             outcome.apply(hdr, md);

@@ -69,7 +69,7 @@ control ResultDelivery(inout headers_t hdr,
             originate();
             if (md.reply == REPLY_SENDER) {
                 return_to_sender();
-            } else if (md.outcome == OUTCOME_COPIED
+            } else if (md.outcome == OUTCOME_MULTICAST
                        && standard_metadata.egress_rid
                               == (bit<16>)hdr.switchfold.worker_id + 1) {
                 drop_undelivered();

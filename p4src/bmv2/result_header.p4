@@ -11,7 +11,7 @@
 //   RELAYED                                         NOTICE to the children; else to the parent
 //   REPLAYED             RESULT with REPLAY to the sender
 //   NOTIFIED             NOTICE to the sender
-//   COPIED               the packet to all children but the sender
+//   MULTICAST            the packet to all children but the sender
 //   all others           nothing is sent
 control ResultHeader(inout headers_t hdr,
                      inout metadata_t md,
@@ -24,7 +24,6 @@ control ResultHeader(inout headers_t hdr,
             (hdr.switchfold.flags & FLAG_LAST) | md.copy_flags | missing_flags | reply_flags;
         hdr.switchfold.worker_bitmap = md.copy_bitmap;
         hdr.switchfold.num_contributors = md.copy_count;
-        hdr.switchfold.exponent = md.copy_exponent;
     }
 
     action fill_contribution() {
@@ -33,7 +32,6 @@ control ResultHeader(inout headers_t hdr,
             (hdr.switchfold.flags & FLAG_LAST) | (md.copy_flags & FLAGS_FROM_BELOW);
         hdr.switchfold.worker_bitmap = md.copy_bitmap;
         hdr.switchfold.num_contributors = md.copy_count;
-        hdr.switchfold.exponent = md.copy_exponent;
     }
 
     // Bits mean children where a tree has more workers than bits.
@@ -58,11 +56,11 @@ control ResultHeader(inout headers_t hdr,
         hdr.switchfold.num_contributors = 0;
     }
 
-    action keep_copied_flags() {
-        hdr.switchfold.flags = hdr.switchfold.flags & FLAGS_OF_COPIES;
+    action keep_multicast_flags() {
+        hdr.switchfold.flags = hdr.switchfold.flags & FLAGS_OF_MULTICASTS;
     }
 
-    // A copy is a packet of its own: what its original met on the way here is told in the header.
+    // A multicast is a packet of its own: that its original met congestion is told in the header.
     action note_congestion() {
         hdr.switchfold.flags = hdr.switchfold.flags | FLAG_ECN_ECHO;
     }
@@ -118,8 +116,8 @@ control ResultHeader(inout headers_t hdr,
             } else {
                 send_to_parent();
             }
-        } else if (md.outcome == OUTCOME_COPIED) {
-            keep_copied_flags();
+        } else if (md.outcome == OUTCOME_MULTICAST) {
+            keep_multicast_flags();
             if (hdr.ipv4.ecn == ECN_CONGESTION_EXPERIENCED) {
                 note_congestion();
             }

@@ -19,7 +19,6 @@
 #include "slot_epoch.p4"
 #include "worker_bitmap.p4"
 #include "lanes_wide.p4"
-#include "block_exponent.p4"
 #include "round_flags.p4"
 #include "result_header.p4"
 #include "outcome.p4"

@@ -3,8 +3,8 @@
 //
 // Isolation: a packet reaches a slot only if job, worker, ingress port and source address belong
 // together, its generation is the job's, and the slot lies in the job's range. Results and notices
-// come from the parent of a switch, and from nobody else. A packet for the other workers needs no
-// slot; it is copied by the only switch of a job, and named as its sender's.
+// come from the parent of a switch, and from nobody else. A multicast needs no slot; only the
+// single switch of a job replicates it, and it names its sender.
 control WorkerAdmission(inout headers_t hdr,
                         inout metadata_t md,
                         in standard_metadata_t standard_metadata) {
@@ -126,11 +126,11 @@ control WorkerAdmission(inout headers_t hdr,
                 md.outcome = OUTCOME_BAD_GENERATION;
             } else if (hdr.switchfold.operation == OPERATION_MULTICAST) {
                 if (md.is_root == 0 || md.level != 0) {
-                    md.outcome = OUTCOME_COPY_REFUSED;
+                    md.outcome = OUTCOME_MULTICAST_REFUSED;
                 } else if (is_misnamed == 1) {
                     md.outcome = OUTCOME_BAD_CONTRIBUTION;
                 } else {
-                    md.outcome = OUTCOME_COPIED;
+                    md.outcome = OUTCOME_MULTICAST;
                 }
             } else if (hdr.switchfold.slot_index >= md.slot_count || slot >= NUM_SLOTS) {
                 md.outcome = OUTCOME_BAD_SLOT;

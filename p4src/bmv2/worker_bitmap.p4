@@ -3,16 +3,17 @@
 //
 // Decides what happens to the packet: who has contributed to the slot copy's round, and whether the
 // round is over. At the root of a tree a round goes from OPEN to CLOSED. At every other switch it
-// goes to SENT_UP, and to CLOSED when the parent's result is back.
+// goes to SENT_UP, and to CLOSED when the parent's result is back. The code has the columns of this
+// table one after the other, and in each the rows from top to bottom.
 //
-//   epoch \ packet   contribution              flush           probe           result
-//   NEWER            take over: ABSORBED       FLUSH_IGNORED   NOTIFIED        * RESULT_STORED
-//   SAME, OPEN       bit clear: ABSORBED       *** FLUSHED     NOTIFIED        * RESULT_STORED
+//   epoch \ packet   contribution              flush           result              probe
+//   SUPERSEDED       STALE                     STALE           STALE               NOTIFIED
+//   OLDER            ** STALE                  NOTIFIED        STALE               NOTIFIED
+//   NEWER            take over: ABSORBED       FLUSH_IGNORED   * RESULT_STORED     NOTIFIED
+//   SAME, OPEN       bit clear: ABSORBED       *** FLUSHED     * RESULT_STORED     NOTIFIED
 //                    bit set: DUPLICATE
-//   SAME, SENT_UP    RESENT                    *** RELAYED     RELAYED         RESULT_STORED
-//   SAME, CLOSED     REPLAYED                  REPLAYED        NOTIFIED        RESULT_IGNORED
-//   OLDER            ** STALE                  NOTIFIED        NOTIFIED        STALE
-//   SUPERSEDED       STALE                     STALE           NOTIFIED        STALE
+//   SAME, SENT_UP    RESENT                    *** RELAYED     RESULT_STORED       RELAYED
+//   SAME, CLOSED     REPLAYED                  REPLAYED        RESULT_IGNORED      NOTIFIED
 //
 //   *   RESULT_IGNORED where rounds cannot close without everybody
 //   **  NOTIFIED where they can
@@ -28,14 +29,17 @@ control WorkerBitmap(inout headers_t hdr, inout metadata_t md) {
     register<bit<16>>(SLOT_REGISTER_SIZE) slot_count;
     register<bit<2>>(SLOT_REGISTER_SIZE) slot_state;
 
-    action read_contributors() {
+    bool is_copy_changed;
+
+    action read_copy() {
         slot_arrived.read(md.copy_arrived, md.slot_copy);
         slot_bitmap.read(md.copy_bitmap, md.slot_copy);
         slot_count.read(md.copy_count, md.slot_copy);
         slot_state.read(md.copy_state, md.slot_copy);
+        is_copy_changed = false;
     }
 
-    action write_contributors() {
+    action write_copy() {
         slot_arrived.write(md.slot_copy, md.copy_arrived);
         slot_bitmap.write(md.slot_copy, md.copy_bitmap);
         slot_count.write(md.slot_copy, md.copy_count);
@@ -49,6 +53,7 @@ control WorkerBitmap(inout headers_t hdr, inout metadata_t md) {
         md.copy_state = SLOT_STATE_OPEN;
         md.slot_access = SLOT_ACCESS_OVERWRITE;
         md.outcome = OUTCOME_ABSORBED;
+        is_copy_changed = true;
     }
 
     action join_round(slot_access_t access) {
@@ -57,11 +62,13 @@ control WorkerBitmap(inout headers_t hdr, inout metadata_t md) {
         md.copy_count = md.copy_count + hdr.switchfold.num_contributors;
         md.slot_access = access;
         md.outcome = OUTCOME_ABSORBED;
+        is_copy_changed = true;
     }
 
     action end_round(outcome_t outcome, slot_state_t state) {
         md.copy_state = state;
         md.outcome = outcome;
+        is_copy_changed = true;
     }
 
     action store_result() {
@@ -76,78 +83,99 @@ control WorkerBitmap(inout headers_t hdr, inout metadata_t md) {
         md.outcome = outcome;
     }
 
+    action answer(outcome_t outcome) {
+        md.outcome = outcome;
+    }
+
     apply {
         if (md.outcome == OUTCOME_NONE) {
-            read_contributors();
-            if (hdr.switchfold.operation == OPERATION_NOTICE) {
-                md.outcome = OUTCOME_RELAYED;
-            } else if (hdr.switchfold.operation == OPERATION_PROBE) {
-                if (md.epoch == EPOCH_SAME && md.copy_state == SLOT_STATE_SENT_UP) {
-                    md.outcome = OUTCOME_RELAYED;
+            read_copy();
+            if (md.is_contribution == 1) {
+                if (md.epoch == EPOCH_SUPERSEDED) {
+                    answer(OUTCOME_STALE);
+                } else if (md.epoch == EPOCH_OLDER) {
+                    if (md.is_partial_allowed == 1) {
+                        answer(OUTCOME_NOTIFIED);
+                    } else {
+                        answer(OUTCOME_STALE);
+                    }
+                } else if (md.epoch == EPOCH_NEWER) {
+                    start_round();
+                } else if (md.copy_state == SLOT_STATE_OPEN) {
+                    if ((md.copy_arrived & md.worker_bit) != 0) {
+                        answer(OUTCOME_DUPLICATE);
+                    } else if (hdr.switchfold.operation == OPERATION_AGGREGATE_ADD) {
+                        join_round(SLOT_ACCESS_ADD);
+                    } else {
+                        join_round(SLOT_ACCESS_MAX);
+                    }
+                } else if (md.copy_state == SLOT_STATE_SENT_UP) {
+                    repeat(OUTCOME_RESENT);
                 } else {
-                    md.outcome = OUTCOME_NOTIFIED;
+                    repeat(OUTCOME_REPLAYED);
                 }
-            } else if (md.epoch == EPOCH_SUPERSEDED) {
-                md.outcome = OUTCOME_STALE;
-            } else if (md.epoch == EPOCH_OLDER) {
-                if (md.is_partial_allowed == 1 && hdr.switchfold.operation != OPERATION_RESULT) {
-                    md.outcome = OUTCOME_NOTIFIED;
+                if (md.outcome == OUTCOME_ABSORBED) {
+                    if (md.is_root == 0) {
+                        if (md.copy_arrived == md.children_bitmap) {
+                            end_round(OUTCOME_SENT_UP, SLOT_STATE_SENT_UP);
+                        }
+                    } else if (md.copy_arrived == md.children_bitmap
+                               || md.copy_count >= md.quorum) {
+                        end_round(OUTCOME_COMPLETED, SLOT_STATE_CLOSED);
+                    }
+                }
+            } else if (hdr.switchfold.operation == OPERATION_FLUSH) {
+                if (md.epoch == EPOCH_SUPERSEDED) {
+                    answer(OUTCOME_STALE);
+                } else if (md.epoch == EPOCH_OLDER) {
+                    answer(OUTCOME_NOTIFIED);
+                } else if (md.epoch == EPOCH_NEWER) {
+                    answer(OUTCOME_FLUSH_IGNORED);
+                } else if (md.copy_state == SLOT_STATE_OPEN) {
+                    if (hdr.switchfold.num_contributors < md.level) {
+                        answer(OUTCOME_FLUSH_IGNORED);
+                    } else {
+                        repeat(OUTCOME_FLUSHED);
+                        if (md.is_root == 0) {
+                            end_round(OUTCOME_FLUSHED, SLOT_STATE_SENT_UP);
+                        } else {
+                            end_round(OUTCOME_FLUSHED, SLOT_STATE_CLOSED);
+                        }
+                    }
+                } else if (md.copy_state == SLOT_STATE_SENT_UP) {
+                    if (hdr.switchfold.num_contributors <= md.level) {
+                        answer(OUTCOME_FLUSH_IGNORED);
+                    } else {
+                        answer(OUTCOME_RELAYED);
+                    }
                 } else {
-                    md.outcome = OUTCOME_STALE;
+                    repeat(OUTCOME_REPLAYED);
                 }
             } else if (hdr.switchfold.operation == OPERATION_RESULT) {
-                if ((md.epoch == EPOCH_SAME && md.copy_state == SLOT_STATE_SENT_UP)
-                    || (md.is_partial_allowed == 1
-                        && (md.epoch == EPOCH_NEWER || md.copy_state == SLOT_STATE_OPEN))) {
+                if (md.epoch == EPOCH_SUPERSEDED || md.epoch == EPOCH_OLDER) {
+                    answer(OUTCOME_STALE);
+                } else if (md.epoch == EPOCH_NEWER || md.copy_state == SLOT_STATE_OPEN) {
+                    if (md.is_partial_allowed == 1) {
+                        store_result();
+                    } else {
+                        answer(OUTCOME_RESULT_IGNORED);
+                    }
+                } else if (md.copy_state == SLOT_STATE_SENT_UP) {
                     store_result();
                 } else {
-                    md.outcome = OUTCOME_RESULT_IGNORED;
+                    answer(OUTCOME_RESULT_IGNORED);
                 }
-            } else if (md.epoch == EPOCH_NEWER) {
-                if (md.is_contribution == 1) {
-                    start_round();
+            } else if (hdr.switchfold.operation == OPERATION_PROBE) {
+                if (md.epoch == EPOCH_SAME && md.copy_state == SLOT_STATE_SENT_UP) {
+                    answer(OUTCOME_RELAYED);
                 } else {
-                    md.outcome = OUTCOME_FLUSH_IGNORED;
+                    answer(OUTCOME_NOTIFIED);
                 }
-            } else if (md.copy_state == SLOT_STATE_CLOSED) {
-                repeat(OUTCOME_REPLAYED);
-            } else if (md.copy_state == SLOT_STATE_SENT_UP) {
-                if (md.is_contribution == 1) {
-                    repeat(OUTCOME_RESENT);
-                } else if (hdr.switchfold.num_contributors > md.level) {
-                    md.outcome = OUTCOME_RELAYED;
-                } else {
-                    md.outcome = OUTCOME_FLUSH_IGNORED;
-                }
-            } else if (md.is_contribution == 0) {
-                if (hdr.switchfold.num_contributors >= md.level) {
-                    repeat(OUTCOME_FLUSHED);
-                } else {
-                    md.outcome = OUTCOME_FLUSH_IGNORED;
-                }
-            } else if ((md.copy_arrived & md.worker_bit) != 0) {
-                md.outcome = OUTCOME_DUPLICATE;
-            } else if (hdr.switchfold.operation == OPERATION_AGGREGATE_ADD) {
-                join_round(SLOT_ACCESS_ADD);
             } else {
-                join_round(SLOT_ACCESS_MAX);
+                answer(OUTCOME_RELAYED);
             }
-
-            if (md.outcome == OUTCOME_ABSORBED || md.outcome == OUTCOME_FLUSHED) {
-                if (md.is_root == 0) {
-                    if (md.outcome == OUTCOME_FLUSHED) {
-                        end_round(OUTCOME_FLUSHED, SLOT_STATE_SENT_UP);
-                    } else if (md.copy_arrived == md.children_bitmap) {
-                        end_round(OUTCOME_SENT_UP, SLOT_STATE_SENT_UP);
-                    }
-                } else if (md.outcome == OUTCOME_FLUSHED) {
-                    end_round(OUTCOME_FLUSHED, SLOT_STATE_CLOSED);
-                } else if (md.copy_arrived == md.children_bitmap || md.copy_count >= md.quorum) {
-                    end_round(OUTCOME_COMPLETED, SLOT_STATE_CLOSED);
-                }
-                write_contributors();
-            } else if (md.outcome == OUTCOME_RESULT_STORED) {
-                write_contributors();
+            if (is_copy_changed) {
+                write_copy();
             }
         }
     }

@@ -67,7 +67,7 @@ const bit<16> FLAG_REPLAY = 0x0020;
 const bit<16> FLAG_REPORT = 0x0040;
 const bit<16> FLAGS_FROM_BELOW = FLAG_ECN_ECHO | FLAG_OVERFLOW; // of contributions
 const bit<16> FLAGS_FROM_ABOVE = FLAG_PARTIAL | FLAG_FLUSHED | FLAGS_FROM_BELOW; // of results
-const bit<16> FLAGS_OF_COPIES = FLAG_LAST | FLAG_REPORT; // what a copy keeps
+const bit<16> FLAGS_OF_MULTICASTS = FLAG_LAST | FLAG_REPORT; // what a multicast keeps
 
 // Outcomes of Switchfold packets: each packet has exactly one.
 const outcome_t OUTCOME_NONE = 0;
@@ -97,8 +97,8 @@ const outcome_t OUTCOME_RESENT = 23;
 const outcome_t OUTCOME_RESULT_STORED = 24;
 const outcome_t OUTCOME_RESULT_IGNORED = 25;
 const outcome_t OUTCOME_RELAYED = 26;
-const outcome_t OUTCOME_COPIED = 27;
-const outcome_t OUTCOME_COPY_REFUSED = 28;
+const outcome_t OUTCOME_MULTICAST = 27;
+const outcome_t OUTCOME_MULTICAST_REFUSED = 28;
 
 // Outcomes of all other frames: each frame has exactly one, so that ports, Switchfold and ordinary
 // outcomes add up.

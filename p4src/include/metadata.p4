@@ -12,7 +12,7 @@ const epoch_t EPOCH_SAME = 1;
 const epoch_t EPOCH_OLDER = 2;      // same generation, the copy holds a newer round
 const epoch_t EPOCH_SUPERSEDED = 3; // the copy belongs to a newer generation
 
-// What happens to the lanes, the exponent and the flags of the slot copy.
+// What happens to the lanes and the flags of the slot copy.
 typedef bit<3> slot_access_t;
 const slot_access_t SLOT_ACCESS_NONE = 0;
 const slot_access_t SLOT_ACCESS_OVERWRITE = 1;
@@ -67,7 +67,6 @@ struct metadata_t {
     bit<16>         copy_count;
     slot_state_t    copy_state;
     slot_access_t   slot_access;
-    exponent_t      copy_exponent;
     bit<16>         copy_flags;
     bit<32>         saturated_bits; // of any lane: where its sum differs from the wrapped one
 

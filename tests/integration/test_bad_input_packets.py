@@ -84,7 +84,11 @@ def lawful_frames(job: Job) -> list[tuple[Outcome, int, bytes]]:
         (Outcome.NOTIFIED, 0, to_switch(job, 0, probe)),
         (Outcome.ABSORBED, 0, to_switch(job, 0, third_round)),
         (Outcome.STALE, 1, to_switch(job, 1, second)),
-        (Outcome.COPIED, 0, to_switch(job, 0, contribution(job, 0, operation=Operation.MULTICAST))),
+        (
+            Outcome.MULTICAST,
+            0,
+            to_switch(job, 0, contribution(job, 0, operation=Operation.MULTICAST)),
+        ),
     ]
 
 
@@ -202,7 +206,7 @@ def test_every_outcome_is_counted_by_cause_and_shown(live: LiveTestbed) -> None:
             Outcome.RESULT_STORED,
             Outcome.RESULT_IGNORED,
             Outcome.RELAYED,
-            Outcome.COPY_REFUSED,
+            Outcome.MULTICAST_REFUSED,
         }
         assert {outcome for outcome, _, _ in everything} == set(Outcome) - never_at_a_root
         assert send_all(live, cables, everything) == expected(everything)

@@ -24,7 +24,7 @@ from switchfold.hostlib.slots.wire import Flag, Operation, Outcome
 
 OpenJob = Callable[..., Job]
 OpenNode = Callable[..., Node]
-COPIED = Flag.LAST | Flag.REPORT
+KEPT_FLAGS = Flag.LAST | Flag.REPORT
 SLOTS = 4
 
 
@@ -33,7 +33,7 @@ def for_others(job: Job, worker_id: int, **fields: int) -> Datagram:
     values = np.random.default_rng(worker_id).integers(-(2**31), 2**31, job.values_per_packet)
     defaults = {
         "operation": Operation.MULTICAST,
-        "flags": COPIED,
+        "flags": KEPT_FLAGS,
         "priority": 3,
         "slot_index": 0xFEDC_BA98,
         "round": 0x7654_3210,
@@ -59,7 +59,7 @@ def test_multicast_is_copied_to_all_others(target: Target, open_job: OpenJob) ->
         datagram = for_others(job, worker_id)
         frame = to_switch(job, worker_id, datagram)
         expected = copies(job, worker_id, datagram)
-        check_exchange(target, worker_id + 1, frame, Outcome.COPIED, expected)
+        check_exchange(target, worker_id + 1, frame, Outcome.MULTICAST, expected)
     after = target.counters("port_out")
     assert [after[port] - before[port] for port in (1, 2, 3, 4)] == [3, 3, 3, 3]
     assert target.counters("undelivered_results") == undelivered
@@ -68,20 +68,20 @@ def test_multicast_is_copied_to_all_others(target: Target, open_job: OpenJob) ->
 
 def test_multicast_of_the_only_worker_goes_nowhere(target: Target, open_job: OpenJob) -> None:
     job = open_job(num_workers=1)
-    check_exchange(target, 1, to_switch(job, 0, for_others(job, 0)), Outcome.COPIED)
+    check_exchange(target, 1, to_switch(job, 0, for_others(job, 0)), Outcome.MULTICAST)
 
 
 def test_multicast_keeps_its_own_flags_alone(target: Target, job: Job) -> None:
     datagram = for_others(job, 0, flags=0xFFFF)
-    expected = copies(job, 0, change(datagram, flags=COPIED))
-    check_exchange(target, 1, to_switch(job, 0, datagram), Outcome.COPIED, expected)
+    expected = copies(job, 0, change(datagram, flags=KEPT_FLAGS))
+    check_exchange(target, 1, to_switch(job, 0, datagram), Outcome.MULTICAST, expected)
 
 
 def test_multicast_tells_congestion(target: Target, job: Job) -> None:
     datagram = for_others(job, 1)
     frame = to_switch(job, 1, datagram, ip={"tos": CONGESTION_EXPERIENCED})
-    expected = copies(job, 1, change(datagram, flags=COPIED | Flag.ECN_ECHO), tos=2)
-    check_exchange(target, 2, frame, Outcome.COPIED, expected)
+    expected = copies(job, 1, change(datagram, flags=KEPT_FLAGS | Flag.ECN_ECHO), tos=2)
+    check_exchange(target, 2, frame, Outcome.MULTICAST, expected)
 
 
 def test_multicast_touches_no_slot(target: Target, job: Job) -> None:
@@ -90,7 +90,7 @@ def test_multicast_touches_no_slot(target: Target, job: Job) -> None:
         for round_ in (1, 2, 3, 9):
             datagram = for_others(job, 1, slot_index=slot, round=round_)
             expected = copies(job, 1, datagram)
-            check_exchange(target, 2, to_switch(job, 1, datagram), Outcome.COPIED, expected)
+            check_exchange(target, 2, to_switch(job, 1, datagram), Outcome.MULTICAST, expected)
     last = contribution(job, 1, 6)
     result = change(last, 11, operation=Operation.RESULT, worker_bitmap=3, num_contributors=2)
     expected = to_all_workers(job, result)
@@ -139,7 +139,7 @@ def test_multicast_in_a_tree_of_switches_is_refused(target: Target, open_node: O
     for node, senders in ((leaf, (0, 1)), (root, (0, 1, 2))):
         for child_id in senders:
             packet = node.packet(child_id, 7, operation=Operation.MULTICAST)
-            check_exchange(target, *node.from_child(child_id, packet), Outcome.COPY_REFUSED)
+            check_exchange(target, *node.from_child(child_id, packet), Outcome.MULTICAST_REFUSED)
     from_above = leaf.packet(0, 7, operation=Operation.MULTICAST)
     frame = leaf.from_parent(from_above)
     check_exchange(target, parent.port, frame, Outcome.FOREIGN_WORKER)

@@ -34,7 +34,7 @@ BELOW_A_ROOT = (
     Outcome.RESULT_STORED,
     Outcome.RESULT_IGNORED,
     Outcome.RELAYED,
-    Outcome.COPY_REFUSED,
+    Outcome.MULTICAST_REFUSED,
 )
 """All jobs here are at their root."""
 

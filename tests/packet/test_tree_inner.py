@@ -95,7 +95,8 @@ def test_tree_inner_sends_the_sum_to_its_parent(target: Target, leaf: Node) -> N
     first = leaf.packet(0, 5, exponent=200)
     second = leaf.packet(1, 6, flags=Flag.LAST, exponent=100)
     send(target, leaf, first, Outcome.ABSORBED)
-    up = change(sum_up(second, 11, flags=Flag.LAST), exponent=200)
+    up = sum_up(second, 11, flags=Flag.LAST)
+    assert up["header"]["exponent"] == 100
     send(target, leaf, second, Outcome.SENT_UP, leaf.to_parent(up))
 
 
@@ -151,7 +152,8 @@ def test_tree_inner_stores_the_result_and_hands_it_down(target: Target, leaf: No
     send_down(target, leaf, result, Outcome.RESULT_STORED, expected)
     for child_id in (0, 1):
         again = leaf.packet(child_id, 5)
-        answer = change(result, worker_id=child_id, flags=flags | Flag.REPLAY)
+        echoed = int(again["header"]["exponent"])
+        answer = change(result, worker_id=child_id, exponent=echoed, flags=flags | Flag.REPLAY)
         send(target, leaf, again, Outcome.REPLAYED, leaf.to_child(child_id, answer))
     send_down(target, leaf, result, Outcome.RESULT_IGNORED)
 

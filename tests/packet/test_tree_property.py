@@ -43,7 +43,7 @@ NEVER = {
     Outcome.BAD_RANGE,
     Outcome.OFF_GRID,
     Outcome.MISMATCH,
-    Outcome.COPIED,
+    Outcome.MULTICAST,
 }
 """What neither lawful workers nor the attacks lead to; other tests do."""
 

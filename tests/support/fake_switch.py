@@ -37,7 +37,6 @@ class SlotCopy:
     bitmap: int = 0
     count: int = 0
     flags: int = 0
-    exponent: int = 0
     key: tuple[int, ...] = ()
     is_closed: bool = False
     packet: NDArray[np.void] | None = None
@@ -245,7 +244,7 @@ class FakeSwitch:
             for other in tree.members:
                 if other != worker_id:
                     self._impaired(worker_id, other, row)
-            return Outcome.COPIED
+            return Outcome.MULTICAST
         if header["slot_index"] >= tree.slot_count:
             return Outcome.BAD_SLOT
         operation, round_ = int(header["operation"]), int(header["round"])
@@ -308,7 +307,7 @@ class FakeSwitch:
         if header["round"] > copy.round:
             copy.round, copy.key = int(header["round"]), key
             copy.bitmap, copy.count, copy.flags, copy.is_closed = 0, 0, 0, False
-            copy.lanes, copy.exponent = lanes, int(header["exponent"])
+            copy.lanes = lanes
         elif operation == Operation.AGGREGATE_MAX:
             copy.lanes = np.maximum(copy.lanes, lanes)
         else:
@@ -316,7 +315,6 @@ class FakeSwitch:
             copy.lanes = np.clip(total, INT32.min, INT32.max)
             if (total != copy.lanes).any():
                 copy.flags |= Flag.OVERFLOW
-        copy.exponent = max(copy.exponent, int(header["exponent"]))
         copy.bitmap |= 1 << int(header["worker_id"])
         copy.count += 1
         copy.packet = packet
@@ -336,7 +334,6 @@ class FakeSwitch:
         header["num_contributors"] = copy.count
         if operation == Operation.RESULT:
             header["flags"] = (int(header["flags"][0]) & Flag.LAST) | copy.flags | flags
-            header["exponent"] = copy.exponent
             reply["values"] = copy.lanes
         else:
             header["round"] = copy.round

@@ -28,8 +28,8 @@ FLAGS_FROM_BELOW = int(Flag.OVERFLOW | Flag.ECN_ECHO)
 """Of contributions: OR-ed into the round."""
 FLAGS_FROM_ABOVE = int(FLAGS_FROM_BELOW | Flag.PARTIAL | Flag.FLUSHED)
 """Of the parent's result: stored with it."""
-FLAGS_OF_COPIES = int(Flag.LAST | Flag.REPORT)
-"""What a copy keeps of its original's."""
+FLAGS_OF_MULTICASTS = int(Flag.LAST | Flag.REPORT)
+"""What a multicast keeps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,6 @@ class _Copy:
     count: int = 0
     state: State = State.OPEN
     flags: int = 0
-    exponent: int = 0
     operation: int = 0
     tensor_id: int = 0
     chunk_index: int = 0
@@ -128,7 +127,6 @@ class _Copy:
         self.values[:] = datagram["values"]
         self.bitmap = int(header["worker_bitmap"])
         self.count = int(header["num_contributors"])
-        self.exponent = int(header["exponent"])
         self.flags = flags
 
     def add(self, datagram: NDArray[np.void], flags: int) -> None:
@@ -136,7 +134,6 @@ class _Copy:
         header = datagram["header"]
         self.bitmap |= int(header["worker_bitmap"])
         self.count += int(header["num_contributors"])
-        self.exponent = max(self.exponent, int(header["exponent"]))
         self.flags |= flags
         if header["operation"] == Operation.AGGREGATE_MAX:
             np.maximum(self.values, datagram["values"], out=self.values)
@@ -191,7 +188,7 @@ class ReferenceSwitch:
         header = datagram["header"]
         outcome = self._refuse(header, port, source_address)
         reply = None
-        if outcome is Outcome.COPIED:
+        if outcome is Outcome.MULTICAST:
             reply = Reply(self._copy_of(datagram, met_congestion), Destination.OTHERS)
         if outcome is None:
             job = self.jobs[int(header["job_id"])]
@@ -230,9 +227,9 @@ class ReferenceSwitch:
             return Outcome.BAD_GENERATION
         if operation == Operation.MULTICAST and child is not None:
             if job.parent is not None or job.level:
-                return Outcome.COPY_REFUSED
+                return Outcome.MULTICAST_REFUSED
             is_own = self._names_own(header, child)
-            return Outcome.COPIED if is_own else Outcome.BAD_CONTRIBUTION
+            return Outcome.MULTICAST if is_own else Outcome.BAD_CONTRIBUTION
         slot = int(header["slot_index"])
         if slot >= job.slot_count or job.slot_base + slot >= NUM_SLOTS:
             return Outcome.BAD_SLOT
@@ -253,7 +250,7 @@ class ReferenceSwitch:
     def _copy_of(datagram: NDArray[np.void], met_congestion: bool) -> NDArray[np.void]:
         """Return what the other children get; no slot has a part in it."""
         copy = datagram.copy()
-        flags = int(copy["header"]["flags"]) & FLAGS_OF_COPIES
+        flags = int(copy["header"]["flags"]) & FLAGS_OF_MULTICASTS
         if met_congestion:
             flags |= int(Flag.ECN_ECHO)
         copy["header"]["flags"] = flags
@@ -381,7 +378,6 @@ class ReferenceSwitch:
             return packet
         flags = int(header["flags"]) & int(Flag.LAST)
         header["worker_bitmap"], header["num_contributors"] = copy.bitmap, copy.count
-        header["exponent"] = copy.exponent
         packet["values"] = copy.values
         if job.parent is not None and copy.state is State.SENT_UP:
             header["operation"] = copy.operation

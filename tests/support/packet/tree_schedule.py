@@ -24,7 +24,7 @@ REFUSALS = {
     Outcome.BAD_GENERATION,
     Outcome.BAD_SLOT,
     Outcome.BAD_CONTRIBUTION,
-    Outcome.COPY_REFUSED,
+    Outcome.MULTICAST_REFUSED,
 }
 MAX_LEVEL = 2
 """Of the trees in these schedules."""
@@ -170,7 +170,7 @@ class TreeSchedule:
         result = datagram.copy()
         header = result["header"]
         header["flags"] &= ~np.uint16(HOP_FLAGS)
-        header["worker_id"] = 0
+        header["worker_id"] = header["exponent"] = 0  # echoes of the packet that it answers
         self.num_results += 1
         known = self.results.setdefault(step, result)
         if known is not result:
@@ -182,7 +182,6 @@ class TreeSchedule:
         assert self.job.allow_partial or len(workers) == num_workers
         self.num_partial += len(workers) < num_workers
         sent = [self.contribution_of(worker, step) for worker in workers]
-        assert header["exponent"] == max(int(one["header"]["exponent"]) for one in sent)
         values = np.array([one["values"] for one in sent], np.int64)
         is_max = self.operation is Operation.AGGREGATE_MAX
         exact = values.max(axis=0) if is_max else values.sum(axis=0)

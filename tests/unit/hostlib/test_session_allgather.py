@@ -120,7 +120,7 @@ def test_allgather_sends_one_block_and_few_reports() -> None:
     again = [count["multicast_packets_retransmitted"] for count in counts]
     reports = [count["multicast_packets_reported"] for count in counts]
     assert sum(again) + sum(reports) <= 4 * chunks / 10, (again, reports)
-    assert switch.outcomes == {Outcome.COPIED: 4 * chunks + sum(again) + sum(reports)}
+    assert switch.outcomes == {Outcome.MULTICAST: 4 * chunks + sum(again) + sum(reports)}
 
 
 def test_allgather_waits_for_late_workers_without_losing_what_came_early() -> None:
