@@ -127,10 +127,10 @@ golden: $(VENV)/.dev-installed ## Renew the golden files of the generator's test
 
 ##@ Measurements
 bench: $(VENV)/.bench-installed ## Allreduce and trees against Gloo on the same links, many jobs, planning (needs root)
-	$(BIN)/python benchmarks/allreduce.py
-	$(BIN)/python benchmarks/tree_allreduce.py
-	$(BIN)/python benchmarks/contention.py
-	$(BIN)/python benchmarks/tree_planning.py
-	$(BIN)/python benchmarks/tree_installation.py
-	$(BIN)/python benchmarks/overlap.py
-	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/allreduce/allreduce.py
+	$(BIN)/python benchmarks/trees/tree_allreduce.py
+	$(BIN)/python benchmarks/contention/contention.py
+	$(BIN)/python benchmarks/trees/tree_planning.py
+	$(BIN)/python benchmarks/trees/tree_installation.py
+	$(BIN)/python benchmarks/overlap/overlap.py
+	$(BIN)/python benchmarks/training/training.py

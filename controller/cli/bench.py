@@ -13,17 +13,18 @@ import click
 
 from ..errors import ToolError
 
-_FOLDER = Path(__file__).parents[2] / "benchmarks"
+_FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+"""Of a checkout, into which the package's folder is a link."""
 _SCRIPTS: Final = {
-    "allreduce": "allreduce.py",
-    "host": "host_allreduce.py",
-    "trees": "tree_allreduce.py",
-    "contention": "contention.py",
-    "planning": "tree_planning.py",
-    "installation": "tree_installation.py",
-    "schemes": "schemes.py",
-    "overlap": "overlap.py",
-    "training": "training.py",
+    "allreduce": "allreduce/allreduce.py",
+    "host": "allreduce/host_allreduce.py",
+    "trees": "trees/tree_allreduce.py",
+    "contention": "contention/contention.py",
+    "planning": "trees/tree_planning.py",
+    "installation": "trees/tree_installation.py",
+    "schemes": "schemes/schemes.py",
+    "overlap": "overlap/overlap.py",
+    "training": "training/training.py",
 }
 _DEFAULT: Final = "allreduce"
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fairness import rates
-from benchmarks.incast import one_job
-from benchmarks.shared_link import Load, measure
+from benchmarks.contention.fairness import rates
+from benchmarks.contention.incast import one_job
+from benchmarks.contention.shared_link import Load, measure
 from switchfold.bmv2_topos import state
 
 pytestmark = [

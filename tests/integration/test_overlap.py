@@ -9,7 +9,7 @@ from argparse import Namespace
 
 import pytest
 
-from benchmarks import overlap
+from benchmarks.overlap import overlap
 from torch_ranks import require_torch
 
 require_torch()

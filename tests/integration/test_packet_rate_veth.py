@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks import contenders, traffic
-from benchmarks.load_generator import LoadError
-from benchmarks.wires import Wires, wires
+from benchmarks.packet_rate import contenders, traffic
+from benchmarks.packet_rate.load_generator import LoadError
+from benchmarks.packet_rate.wires import Wires, wires
 from time_bound import wait_until
 
 pytestmark = [

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.link_check import AGREEMENT, carried_bytes, differences, predicted_bytes
+from benchmarks.support.link_check import AGREEMENT, carried_bytes, differences, predicted_bytes
 from live_testbed import DEADLINE_S, LiveTestbed
 from switchfold.bmv2_topos import leaf_spine
 from switchfold.hostlib.schemes import Cluster, Layer, Scheme

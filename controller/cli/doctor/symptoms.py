@@ -63,6 +63,7 @@ SYMPTOMS: Final = (
             Outcome.BAD_SLOT,
             Outcome.BAD_CONTRIBUTION,
             Outcome.MISMATCH,
+            Outcome.MULTICAST_REFUSED,
         ),
         "packets that no healthy worker sends",
         "check that workers use the same values per packet; find the sender with a capture",
@@ -94,8 +95,11 @@ def check_spoofed(subject: str, counts: Iterable[pb.OutcomeCount]) -> list[Check
 
 def check_counts(subject: str, counts: Iterable[pb.OutcomeCount]) -> list[Check]:
     """Return remarks on counters, or one passed check when there is nothing to say."""
-    packets = {Outcome[count.outcome.upper()]: count.packets for count in counts}
-    total = sum(packets.values())
+    known = Outcome.__members__  # a controller of another release may know others
+    total = sum(count.packets for count in counts)
+    packets = {
+        known[name]: count.packets for count in counts if (name := count.outcome.upper()) in known
+    }
     checks: list[Check] = []
     for symptom in SYMPTOMS:
         found = {o: packets[o] for o in symptom.outcomes if packets.get(o)}

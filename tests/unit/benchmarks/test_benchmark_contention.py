@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks import contention_model, contention_report
-from benchmarks.contention_plot import draw_contention
+from benchmarks.contention import contention_model, contention_report
+from benchmarks.contention.contention_plot import draw_contention
 from switchfold.hostlib.slots import wire
 
 WIDE = wire.VALUES_PER_PACKET_WIDE

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.schemes import VECTORS, Vector, write_book
-from benchmarks.schemes_report import describe_row, summary
+from benchmarks.schemes.schemes import VECTORS, Vector, write_book
+from benchmarks.schemes.schemes_report import describe_row, summary
 from switchfold.bmv2_topos import single_switch
 from switchfold.hostlib.schemes import Coordinator
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.overlap import summarize, values_for
-from benchmarks.training_models import CALIBRATION_VALUES, WARM_UP, WORKLOADS
-from benchmarks.training_plot import draw_training
-from benchmarks.training_report import NAMES, markdown, rows_of
+from benchmarks.overlap.overlap import summarize, values_for
+from benchmarks.training.training_models import CALIBRATION_VALUES, WARM_UP, WORKLOADS
+from benchmarks.training.training_plot import draw_training
+from benchmarks.training.training_report import NAMES, markdown, rows_of
 from switchfold.bmv2_topos.errors import TestbedError
 
 RATE = 100_000_000

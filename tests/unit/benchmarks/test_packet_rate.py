@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import contenders, mem_rate, rate_report, traffic
+from benchmarks.packet_rate import contenders, mem_rate, rate_report, traffic
 from packet_frames import internet_checksum
 from switchfold.hostlib.slots import wire
 

@@ -95,6 +95,11 @@ def test_doctor_counts_healthy():
     assert check.status is Status.OK
 
 
+def test_doctor_counts_of_a_later_release():
+    (check,) = check_counts("job a", counts(absorbed=300, unheard_of=10))
+    assert (check.status, check.text.split()[0]) == (Status.OK, "310")
+
+
 @pytest.mark.parametrize(
     ("found", "symptom"),
     [
@@ -106,6 +111,7 @@ def test_doctor_counts_healthy():
         ({"bad_length": 1}, "malformed"),
         ({"off_grid": 1}, "malformed"),
         ({"bad_range": 1}, "malformed"),
+        ({"multicast_refused": 1}, "malformed"),
         ({"bad_checksum": 1}, "checksum"),
         ({"bad_generation": 1}, "generation"),
     ],

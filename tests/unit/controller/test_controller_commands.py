@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,15 @@ def test_command_bench_names_the_benchmarks(command: Any):
         "no benchmark 'speed'; choose of allreduce, host, trees, contention, planning, installation"
         in err
     )
+
+
+def test_command_bench_runs_the_scripts_of_the_checkout():
+    for script in bench_module._SCRIPTS.values():
+        assert (bench_module._FOLDER / script).is_file()
+    command = [sys.executable, "-m", "switchfold.controller", "bench", "planning", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "usage: tree_planning.py" in done.stdout
 
 
 def test_command_shell_without_a_switch(command: Any):
@@ -197,7 +208,8 @@ def test_command_over_a_unix_socket(tmp_path: Path, command: Any):
             await worker.join_reply()
             code, out, _ = await command("job", "list", "--json", "--controller", listen)
             assert (code, len(json.loads(out))) == (0, 1)
-            found = verdicts((await command("doctor", "--json", "--switch", f"x={listen}"))[1])
+            asked = ("--controller", listen, "--switch", f"x={listen}")
+            found = verdicts((await command("doctor", "--json", *asked))[1])
             assert found["switch x"] == "fail", "it listens, but does not speak P4Runtime"
             await worker.close()
 

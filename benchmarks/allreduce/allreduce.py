@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Allreduce through the switch against torch's Gloo ring, on equal links in the same run.
+
+For each number of workers two testbeds are up together, with the same links: one around a switch
+with its controller, one around a bridge of the kernel. Every worker sums the same tensors by
+Switchfold, by Gloo through the same switch (its TCP is ordinary IPv4 traffic there) and by Gloo
+over the bridge, in turn. Each result is verified before its time counts; the ratio to quote is the
+one against the faster of the two. The rate that the links really carry is probed first, and is
+the C of the limits.
+
+    python benchmarks/allreduce/allreduce.py --workers 2,4,8 --rate 100M --repeats 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.support import limits, plot, report  # noqa: E402
+from benchmarks.support.machine import (  # noqa: E402
+    check_machine,
+    describe_machine,
+    machine_line,
+    parse_rate,
+    probed_rate,
+)
+from benchmarks.support.worker_runs import outputs, switch_pids  # noqa: E402
+from switchfold.bmv2_topos import Testbed, WorkerEndpoint, single_switch  # noqa: E402
+from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
+from switchfold.hostlib import SessionOptions  # noqa: E402
+from switchfold.hostlib.slots import wire  # noqa: E402
+
+WORKER = Path(__file__).with_name("allreduce_worker.py")
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--workers", default="2,4,8", help="numbers of workers, default 2,4,8")
+    parser.add_argument("--rate", default="100M", help="of each link, default 100M bit/s")
+    parser.add_argument("--bytes", type=int, default=16_000_000, help="of float32, default 16 MB")
+    parser.add_argument("--repeats", type=int, default=5, help="of each, after one warm-up")
+    parser.add_argument("--variant", choices=["wide", "narrow"], default="wide")
+    parser.add_argument("--target", choices=["softswitch", "bmv2"], default="softswitch")
+    parser.add_argument("--transport", choices=["udp", "raw"], default="udp")
+    parser.add_argument(
+        "--window", type=int, default=SessionOptions().window, help="most chunks under way"
+    )
+    parser.add_argument("--slots", type=int, default=0, help="of the job, default the controller's")
+    parser.add_argument("--timeout", type=float, default=120.0, help="seconds per allreduce")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    return parser.parse_args()
+
+
+def run_workers(
+    options: argparse.Namespace, num_workers: int, rate_bits_per_s: int
+) -> list[dict[str, Any]]:
+    """Build both testbeds, run the workers, return what each printed."""
+    topology = single_switch(num_workers, rate_bits_per_s=rate_bits_per_s)
+    with (
+        Testbed(topology, target=options.target, variant=options.variant) as testbed,
+        Testbed(topology, has_bridge=True) as bridged,
+    ):
+        pids = switch_pids(testbed)
+
+        def command(endpoint: WorkerEndpoint) -> list[str]:
+            return [
+                *(sys.executable, str(WORKER)),
+                *("--bytes", str(options.bytes), "--repeats", str(options.repeats)),
+                *("--window", str(options.window), "--slots", str(options.slots)),
+                *("--timeout", str(options.timeout)),
+                *("--rendezvous", str(testbed.run_directory / "gloo-rendezvous")),
+                *("--bridge-namespace", str(bridged.namespace_of(endpoint.host))),
+                *("--switch-pids", pids),
+            ]
+
+        workers = outputs(
+            testbed.run_workers(
+                command,
+                job="bench",
+                timeout_s=120 + 3 * (options.repeats + 1) * options.timeout,
+                environment={"OMP_NUM_THREADS": "1", "SWITCHFOLD_TRANSPORT": options.transport},
+            )
+        )
+        check_both_used(testbed, bridged, options)
+    return workers
+
+
+def check_both_used(testbed: Testbed, bridged: Testbed, options: argparse.Namespace) -> None:
+    """Raise TestbedError unless the links of both testbeds carried at least their tensors."""
+    num_workers = len(testbed.topology.hosts)
+    ring_bytes = (options.repeats + 1) * options.bytes * 2 * (num_workers - 1) / num_workers
+    switchfold_bytes = (options.repeats + 1) * options.bytes
+    for each, least in ((testbed, ring_bytes + switchfold_bytes), (bridged, ring_bytes)):
+        for link in each.link_bytes():
+            carried = min(link.from_host_bytes, link.to_host_bytes)
+            if not least <= carried < 1.25 * least:
+                raise TestbedError(
+                    f"link of {link.host} in {each.name} carried {carried} bytes, not the "
+                    f"{least:.0f} of its tensors: not what was meant to be measured"
+                )
+
+
+def measure(
+    options: argparse.Namespace, num_workers: int, rate_bits_per_s: int, carried_bits_per_s: float
+) -> dict[str, Any]:
+    workers = run_workers(options, num_workers, rate_bits_per_s)
+    values = (
+        wire.VALUES_PER_PACKET_WIDE if options.variant == "wide" else wire.VALUES_PER_PACKET_NARROW
+    )
+    ring_s = limits.ring_limit_s(options.bytes, carried_bits_per_s, num_workers)
+    limits_s = {
+        "switchfold": limits.switchfold_limit_s(options.bytes, carried_bits_per_s, values),
+        "gloo_switch": ring_s,
+        "gloo_bridge": ring_s,
+    }
+    row: dict[str, Any] = {
+        "num_workers": num_workers,
+        **{
+            label: limits.collect_series(label, workers, limit_s).as_dict()
+            for label, limit_s in limits_s.items()
+        },
+        "window": workers[0]["window"],
+        "slots": workers[0]["slots"],
+        "statistics": [worker["statistics"] for worker in workers],
+    }
+    return {**row, **report.compare(row)}
+
+
+def main() -> None:
+    options = parse_options()
+    check_machine()
+    rate_bits_per_s = parse_rate(options.rate)
+    machine = describe_machine()
+    try:
+        from_host, to_host = probed_rate(rate_bits_per_s)
+        carried = min(from_host, to_host)
+        print(machine_line(machine))
+        print(
+            f"{options.bytes / 1e6:g} MB of float32, links of {rate_bits_per_s / 1e6:g} Mbit/s "
+            f"that carry {from_host / 1e6:.2f} from a host and {to_host / 1e6:.2f} to it (frames "
+            "without preamble and FCS, as the kernel's shaper counts)"
+        )
+        rows: list[dict[str, Any]] = []
+        for number in options.workers.split(","):
+            row = measure(options, int(number), rate_bits_per_s, carried)
+            if not rows:
+                print(
+                    f"{options.target} {options.variant}, transport {options.transport}, "
+                    f"{row['slots']} slots, window {row['window']} chunks; {options.repeats} "
+                    f"repeats after 1 warm-up, in turn; every sum verified\n\n{report.HEADING}"
+                )
+            print(report.describe_row(row), flush=True)
+            rows.append(row)
+    except TestbedError as exc:
+        raise SystemExit(f"benchmark stopped: {exc}") from exc
+    options.out.mkdir(parents=True, exist_ok=True)
+    parameters = {key: str(value) for key, value in vars(options).items()}
+    content = {
+        "machine": machine,
+        "parameters": parameters,
+        "probed_bits_per_s": [from_host, to_host],
+        "rows": rows,
+    }
+    (options.out / "allreduce.json").write_text(json.dumps(content, indent=1) + "\n")
+    plot.draw_allreduce(rows, machine, options.out / "allreduce.png")
+    print(f"wrote {options.out / 'allreduce.json'} and allreduce.png")
+
+
+if __name__ == "__main__":
+    main()

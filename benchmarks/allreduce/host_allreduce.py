@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Allreduce among hosts, without a switch's sums, against torch's Gloo over the same links.
+
+One testbed is up, around a bridge of the kernel or around softswitch, which only forwards here.
+Every worker sums the same tensors by a session on the host path and by Gloo, in turn. Each result
+is verified before its time counts. Both send what a ring sends; the rate that the links really
+carry is probed first, and is the C of the limit 2 (n - 1) / n times 8 S / (C g').
+
+    python benchmarks/allreduce/host_allreduce.py --workers 4 --rate 100M --bytes 16000000
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.support import limits, report  # noqa: E402
+from benchmarks.support.machine import (  # noqa: E402
+    check_machine,
+    describe_machine,
+    machine_line,
+    parse_rate,
+    probed_rate,
+)
+from benchmarks.support.worker_runs import outputs, switch_pids  # noqa: E402
+from switchfold.bmv2_topos import Testbed, Topology, WorkerEndpoint  # noqa: E402
+from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
+from switchfold.bmv2_topos.topology.topology import join_host, make_host, make_switch  # noqa: E402
+
+WORKER = Path(__file__).with_name("host_allreduce_worker.py")
+NAMES = {"host": "Switchfold, host path", "gloo": "Gloo"}
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--workers", type=int, default=4, help="hosts on one bridge, default 4")
+    parser.add_argument("--rate", default="100M", help="of each link, default 100M bit/s")
+    parser.add_argument("--bytes", type=int, default=16_000_000, help="of float32, default 16 MB")
+    parser.add_argument("--repeats", type=int, default=5, help="of each, after one warm-up")
+    parser.add_argument(
+        "--warm-up-bytes", type=int, default=16_000_000, help="of the warm-up at most"
+    )
+    parser.add_argument("--links", choices=["bridge", "switch"], default="bridge")
+    parser.add_argument("--only", choices=sorted(NAMES), help="run one contender alone")
+    parser.add_argument("--timeout", type=float, default=120.0, help="seconds per allreduce")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    return parser.parse_args()
+
+
+def around_one_switch(num_workers: int, rate_bits_per_s: int) -> Topology:
+    """Return a switch or bridge with its hosts: more of them than a switch can sum for, too."""
+    switch = make_switch(0)
+    hosts = tuple(make_host(n, subnet=0, place=n) for n in range(1, num_workers + 1))
+    links = tuple(join_host(h, switch, h.worker_id + 1, rate_bits_per_s) for h in hosts)
+    return Topology(hosts=hosts, switches=(switch,), links=links)
+
+
+def run_workers(options: argparse.Namespace, rate_bits_per_s: int) -> list[dict[str, Any]]:
+    """Build the testbed, run the workers, return what each printed."""
+    topology = around_one_switch(options.workers, rate_bits_per_s)
+    labels = [options.only] if options.only else list(NAMES)
+    has_bridge = options.links == "bridge"
+    with Testbed(topology, has_bridge=has_bridge) as testbed:
+
+        def command(endpoint: WorkerEndpoint) -> list[str]:
+            return [
+                *(sys.executable, str(WORKER), "--labels", ",".join(labels)),
+                *("--bytes", str(options.bytes), "--repeats", str(options.repeats)),
+                *("--warm-up-bytes", str(options.warm_up_bytes)),
+                *("--timeout", str(options.timeout)),
+                *("--rendezvous", str(testbed.run_directory / "gloo-rendezvous")),
+                *("--switch-pids", "" if has_bridge else switch_pids(testbed)),
+                *("--addresses", ",".join(host.address for host in topology.hosts)),
+            ]
+
+        return outputs(
+            testbed.run_workers(
+                command,
+                job="bench",
+                timeout_s=120 + len(labels) * (options.repeats + 1) * options.timeout,
+                environment={"OMP_NUM_THREADS": "1"},
+            )
+        )
+
+
+def main() -> None:
+    options = parse_options()
+    check_machine()
+    rate_bits_per_s = parse_rate(options.rate)
+    machine = describe_machine()
+    try:
+        from_host, to_host = probed_rate(rate_bits_per_s)
+        carried = min(from_host, to_host)
+        print(machine_line(machine))
+        print(
+            f"{options.bytes / 1e6:g} MB of float32, {options.workers} workers around a"
+            f" {options.links}, links of {rate_bits_per_s / 1e6:g} Mbit/s that carry"
+            f" {from_host / 1e6:.2f} from a host and {to_host / 1e6:.2f} to it; {options.repeats}"
+            f" repeats after 1 warm-up, in turn; every sum verified\n\n{report.HEADING}",
+            flush=True,
+        )
+        workers = run_workers(options, rate_bits_per_s)
+    except TestbedError as exc:
+        raise SystemExit(f"benchmark stopped: {exc}") from exc
+    limit_s = limits.ring_limit_s(options.bytes, carried, options.workers)
+    labels = [options.only] if options.only else list(NAMES)
+    row = {label: limits.collect_series(label, workers, limit_s).as_dict() for label in labels}
+    for label in labels:
+        print(report.series_line(str(options.workers), NAMES[label], row[label]))
+    if not options.only:
+        ratio = row["host"]["median_s"] / row["gloo"]["median_s"]
+        print(f"{'':>9}{ratio:.2f} times Gloo's time over the same links")
+    for line in report.bound_lines(row, {label: NAMES[label] for label in labels}):
+        print(line)
+    peaks = [worker["peak_bytes"] for worker in workers]
+    print(f"{'':>9}peak memory of a worker: {max(peaks) / 1e6:.0f} MB, all in it")
+    options.out.mkdir(parents=True, exist_ok=True)
+    content = {
+        "machine": machine,
+        "parameters": {key: str(value) for key, value in vars(options).items()},
+        "probed_bits_per_s": [from_host, to_host],
+        "row": row,
+    }
+    (options.out / "host_allreduce.json").write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How two jobs and a TCP flow share a link: the part of a fair share that each keeps.
+
+Two switches with one link between them, which softswitch shapes, so that the P4 program sees its
+queue. Each job has a worker behind either switch: contributions cross the link one way, results the
+other. The flow crosses it, too. Beside the case that counts, TCP of other kinds and jobs alone.
+Every sum is checked. A rate is that of frames on the link, first transmissions only; the fair share
+is the link's rate over the number of jobs and flows.
+
+    python benchmarks/contention/fairness.py --rate 100M --seconds 8 --repeats 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.contention.shared_link import Load, Report, measure  # noqa: E402
+from benchmarks.support.machine import (  # noqa: E402
+    check_machine,
+    describe_machine,
+    machine_line,
+    parse_rate,
+)
+from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
+
+CASES: dict[str, dict[str, Any]] = {
+    "cubic": {"jobs": 2, "flows": 1},
+    "reno": {"jobs": 2, "flows": 1, "tcp": "reno"},
+    "three-jobs": {"jobs": 3},
+    "one-job": {"jobs": 1},
+    "one-flow": {"jobs": 0, "flows": 1},
+    "no-ecn": {"jobs": 2, "flows": 1, "tcp_ecn": False},
+    "no-ecn-short-queue": {"jobs": 2, "flows": 1, "tcp_ecn": False, "queue_packets": 64},
+}
+"""The first is the one that counts; the last two are why TCP needs ECN beside jobs."""
+
+
+def rates(reports: dict[str, list[Report]]) -> dict[str, float]:
+    """Return bits/s by job and flow; a job is as fast as its slowest worker."""
+    return {
+        name: min(report["bits_per_s"] for report in each if "bits_per_s" in report)
+        for name, each in reports.items()
+    }
+
+
+def shares(load: Load, seconds: float, repeats: int) -> dict[str, Any]:
+    """Measure a case; return medians over the repeats, in parts of the fair share."""
+    fair_bits_per_s = load.rate_bits_per_s / (load.jobs + load.flows)
+    runs = [rates(measure(load, seconds)) for _ in range(repeats)]
+    return {
+        "fair_bits_per_s": fair_bits_per_s,
+        "runs": runs,
+        "shares": {
+            name: statistics.median(run[name] for run in runs) / fair_bits_per_s for name in runs[0]
+        },
+        "least": min(min(run.values()) for run in runs) / fair_bits_per_s,
+        "used": statistics.median(sum(run.values()) for run in runs) / load.rate_bits_per_s,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--cases", default=",".join(CASES), help="default all: %(default)s")
+    parser.add_argument("--rate", default="100M", help="of the shared link, default 100M bit/s")
+    parser.add_argument("--seconds", type=float, default=8.0, help="of each run, default 8")
+    parser.add_argument("--repeats", type=int, default=5, help="of each case, default 5")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    options = parser.parse_args()
+    check_machine(has_torch=False)
+    machine = describe_machine(has_torch=False)
+    print(machine_line(machine))
+    print(
+        f"link of {options.rate}bit/s; medians of {options.repeats} runs of {options.seconds:g} s, "
+        "in parts of the fair share\n\n"
+        "| case | each | least of any run | link used |\n|---|---|---|---|"
+    )
+    rows: dict[str, Any] = {}
+    try:
+        for case in options.cases.split(","):
+            load = Load(**CASES[case], rate_bits_per_s=parse_rate(options.rate))
+            row = rows[case] = shares(load, options.seconds, options.repeats)
+            each = ", ".join(f"{name} {100 * share:.0f} %" for name, share in row["shares"].items())
+            print(
+                f"| {case} | {each} | {100 * row['least']:.0f} % | {100 * row['used']:.0f} % |",
+                flush=True,
+            )
+    except TestbedError as exc:
+        raise SystemExit(f"benchmark stopped: {exc}") from exc
+    options.out.mkdir(parents=True, exist_ok=True)
+    content = {"machine": machine, "rate": options.rate, "cases": rows}
+    (options.out / "fairness.json").write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a benchmark asks of its machine, says about it, and finds its links to carry."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.support import processor
+from switchfold.bmv2_topos import Testbed, single_switch
+from switchfold.bmv2_topos.network.rate_probe import probe_rate
+
+ROOT = Path(__file__).resolve().parents[2]
+UNITS = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
+
+
+def parse_rate(text: str) -> int:
+    """Return bits/s of a text such as 100M."""
+    unit = text[-1:] if text[-1:] in UNITS else ""
+    return round(float(text.removesuffix(unit)) * UNITS.get(unit, 1))
+
+
+def check_machine(*, has_torch: bool = True) -> None:
+    """Raise SystemExit with what is missing and what to do."""
+    if os.geteuid() != 0:
+        raise SystemExit("benchmark needs root: it makes network namespaces with shaped links")
+    if has_torch and importlib.util.find_spec("torch") is None:
+        raise SystemExit(
+            "benchmark needs torch for its peer, Gloo: `make bench` installs it, or "
+            "pip install 'switchfold[bench]'"
+        )
+
+
+def probed_rate(rate_bits_per_s: int) -> tuple[float, float]:
+    """Return what a link set to this rate carries from a host and to it."""
+    topology = single_switch(1, rate_bits_per_s=rate_bits_per_s)
+    with Testbed(topology, has_switch=False) as testbed:
+        return probe_rate(testbed, topology.hosts[0], duration_s=2.0)
+
+
+def describe_machine(*, has_torch: bool = True) -> dict[str, Any]:
+    """Return what a report says about where it was measured; waits 2 s to see how busy it is."""
+    commit = subprocess.run(
+        ["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    machine: dict[str, Any] = {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit or "unknown",
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+    }
+    if has_torch:
+        import torch  # noqa: PLC0415 - seconds; only once all else is in order
+
+        machine["torch"] = torch.__version__
+    machine["busy_before"] = f"{100 * processor.busy_share(2.0):.0f} %"
+    return machine
+
+
+def machine_line(machine: dict[str, Any]) -> str:
+    """Return the machine in one line."""
+    return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in machine.items())
