@@ -69,7 +69,7 @@ class Session:
             transport,
             options,
             first_tensor=0 if link is None else link.boundary,
-            listener=link,
+            link=link,
             peers=peers,
         )
         _logger.info("session of worker %d: %s, %s", view.worker_id, view, options)
