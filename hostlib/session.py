@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, final
 
@@ -73,6 +72,8 @@ class Session:
             peers=peers,
         )
         _logger.info("session of worker %d: %s, %s", view.worker_id, view, options)
+        if link is not None:
+            link.listen(self._engine)
 
     @classmethod
     def direct(
@@ -175,7 +176,6 @@ class Session:
             view = link.join(options.join_timeout_s, options.taken_wait_s)
             session = cls(view, transport, options, link, peers)
             undo.pop_all()
-        link.listen(session)
         return session
 
     def allreduce(
@@ -256,24 +256,6 @@ class Session:
             raise SessionError(f"barrier {name!r}: this session has no controller; use join")
         self._link.barrier(name, timeout_s)
 
-    def on_view_proposal(
-        self, generation: int, is_abort: bool, reply: Callable[[int], None]
-    ) -> None:
-        """Get ready for another view; `reply` gets this worker's position."""
-        self._engine.propose(generation, is_abort, reply)
-
-    def on_view_commit(self, view: JobView, boundary: int, source_worker: int) -> None:
-        """Run tensors from number `boundary` on in another view."""
-        self._engine.commit(view, boundary, source_worker)
-
-    def on_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
-        """Learn whom this worker and all others wait for in a view."""
-        self._engine.note_missing(generation, missing_workers)
-
-    def fail(self, error: HostlibError) -> None:
-        """Break the session: allreduces under way end with `error`."""
-        self._engine.fail(error)
-
     @property
     def statistics(self) -> dict[str, int | float]:
         """Packet counts since the start; now: smoothed round trip in seconds, window in chunks.
@@ -312,6 +294,11 @@ class Session:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def break_session(session: Session, error: HostlibError) -> None:
+    """End a session's allreduces with `error`, and refuse later ones: for the torch backend."""
+    session._engine.fail(error)  # pyright: ignore[reportPrivateUsage]
 
 
 def _open_peers(transport: Transport, address: str | None, token: str) -> PeerServer | None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -75,7 +76,8 @@ class Engine:
             post=self._post,
         )
         self._deadlines = Deadlines(link)
-        self._change = ViewChange(view.generation)
+        self._change = ViewChange(view.generation, link)
+        self._heard = view.generation  # generation of the newest proposal
         self._quantizers: Quantizers = {}
         self._lock = threading.Lock()
         self._inbox: deque[Task] = deque()
@@ -153,22 +155,27 @@ class Engine:
         reducer = self._runner.reducer
         return reducer.values.window if reducer is not None else 0
 
-    def propose(self, generation: int, is_abort: bool, reply: Callable[[int], None]) -> None:
-        """Get ready for another view (any thread); `reply` gets this worker's position."""
+    @property
+    def proposed(self) -> int:
+        """Generation of a proposal that was heard and whose commit was not, 0 without one."""
+        heard = self._heard
+        return heard if heard > self._change.committed else 0
 
-        def take() -> None:
-            runner = self._runner
-            self._change.propose(
-                generation,
-                is_abort,
-                reply,
-                num_started=runner.num_started,
-                num_completed=runner.num_completed,
-            )
-            if self._change.is_stopped:
-                runner.stop()
+    def propose(self, generation: int, *, is_abort: bool) -> None:
+        """Get ready for another view, and answer through the link (any thread)."""
+        self._heard = max(self._heard, generation)
+        self._post(partial(self._take_proposal, generation, is_abort=is_abort))
 
-        self._post(take)
+    def _take_proposal(self, generation: int, *, is_abort: bool) -> None:
+        runner, change = self._runner, self._change
+        change.propose(
+            generation,
+            is_abort=is_abort,
+            num_started=runner.num_started,
+            num_completed=runner.num_completed,
+        )
+        if change.is_stopped:
+            runner.stop()
 
     def commit(self, view: JobView, boundary: int, source_worker: int) -> None:
         """Run tensors from number `boundary` on in another view (any thread)."""
@@ -297,9 +304,10 @@ class Engine:
         if commit is None:
             return
         self._enter(commit)
-        if change.deferred is not None:
-            (generation, reply), change.deferred = change.deferred, None
-            self.propose(generation, is_abort=False, reply=reply)
+        deferred = change.enter()
+        if deferred:
+            # In the next turn, when this view's first tensors have started.
+            self._post(partial(self._take_proposal, deferred, is_abort=False))
 
     def _start_tensors(self) -> None:
         """Start the tensors that may start in the present view.
@@ -311,7 +319,7 @@ class Engine:
         if reducer is None or not reducer.is_waiting:
             self._deadlines.note_progress(time.monotonic())  # no result is due: nothing stalls
         runner.start(change.limit, self._quantizers)
-        if runner.num_gathers and change.commit is not None:
+        if runner.num_gathers and change.is_committed:
             runner.fetch_gathers()
 
     def _await_commit(self) -> None:
@@ -419,12 +427,9 @@ class Engine:
         size = datagram_bytes(commit.view.values_per_packet)
         self._received = np.empty((self._options.batch, size), np.uint8)
         self._received_words: Words = self._received.view(np.uint32)
-        is_first = self._runner.reducer is None and not self._runner.has_entered
         self._runner.enter(commit)
         self._deadlines.begin_view(time.monotonic())
         _logger.info("entered view %s from tensor %d on", commit.view, commit.boundary)
-        if self._link is not None and not is_first:
-            self._link.view_entered(commit.view.generation)
 
     def _end_all(self, error: HostlibError) -> None:
         """Fail everything under way with the error and refuse what comes later."""
