@@ -111,7 +111,7 @@ class GrpcControllerLink:
             raise ConfigurationError(
                 f"job {self._request.job!r}: an argument of join cannot be sent: {error}"
             ) from error
-        if problem := token_problem(self._request.token):
+        if problem := token_problem(self._request.options.token):
             raise ConfigurationError(f"job {self._request.job!r}: the token {problem}")
         deadline_s = time.monotonic() + timeout_s
         # The refusal is worth more than a time-out: the last attempt ends before that.
@@ -299,7 +299,7 @@ class GrpcControllerLink:
             request_serializer=api.WorkerMessage.SerializeToString,
             response_deserializer=api.ControllerMessage.FromString,
         )
-        metadata = token_metadata(self._request.token)
+        metadata = token_metadata(self._request.options.token)
         call = method(self._messages(outbox), metadata=metadata)
         with self._lock:
             self._call = call

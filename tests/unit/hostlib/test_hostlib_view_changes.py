@@ -19,6 +19,7 @@ from switchfold.hostlib.control.session_api import session_pb2 as api
 from switchfold.hostlib.control.view import Endpoint, JobView
 from switchfold.hostlib.control.view_message import decode_view
 from switchfold.hostlib.errors import HostlibError
+from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.straggler import StragglerPolicy
 from time_bound import wait_until
 
@@ -27,14 +28,15 @@ REQUEST = JoinRequest(
     worker_id=0,
     num_workers=1,
     local=Endpoint(address="10.0.0.1", mac="02:00:00:00:00:01"),
-    ingress_port=1,
-    peer_address="10.0.0.1",
-    peer_port=4000,
-    straggler=StragglerPolicy(quorum=3, deadline_s=0.5),
-    weight=2.0,
-    path="switch",
-    min_workers=2,
-    is_joining=True,
+    peers=("10.0.0.1", 4000),
+    options=SessionOptions(
+        ingress_port=1,
+        straggler=StragglerPolicy(quorum=3, deadline_s=0.5),
+        weight=2.0,
+        path="switch",
+        min_workers=2,
+        is_joining=True,
+    ),
 )
 
 
