@@ -36,21 +36,20 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 from .control.view import Endpoint
 from .errors import ConfigurationError
-from .options import SessionOptions
+from .options import PathChoice, SessionOptions, with_moved
 from .session import Session
 from .slots.wire import UDP_PORT
-from .straggler import WAIT_FOR_ALL, StragglerPolicy
 from .transports.base import Transport
 from .transports.raw import RawTransport
 from .transports.tunnel import TunnelTransport
 from .transports.udp import UdpTransport
 
-PathChoice = Literal["auto", "switch", "host"]
 PrecisionSetting = Literal["auto", "exact", "block"]
 _PATHS: Final[tuple[PathChoice, ...]] = ("auto", "switch", "host")
 _PRECISIONS: Final[tuple[PrecisionSetting, ...]] = ("auto", "exact", "block")
@@ -238,18 +237,48 @@ def transport_from_environment(variables: Mapping[str, str] | None = None) -> Tr
     raise ConfigurationError(f"SWITCHFOLD_TRANSPORT is {kind!r}; choose udp, raw or tunnel")
 
 
+def complete_from_environment(
+    options: SessionOptions, variables: Mapping[str, str] | None = None
+) -> SessionOptions:
+    """Return the options, with those of the environment where `options` has its defaults.
+
+    Raises ConfigurationError.
+    """
+    environment = _Variables(variables)
+    ingress = environment.text("SWITCHFOLD_INGRESS_PORT", "0")
+    found: dict[str, Any] = {
+        "ingress_port": int(ingress) if ingress.isdecimal() else ingress,
+        "slots_wanted": environment.number("SWITCHFOLD_SLOTS", "0"),
+        "weight": environment.positive("SWITCHFOLD_WEIGHT", 1.0),
+        "path": environment.path("SWITCHFOLD_PATH"),
+        "min_workers": environment.number("SWITCHFOLD_MIN_WORKERS", "1"),
+        "is_joining": environment.number("SWITCHFOLD_JOINING", "0") != 0,
+        "peer_address": environment.text("SWITCHFOLD_PEER_ADDRESS", "") or None,
+        "token": environment.text("SWITCHFOLD_TOKEN", ""),
+    }
+    defaults = SessionOptions()
+    return replace(
+        options,
+        **{
+            name: value
+            for name, value in found.items()
+            if getattr(options, name) == getattr(defaults, name)
+        },
+    )
+
+
 def join_from_environment(
     options: SessionOptions | None = None,
     *,
-    slots_wanted: int | None = None,
-    straggler: StragglerPolicy = WAIT_FOR_ALL,
     variables: Mapping[str, str] | None = None,
     transport: Transport | None = None,
+    **moved: Any,
 ) -> Session:
     """Join the job that the environment names; raises what `Session.join` raises.
 
-    A `slots_wanted` of the program goes before that of the environment, and so does a `transport`,
-    which is closed when joining fails.
+    The environment sets an option only where `options` has its default. A `transport` goes before
+    that of the environment, and is closed when joining fails. Until the next release, options are
+    also taken as keywords (`moved`), with a DeprecationWarning.
     """
     environment = _Variables(variables)
     environment.require(*_JOB_NEEDS, *(() if transport else environment.transport_needs))
@@ -257,12 +286,8 @@ def join_from_environment(
     job = environment.text("SWITCHFOLD_JOB")
     worker_id = environment.number("SWITCHFOLD_WORKER_ID")
     num_workers = environment.number("SWITCHFOLD_NUM_WORKERS")
-    ingress = environment.text("SWITCHFOLD_INGRESS_PORT", "0")
-    slots = environment.number("SWITCHFOLD_SLOTS", "0")
-    weight = environment.positive("SWITCHFOLD_WEIGHT", 1.0)
-    path = environment.path("SWITCHFOLD_PATH")
-    min_workers = environment.number("SWITCHFOLD_MIN_WORKERS", "1")
-    is_joining = environment.number("SWITCHFOLD_JOINING", "0") != 0
+    options = with_moved(options, moved, "join_from_environment")
+    options = complete_from_environment(options, variables)
     return Session.join(
         controller=controller,
         job=job,
@@ -270,13 +295,4 @@ def join_from_environment(
         num_workers=num_workers,
         transport=transport or transport_from_environment(variables),
         options=options,
-        ingress_port=int(ingress) if ingress.isdecimal() else ingress,
-        slots_wanted=slots if slots_wanted is None else slots_wanted,
-        weight=weight,
-        path=path,
-        min_workers=min_workers,
-        is_joining=is_joining,
-        straggler=straggler,
-        peer_address=environment.text("SWITCHFOLD_PEER_ADDRESS", "") or None,
-        token=environment.text("SWITCHFOLD_TOKEN", ""),
     )

@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from .errors import ConfigurationError
+from .straggler import WAIT_FOR_ALL, StragglerPolicy
 
 LONGEST_LEASE_S = 7 * 86400.0
 """No worker is waited for longer, whatever it asks for."""
@@ -15,6 +18,8 @@ NonfinitePolicy = Literal["raise", "propagate"]
 ReduceOperation = Literal["sum", "mean"]
 Precision = Literal["exact", "block"]
 Rounding = Literal["bfloat16"]
+PathChoice = Literal["auto", "switch", "host"]
+"""Where a job runs: on switches when they have room, only on switches, only between the hosts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +45,11 @@ class Summation:
 
 @dataclass(frozen=True, kw_only=True)
 class SessionOptions:
-    """Options of a session; refuses values that cannot work. All times are seconds."""
+    """Options of a session; refuses values that cannot work. All times are seconds.
+
+    Those after `lease_s` are sent to the controller when the session joins a job. A session without
+    a controller does not use them.
+    """
 
     timeout_s: float = 30.0
     """How long an allreduce may take, unless the call says otherwise."""
@@ -67,12 +76,34 @@ class SessionOptions:
     """How long joining may take, the other workers' arrival included."""
     taken_wait_s: float = 0.0
     """How long joining asks again while the job still runs with an earlier process in this worker's
-    place: for programs that a launcher starts anew after a failure."""
-
+    place: for programs that a launcher starts again after a failure."""
     lease_s: float | None = None
-    """How long this worker may say nothing, though its connection stands, before the job goes on
+    """How long this worker may send nothing, though its connection stands, before the job goes on
     without it: while one long call holds the interpreter lock, or the process is stopped. None:
     `timeout_s`. The controller's own lease is the least."""
+    straggler: StragglerPolicy = WAIT_FOR_ALL
+    """What the job does about late workers; the same on all workers."""
+    weight: float = 1.0
+    """The job's share of slots against other jobs."""
+    path: PathChoice = "auto"
+    """Where the job runs."""
+    min_workers: int = 1
+    """The job ends when fewer workers are left."""
+    slots_wanted: int = 0
+    """Exactly so many slots; 0: the job's share."""
+    switch_name: str = ""
+    """The switch that this worker is connected to; "": the controller finds it."""
+    ingress_port: int | str = 0
+    """Port of that switch, by P4 number or by interface name; 0: the controller finds it."""
+    values_per_packet: int = 0
+    """Of the switch program that the job needs; 0: any."""
+    is_joining: bool = False
+    """May join a running job at a tensor boundary; the number of workers is then not compared."""
+    peer_address: str | None = None
+    """Where other workers reach this one by TCP, for results that they missed and for sums among
+    hosts. None: the transport's own address; "": nowhere."""
+    token: str = field(default="", repr=False)
+    """Secret of the controller, if it wants one."""
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -104,6 +135,25 @@ class SessionOptions:
         """How long this worker asks to be waited for."""
         asked_s = self.timeout_s if self.lease_s is None else self.lease_s
         return min(asked_s, LONGEST_LEASE_S)
+
+
+def with_moved(
+    options: SessionOptions | None, moved: Mapping[str, Any], function: str
+) -> SessionOptions:
+    """Return the options with those that a caller of `function` gave as keywords of their own.
+
+    Warns of them, as the next release does not take them. Raises TypeError for other keywords.
+    """
+    options = options or SessionOptions()
+    if moved:
+        options = replace(options, **moved)
+        warnings.warn(
+            f"{function} takes {', '.join(moved)} as fields of SessionOptions; the next release"
+            " takes no such keywords",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+    return options
 
 
 def _check_precision(precision: str) -> None:

@@ -7,9 +7,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self, final
+from typing import Any, Self, final
 
 from numpy.typing import NDArray
 
@@ -32,9 +31,9 @@ from .options import (
     Rounding,
     SessionOptions,
     Summation,
+    with_moved,
 )
 from .peers import PeerServer
-from .straggler import WAIT_FOR_ALL, StragglerPolicy
 from .transports.base import Transport
 
 _logger = logging.getLogger(__name__)
@@ -69,10 +68,12 @@ class Session:
             transport,
             options,
             first_tensor=0 if link is None else link.boundary,
-            listener=link,
+            link=link,
             peers=peers,
         )
         _logger.info("session of worker %d: %s, %s", view.worker_id, view, options)
+        if link is not None:
+            link.listen(self._engine)
 
     @classmethod
     def direct(
@@ -109,28 +110,13 @@ class Session:
         num_workers: int,
         transport: Transport,
         options: SessionOptions | None = None,
-        ingress_port: int | str = 0,
-        slots_wanted: int = 0,
-        straggler: StragglerPolicy = WAIT_FOR_ALL,
-        weight: float = 1.0,
-        path: Literal["auto", "switch", "host"] = "auto",
-        min_workers: int = 1,
-        is_joining: bool = False,
-        token: str = "",
-        switch_name: str = "",
-        values_per_packet: int = 0,
-        peer_address: str | None = None,
+        **moved: Any,
     ) -> Self:
         """Join a job at the controller ("host:port") and wait for all of its workers.
 
-        `ingress_port` is the switch port that this worker hangs on, by P4 number or by interface
-        name; 0 lets the controller find it. Zero for `slots_wanted` and `values_per_packet` means
-        any. `straggler` says what the job does about late workers; `weight` is its share of slots
-        against other jobs; `path` where it runs; it ends when fewer than `min_workers` are left.
-        With `is_joining` this worker may come to a running job, at a tensor boundary.
-        `peer_address` is where other workers reach this one by TCP, for results that they missed
-        and for the host path: the transport's own address unless given; "" for not at all.
-        Raises JoinError and its kinds; the transport is closed when joining fails.
+        All other wishes are `SessionOptions`. Until the next release they are also taken as
+        keywords (`moved`), with a DeprecationWarning. Raises JoinError and its kinds; the transport
+        is closed when joining fails.
         """
         # grpc is needed by those who join, not by those who import.
         try:
@@ -142,12 +128,12 @@ class Session:
                 " pip install '.[controller]' in a checkout"
             ) from exc
 
-        options = options or SessionOptions()
         with contextlib.ExitStack() as undo:
             undo.callback(transport.close)
-            if not is_joining:
+            options = with_moved(options, moved, "Session.join")
+            if not options.is_joining:
                 check_worker(worker_id, num_workers)
-            peers = _open_peers(transport, peer_address, token)
+            peers = _open_peers(transport, options.peer_address, options.token)
             if peers is not None:
                 undo.callback(peers.close)
             request = JoinRequest(
@@ -155,27 +141,14 @@ class Session:
                 worker_id=worker_id,
                 num_workers=num_workers,
                 local=transport.local,
-                ingress_port=ingress_port,
-                slots_wanted=slots_wanted,
-                straggler=straggler,
-                weight=weight,
-                path=path,
-                min_workers=min_workers,
-                is_joining=is_joining,
-                peer_address=peers.address if peers is not None else "",
-                peer_port=peers.port if peers is not None else 0,
-                token=token,
-                switch_name=switch_name,
-                values_per_packet=values_per_packet,
-                timeout_s=options.join_timeout_s,
-                lease_s=options.asked_lease_s,
+                peers=(peers.address, peers.port) if peers is not None else ("", 0),
+                options=options,
             )
             link = GrpcControllerLink(controller, request)
             undo.callback(link.close)
             view = link.join(options.join_timeout_s, options.taken_wait_s)
             session = cls(view, transport, options, link, peers)
             undo.pop_all()
-        link.listen(session)
         return session
 
     def allreduce(
@@ -256,24 +229,6 @@ class Session:
             raise SessionError(f"barrier {name!r}: this session has no controller; use join")
         self._link.barrier(name, timeout_s)
 
-    def on_view_proposal(
-        self, generation: int, is_abort: bool, reply: Callable[[int], None]
-    ) -> None:
-        """Get ready for another view; `reply` gets this worker's position."""
-        self._engine.propose(generation, is_abort, reply)
-
-    def on_view_commit(self, view: JobView, boundary: int, source_worker: int) -> None:
-        """Run tensors from number `boundary` on in another view."""
-        self._engine.commit(view, boundary, source_worker)
-
-    def on_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
-        """Learn whom this worker and all others wait for in a view."""
-        self._engine.note_missing(generation, missing_workers)
-
-    def fail(self, error: HostlibError) -> None:
-        """Break the session: allreduces under way end with `error`."""
-        self._engine.fail(error)
-
     @property
     def statistics(self) -> dict[str, int | float]:
         """Packet counts since the start; now: smoothed round trip in seconds, window in chunks.
@@ -312,6 +267,11 @@ class Session:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def break_session(session: Session, error: HostlibError) -> None:
+    """End a session's allreduces with `error`, and refuse later ones: for the torch backend."""
+    session._engine.fail(error)  # pyright: ignore[reportPrivateUsage]
 
 
 def _open_peers(transport: Transport, address: str | None, token: str) -> PeerServer | None:

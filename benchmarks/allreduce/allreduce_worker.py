@@ -148,14 +148,17 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
     """
     session = Session.join(
         controller=os.environ["SWITCHFOLD_CONTROLLER"],
-        token=os.environ.get("SWITCHFOLD_TOKEN", ""),
         job=os.environ["SWITCHFOLD_JOB"],
         worker_id=int(os.environ["SWITCHFOLD_WORKER_ID"]),
         num_workers=num_workers_here(),
         transport=transport_from_environment(),
-        options=SessionOptions(window=options.window, timeout_s=options.timeout),
-        ingress_port=int(os.environ["SWITCHFOLD_INGRESS_PORT"]),
-        slots_wanted=options.slots,
+        options=SessionOptions(
+            window=options.window,
+            timeout_s=options.timeout,
+            token=os.environ.get("SWITCHFOLD_TOKEN", ""),
+            ingress_port=int(os.environ["SWITCHFOLD_INGRESS_PORT"]),
+            slots_wanted=options.slots,
+        ),
     )
 
     def switchfold(array: Floats) -> Floats:

@@ -84,14 +84,16 @@ def main() -> None:
     options = parser.parse_args()
     with Session.join(
         controller=os.environ["SWITCHFOLD_CONTROLLER"],
-        token=os.environ.get("SWITCHFOLD_TOKEN", ""),
         job=os.environ["SWITCHFOLD_JOB"],
         worker_id=int(os.environ["SWITCHFOLD_WORKER_ID"]),
         num_workers=int(os.environ["SWITCHFOLD_NUM_WORKERS"]),
         transport=transport_from_environment(),
-        options=SessionOptions(timeout_s=60.0),
-        ingress_port=int(os.environ["SWITCHFOLD_INGRESS_PORT"]),
-        slots_wanted=options.slots,
+        options=SessionOptions(
+            timeout_s=60.0,
+            token=os.environ.get("SWITCHFOLD_TOKEN", ""),
+            ingress_port=int(os.environ["SWITCHFOLD_INGRESS_PORT"]),
+            slots_wanted=options.slots,
+        ),
     ) as session:
         content: dict[str, Any] = {"sums": []}
         if options.idle:

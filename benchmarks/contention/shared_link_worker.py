@@ -51,10 +51,10 @@ def run_job(options: argparse.Namespace) -> Report:
     """Sum until the end; return the worker's rate of results and its statistics."""
     worker_id = int(os.environ["SWITCHFOLD_WORKER_ID"])
     count = int(os.environ["SWITCHFOLD_NUM_WORKERS"])
-    settings = SessionOptions(timeout_s=60.0, window=options.window)
+    settings = SessionOptions(timeout_s=60.0, window=options.window, slots_wanted=options.slots)
     ramp = np.arange(options.elements, dtype=np.int32)
     expected = ramp[:-1] * np.int32(count * (count + 1) // 2)
-    with join_from_environment(settings, slots_wanted=options.slots) as session:
+    with join_from_environment(settings) as session:
         session.barrier("begin")
         begin_s, end_s = await_start(options)
         waiting: deque[tuple[int, AllreduceFuture]] = deque()

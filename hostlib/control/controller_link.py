@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
-from ..engine.view_changes import ViewChanges
 from ..errors import (
     BarrierTimeoutError,
     ConfigurationError,
@@ -81,7 +80,9 @@ class GrpcControllerLink:
         self._lock = threading.Condition()
         self._outbox: queue.SimpleQueue[api.WorkerMessage | None] = queue.SimpleQueue()
         self._call: Any = None
-        self._changes = ViewChanges(self._send)
+        self._view: JobView | None = None  # of the join reply
+        self._listener: ViewListener | None = None
+        self._missed: list[api.ControllerMessage] = []  # came before anybody listened
         self._boundary = 0
         self._lease_s = 0.0
         self._secret = b""  # for taking up a broken stream, from the first join reply
@@ -110,7 +111,7 @@ class GrpcControllerLink:
             raise ConfigurationError(
                 f"job {self._request.job!r}: an argument of join cannot be sent: {error}"
             ) from error
-        if problem := token_problem(self._request.token):
+        if problem := token_problem(self._request.options.token):
             raise ConfigurationError(f"job {self._request.job!r}: the token {problem}")
         deadline_s = time.monotonic() + timeout_s
         # The refusal is worth more than a time-out: the last attempt ends before that.
@@ -127,12 +128,12 @@ class GrpcControllerLink:
         self._thread.start()
         with self._lock:
             is_decided = self._lock.wait_for(
-                lambda: self._changes.view is not None or self._refusal is not None,
+                lambda: self._view is not None or self._refusal is not None,
                 max(0.0, deadline_s - time.monotonic()),
             )
         if self._refusal is not None:
             raise self._refusal
-        view = self._changes.view
+        view = self._view
         if not is_decided or view is None:
             raise WorkerArrivalError(
                 f"job {self._request.job!r}: no join reply from {self._controller} within"
@@ -146,18 +147,31 @@ class GrpcControllerLink:
         return self._boundary
 
     def listen(self, listener: ViewListener) -> None:
-        """Tell `listener` of changes of the view, and of the job's end."""
+        """Tell `listener` of changes of the view and of the job's end, from the join on."""
         self.on_job_ended(listener.fail)
-        self._changes.listen(listener)
+        while True:
+            with self._lock:
+                missed, self._missed = self._missed, []
+                if not missed:
+                    self._listener = listener
+                    return
+            for message in missed:
+                self._pass_on(message, listener)
+
+    def view_ready(self, generation: int, position: int) -> None:
+        """Answer the proposal of a view with this worker's position."""
+        ready = api.ViewReady(generation=generation, position=position)
+        self._send(api.WorkerMessage(view_ready=ready))
 
     def view_entered(self, generation: int) -> None:
-        """Say that this worker uses no view older than `generation`."""
-        self._changes.view_entered(generation)
+        """Report that this worker uses no view older than `generation`."""
+        entered = api.ViewEntered(generation=generation)
+        self._send(api.WorkerMessage(view_entered=entered))
 
     def stalled(
         self, generation: int, missing_workers: Sequence[int], silent_s: float = 0.0
     ) -> None:
-        """Say that nothing comes back in a view though this worker sends."""
+        """Report that nothing comes back in a view though this worker sends."""
         stalled = api.Stalled(
             generation=generation, missing_workers=missing_workers, silent_s=silent_s
         )
@@ -209,7 +223,7 @@ class GrpcControllerLink:
             self._is_closing.set()
             call = self._call
             self._lock.notify_all()
-        if call is not None and self._changes.view is not None:
+        if call is not None and self._view is not None:
             self._outbox.put(api.WorkerMessage(leave=api.Leave(position=position)))
             self._outbox.put(None)
             self._thread.join(LEAVE_S)
@@ -229,11 +243,10 @@ class GrpcControllerLink:
         while not self._is_closing.is_set():
             with self._lock:
                 self._outbox = queue.SimpleQueue()
-                changes = self._changes
-                join_request = self._request.join_request(
-                    changes.view, changes.proposed, self._secret
-                )
-                self._outbox.put(join_request)
+                view, proposed = self._view, 0
+                if self._listener is not None:
+                    view, proposed = self._listener.view, self._listener.proposed
+                self._outbox.put(self._request.join_request(view, proposed, self._secret))
                 for key in self._waiting:
                     self._outbox.put(_barrier_message(key))
             try:
@@ -241,10 +254,10 @@ class GrpcControllerLink:
             except _grpc.RpcError as error:
                 if self._is_closing.is_set() or self._ended is not None:
                     return
-                if self._changes.view is None and self._is_taken(error):
+                if self._view is None and self._is_taken(error):
                     self._is_closing.wait(RESUME_INTERVAL_S)
                     continue
-                if self._changes.view is None or not _is_transient(error):
+                if self._view is None or not _is_transient(error):
                     self._end(self._refused(error))
                     return
                 if not self._is_away:
@@ -256,7 +269,7 @@ class GrpcControllerLink:
                 self._is_away = True
             if self._ended is not None:
                 return
-            if self._changes.view is None:
+            if self._view is None:
                 # The stream ended without a status and without a join reply.
                 self._end(
                     JobRefusedError(f"{self._controller} ended the stream without a join reply")
@@ -286,7 +299,7 @@ class GrpcControllerLink:
             request_serializer=api.WorkerMessage.SerializeToString,
             response_deserializer=api.ControllerMessage.FromString,
         )
-        metadata = token_metadata(self._request.token)
+        metadata = token_metadata(self._request.options.token)
         call = method(self._messages(outbox), metadata=metadata)
         with self._lock:
             self._call = call
@@ -324,9 +337,42 @@ class GrpcControllerLink:
                 self._waiting.discard((released.name, released.use))
                 self._lock.notify_all()
         elif kind in ("view_proposal", "view_commit", "missing"):
-            self._changes.take(message)
+            self._take_change(message)
         elif kind == "job_ended":
             self._end(JobEndedError(f"the controller ended the job: {message.job_ended.reason}"))
+
+    def _take_change(self, message: api.ControllerMessage) -> None:
+        with self._lock:
+            listener = self._listener
+            if listener is None:
+                self._missed.append(message)
+                return
+        self._pass_on(message, listener)
+
+    def _pass_on(self, message: api.ControllerMessage, listener: ViewListener) -> None:
+        """Tell the listener of a proposal, of a commit, or of missing workers."""
+        if message.HasField("view_proposal"):
+            proposal = message.view_proposal
+            listener.propose(proposal.generation, is_abort=proposal.is_abort)
+        elif message.HasField("missing"):
+            listener.note_missing(message.missing.generation, message.missing.missing_workers)
+        else:
+            self._pass_commit_on(message.view_commit, listener)
+
+    def _pass_commit_on(self, commit: api.ViewCommit, listener: ViewListener) -> None:
+        joined = self._view
+        assert joined is not None, "no change comes before the join reply"
+        try:
+            view = decode_view(
+                commit.view,
+                job=joined.job,
+                worker_id=joined.worker_id,
+                values_per_packet=joined.values_per_packet,
+            )
+        except HostlibError as error:
+            listener.fail(error)
+        else:
+            listener.commit(view, commit.boundary, commit.source_worker)
 
     def _take_join_reply(self, join_reply: api.JoinReply) -> None:
         if join_reply.wire_version != WIRE_VERSION:
@@ -342,7 +388,7 @@ class GrpcControllerLink:
         if self._is_away:
             self._is_away = False
             _logger.warning("controller at %s is back", self._controller)
-        is_first = self._changes.view is None
+        is_first = self._view is None
         view = None
         try:
             if is_first:
@@ -362,14 +408,14 @@ class GrpcControllerLink:
                 self._boundary = join_reply.boundary
                 for released in join_reply.barriers_released:
                     self._uses[released.name] = released.use
-                self._changes.start(view)
+                self._view = view
             # The first heartbeat at once: what waits for it does not know the lease yet.
             self._outbox.put(api.WorkerMessage(heartbeat=api.Heartbeat()))
             self._lock.notify_all()
 
     def _refused(self, error: Any) -> HostlibError:
         """Return why there is no stream: before the join reply a refusal, later the job's end."""
-        if self._changes.view is None:
+        if self._view is None:
             return _refusal(error, self._controller, self._request)
         return JobEndedError(
             f"the controller at {self._controller} does not let worker {self._request.worker_id} "

@@ -1,10 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a session needs of the control plane; the real one speaks gRPC and is imported lazily."""
+"""What a session's engine and its link to the controller tell each other.
+
+The link that speaks gRPC is imported when a session joins a job.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from ..errors import HostlibError
@@ -12,28 +15,39 @@ from .view import JobView
 
 
 class ViewListener(Protocol):
-    """What a link tells its session; called from the link's thread, must return at once."""
+    """What a link tells an engine; called from the link's thread, must return at once.
 
-    def on_view_proposal(
-        self, generation: int, is_abort: bool, reply: Callable[[int], None]
-    ) -> None:
-        """Get ready for another view and call `reply` with the position, from any thread.
+    The link passes on every message. A message that the controller repeats comes again.
+    """
+
+    @property
+    def view(self) -> JobView:
+        """The newest view that this worker has entered."""
+        ...
+
+    @property
+    def proposed(self) -> int:
+        """Generation of a proposal that was heard and whose commit was not, 0 without one."""
+        ...
+
+    def propose(self, generation: int, *, is_abort: bool) -> None:
+        """Get ready for another view, and call the link's `view_ready` with the position.
 
         Graceful: start no further tensor; the position is the number of tensors started.
         Abort: stop sending; the position is the number of tensors completed.
-        A later proposal takes the place of an earlier one, whose `reply` need not be called.
+        A later proposal takes the place of an earlier one, which then needs no answer.
         """
         ...
 
-    def on_view_commit(self, view: JobView, boundary: int, source_worker: int) -> None:
+    def commit(self, view: JobView, boundary: int, source_worker: int) -> None:
         """Run tensors from number `boundary` on in the new view.
 
-        After an abort, results before the boundary that lack here are at `source_worker`. When no
-        tensor needs an older view any more, the session calls the link's `view_entered`.
+        After an abort, `source_worker` has the results before the boundary that this worker misses.
+        When no tensor needs an older view any more, the engine calls the link's `view_entered`.
         """
         ...
 
-    def on_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
+    def note_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
         """Learn whom this worker and all others wait for in a view."""
         ...
 
@@ -43,7 +57,7 @@ class ViewListener(Protocol):
 
 
 class ControllerLink(Protocol):
-    """A worker's membership in a job."""
+    """A worker's membership in a job; safe to use from any thread."""
 
     @property
     def boundary(self) -> int:
@@ -54,14 +68,18 @@ class ControllerLink(Protocol):
         """Tell `listener` of changes from now on, and of those that have come since the join."""
         ...
 
+    def view_ready(self, generation: int, position: int) -> None:
+        """Answer the proposal of a view with this worker's position."""
+        ...
+
     def view_entered(self, generation: int) -> None:
-        """Say that this worker uses no view older than `generation`; any thread."""
+        """Report that this worker uses no view older than `generation`."""
         ...
 
     def stalled(
         self, generation: int, missing_workers: Sequence[int], silent_s: float = 0.0
     ) -> None:
-        """Say that nothing comes back in a view though this worker sends; any thread.
+        """Report that nothing comes back in a view though this worker sends.
 
         `silent_s`: how long its switch has answered not even probes.
         """

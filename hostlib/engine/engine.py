@@ -9,17 +9,17 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..allgather import AllgatherTask
+from ..control.controller_seam import ControllerLink
 from ..control.view import JobView
 from ..errors import (
-    AllreduceTimeoutError,
     HostlibError,
-    PeerMismatchError,
     SessionBrokenError,
     SessionClosedError,
 )
@@ -31,6 +31,7 @@ from ..slots.datagram_ring import Words
 from ..slots.wire import datagram_bytes
 from ..transports.base import Transport
 from .allreduce_task import AllreduceTask, Quantizers
+from .deadlines import Deadlines
 from .reducer import Reducer, Task
 from .view_change import Commit, ViewChange
 from .view_runner import ViewRunner
@@ -42,39 +43,14 @@ BUSY_S = 0.001
 COALESCE_CHUNKS = 32
 """With at least this many chunks under way, a short pause does not empty the window."""
 QUEUE_SHARE = 2
-"""The pause is at most this part of the time that chunks wait in queues: where the round trip is
-the network's own, a pause would hold up what is to come."""
-LEAD_S = 1.0
-"""Probing starts this long before the deadline, or at three quarters of a short timeout."""
-REPORT_S = 1.0
-"""A worker whose path stalls tells the controller so often."""
+"""The pause is at most this part of the time that chunks wait in queues. If no queue accounts for
+the round trip, a pause would only delay results."""
 LINGER_S = 0.5
-"""Longest time that a closed session stays for those who lack what it has sent."""
-ASK_S = 0.05
-"""Pause between questions to a path."""
-HEAR_S = 4 * ASK_S
-"""Time for questions and answers before a verdict."""
+"""Longest time that a closed session waits for members that miss blocks of it."""
 _logger = logging.getLogger(__name__)
 
 
-class EngineListener(Protocol):
-    """Who is told what the engine has done; a controller link is one."""
-
-    def view_entered(self, generation: int) -> None:
-        """Learn that no view older than `generation` is used here."""
-        ...
-
-    def stalled(
-        self, generation: int, missing_workers: Sequence[int], silent_s: float = 0.0
-    ) -> None:
-        """Learn that nothing comes back in a view though this worker sends."""
-        ...
-
-    def close(self, position: int | None = None) -> None:
-        """Leave the job: this worker is broken, and must not hold up the others."""
-        ...
-
-
+@final
 class Engine:
     """Runs allreduces in a thread of its own, over the views that its job passes through."""
 
@@ -85,12 +61,12 @@ class Engine:
         options: SessionOptions,
         *,
         first_tensor: int = 0,
-        listener: EngineListener | None = None,
+        link: ControllerLink | None = None,
         peers: PeerServer | None = None,
     ) -> None:
         self._transport = transport
         self._options = options
-        self._listener = listener
+        self._link = link
         self._runner = ViewRunner(
             transport,
             options,
@@ -99,7 +75,9 @@ class Engine:
             wake=self._wake,
             post=self._post,
         )
-        self._change = ViewChange(view.generation)
+        self._deadlines = Deadlines(link)
+        self._change = ViewChange(view.generation, link)
+        self._heard = view.generation  # generation of the newest proposal
         self._quantizers: Quantizers = {}
         self._lock = threading.Lock()
         self._inbox: deque[Task] = deque()
@@ -111,10 +89,6 @@ class Engine:
         self._pace = ArrivalPace(options.coalesce_s)
         self._nap = threading.Lock()  # held, but for a wake that no pause has seen yet
         self._nap.acquire()
-        self._progress_s = time.monotonic()
-        self._reported_s = 0.0
-        self._watch_s = 0.0  # when deadlines and stalls are to be looked at next
-        self._asked_s = np.inf  # since when the path is asked why nothing comes
         self._enter(Commit(view=view, boundary=first_tensor, source_worker=view.worker_id))
         self._thread = threading.Thread(target=self._run, name="switchfold-io", daemon=True)
         self._thread.start()
@@ -181,22 +155,27 @@ class Engine:
         reducer = self._runner.reducer
         return reducer.values.window if reducer is not None else 0
 
-    def propose(self, generation: int, is_abort: bool, reply: Callable[[int], None]) -> None:
-        """Get ready for another view (any thread); `reply` gets this worker's position."""
+    @property
+    def proposed(self) -> int:
+        """Generation of a proposal that was heard and whose commit was not, 0 without one."""
+        heard = self._heard
+        return heard if heard > self._change.committed else 0
 
-        def take() -> None:
-            runner = self._runner
-            self._change.propose(
-                generation,
-                is_abort,
-                reply,
-                num_started=runner.num_started,
-                num_completed=runner.num_completed,
-            )
-            if self._change.is_stopped:
-                runner.stop()
+    def propose(self, generation: int, *, is_abort: bool) -> None:
+        """Get ready for another view, and answer through the link (any thread)."""
+        self._heard = max(self._heard, generation)
+        self._post(partial(self._take_proposal, generation, is_abort=is_abort))
 
-        self._post(take)
+    def _take_proposal(self, generation: int, *, is_abort: bool) -> None:
+        runner, change = self._runner, self._change
+        change.propose(
+            generation,
+            is_abort=is_abort,
+            num_started=runner.num_started,
+            num_completed=runner.num_completed,
+        )
+        if change.is_stopped:
+            runner.stop()
 
     def commit(self, view: JobView, boundary: int, source_worker: int) -> None:
         """Run tensors from number `boundary` on in another view (any thread)."""
@@ -255,8 +234,8 @@ class Engine:
         try:
             # Sums beyond a dtype's range are infinite, as documented: no warnings from here.
             with np.errstate(over="ignore", under="ignore"):
-                while self._step():
-                    pass
+                while True:
+                    self._tick()
         except HostlibError as error:
             self._end_all(error)
         except Exception as error:
@@ -269,45 +248,138 @@ class Engine:
                 self._linger()
             self._runner.close()
 
-    def _step(self) -> bool:
-        """Do one round of work; return False when the session is over."""
-        if not self._take_inbox():
-            return False
+    def _tick(self) -> None:
+        """Do one turn of the thread. Each step says why it comes before the next.
+
+        Only the steps that receive may wait. Raises the error that ends the session.
+        """
+        self._take_inbox()
+        self._take_commands()
+        self._enter_committed_view()
+        self._start_tensors()
+        reducer = self._runner.reducer
+        if reducer is None:
+            self._await_commit()
+            return
+        is_idle = self._send(reducer)
+        self._receive_results(reducer, is_idle=is_idle)
+        self._keep_timers(reducer)
+        self._keep_deadlines(reducer)
+
+    def _take_inbox(self) -> None:
+        """Queue the submitted tensors; raise the error if the session failed or was closed.
+
+        This comes first, so that a session that is over sends nothing more.
+        """
+        if not self._inbox and self._failure is None and not self._is_closing:
+            return
+        with self._lock:
+            failure, is_closing = self._failure, self._is_closing
+            tasks, self._inbox = self._inbox, deque()
+        self._runner.queue(tasks)
+        for task in tasks:
+            self._deadlines.add(task)
+        if failure is not None:
+            raise failure
+        if is_closing:
+            raise SessionClosedError("the session was closed before this allreduce ended")
+
+    def _take_commands(self) -> None:
+        """Run what other threads have posted: proposals, commits, fetched results.
+
+        A proposal must stop further tensors, and a commit names the view in which they start. So
+        this comes before any tensor starts.
+        """
         while self._commands:
             self._commands.popleft()()
+
+    def _enter_committed_view(self) -> None:
+        """Enter a committed view once this worker is done with the one before.
+
+        This comes right after the commands, which may hold the commit, and before tensors start:
+        what starts in this turn starts in the new view.
+        """
+        change = self._change
+        commit = change.ready(self._runner.num_completed)
+        if commit is None:
+            return
+        self._enter(commit)
+        deferred = change.enter()
+        if deferred:
+            # In the next turn, when this view's first tensors have started.
+            self._post(partial(self._take_proposal, deferred, is_abort=False))
+
+    def _start_tensors(self) -> None:
+        """Start the tensors that may start in the present view.
+
+        This comes before sending, so that their first packets leave in the same turn.
+        """
         runner, change = self._runner, self._change
-        commit = change.ready(runner.num_completed)
-        if commit is not None:
-            self._enter(commit)
-            if change.deferred is not None:
-                (generation, reply), change.deferred = change.deferred, None
-                self.propose(generation, is_abort=False, reply=reply)
-        was_waiting = runner.reducer is not None and runner.reducer.is_waiting
-        runner.start(change.limit, self._quantizers)
-        if runner.num_gathers and change.commit is not None:
-            runner.fetch_gathers()
         reducer = runner.reducer
-        if reducer is None:
-            self._wait_stopped()
-            return True
-        now_s = time.monotonic()
+        if reducer is None or not reducer.is_waiting:
+            self._deadlines.note_progress(time.monotonic())  # no result is due: nothing stalls
+        runner.start(change.limit, self._quantizers)
+        if runner.num_gathers and change.is_committed:
+            runner.fetch_gathers()
+
+    def _await_commit(self) -> None:
+        """Wait while no view is at work; what arrives belongs to the view that was given up.
+
+        This takes the place of all later steps, which need a view.
+        """
+        runner, now_s = self._runner, time.monotonic()
+        until_s = min((task.deadline_s for task in runner.unfinished), default=np.inf)
+        count = self._receive(max(0.0, min(IDLE_S, until_s - now_s)))
+        runner.counters["generation"] += count
+        self._deadlines.keep_without_view(
+            runner.unfinished, time.monotonic(), self._change.generation
+        )
+
+    def _send(self, reducer: Reducer) -> bool:
+        """Send what windows and slots allow; return whether the thread may wait for results.
+
+        This comes before receiving: while the thread waits there, these packets are under way.
+        """
+        runner, now_s = self._runner, time.monotonic()
         is_idle = reducer.pump(now_s)
-        has_finished = (bool(runner.num_gathers) or runner.is_behind) and runner.finish()
-        if has_finished or not was_waiting:
-            self._progress_s = now_s
-        # What has finished may have held back others.
-        wait_s = self._wait_s(reducer, now_s) if is_idle and not has_finished else BUSY_S
-        count = self._receive_gathered(reducer, wait_s)
+        # Sending may end allgathers, and fetched results end tensors from before this view.
+        if (runner.num_gathers or runner.is_behind) and runner.finish():
+            self._deadlines.note_progress(now_s)
+            return False  # they may have held back others
+        return is_idle
+
+    def _receive_results(self, reducer: Reducer, *, is_idle: bool) -> None:
+        """Wait for datagrams, take them, and complete tensors.
+
+        This comes before the timers: what a result completes is not sent again.
+        """
+        count = self._receive_gathered(reducer, self._wait_s(reducer) if is_idle else BUSY_S)
         now_s = time.monotonic()
         self._pace.note(count, now_s)
-        if count and runner.take(self._received_words[:count], now_s):
-            self._progress_s = now_s
-        if runner.finish():
-            self._progress_s = now_s
-        reducer.keep_time(now_s)
-        self._progress_s = max(self._progress_s, reducer.moved_s)
-        self._keep_deadlines(reducer, now_s)
-        return True
+        has_results = count > 0 and self._runner.take(self._received_words[:count], now_s)
+        if self._runner.finish() or has_results:
+            self._deadlines.note_progress(now_s)
+
+    def _keep_timers(self, reducer: Reducer) -> None:
+        """Send again what is overdue.
+
+        This comes before the deadlines: what can be repaired is repaired before the worker asks.
+        """
+        reducer.keep_time(time.monotonic())
+        self._deadlines.note_progress(reducer.moved_s)
+
+    def _keep_deadlines(self, reducer: Reducer) -> None:
+        """Ask, report or give up where results do not come.
+
+        This comes last: a result that came in this turn is in time.
+        """
+        self._deadlines.keep(
+            reducer, self._runner.unfinished, time.monotonic(), self._change.generation
+        )
+
+    def _wait_s(self, reducer: Reducer) -> float:
+        now_s = time.monotonic()
+        return max(0.0, min(reducer.next_s, now_s + IDLE_S, self._deadlines.next_s) - now_s)
 
     def _receive_gathered(self, reducer: Reducer, wait_s: float) -> int:
         """Return how many datagrams came, after a pause where much is under way."""
@@ -350,107 +422,14 @@ class Engine:
         except HostlibError as error:
             _logger.info("closed while others may lack blocks of job %d: %s", self.view.job, error)
 
-    def _wait_stopped(self) -> None:
-        """Wait for the commit; what still arrives is of the view that was given up."""
-        now_s = time.monotonic()
-        until_s = min((task.deadline_s for task in self._runner.unfinished), default=np.inf)
-        count = self._receive(max(0.0, min(IDLE_S, until_s - now_s)))
-        self._runner.counters["generation"] += count
-        self._check_deadlines(time.monotonic())
-
     def _enter(self, commit: Commit) -> None:
         self._quantizers.clear()
         size = datagram_bytes(commit.view.values_per_packet)
         self._received = np.empty((self._options.batch, size), np.uint8)
         self._received_words: Words = self._received.view(np.uint32)
-        is_first = self._runner.reducer is None and not self._runner.has_entered
         self._runner.enter(commit)
-        self._progress_s = time.monotonic()
-        self._watch_s = 0.0
-        self._asked_s = np.inf
+        self._deadlines.begin_view(time.monotonic())
         _logger.info("entered view %s from tensor %d on", commit.view, commit.boundary)
-        if self._listener is not None and not is_first:
-            self._listener.view_entered(commit.view.generation)
-
-    def _take_inbox(self) -> bool:
-        if not self._inbox and self._failure is None and not self._is_closing:
-            return True
-        with self._lock:
-            failure, is_closing = self._failure, self._is_closing
-            tasks, self._inbox = self._inbox, deque()
-        self._runner.queue(tasks)
-        self._watch_s = 0.0
-        if failure is not None:
-            raise failure
-        if is_closing:
-            raise SessionClosedError("the session was closed before this allreduce ended")
-        return True
-
-    def _wait_s(self, reducer: Reducer, now_s: float) -> float:
-        if now_s >= self._watch_s:
-            self._watch_s = self._next_watch_s(reducer, now_s)
-        return max(0.0, min(reducer.next_s, now_s + IDLE_S, self._watch_s) - now_s)
-
-    def _next_watch_s(self, reducer: Reducer, now_s: float) -> float:
-        """Return when a deadline or a stall could ask for something, as things are now."""
-        until_s = self._progress_s + reducer.stall_s
-        if now_s >= until_s:
-            is_stalled = self._listener is not None and reducer.is_waiting
-            until_s = now_s + (ASK_S if is_stalled else REPORT_S)
-        for task in self._runner.unfinished:
-            lead_s = task.deadline_s - _lead_s(task)
-            if now_s < lead_s:
-                until_s = min(until_s, lead_s)
-            else:
-                until_s = min(until_s, now_s + ASK_S)
-                if now_s < task.deadline_s:
-                    until_s = min(until_s, task.deadline_s)
-        return until_s
-
-    def _keep_deadlines(self, reducer: Reducer, now_s: float) -> None:
-        """Ask what nothing comes back for, tell the controller, and end what took too long."""
-        failure = reducer.failure
-        if failure is None and now_s < self._watch_s:
-            return
-        if failure is not None and (
-            self._listener is None or isinstance(failure, PeerMismatchError)
-        ):
-            raise failure  # no other view will help
-        is_near = any(now_s >= task.deadline_s - _lead_s(task) for task in self._runner.unfinished)
-        is_stalled = (
-            self._listener is not None
-            and reducer.is_waiting
-            and (now_s >= self._progress_s + reducer.stall_s or reducer.failure is not None)
-        )
-        if is_near or is_stalled:
-            reducer.ask(now_s)
-            self._asked_s = min(self._asked_s, now_s)
-        else:
-            reducer.end_probe()
-            self._asked_s = np.inf
-        self._check_deadlines(now_s)
-        # The first questions need a moment for their answers.
-        is_known = now_s >= self._asked_s + 2 * ASK_S or reducer.failure is not None
-        if is_stalled and is_known and now_s >= self._reported_s + REPORT_S:
-            self._reported_s = now_s
-            assert self._listener is not None
-            self._listener.stalled(
-                reducer.view.generation, reducer.missing, reducer.silent_s(now_s)
-            )
-
-    def _check_deadlines(self, now_s: float) -> None:
-        for task in self._runner.unfinished:
-            if now_s >= task.deadline_s:
-                reducer = self._runner.reducer
-                if reducer is None or not task.has_begun:
-                    raise AllreduceTimeoutError(
-                        f"tensor {task.tensor_id}: no result after {task.timeout_s} s; the job was"
-                        f" changing to view {self._change.generation}, which did not end: see"
-                        " whether the controller runs"
-                    )
-                # A thread that was held up has not asked in time: first it hears what is wrong.
-                if now_s >= self._asked_s + min(HEAR_S, _lead_s(task)):
-                    raise reducer.verdict(task)
 
     def _end_all(self, error: HostlibError) -> None:
         """Fail everything under way with the error and refuse what comes later."""
@@ -461,10 +440,5 @@ class Engine:
             self._inbox = deque()
         for task in tasks:
             task.future.set_exception(error)
-        if self._failure is not None and self._listener is not None:
-            self._listener.close()
-
-
-def _lead_s(task: Task) -> float:
-    """Return how long before its deadline questions about a task start."""
-    return min(LEAD_S, task.timeout_s / 4)
+        if self._failure is not None and self._link is not None:
+            self._link.close()

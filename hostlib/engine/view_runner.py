@@ -53,7 +53,6 @@ class ViewRunner:
         """Received datagrams that were no awaited results by cause, and probes sent."""
         self.reducer: Reducer | None = None
         """The view at work; None while it is given up and the next one not known."""
-        self.has_entered = False
         self.num_gathers = 0
         """Allgathers under way: sending may end them, not only what comes."""
         self.num_completed = first_tensor
@@ -131,7 +130,6 @@ class ViewRunner:
             self._transport.open(view.switch, datagram_bytes(view.values_per_packet))
             self._remote = view.switch
         self.view = view
-        self.has_entered = True
         self._source_worker = commit.source_worker
         # Others may still lack results of the view before, as many as that one allows, until a
         # tensor of this one shows that they are here.

@@ -23,17 +23,18 @@ from switchfold.hostlib.session import Session
 OPTIONS = SessionOptions(timeout_s=120.0, join_timeout_s=60.0, min_rto_s=0.01, initial_rto_s=0.02)
 
 
-def join(address: str, switch: FakeSwitch, worker_id: int, **changes: Any) -> Session:
+def join(
+    address: str, switch: FakeSwitch, worker_id: int, options: SessionOptions = OPTIONS
+) -> Session:
     arguments: dict[str, Any] = {
         "controller": address,
         "job": "train",
         "worker_id": worker_id,
         "num_workers": switch.num_workers,
         "transport": switch.transport(worker_id),
-        "options": OPTIONS,
-        "ingress_port": worker_id + 1,
     }
-    return Session.join(**{**arguments, **changes})
+    options = dataclasses.replace(options, ingress_port=worker_id + 1)
+    return Session.join(options=options, **arguments)
 
 
 async def join_all(address: str, switch: FakeSwitch, **changes: Any) -> list[Session]:
@@ -91,8 +92,9 @@ def test_worker_that_never_joins_is_named(tmp_path: Path) -> None:
 def test_job_without_room_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
+            options = SessionOptions(join_timeout_s=60.0, slots_wanted=5000)
             with pytest.raises(errors.JobRefusedError, match="slots"):
-                await asyncio.to_thread(join, server.address, FakeSwitch(1), 0, slots_wanted=5000)
+                await asyncio.to_thread(join, server.address, FakeSwitch(1), 0, options)
 
     run(scenario())
 

@@ -83,9 +83,7 @@ def sessions(
         variables["SWITCHFOLD_WORKER_ID"] = str(worker_id)
         variables["SWITCHFOLD_NUM_WORKERS"] = str(len(hosts))
         return join_from_environment(
-            SessionOptions(timeout_s=DEADLINE_S),
-            slots_wanted=slots_wanted,
-            straggler=straggler,
+            SessionOptions(timeout_s=DEADLINE_S, slots_wanted=slots_wanted, straggler=straggler),
             variables=variables,
         )
 

@@ -31,7 +31,7 @@ import numpy as np
 from switchfold.hostlib import SessionOptions
 from switchfold.hostlib.config import join_from_environment
 
-with join_from_environment(SessionOptions(timeout_s=200.0), slots_wanted=16) as session:
+with join_from_environment(SessionOptions(timeout_s=200.0, slots_wanted=16)) as session:
     view = session.view
     for number, length in enumerate((1, 5000, 100_000)):
         arrays = [

@@ -74,7 +74,8 @@ def test_raw_allreduce_over_veth(cable: str, values: int) -> None:
             assert session.statistics["value_packets_received"] == -(-200_000 // values)
             # The job moves to a switch with another address.
             moved = Endpoint(address="10.213.7.253", mac=cable)
-            session.on_view_commit(replace(view, generation=3, switch=moved), 1, 0)
+            new = replace(view, generation=3, switch=moved)
+            session._engine.commit(new, 1, 0)  # pyright: ignore[reportPrivateUsage]
             np.testing.assert_array_equal(session.allreduce(array).result(60), array)
             assert session.view.generation == 3
 

@@ -43,7 +43,7 @@ def sessions(testbed: LiveTestbed, job: str, policy: StragglerPolicy) -> Generat
         variables = testbed.made.endpoint(worker_id).environment(job)
         variables["SWITCHFOLD_NUM_WORKERS"] = str(NUM_WORKERS)
         return join_from_environment(
-            SessionOptions(timeout_s=120.0), straggler=policy, variables=variables
+            SessionOptions(timeout_s=120.0, straggler=policy), variables=variables
         )
 
     with contextlib.ExitStack() as stack, ThreadPoolExecutor(NUM_WORKERS) as pool:

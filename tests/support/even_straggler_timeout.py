@@ -19,40 +19,38 @@ from switchfold.hostlib.engine.straggler_timeout import StragglerTimeout
 from switchfold.hostlib.slots import switch_reducer as switch_path
 
 AGAIN_S = 0.02
-STEPS = 2
+TICKS = 2
 """The first of them may have begun before."""
 
 
 def install_even_straggler_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no worker of this process close rounds before all have run since that was due."""
-    steps: Counter[Engine] = Counter()
-    step = Engine._step  # pyright: ignore[reportPrivateUsage]
+    ticks: Counter[Engine] = Counter()
+    tick = Engine._tick  # pyright: ignore[reportPrivateUsage]
 
-    def counted(engine: Engine) -> bool:
-        steps[engine] += 1
-        goes_on = False
+    def counted(engine: Engine) -> None:
+        ticks[engine] += 1
         try:
-            goes_on = step(engine)
-        finally:
-            if not goes_on:
-                del steps[engine]
-        return goes_on
+            tick(engine)
+        except BaseException:
+            del ticks[engine]
+            raise
 
     class Even(StragglerTimeout):
         _since: dict[Engine, int] | None = None
 
         def due(self, now_s: float) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
             if self._since is None:
-                self._since = {each: n for each, n in list(steps.items()) if _is_waiting(each)}
+                self._since = {each: n for each, n in list(ticks.items()) if _is_waiting(each)}
             if all(
-                steps[each] >= count + STEPS for each, count in self._since.items() if each in steps
+                ticks[each] >= count + TICKS for each, count in self._since.items() if each in ticks
             ):
                 self._since = None
                 return super().due(now_s)
             self.next_s = now_s + AGAIN_S
             return np.zeros(0, np.int64), np.zeros(0, np.uint32)
 
-    monkeypatch.setattr(Engine, "_step", counted)
+    monkeypatch.setattr(Engine, "_tick", counted)
     monkeypatch.setattr(switch_path, "StragglerTimeout", Even)
 
 

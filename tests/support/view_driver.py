@@ -49,15 +49,35 @@ class DriverLink:
 
     def __init__(self, boundary: int = 0) -> None:
         self.boundary = boundary
+        self.listener: ViewListener | None = None
+        self.ready: list[tuple[int, int]] = []
         self.entered: list[int] = []
         self.reports: list[tuple[int, list[int]]] = []
         self.position: int | None = None
         self.is_closed = False
         self.changed = threading.Condition()
 
-    def listen(self, listener: ViewListener) -> None: ...
+    def listen(self, listener: ViewListener) -> None:
+        self.listener = listener
+
+    @property
+    def engine(self) -> ViewListener:
+        """What the session has listen."""
+        assert self.listener is not None
+        return self.listener
 
     def barrier(self, name: str, timeout_s: float) -> None: ...
+
+    def view_ready(self, generation: int, position: int) -> None:
+        with self.changed:
+            self.ready.append((generation, position))
+            self.changed.notify_all()
+
+    def wait_ready(self, generation: int) -> int:
+        """Wait for the answer to a proposal; return the position."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: generation in dict(self.ready), PATIENCE_S)
+            return dict(self.ready)[generation]
 
     def view_entered(self, generation: int) -> None:
         with self.changed:
@@ -117,19 +137,9 @@ class ViewDriver:
     def propose(self, *, is_abort: bool) -> dict[int, int]:
         """Propose the next view; return the positions of all sessions."""
         self.generation += 1
-        positions: dict[int, int] = {}
-        changed = threading.Condition()
-
-        def reply(worker_id: int, position: int) -> None:
-            with changed:
-                positions[worker_id] = position
-                changed.notify_all()
-
-        for worker_id, session in self.sessions.items():
-            session.on_view_proposal(self.generation, is_abort, lambda p, i=worker_id: reply(i, p))
-        with changed:
-            assert changed.wait_for(lambda: len(positions) == len(self.sessions), PATIENCE_S)
-        return positions
+        for worker_id in self.sessions:
+            self.links[worker_id].engine.propose(self.generation, is_abort=is_abort)
+        return {i: self.links[i].wait_ready(self.generation) for i in self.sessions}
 
     def commit(
         self,
@@ -151,7 +161,7 @@ class ViewDriver:
             if not trees:
                 view = replace(view, trees=())
             if worker_id in positions:
-                self.sessions[worker_id].on_view_commit(view, boundary, source)
+                self.links[worker_id].engine.commit(view, boundary, source)
             else:
                 self._open(worker_id, view, boundary)
         return boundary

@@ -89,11 +89,10 @@ class GroupPlace:
             nonfinite="propagate",
             join_timeout_s=min(timeout_s, ARRIVAL_S),
             taken_wait_s=timeout_s,
+            straggler=straggler,
         )
         try:
-            return join_from_environment(
-                options, straggler=straggler, variables=self._variables, transport=transport
-            )
+            return join_from_environment(options, variables=self._variables, transport=transport)
         except ConfigurationError:
             transport.close()
             raise

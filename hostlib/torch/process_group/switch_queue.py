@@ -17,7 +17,7 @@ import torch
 from ...errors import AllreduceTimeoutError, SessionClosedError, TensorError
 from ...future import AllreduceFuture
 from ...options import Precision, ReduceOperation
-from ...session import Session
+from ...session import Session, break_session
 from ...tracing.timeline import Timeline, finished_transfer
 from ..errors import (
     CollectiveInputError,
@@ -261,7 +261,7 @@ class SwitchQueue:
             except AllreduceTimeoutError:  # of this waiting, not the transfer's own
                 differs = report.disagreement()
                 if differs:
-                    self._session.fail(CollectiveMismatchError(differs))
+                    break_session(self._session, CollectiveMismatchError(differs))
                     return
             else:
                 return

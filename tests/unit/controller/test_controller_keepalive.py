@@ -18,6 +18,7 @@ from switchfold.controller.api.keepalive import PROBE_S, probe_connections
 from switchfold.hostlib.control.controller_link import CONTROLLER_GONE_S, GrpcControllerLink
 from switchfold.hostlib.control.join_request import JoinRequest
 from switchfold.hostlib.control.view import Endpoint
+from switchfold.hostlib.options import SessionOptions
 
 TCP = socket.IPPROTO_TCP
 
@@ -64,7 +65,7 @@ def test_worker_gives_its_controller_a_time_limit(tmp_path: Path) -> None:
                 worker_id=0,
                 num_workers=1,
                 local=Endpoint(address="10.0.0.1", udp_port=5000),
-                ingress_port=1,
+                options=SessionOptions(ingress_port=1),
             )
             link = GrpcControllerLink(server.address, request)
             await asyncio.to_thread(link.join, 60.0)

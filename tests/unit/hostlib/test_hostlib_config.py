@@ -11,11 +11,13 @@ import grpc
 import pytest
 
 from switchfold.hostlib.config import (
+    complete_from_environment,
     join_from_environment,
     place_variables,
     transport_from_environment,
 )
 from switchfold.hostlib.errors import ConfigurationError, ControllerUnreachableError
+from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.transports.tunnel import TunnelTransport
 from switchfold.hostlib.transports.udp import UdpTransport
 
@@ -81,6 +83,19 @@ def test_all_missing_variables_are_named_at_once() -> None:
 def test_join_reaches_for_the_controller() -> None:
     with pytest.raises(ControllerUnreachableError, match=r"127\.0\.0\.1:1"):
         join_from_environment(variables=WORKER)
+
+
+def test_environment_sets_the_options_that_the_program_does_not() -> None:
+    variables = {
+        "SWITCHFOLD_SLOTS": "20",
+        "SWITCHFOLD_WEIGHT": "2.5",
+        "SWITCHFOLD_PATH": "host",
+        "SWITCHFOLD_INGRESS_PORT": "s1-eth1",
+    }
+    options = SessionOptions(timeout_s=7.0, slots_wanted=10)
+    assert complete_from_environment(options, variables) == SessionOptions(
+        timeout_s=7.0, slots_wanted=10, weight=2.5, path="host", ingress_port="s1-eth1"
+    )
 
 
 def test_another_server_is_no_controller() -> None:

@@ -34,6 +34,21 @@ def test_public_names_are_sorted_and_there() -> None:
         assert hasattr(hostlib, name)
 
 
+def test_session_shows_what_users_call() -> None:
+    assert [name for name in dir(hostlib.Session) if not name.startswith("_")] == [
+        "allgather",
+        "allreduce",
+        "barrier",
+        "can_multicast",
+        "close",
+        "direct",
+        "first_tensor",
+        "join",
+        "statistics",
+        "view",
+    ]
+
+
 def test_every_error_is_public_and_in_the_tree() -> None:
     names = {n for n, v in vars(errors).items() if isinstance(v, type)}
     assert names == {n for n in hostlib.__all__ if n.endswith("Error")}

@@ -61,7 +61,11 @@ def join(address: str, **changes: Any) -> Session:
 
 def test_join_allreduce_leave(start: Start) -> None:
     controller = start(greet)
-    with join(controller.address, ingress_port="s1-eth1", slots_wanted=32, token="x") as session:
+    options = SessionOptions(
+        join_timeout_s=60.0, ingress_port="s1-eth1", slots_wanted=32, token="x"
+    )
+    assert "'x'" not in repr(options), "options are logged"
+    with join(controller.address, options=options) as session:
         array = np.arange(100, dtype=np.int32)
         np.testing.assert_array_equal(session.allreduce(array).result(60), array)
         controller.wait_for("heartbeat", 2)
@@ -74,6 +78,18 @@ def test_join_allreduce_leave(start: Start) -> None:
     assert (join_request.wire_version, join_request.slots_wanted) == (1, 32)
     assert controller.tokens == ["Bearer x"]
     assert not join_request.HasField("resume")
+
+
+def test_join_takes_options_as_keywords_until_the_next_release(start: Start) -> None:
+    controller = start(greet)
+    with (
+        pytest.warns(DeprecationWarning, match="weight, path as fields of SessionOptions"),
+        join(controller.address, weight=2.0, path="host"),
+    ):
+        join_request = controller.wait_for("join_request").join_request
+    assert (join_request.weight, join_request.path) == (2.0, api.HOST)
+    with pytest.raises(TypeError, match="wait"):
+        join(controller.address, wait=2.0)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +274,12 @@ def test_controller_restart_without_the_job_ends_it(start: Start) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"slots_wanted": -1}, {"ingress_port": 1 << 40}, {"values_per_packet": -5}, {"job": "\udc80"}],
+    [
+        {"options": SessionOptions(slots_wanted=-1)},
+        {"options": SessionOptions(ingress_port=1 << 40)},
+        {"options": SessionOptions(values_per_packet=-5)},
+        {"job": "\udc80"},
+    ],
 )
 def test_join_refuses_what_cannot_be_sent(start: Start, changes: dict[str, Any]) -> None:
     controller = start(greet)

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's link and changes of the view: each is heard of once and answered every time."""
+"""A worker's link and changes of the view: all that comes is passed on, and answers are sent."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +17,9 @@ from switchfold.hostlib.control.controller_link import GrpcControllerLink
 from switchfold.hostlib.control.join_request import JoinRequest
 from switchfold.hostlib.control.session_api import session_pb2 as api
 from switchfold.hostlib.control.view import Endpoint, JobView
+from switchfold.hostlib.control.view_message import decode_view
 from switchfold.hostlib.errors import HostlibError
+from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.straggler import StragglerPolicy
 from time_bound import wait_until
 
@@ -25,40 +28,36 @@ REQUEST = JoinRequest(
     worker_id=0,
     num_workers=1,
     local=Endpoint(address="10.0.0.1", mac="02:00:00:00:00:01"),
-    ingress_port=1,
-    peer_address="10.0.0.1",
-    peer_port=4000,
-    straggler=StragglerPolicy(quorum=3, deadline_s=0.5),
-    weight=2.0,
-    path="switch",
-    min_workers=2,
-    is_joining=True,
+    peers=("10.0.0.1", 4000),
+    options=SessionOptions(
+        ingress_port=1,
+        straggler=StragglerPolicy(quorum=3, deadline_s=0.5),
+        weight=2.0,
+        path="switch",
+        min_workers=2,
+        is_joining=True,
+    ),
 )
 
 
 class Listener:
-    """A session that notes what it hears; it answers with `position` unless that is None."""
+    """An engine that notes what it hears."""
 
-    def __init__(self, position: int | None = 5) -> None:
-        self.position = position
+    def __init__(self) -> None:
+        self.view = decode_view(view(), job=3, worker_id=0, values_per_packet=32)
+        self.proposed = 0
         self.proposals: list[tuple[int, bool]] = []
-        self.replies: list[Callable[[int], None]] = []
         self.commits: list[tuple[JobView, int, int]] = []
         self.errors: list[HostlibError] = []
         self.missing: list[tuple[int, list[int]]] = []
 
-    def on_view_proposal(
-        self, generation: int, is_abort: bool, reply: Callable[[int], None]
-    ) -> None:
+    def propose(self, generation: int, *, is_abort: bool) -> None:
         self.proposals.append((generation, is_abort))
-        self.replies.append(reply)
-        if self.position is not None:
-            reply(self.position)
 
-    def on_view_commit(self, view: JobView, boundary: int, source_worker: int) -> None:
+    def commit(self, view: JobView, boundary: int, source_worker: int) -> None:
         self.commits.append((view, boundary, source_worker))
 
-    def on_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
+    def note_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
         self.missing.append((generation, list(missing_workers)))
 
     def fail(self, error: HostlibError) -> None:
@@ -121,9 +120,11 @@ def test_change_is_answered_and_entered(
     listener = Listener()
     link.listen(listener)
     controller.push(propose(1001))
+    wait_until(lambda: listener.proposals, "the proposal is heard of")
+    assert listener.proposals == [(1001, False)]
+    link.view_ready(1001, 5)
     ready = controller.wait_for("view_ready").view_ready
     assert (ready.generation, ready.position) == (1001, 5)
-    assert listener.proposals == [(1001, False)]
     peers = [api.Member(worker_id=n, peer_address="h", peer_port=n + 1) for n in (0, 3)]
     controller.push(commit(1001, members=peers, trees=[], quorum=1))
     wait_until(lambda: listener.commits, "the commit is heard of")
@@ -137,38 +138,15 @@ def test_change_is_answered_and_entered(
     assert controller.wait_for("stalled").stalled.missing_workers == [3]
 
 
-def test_what_is_repeated_is_answered_again_and_heard_of_once(
+def test_missing_workers_are_passed_on(
     controller: FakeController, link: GrpcControllerLink
 ) -> None:
     listener = Listener()
     link.listen(listener)
-    for _ in range(2):
-        controller.push(propose(1001, is_abort=True))
-    assert controller.wait_for("view_ready", 2).view_ready.position == 5
-    controller.push(commit(1001))
-    wait_until(lambda: listener.commits, "the commit is heard of")
-    link.view_entered(1001)
-    controller.push(commit(1001))
-    assert controller.wait_for("view_entered", 2).view_entered.generation == 1001
-    controller.push(propose(1001))
-    controller.push(propose(1002))
-    controller.wait_for("view_ready", 3)
-    assert listener.proposals == [(1001, True), (1002, False)]
-    assert len(listener.commits) == 1
-
-
-def test_late_answer_to_a_superseded_proposal_is_not_sent(
-    controller: FakeController, link: GrpcControllerLink
-) -> None:
-    listener = Listener(None)
-    link.listen(listener)
-    controller.push(propose(1001))
-    controller.push(propose(1002, is_abort=True))
-    wait_until(lambda: len(listener.replies) == 2, "both proposals are heard of")
-    listener.replies[0](9)
-    listener.replies[1](4)
-    ready = controller.wait_for("view_ready").view_ready
-    assert (ready.generation, ready.position) == (1002, 4)
+    missing = api.Missing(generation=1000, missing_workers=[2])
+    controller.push(api.ControllerMessage(missing=missing))
+    wait_until(lambda: listener.missing, "they are heard of")
+    assert listener.missing == [(1000, [2])]
 
 
 def test_change_that_comes_before_the_session_listens(
@@ -183,24 +161,26 @@ def test_change_that_comes_before_the_session_listens(
     assert listener.proposals == [(1001, False)]
 
 
-def test_answer_that_was_lost_with_the_stream_is_given_again(controller: FakeController) -> None:
-    listener = Listener(None)
+def test_worker_that_comes_back_names_its_view_and_what_was_proposed(
+    controller: FakeController,
+) -> None:
+    listener = Listener()
     link = GrpcControllerLink(controller.address, REQUEST)
     link.join(60)
     try:
         link.listen(listener)
-        controller.push(propose(1001))
-        wait_until(lambda: listener.replies, "the proposal is heard of")
+        listener.view = replace(listener.view, generation=1004)
+        listener.proposed = 1005
         address = controller.address
         controller.stop()
-        listener.replies[0](8)
         second = FakeController(greet, address)
         try:
             resume = second.wait_for("join_request").join_request.resume
-            assert resume.generation == 1000, "nothing was committed yet"
-            second.push(propose(1001))
+            assert (resume.generation, resume.proposed) == (1004, 1005)
+            second.push(propose(1005))
+            wait_until(lambda: listener.proposals, "the repeated proposal is heard of")
+            link.view_ready(1005, 8)
             assert second.wait_for("view_ready").view_ready.position == 8
-            assert listener.proposals == [(1001, False)]
         finally:
             link.close()
             second.stop()

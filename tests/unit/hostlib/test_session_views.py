@@ -197,12 +197,14 @@ def test_old_commits_and_proposals_change_nothing() -> None:
         driver.change({70: 16}, is_abort=True)
         driver.wait_entered()
         session = driver.sessions[0]
-        session.on_view_commit(session.view, 0, 1)
-        session.on_view_proposal(1001, True, lambda _: pytest.fail("an old proposal was answered"))
+        link = driver.links[0]
+        link.engine.commit(session.view, 0, 1)
+        link.engine.propose(1001, is_abort=True)
         futures = [s.allreduce(np.ones(5, np.int32)) for s in driver.sessions.values()]
         assert all(f.result(60)[0] == 2 for f in futures)
         # What comes late from the view before is counted and nothing else.
         assert session.view.generation == 1001
+        assert [generation for generation, _ in link.ready] == [1001], "the first is answered"
 
 
 def test_stalled_worker_reports_who_is_missing() -> None:
