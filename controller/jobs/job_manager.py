@@ -69,8 +69,8 @@ class JobManager:
         is_replan: bool = False,
         avoid: Iterable[str] = (),
     ) -> None:
-        """Ask for another view of a running job, if its workers can go over to one."""
-        if live in self._changes and live.can_change:
+        """Ask for another view of a running job."""
+        if live in self._changes:
             changes, _ = self._changes[live]
             changes.change_request(reason, is_abort=is_abort, is_replan=is_replan, avoid=avoid)
 
@@ -123,10 +123,9 @@ class JobManager:
         lease.send(_ended(f"{reason}; join again"))
         if error is not None:
             lease.send(error)
-        can_change = live.can_change
         self._take_out(live, lease, WorkerState.LOST)
         _LOGGER.warning("job %s: %s", live.name, reason)
-        if live.view is None or not can_change or not live.leases:
+        if live.view is None or not live.leases:
             self.end(live, reason)
             return
         self.change_request(live, reason, is_abort=live.is_member(worker_id))
@@ -136,12 +135,11 @@ class JobManager:
         if not self._is_seated(live, lease):
             return
         worker_id = lease.worker_id
-        can_change = live.can_change
         self._take_out(live, lease, WorkerState.LEFT)
         if not live.leases:
             self.end(live, "completed" if live.has_started else "all workers left before it ran")
             return
-        if not live.has_started or not can_change:
+        if not live.has_started:
             return
         is_member = live.is_member(worker_id)
         if position is not None and is_member:
@@ -288,7 +286,7 @@ class JobManager:
         self._rebalance_timer = None
         for job in self.views.rebalance():
             live = self.live.get(job.name)
-            if live is None or not live.can_change or live.is_draining:
+            if live is None or live.is_draining:
                 continue
             if live.retreat.is_on(asyncio.get_running_loop().time()):
                 continue  # it has just left switches that do not work

@@ -80,11 +80,6 @@ class LiveJob:
         return bool(self.joining) or [*map(_place, members)] != [*map(_place, self.workers)]
 
     @property
-    def can_change(self) -> bool:
-        """Whether every worker can go over to another view."""
-        return all(lease.can_change for lease in self.leases.values())
-
-    @property
     def is_attached(self) -> bool:
         """Whether the stream of any worker is open."""
         return any(lease.is_attached for lease in self.leases.values())

@@ -167,7 +167,7 @@ class Membership:
     def stalled(self, live: LiveJob, lease: WorkerLease, stalled: pb.Stalled) -> None:
         """Find out why a worker that sends hears nothing, and do something if it is for us."""
         view = live.view
-        if view is None or not live.can_change:
+        if view is None:
             return
         if live.change is not None and live.change.is_abort and not live.change.is_committed:
             return  # the repair is under way
@@ -213,7 +213,7 @@ class Membership:
         chosen = [
             live
             for live in self._manager.live.values()
-            if live.view and live.can_change and (jobs is None or live.job.job_number in jobs)
+            if live.view and (jobs is None or live.job.job_number in jobs)
         ]
         for live in chosen:
             self._manager.change_request(
@@ -267,7 +267,6 @@ class Membership:
             )
         outbox = lease.attach()
         live.returned.set()
-        lease.can_change = join_request.can_change_view
         lease.lease_s = lease_s(join_request, self._config)
         lease.hear()
         self._manager.send_join_reply(live, lease, live.boundary)
@@ -366,10 +365,11 @@ class Membership:
     def _new_lease(
         self, live: LiveJob, join_request: pb.JoinRequest, worker: Worker
     ) -> WorkerLease:
-        lease = lease_s(join_request, self._config)
-        lease = WorkerLease(worker, lambda lease: self._lease_expired(live, lease), lease)
-        lease.can_change = join_request.can_change_view
-        return lease
+        return WorkerLease(
+            worker,
+            lambda lease: self._lease_expired(live, lease),
+            lease_s(join_request, self._config),
+        )
 
     def _take(self, live: LiveJob, lease: WorkerLease) -> Outbox:
         """Give a worker its place."""

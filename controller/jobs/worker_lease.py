@@ -50,8 +50,6 @@ class WorkerLease:
         """Messages to the attached stream, None while detached."""
         self.has_view = False
         """The worker knows a view: it must be asked before there is another."""
-        self.can_change = True
-        """The worker can go over to another view."""
         self.is_expected = False
         """Known from before the controller's restart, and not back yet."""
         self._on_expired = on_expired

@@ -45,8 +45,6 @@ class JoinRequest:
     """May join a running job at a tensor boundary; `num_workers` is then not compared."""
     lease_s: float = 0.0
     """How long this worker may say nothing; 0 leaves it to the controller."""
-    can_change_view: bool = True
-    """Answers proposals of other views."""
 
     def join_request(
         self, resume: JobView | None, proposed: int = 0, secret: bytes = b""
@@ -74,7 +72,6 @@ class JoinRequest:
             path=self.path.upper(),
             min_workers=self.min_workers,
             is_joining=self.is_joining,
-            can_change_view=self.can_change_view,
             lease_s=self.lease_s,
         )
         if self.straggler.allow_partial:
