@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar, cast
+import enum
+from typing import Final, TypeVar, cast
 
 import grpc
 from google.protobuf.message import Message
@@ -12,16 +13,22 @@ from google.protobuf.message import Message
 from ...hostlib.control.credentials import token_metadata, token_problem
 from ..errors import ConfigError, ControllerUnreachableError, OperatorRefusedError
 from .operator_api import fabric_pb2 as fabric_pb
-from .operator_api import fabric_pb2_grpc, operator_pb2_grpc
 from .operator_api import operator_pb2 as pb
 from .operator_token import operator_token
 from .printable import escape_message, escaped
 
-_R = TypeVar("_R")
+_R = TypeVar("_R", bound=Message)
 _TIMEOUT_S: Final = 15.0
 """Reads of counters go through to the switch, which has 10 s."""
 _MAX_ANSWER_BYTES: Final = 64 << 20
 _NO_CONTROLLER: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+
+
+class _Service(enum.Enum):
+    """Full name of the service that has a method."""
+
+    OPERATOR = pb.DESCRIPTOR.services_by_name["Operator"].full_name
+    FABRIC = fabric_pb.DESCRIPTOR.services_by_name["Fabric"].full_name
 
 
 class OperatorClient:
@@ -39,63 +46,73 @@ class OperatorClient:
 
     def show_controller(self) -> pb.Controller:
         """Return how the controller itself is."""
-        return self._call("ShowController", pb.ShowControllerRequest(), pb.Controller)
+        return self._call(
+            _Service.OPERATOR, "ShowController", pb.ShowControllerRequest(), pb.Controller
+        )
 
     def list_jobs(self, *, include_ended: bool = False) -> list[pb.Job]:
         """Return jobs, oldest first, without counters."""
         request = pb.ListJobsRequest(include_ended=include_ended)
-        return list(self._call("ListJobs", request, pb.ListJobsResponse).jobs)
+        return list(self._call(_Service.OPERATOR, "ListJobs", request, pb.ListJobsResponse).jobs)
 
     def show_job(self, name: str) -> pb.Job:
         """Return the newest job of this name with its counters."""
-        return self._call("ShowJob", pb.ShowJobRequest(name=name), pb.Job)
+        return self._call(_Service.OPERATOR, "ShowJob", pb.ShowJobRequest(name=name), pb.Job)
 
     def stop_job(self, name: str) -> pb.Job:
         """End a job."""
-        return self._call("StopJob", pb.StopJobRequest(name=name), pb.Job)
+        return self._call(_Service.OPERATOR, "StopJob", pb.StopJobRequest(name=name), pb.Job)
 
     def list_switches(self) -> list[pb.Switch]:
         """Return the controller's switches, without counters."""
-        response = self._call("ListSwitches", pb.ListSwitchesRequest(), pb.ListSwitchesResponse)
+        response = self._call(
+            _Service.OPERATOR, "ListSwitches", pb.ListSwitchesRequest(), pb.ListSwitchesResponse
+        )
         return list(response.switches)
 
     def show_switch(self, name: str) -> pb.Switch:
         """Return one switch with its counters."""
-        return self._call("ShowSwitch", pb.ShowSwitchRequest(name=name), pb.Switch)
+        return self._call(
+            _Service.OPERATOR, "ShowSwitch", pb.ShowSwitchRequest(name=name), pb.Switch
+        )
 
     def show_tree(self, name: str, tensor_bytes: int) -> fabric_pb.TreeReport:
         """Return a live job's trees, and the cost of an allreduce of so many bytes."""
         request = fabric_pb.ShowTreeRequest(name=name, tensor_bytes=tensor_bytes)
-        return self._call("ShowTree", request, fabric_pb.TreeReport)
+        return self._call(_Service.FABRIC, "ShowTree", request, fabric_pb.TreeReport)
 
     def list_links(self) -> list[fabric_pb.Link]:
         """Return the links between switches."""
         request = fabric_pb.ListLinksRequest()
-        return list(self._call("ListLinks", request, fabric_pb.ListLinksResponse).links)
+        return list(
+            self._call(_Service.FABRIC, "ListLinks", request, fabric_pb.ListLinksResponse).links
+        )
 
     def set_link(self, name: str, *, is_up: bool) -> fabric_pb.Link:
         """Take a link out of use, or back."""
         request = fabric_pb.SetLinkRequest(name=name, is_up=is_up)
-        return self._call("SetLink", request, fabric_pb.Link)
+        return self._call(_Service.FABRIC, "SetLink", request, fabric_pb.Link)
 
     def set_switch(self, name: str, *, is_up: bool) -> str:
         """Take a switch out of all trees and routes, or back; return its state."""
         request = fabric_pb.SetSwitchRequest(name=name, is_up=is_up)
-        return self._call("SetSwitch", request, fabric_pb.SetSwitchResponse).state
+        return self._call(_Service.FABRIC, "SetSwitch", request, fabric_pb.SetSwitchResponse).state
 
-    def _call(self, method: str, request: object, response_type: type[_R]) -> _R:
+    def _call(
+        self, service: _Service, method: str, request: Message, response_type: type[_R]
+    ) -> _R:
         options = [
             ("grpc.enable_http_proxy", 0),
             ("grpc.max_receive_message_length", _MAX_ANSWER_BYTES),
         ]
         with grpc.insecure_channel(self.address, options) as channel:
-            stub: Any = cast("Any", operator_pb2_grpc).OperatorStub(channel)
-            if not hasattr(stub, method):
-                stub = cast("Any", fabric_pb2_grpc).FabricStub(channel)
+            call = channel.unary_unary(
+                f"/{service.value}/{method}",
+                request_serializer=type(request).SerializeToString,
+                response_deserializer=response_type.FromString,
+            )
             try:
-                response = getattr(stub, method)(
-                    request, timeout=_TIMEOUT_S, metadata=token_metadata(self._token)
-                )
+                response = call(request, timeout=_TIMEOUT_S, metadata=token_metadata(self._token))
             except grpc.RpcError as exc:
                 error = cast("grpc.Call", exc)
                 if error.code() in _NO_CONTROLLER:
@@ -106,6 +123,5 @@ class OperatorClient:
                     ) from exc
                 text = escaped(error.details() or str(error.code()))
                 raise OperatorRefusedError(text) from exc
-        assert isinstance(response, response_type)
-        escape_message(cast("Message", response))
+        escape_message(response)
         return response

@@ -147,7 +147,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
 
     def _job(self, job: Job) -> pb.Job:
         live = self._membership.live_job(job.name)
-        if live is None or live.job.job_number != job.job_number:
+        if live is None or live.job_number != job.job_number:
             return job_message(job, job.workers, set(), ())
         workers = job.workers
         if not live.has_started:

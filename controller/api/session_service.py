@@ -85,7 +85,7 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
             if not isinstance(message, pb.WorkerMessage):
                 outbox.put_nowait(None)
                 return
-            if live.has_ended or live.leases.get(lease.worker_id) is not lease:
+            if not live.is_current(lease):
                 continue
             try:
                 check_request(message)

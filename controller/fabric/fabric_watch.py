@@ -13,7 +13,7 @@ from ..config import ControllerConfig
 from ..database.database import Database
 from ..errors import SwitchError
 from ..jobs.job import JobNumber, View, ViewState
-from ..switches.switch_session import LinkState, SwitchSession
+from ..switches.switch_session import SwitchSession
 from .fabric import Fabric
 from .fabric_state import FabricState
 from .link_meter import LinkMeter
@@ -70,7 +70,7 @@ class FabricWatch:
         return list(newest.values())
 
     def _away(self) -> Collection[str]:
-        return {name for name, link in self._links.items() if link.state is not LinkState.READY}
+        return {name for name, link in self._links.items() if not link.is_ready}
 
     def _move_routes(self, fabric: Fabric, reason: str) -> None:
         """Bring the routes that the changed fabric has onto all switches, now."""

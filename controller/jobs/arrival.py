@@ -73,11 +73,6 @@ def check_joining(live: LiveJob, join_request: pb.JoinRequest) -> None:
         )
     if join_request.worker_id > 0xFFFF:
         raise InvalidJobError(f"worker id {join_request.worker_id} is not in 0..65535")
-    if not live.can_change:
-        raise WorkerTakenError(
-            f"job {live.name!r} has workers that cannot change over to another view; end it "
-            "with 'switchfold job stop', and start all its workers anew"
-        )
 
 
 def running_refusal(live: LiveJob, join_request: pb.JoinRequest) -> WorkerTakenError:

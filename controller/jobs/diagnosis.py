@@ -61,13 +61,13 @@ class Diagnosis:
     def _judge_switches(
         self, live: LiveJob, view: View, generation: Generation, now_s: float
     ) -> None:
-        if away := [n for n in view.switches if self._links[n].state is not LinkState.READY]:
+        if away := [n for n in view.switches if not self._links[n].is_ready]:
             self._leave(live, away, f"no progress, and {self._described(away)}")
             return
         cut, heard, unknown = live.stalls.cut_off(live.welcomed, generation, now_s)
         dead: set[str] = set()
-        for switch in sorted({live.leases[worker_id].worker.switch for worker_id in cut}):
-            here = _at(live, switch)
+        for switch in sorted({live.switch_of(worker_id) for worker_id in cut}):
+            here = live.welcomed_at(switch)
             if here & heard:
                 for worker_id in sorted(cut & here):
                     self._evict_cut_off(live, worker_id)
@@ -87,7 +87,7 @@ class Diagnosis:
         """TCP loses nothing: only members that are lost are a reason for another view."""
         workers = live.welcomed
         away = self._away(live)
-        behind = {i for i in workers if live.leases[i].worker.switch in away}
+        behind = {worker_id for worker_id in workers if live.switch_of(worker_id) in away}
         unreached = live.stalls.unreached(workers, generation, now_s)
         if unreached and workers - behind - unreached:
             for worker_id in sorted(unreached):
@@ -109,10 +109,10 @@ class Diagnosis:
 
     def _away(self, live: LiveJob) -> set[str]:
         """Return the switches of a job's workers that are out of reach, or answer nobody."""
-        switches = {live.leases[worker_id].worker.switch for worker_id in live.welcomed}
+        switches = {live.switch_of(worker_id) for worker_id in live.welcomed}
         now_s = asyncio.get_running_loop().time()
-        left = live.retreat.switches if live.retreat.is_on(now_s) else set[str]()
-        return {n for n in switches if n in left or self._links[n].state is not LinkState.READY}
+        left = live.retreat.switches(now_s)
+        return {n for n in switches if n in left or not self._links[n].is_ready}
 
     def _end_if_away(self, live: LiveJob) -> None:
         """End a job whose hosts did not reach each other, when its switches are still away."""
@@ -171,7 +171,7 @@ class Diagnosis:
     def _check_tables(self, switch: str, now_s: float) -> None:
         """Compare a switch's tables now: who lost them answers nobody."""
         link = self._links[switch]
-        if link.state is not LinkState.READY:
+        if not link.is_ready:
             return
         if now_s - self._checked_s.get(switch, float("-inf")) < CHECK_INTERVAL_S:
             return
@@ -186,10 +186,6 @@ async def _check(link: SwitchSession) -> None:
     except (ControllerError, TimeoutError) as exc:
         name = link.config.name
         _LOGGER.warning("switch %s: its tables could not be compared: %r", name, exc)
-
-
-def _at(live: LiveJob, switch: str) -> set[WorkerId]:
-    return {i for i in live.welcomed if live.leases[i].worker.switch == switch}
 
 
 def _names(these: Collection[object]) -> str:

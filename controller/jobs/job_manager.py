@@ -10,17 +10,15 @@ from collections.abc import Coroutine, Iterable, Mapping
 from typing import Final
 
 from ...hostlib.control.session_api import session_pb2 as pb
-from ..config import ControllerConfig
 from ..database.database import Database
 from ..errors import ControllerError, WorkersMissingError
 from ..switches.switch_session import SwitchSession
 from ..views.join_reply import commit, join_reply
-from ..views.view_change import Change
+from ..views.view_change import Change, Limits
 from ..views.view_changes import JobChanges
 from ..views.views import Views
 from .job import Generation, View, WorkerState
 from .live_job import LiveJob
-from .roles import Limits
 from .worker_lease import WorkerLease
 
 _LOGGER = logging.getLogger(__name__)
@@ -33,29 +31,41 @@ class JobManager:
 
     def __init__(
         self,
-        config: ControllerConfig,
         database: Database,
         links: Mapping[str, SwitchSession],
         views: Views,
         limits: Limits,
     ) -> None:
-        self.config = config
-        self.database = database
-        self.links = links
-        self.views = views
-        self.live: dict[str, LiveJob] = {}
+        self._database = database
+        self._links = links
+        self._views = views
+        self._live: dict[str, LiveJob] = {}
         self._limits = limits
         self._tasks: set[asyncio.Task[None]] = set()
         self._changes: dict[LiveJob, tuple[JobChanges, asyncio.Task[None]]] = {}
         self._rebalance_timer: asyncio.TimerHandle | None = None
 
-    def lease(self, live: LiveJob, lease: WorkerLease) -> None:
-        """Give a worker its place."""
-        live.leases[lease.worker_id] = lease
+    @property
+    def live_jobs(self) -> list[LiveJob]:
+        """All waiting and running jobs."""
+        return list(self._live.values())
+
+    def live_job(self, name: str) -> LiveJob | None:
+        """Return the waiting or running job of this name."""
+        return self._live.get(name)
+
+    def live_on(self, views: list[View]) -> list[LiveJob]:
+        """Return the live jobs of these views."""
+        numbers = {view.job_number for view in views}
+        return [live for live in self._live.values() if live.job_number in numbers]
+
+    def add(self, live: LiveJob) -> None:
+        """Take in a job."""
+        self._live[live.name] = live
 
     def run(self, live: LiveJob) -> None:
         """Let a job that has started pass through views from now on."""
-        changes = JobChanges(live, self.views, self, self._limits)
+        changes = JobChanges(live, self._views, self, self._limits)
         task = asyncio.create_task(changes.run())
         task.add_done_callback(lambda task: self._changes_done(live, task))
         self._changes[live] = changes, task
@@ -69,8 +79,8 @@ class JobManager:
         is_replan: bool = False,
         avoid: Iterable[str] = (),
     ) -> None:
-        """Ask for another view of a running job, if its workers can go over to one."""
-        if live in self._changes and live.can_change:
+        """Ask for another view of a running job."""
+        if live in self._changes:
             changes, _ = self._changes[live]
             changes.change_request(reason, is_abort=is_abort, is_replan=is_replan, avoid=avoid)
 
@@ -87,17 +97,16 @@ class JobManager:
 
     async def start(self, live: LiveJob) -> None:
         """Install the first view of a job whose workers are all there, and admit them."""
-        if live.join_timer is not None:
-            live.join_timer.cancel()
+        live.stop_waiting()
         if live.has_ended or live.missing:
             self.end(live, f"worker {live.missing} left before the job ran")
             return
         try:
-            view = self.views.plan(live.job, live.workers)
+            view = self._views.plan(live.job, live.workers)
             digests = {worker_id: lease.digest for worker_id, lease in live.leases.items()}
-            self.database.start_job(live.job.job_number, digests)
-            view = await self.views.install(view)
-            live.job = self.database.job(live.job.job_number)
+            self._database.start_job(live.job_number, digests)
+            view = await self._views.install(view)
+            live.job = self._database.job(live.job_number)
         except ControllerError as exc:
             self.end(live, str(exc), exc)
             return
@@ -116,44 +125,41 @@ class JobManager:
 
         `error` is the status that its stream ends with, if it still has one.
         """
-        if not self._is_seated(live, lease):
+        if not live.is_current(lease):
             return
         worker_id = lease.worker_id
         reason = f"worker {worker_id} lost ({why})"
         lease.send(_ended(f"{reason}; join again"))
         if error is not None:
             lease.send(error)
-        can_change = live.can_change
         self._take_out(live, lease, WorkerState.LOST)
         _LOGGER.warning("job %s: %s", live.name, reason)
-        if live.view is None or not can_change or not live.leases:
+        if live.view is None or not live.leases:
             self.end(live, reason)
             return
         self.change_request(live, reason, is_abort=live.is_member(worker_id))
 
     def leave(self, live: LiveJob, lease: WorkerLease, position: int | None = None) -> None:
         """Take a worker out that has finished; the job ends when the last one leaves."""
-        if not self._is_seated(live, lease):
+        if not live.is_current(lease):
             return
         worker_id = lease.worker_id
-        can_change = live.can_change
         self._take_out(live, lease, WorkerState.LEFT)
         if not live.leases:
             self.end(live, "completed" if live.has_started else "all workers left before it ran")
             return
-        if not live.has_started or not can_change:
+        if not live.has_started:
             return
         is_member = live.is_member(worker_id)
         if position is not None and is_member:
-            floors = [position, *([] if live.leave_floor is None else [live.leave_floor])]
-            live.leave_floor = min(floors)
+            live.note_leave(position)
         # Without a position it gave tensors up, which the others cannot end with it.
         is_early = is_member and (position is None or position < live.boundary)
         self.change_request(live, f"worker {worker_id} left", is_abort=is_early)
 
     def refuse(self, live: LiveJob, lease: WorkerLease, error: ControllerError) -> None:
         """Send a worker away that waits to join."""
-        if self._is_seated(live, lease):
+        if live.is_current(lease):
             lease.send(error)
             self._take_out(live, lease, WorkerState.LEFT)
 
@@ -161,10 +167,9 @@ class JobManager:
         """End a job once: tell the workers, then take it from the switches and free its slots."""
         if live.has_ended:
             return
-        live.has_ended = True
-        live.release_timers()
-        if self.live.get(live.name) is live:
-            del self.live[live.name]
+        live.end()
+        if self._live.get(live.name) is live:
+            del self._live[live.name]
         for lease in live.leases.values():
             # A stream that ends with a status may be taken up again: members hear it in words.
             lease.send(_ended(reason) if lease.has_view or error is None else error)
@@ -175,8 +180,7 @@ class JobManager:
 
     def announce(self, live: LiveJob, change: Change) -> None:
         """Tell the workers what was committed."""
-        live.job = self.database.job(live.job.job_number)
-        live.boundary = change.boundary
+        live.job = self._database.job(live.job_number)
         for worker_id in change.asked:
             self.send_commit(live, change, live.leases[worker_id])
 
@@ -186,7 +190,7 @@ class JobManager:
             commit(
                 change.view,
                 lease.worker,
-                self.links[lease.worker.switch],
+                self._links[lease.worker.switch],
                 boundary=change.boundary,
                 source_worker=change.source_worker,
             )
@@ -201,7 +205,7 @@ class JobManager:
     def send_join_reply(self, live: LiveJob, lease: WorkerLease, boundary: int) -> None:
         """Tell a worker of the view in use, and of the first tensor that it takes part in."""
         assert live.view is not None, "a job that runs has a view"
-        link = self.links[lease.worker.switch]
+        link = self._links[lease.worker.switch]
         message = join_reply(
             live.view,
             lease.worker,
@@ -226,7 +230,7 @@ class JobManager:
         """Release and store the barriers that all who are there have reached."""
         for name, use in live.release_barriers():
             if use:
-                self.database.release_barrier(live.job.job_number, name, use)
+                self._database.release_barrier(live.job_number, name, use)
 
     def rebalance(self) -> None:
         """Look soon whether running jobs should have more or fewer slots."""
@@ -257,20 +261,11 @@ class JobManager:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.settled()
 
-    def _is_seated(self, live: LiveJob, lease: WorkerLease) -> bool:
-        return not live.has_ended and live.leases.get(lease.worker_id) is lease
-
     def _take_out(self, live: LiveJob, lease: WorkerLease, state: WorkerState) -> None:
-        worker_id = lease.worker_id
-        del live.leases[worker_id]
-        lease.release()
-        lease.close()
-        live.barriers.leave(worker_id)
+        live.take_out(lease)
         if live.has_started:
-            self.database.mark_worker(live.job.job_number, worker_id, state)
+            self._database.mark_worker(live.job_number, lease.worker_id, state)
             self.release_barriers(live)
-        if live.change is not None:
-            live.change.forget(worker_id)
         self.tell(live)
 
     async def _tear_down(
@@ -279,16 +274,16 @@ class JobManager:
         if changes is not None and changes is not asyncio.current_task():
             changes.cancel()
             await asyncio.wait((changes,))
-        for view in self.database.job(live.job.job_number).live_views:
-            await self.views.remove(view)
-        self.database.end_job(live.job.job_number, reason)
+        for view in self._database.job(live.job_number).live_views:
+            await self._views.remove(view)
+        self._database.end_job(live.job_number, reason)
         self.rebalance()
 
     def _rebalance(self) -> None:
         self._rebalance_timer = None
-        for job in self.views.rebalance():
-            live = self.live.get(job.name)
-            if live is None or not live.can_change or live.is_draining:
+        for job in self._views.rebalance():
+            live = self._live.get(job.name)
+            if live is None or live.is_draining:
                 continue
             if live.retreat.is_on(asyncio.get_running_loop().time()):
                 continue  # it has just left switches that do not work
@@ -303,12 +298,6 @@ class JobManager:
     def _task_done(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             _LOGGER.error("a job could not be carried on: %s", error, exc_info=error)
-
-
-def live_on(manager: JobManager, views: list[View]) -> list[LiveJob]:
-    """Return the live jobs of these views."""
-    numbers = {view.job_number for view in views}
-    return [live for live in manager.live.values() if live.job.job_number in numbers]
 
 
 def _ended(reason: str) -> pb.ControllerMessage:

@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...hostlib.control.session_api import session_pb2 as pb
 from ..errors import ControllerError
 from ..views.view_change import Change
 from .barriers import Barriers
-from .job import Generation, Job, View, Worker, WorkerId
+from .job import Generation, Job, JobNumber, View, Worker, WorkerId
 from .retreat import Retreat
 from .stalls import Stalls
 from .worker_lease import WorkerLease
@@ -54,6 +55,11 @@ class LiveJob:
         return self.job.name
 
     @property
+    def job_number(self) -> JobNumber:
+        """The job's number."""
+        return self.job.job_number
+
+    @property
     def missing(self) -> list[WorkerId]:
         """Workers that a waiting job has not seen."""
         return [w for w in range(self.job.num_workers) if w not in self.leases]
@@ -80,14 +86,21 @@ class LiveJob:
         return bool(self.joining) or [*map(_place, members)] != [*map(_place, self.workers)]
 
     @property
-    def can_change(self) -> bool:
-        """Whether every worker can go over to another view."""
-        return all(lease.can_change for lease in self.leases.values())
-
-    @property
     def is_attached(self) -> bool:
         """Whether the stream of any worker is open."""
         return any(lease.is_attached for lease in self.leases.values())
+
+    def switch_of(self, worker_id: WorkerId) -> str:
+        """Return the switch that a worker is attached to."""
+        return self.leases[worker_id].worker.switch
+
+    def welcomed_at(self, switch: str) -> set[WorkerId]:
+        """Return the workers at a switch that know a view."""
+        return {worker_id for worker_id in self.welcomed if self.switch_of(worker_id) == switch}
+
+    def is_current(self, lease: WorkerLease) -> bool:
+        """Whether the job lives and this is the worker's lease in it, not an older one."""
+        return not self.has_ended and self.leases.get(lease.worker_id) is lease
 
     def is_member(self, worker_id: WorkerId) -> bool:
         """Whether the view in use has this worker."""
@@ -125,10 +138,61 @@ class LiveJob:
                 self.leases[worker_id].send(pb.ControllerMessage(barrier_released=released))
         return keys
 
-    def release_timers(self) -> None:
-        """Stop counting the join timeout and all leases."""
+    def wait_for_workers(self, on_timeout: Callable[[LiveJob], None]) -> None:
+        """Call `on_timeout` unless the job starts or ends within `join_timeout_s`."""
+        loop = asyncio.get_running_loop()
+        self.join_timer = loop.call_later(self.join_timeout_s, on_timeout, self)
+
+    def stop_waiting(self) -> None:
+        """Stop counting the join timeout."""
         if self.join_timer is not None:
             self.join_timer.cancel()
+
+    def add(self, lease: WorkerLease) -> None:
+        """Take in a worker that has arrived."""
+        self.leases[lease.worker_id] = lease
+
+    def take_out(self, lease: WorkerLease) -> None:
+        """Forget a worker: its lease and stream, its barriers, its part in a change under way."""
+        worker_id = lease.worker_id
+        del self.leases[worker_id]
+        lease.release()
+        lease.close()
+        self.barriers.leave(worker_id)
+        if self.change is not None:
+            self.change.forget(worker_id)
+
+    def note_leave(self, position: int) -> None:
+        """Note how far a member was that has left: the next view must not begin later."""
+        floor = self.leave_floor
+        self.leave_floor = position if floor is None else min(floor, position)
+
+    def propose(self, change: Change) -> None:
+        """Ask the workers of a change to get ready."""
+        change.is_proposed = True
+        for worker_id in change.asked:
+            self.leases[worker_id].send(change.proposal())
+
+    def commit(self, change: Change) -> None:
+        """Use the view of a settled change from its boundary on."""
+        if self.view is not None:
+            self.leaving.append(self.view)
+        self.view, self.boundary, self.leave_floor = change.view, change.boundary, None
+
+    def finish_change(self) -> list[View]:
+        """End the change under way; return the older views, which no worker uses any more."""
+        self.change = None
+        leaving, self.leaving = self.leaving, []
+        return leaving
+
+    def end(self) -> None:
+        """Let nothing happen to the job any more."""
+        self.has_ended = True
+        self.release_timers()
+
+    def release_timers(self) -> None:
+        """Stop counting the join timeout and all leases."""
+        self.stop_waiting()
         for lease in self.leases.values():
             lease.release()
 

@@ -24,6 +24,7 @@ from ..errors import (
 )
 from ..switches.switch_session import SwitchSession
 from ..views.join_reply import check_compatible
+from ..views.view_change import Limits
 from ..views.views import Views
 from .arrival import (
     check_joining,
@@ -36,10 +37,9 @@ from .arrival import (
 from .attachment import attached_switch, attached_worker
 from .diagnosis import Diagnosis
 from .job import Job, JobNumber, View, Worker
-from .job_manager import JobManager, live_on
+from .job_manager import JobManager
 from .live_job import LiveJob
 from .restoration import reason_to_end, restored_job
-from .roles import Limits
 from .worker_lease import Outbox, WorkerLease
 from .worker_place import check_peers, check_place
 
@@ -57,15 +57,12 @@ class Membership:
         database: Database,
         links: Mapping[str, SwitchSession],
         views: Views,
-        limits: Limits | None = None,
     ) -> None:
         self._config = config
         self._database = database
         self._links = links
         self._views = views
-        self._manager = JobManager(
-            config, database, links, views, limits or Limits(no_way_s=config.no_route_s)
-        )
+        self._manager = JobManager(database, links, views, Limits(no_way_s=config.no_route_s))
         self._restored_s = float("-inf")
         self._is_closing = False
         views.on_switch_lost_state(self._switch_lost_state)
@@ -87,7 +84,7 @@ class Membership:
             )
             for lease in live.leases.values():
                 lease.renew(self._config.resume_grace_s)
-            self._manager.live[job.name] = live
+            self._manager.add(live)
             self._manager.run(live)
             if change_request.reasons:
                 self._manager.change_request(
@@ -101,7 +98,7 @@ class Membership:
 
     def live_job(self, name: str) -> LiveJob | None:
         """Return the waiting or running job of this name."""
-        return self._manager.live.get(name)
+        return self._manager.live_job(name)
 
     async def enter(self, join_request: pb.JoinRequest) -> tuple[LiveJob, WorkerLease, Outbox]:
         """Take in a worker that sends a JoinRequest, or one that comes back with `resume`."""
@@ -113,7 +110,7 @@ class Membership:
         worker = attached_worker(join_request, switch)
         check_place(worker, self._config)
         check_compatible(join_request, self._links[switch.name])
-        live = self._manager.live.get(join_request.job_name)
+        live = self._manager.live_job(join_request.job_name)
         if live is not None and live.has_started:
             if join_request.is_joining or not await self._is_deserted(live):
                 return self._join(live, join_request, worker)
@@ -154,20 +151,20 @@ class Membership:
         """Note how far a worker is."""
         change = live.change
         if change is not None and change.generation == ready.generation:
-            change.positions[lease.worker_id] = ready.position
+            change.note_ready(lease.worker_id, ready.position)
             self._manager.tell(live)
 
     def view_entered(self, live: LiveJob, lease: WorkerLease, entered: pb.ViewEntered) -> None:
         """Note that a worker has left all views before this one."""
         change = live.change
         if change is not None and change.is_committed and change.generation == entered.generation:
-            change.entered.add(lease.worker_id)
+            change.note_entered(lease.worker_id)
             self._manager.tell(live)
 
     def stalled(self, live: LiveJob, lease: WorkerLease, stalled: pb.Stalled) -> None:
         """Find out why a worker that sends hears nothing, and do something if it is for us."""
         view = live.view
-        if view is None or not live.can_change:
+        if view is None:
             return
         if live.change is not None and live.change.is_abort and not live.change.is_committed:
             return  # the repair is under way
@@ -212,8 +209,8 @@ class Membership:
         """
         chosen = [
             live
-            for live in self._manager.live.values()
-            if live.view and live.can_change and (jobs is None or live.job.job_number in jobs)
+            for live in self._manager.live_jobs
+            if live.view and (jobs is None or live.job_number in jobs)
         ]
         for live in chosen:
             self._manager.change_request(
@@ -223,12 +220,12 @@ class Membership:
 
     async def stop_job(self, name: str, reason: str) -> Job:
         """End a job for the operator and return it."""
-        live = self._manager.live.get(name)
+        live = self._manager.live_job(name)
         if live is None:
             raise UnknownJobError(f"no live job {name!r}; see 'switchfold job list'")
         self._manager.end(live, reason)
         await self._manager.settled()
-        return self._database.job(live.job.job_number)
+        return self._database.job(live.job_number)
 
     async def settled(self) -> None:
         """Wait until jobs that start or end have done so."""
@@ -240,15 +237,15 @@ class Membership:
         await self._manager.settled()
         await self._manager.close()
         stopping = ControllerStoppingError("the controller is being stopped; join again later")
-        for live in self._manager.live.values():
+        for live in self._manager.live_jobs:
             live.release_timers()
             live.send(stopping)
 
     def _resume(self, join_request: pb.JoinRequest) -> tuple[LiveJob, WorkerLease, Outbox]:
-        live = self._manager.live.get(join_request.job_name)
+        live = self._manager.live_job(join_request.job_name)
         resume = join_request.resume
         lease = live.leases.get(join_request.worker_id) if live is not None else None
-        if live is None or live.job.job_number != resume.job_number:
+        if live is None or live.job_number != resume.job_number:
             raise UnknownJobError(
                 f"job {join_request.job_name!r} with generation {resume.generation} is not running "
                 "here any more; start the job again"
@@ -265,11 +262,8 @@ class Membership:
                 f"{join_request.worker_id} got with its first JoinReply; only that worker may take "
                 "up its stream"
             )
-        outbox = lease.attach()
+        outbox = lease.attach(lease_s(join_request, self._config))
         live.returned.set()
-        lease.can_change = join_request.can_change_view
-        lease.lease_s = lease_s(join_request, self._config)
-        lease.hear()
         self._manager.send_join_reply(live, lease, live.boundary)
         change = live.change
         if change is not None and change.is_committed:
@@ -299,10 +293,11 @@ class Membership:
             self._check_same_host(old, worker)
         lease = self._new_lease(live, join_request, worker)
         # Before it has the place: what cannot be stored is refused.
-        self._database.store_resume_digest(live.job.job_number, worker.worker_id, lease.digest)
+        self._database.store_resume_digest(live.job_number, worker.worker_id, lease.digest)
         if old is not None:
             self._manager.lose(live, old, "was started anew")
-        outbox = self._take(live, lease)
+        live.add(lease)
+        outbox = lease.attach(lease.lease_s)
         self._manager.change_request(live, f"worker {worker.worker_id} joins")
         return live, lease, outbox
 
@@ -311,7 +306,7 @@ class Membership:
     ) -> tuple[LiveJob, WorkerLease, Outbox]:
         """Let a worker wait for the others of its job; the first one makes the job."""
         request = requested_job(join_request)
-        live = self._manager.live.get(request.name)
+        live = self._manager.live_job(request.name)
         if live is None:
             self._check_waiting_jobs()
             job = self._database.create_job(
@@ -330,15 +325,15 @@ class Membership:
                 self._database.end_job(job.job_number, str(exc))
                 raise
             live = LiveJob(job, join_timeout_s(join_request, self._config))
-            live.join_timer = asyncio.get_running_loop().call_later(
-                live.join_timeout_s, self._manager.join_timed_out, live
-            )
-            self._manager.live[request.name] = live
+            live.wait_for_workers(self._manager.join_timed_out)
+            self._manager.add(live)
             _LOGGER.info("job %s waits for its workers: %s", job.name, request)
         else:
             check_waiting(live, request, join_request)
             check_peers(worker, live.workers)
-        outbox = self._take(live, lease := self._new_lease(live, join_request, worker))
+        lease = self._new_lease(live, join_request, worker)
+        live.add(lease)
+        outbox = lease.attach(lease.lease_s)
         if not live.missing:
             live.has_started = True
             self._manager.spawn(self._manager.start(live))
@@ -346,7 +341,7 @@ class Membership:
 
     def _check_waiting_jobs(self) -> None:
         most = self._config.max_waiting_jobs
-        if sum(not live.has_started for live in self._manager.live.values()) >= most:
+        if sum(not live.has_started for live in self._manager.live_jobs) >= most:
             raise NoRoomError(
                 f"{most} jobs wait for workers, and no more may; start the workers that they lack, "
                 "or end them with 'switchfold job stop'"
@@ -366,17 +361,11 @@ class Membership:
     def _new_lease(
         self, live: LiveJob, join_request: pb.JoinRequest, worker: Worker
     ) -> WorkerLease:
-        lease = lease_s(join_request, self._config)
-        lease = WorkerLease(worker, lambda lease: self._lease_expired(live, lease), lease)
-        lease.can_change = join_request.can_change_view
-        return lease
-
-    def _take(self, live: LiveJob, lease: WorkerLease) -> Outbox:
-        """Give a worker its place."""
-        self._manager.lease(live, lease)
-        outbox = lease.attach()
-        lease.hear()
-        return outbox
+        return WorkerLease(
+            worker,
+            lambda lease: self._lease_expired(live, lease),
+            lease_s(join_request, self._config),
+        )
 
     def _lease_expired(self, live: LiveJob, lease: WorkerLease) -> None:
         if not lease.is_attached:
@@ -399,19 +388,19 @@ class Membership:
 
     def _switch_ready(self, switch: str) -> None:
         now_s = asyncio.get_running_loop().time()
-        for live in self._manager.live.values():
+        for live in self._manager.live_jobs:
             if live.retreat.end(switch) and live.stalls.is_lasting(now_s):
                 self._manager.change_request(live, f"switch {switch} is there again", is_abort=True)
         self._manager.rebalance()
 
     def _switch_lost_state(self, switch: str, views: list[View]) -> None:
-        for live in live_on(self._manager, views):
+        for live in self._manager.live_on(views):
             self._manager.change_request(
                 live, f"switch {switch} came back without its tables", is_abort=True
             )
 
     def _switch_gone(self, switch: str, views: list[View]) -> None:
         # The data path may still be whole; workers that find it broken say so.
-        for live in live_on(self._manager, views):
+        for live in self._manager.live_on(views):
             reason = f"switch {switch} is out of reach"
             self._manager.change_request(live, reason, is_replan=True, avoid=(switch,))

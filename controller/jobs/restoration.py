@@ -40,17 +40,20 @@ def restored_job(
 
     Positions and answers of a change under way are lost with the controller; an abort asks anew.
     """
-    live = LiveJob(job, barriers=Barriers(barriers), has_started=True)
     installed = [x for x in job.live_views if x.state is ViewState.INSTALLED]
-    live.view = job.view
-    live.leaving = [view for view in job.live_views if view is not live.view]
+    live = LiveJob(
+        job,
+        barriers=Barriers(barriers),
+        has_started=True,
+        view=job.view,
+        leaving=[view for view in job.live_views if view is not job.view],
+    )
     change_request = ChangeRequest()
     for worker in job.workers:
         if worker.state is WorkerState.JOINED:
             digest = digests.get(worker.worker_id, b"")  # no secret has this one
             lease = WorkerLease(worker, lambda lease: on_expired(live, lease), lease_s, digest)
-            lease.has_view = lease.is_expected = True
-            live.leases[worker.worker_id] = lease
+            live.add(lease)
         else:
             change_request.add(
                 f"worker {worker.worker_id} {worker.state} before the controller restarted",

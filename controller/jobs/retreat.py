@@ -19,7 +19,7 @@ class Retreat:
     """The retreats of one job."""
 
     def __init__(self) -> None:
-        self.switches: set[str] = set()
+        self._switches: set[str] = set()
         """That do not work, as far as the job knows."""
         self._until_s = float("-inf")
         self._pause_s = FIRST_S
@@ -31,18 +31,22 @@ class Retreat:
         pause_s = self._pause_s
         if not self.is_on(now_s):
             self._pause_s = min(2 * pause_s, LONGEST_S)
-        self.switches.update(switches)
+        self._switches.update(switches)
         self._until_s = max(self._until_s, now_s + pause_s)
         return pause_s
 
-    def is_on(self, now_s: float) -> bool:
-        """Return whether the job stays away."""
+    def switches(self, now_s: float) -> frozenset[str]:
+        """Return the switches that the job stays away from."""
         if now_s >= self._until_s:
-            self.switches.clear()
-        return bool(self.switches)
+            self._switches.clear()
+        return frozenset(self._switches)
+
+    def is_on(self, now_s: float) -> bool:
+        """Return whether the job stays away from any switch."""
+        return bool(self.switches(now_s))
 
     def end(self, switch: str) -> bool:
         """Learn that a switch has become ready anew; return whether the job had left it."""
-        had_left = switch in self.switches
-        self.switches.discard(switch)
+        had_left = switch in self._switches
+        self._switches.discard(switch)
         return had_left

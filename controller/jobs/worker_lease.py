@@ -48,12 +48,10 @@ class WorkerLease:
         """All that is stored of the secret."""
         self.outbox: Outbox | None = None
         """Messages to the attached stream, None while detached."""
-        self.has_view = False
-        """The worker knows a view: it must be asked before there is another."""
-        self.can_change = True
-        """The worker can go over to another view."""
-        self.is_expected = False
+        self.is_expected = digest is not None
         """Known from before the controller's restart, and not back yet."""
+        self.has_view = self.is_expected
+        """The worker knows a view: it must be asked before there is another."""
         self._on_expired = on_expired
         self._timer: asyncio.TimerHandle | None = None
 
@@ -71,11 +69,13 @@ class WorkerLease:
         """Whether it is the worker's own."""
         return hmac.compare_digest(_digest(secret), self.digest)
 
-    def attach(self) -> Outbox:
-        """Take a new stream; an older one is ended."""
+    def attach(self, lease_s: float) -> Outbox:
+        """Take a new stream, and renew the lease for so long; an older stream is ended."""
         self.close()
         self.outbox = Outbox()
         self.is_expected = False
+        self.lease_s = lease_s
+        self.hear()
         return self.outbox
 
     def detach(self, outbox: Outbox) -> bool:

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import grpc
 from finsy import GRPCStatusCode, P4Client, P4ClientError, Switch, p4client
@@ -20,20 +20,45 @@ from ..errors import SwitchError, SwitchUnreachableError, SwitchUpdateError
 PROGRAM_TIMEOUT_S: Final = 180.0
 """softswitch compiles a new program to native code before it answers."""
 
-# finsy gives every call 10 s, too few for that; each call of ours has a limit of its own.
-p4client.__dict__["_DEFAULT_RPC_TIMEOUT"] = PROGRAM_TIMEOUT_S
+
+class _LongCalls(grpc.aio.UnaryUnaryClientInterceptor):
+    """Lifts finsy's limit of 10 s, too few to load a program.
+
+    The callers bound their calls themselves. Reads keep finsy's limit: ours is as long and starts
+    earlier.
+    """
+
+    async def intercept_unary_unary(
+        self,
+        continuation: Callable[[grpc.aio.ClientCallDetails, Any], Awaitable[Any]],
+        client_call_details: grpc.aio.ClientCallDetails,
+        request: Any,
+    ) -> Any:
+        """Make the call with the longest limit that any caller needs."""
+        asked = client_call_details
+        details = grpc.aio.ClientCallDetails(
+            asked.method,
+            PROGRAM_TIMEOUT_S,
+            asked.metadata,
+            asked.credentials,
+            asked.wait_for_ready,
+        )
+        return await continuation(details, request)
 
 
 def _fresh_channel(address: str, *, options: GRPCOptions, **_: object) -> grpc.aio.Channel:
-    """Return a channel that tries at once.
+    """Return a channel that tries to connect at once.
 
     gRPC's channels to one address share their pauses between attempts, which finsy lets grow to
-    15 s: a switch that is there again would be found so much later.
+    15 s. A switch that has come back would be found that much later.
     """
     own_pool = ("grpc.use_local_subchannel_pool", 1)
-    return grpc.aio.insecure_channel(address, options=[*options.to_native(), own_pool])
+    return grpc.aio.insecure_channel(
+        address, options=[*options.to_native(), own_pool], interceptors=[_LongCalls()]
+    )
 
 
+# finsy takes no channel from outside: it calls this public function of its own for each.
 p4client.__dict__["grpc_channel"] = _fresh_channel
 
 

@@ -108,6 +108,11 @@ class SwitchSession:
         self._lock = asyncio.Lock()
         self._changed = asyncio.Condition()
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether program and tables are as they should be."""
+        return self.state is LinkState.READY
+
     async def run(self) -> None:
         """Serve the switch until cancelled; reconnect whenever the connection breaks."""
         delay_s = _FIRST_RETRY_S
@@ -124,7 +129,7 @@ class SwitchSession:
             try:
                 await self._serve()
             except SwitchError as exc:
-                was_ready = self.state is LinkState.READY
+                was_ready = self.is_ready
                 await self._fail(exc)
             else:
                 continue  # we are primary now: start over at once

@@ -10,7 +10,7 @@ from ...hostlib.control.session_api import session_pb2 as pb
 from ...hostlib.slots import wire
 from ..errors import NoSwitchError, VersionMismatchError
 from ..jobs.job import View, Worker, WorkerId
-from ..switches.switch_session import LinkState, SwitchSession
+from ..switches.switch_session import SwitchSession
 
 QUORUM_DEADLINE_S: Final = 1.0
 """For jobs with a quorum and no deadline on more than one switch.
@@ -21,7 +21,7 @@ A quorum is counted at the root. What waits for a late worker below gets there w
 
 def check_compatible(join_request: pb.JoinRequest, link: SwitchSession) -> None:
     """Raise unless the switch is ready and speaks the worker's wire format."""
-    if link.state is not LinkState.READY:
+    if not link.is_ready:
         raise link.error or NoSwitchError(
             f"switch {link.config.name} is {link.state}; try again in a moment"
         )

@@ -15,7 +15,7 @@ from ..fabric.trees.planner import plan_trees
 from ..fabric.trees.tree_plan import TreePlan, predict
 from ..jobs.job import Generation, Job, JobNumber, Tree, View, Worker
 from ..slots.slot_allocator import SlotAllocator
-from ..switches.switch_session import LinkState, SwitchSession
+from ..switches.switch_session import SwitchSession
 from .tree_shape import planned_tree, tree_shape
 
 _WORTH_A_CHANGE: Final = 0.9
@@ -112,9 +112,7 @@ class TreeChoice:
         )
 
     def _away(self) -> frozenset[str]:
-        return frozenset(
-            name for name, link in self._links.items() if link.state is not LinkState.READY
-        )
+        return frozenset(name for name, link in self._links.items() if not link.is_ready)
 
 
 def _always(fabric: Fabric) -> Callable[[JobNumber], Fabric]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One change of a job's view: who was asked, what they answered, where the new view begins."""
+"""One change of a job's view: whom it asks, what they answered, its boundary, its time limits."""
 
 from __future__ import annotations
 
@@ -81,6 +81,19 @@ class Change:
         """Who may still use an older view."""
         return sorted(self.asked - self.entered)
 
+    @property
+    def furthest(self) -> int:
+        """The furthest position of a worker that has answered."""
+        return max(self.positions.values())
+
+    def note_ready(self, worker_id: WorkerId, position: int) -> None:
+        """Note a worker's answer to the proposal."""
+        self.positions[worker_id] = position
+
+    def note_entered(self, worker_id: WorkerId) -> None:
+        """Note that a worker has left all older views."""
+        self.entered.add(worker_id)
+
     def forget(self, worker_id: WorkerId) -> None:
         """Wait no more for a worker that has gone."""
         self.asked.discard(worker_id)
@@ -101,3 +114,23 @@ class Change:
                 generation=self.generation, is_abort=self.is_abort, reason=self.reason
             )
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Every wait of a change ends with one of these."""
+
+    coalesce_s: float = 0.05
+    """ChangeRequests that come within this time are one change."""
+    abort_answer_s: float = 1.0
+    """Who has spoken for so long since it was asked, and not answered an abort, is lost."""
+    graceful_answer_s: float = 2.0
+    """When one has spoken for so long and not answered a graceful change, that becomes an abort."""
+    no_way_s: float = 8.0
+    """A job whose view is broken waits so long for another way, then it ends."""
+    retry_s: float = 0.3
+    """Time between attempts to plan a view."""
+    look_s: float = 0.1
+    """Time between looks at those who have not answered."""
+    held_up_s: float = 0.2
+    """When a limit is noticed so much too late, workers are not blamed."""

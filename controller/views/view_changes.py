@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from ..errors import (
     ControllerError,
@@ -22,8 +23,11 @@ from ..errors import (
 )
 from ..jobs.job import View, WorkerId
 from ..jobs.live_job import LiveJob
-from ..jobs.roles import JobActions, Limits, ViewPlanner
-from .view_change import Change, ChangeRequest
+from .view_change import Change, ChangeRequest, Limits
+from .views import Views
+
+if TYPE_CHECKING:
+    from ..jobs.job_manager import JobManager
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -35,11 +39,9 @@ class _SupersededError(Exception):
 class JobChanges:
     """Runs the changes of one job in a task of its own."""
 
-    def __init__(
-        self, live: LiveJob, planner: ViewPlanner, manager: JobActions, limits: Limits
-    ) -> None:
+    def __init__(self, live: LiveJob, views: Views, manager: JobManager, limits: Limits) -> None:
         self._live = live
-        self._planner = planner
+        self._views = views
         self._manager = manager
         self._limits = limits
         self._change_request = ChangeRequest()
@@ -129,7 +131,7 @@ class JobChanges:
     def _plan(self, change_request: ChangeRequest) -> View:
         live = self._live
         in_use = live.view
-        view = self._planner.plan(
+        view = self._views.plan(
             live.job,
             live.workers,
             avoid=change_request.avoid,
@@ -155,9 +157,8 @@ class JobChanges:
                 installation = self._install(change.view)
                 await self._until(installation.done)
                 change.view = installation.result()
-            change.is_proposed = change_request.is_owed = True
-            for worker_id in change.asked:
-                self._live.leases[worker_id].send(change.proposal())
+            change_request.is_owed = True
+            self._live.propose(change)
             await self._until_ready(change)
             if change.is_abort:
                 # Its slots may be those of the view in use, where nobody sends any more.
@@ -176,22 +177,20 @@ class JobChanges:
         floor = self._live.leave_floor
         if change.is_abort or floor is None:
             change.settle()
-        elif max(change.positions.values()) <= floor:
+        elif change.furthest <= floor:
             change.settle(floor)
         else:
             self.change_request("workers began tensors after one had left", is_abort=True)
             raise _SupersededError
 
     def _install(self, view: View) -> asyncio.Task[View]:
-        installation = asyncio.create_task(self._planner.install(view))
+        installation = asyncio.create_task(self._views.install(view))
         installation.add_done_callback(lambda _: self.tell())
         return installation
 
     def _commit(self, change: Change) -> None:
         live = self._live
-        if live.view is not None:
-            live.leaving.append(live.view)
-        live.view, live.leave_floor = change.view, None
+        live.commit(change)
         self._manager.announce(live, change)
         _LOGGER.info(
             "job %s runs in generation %d from tensor %d on with %d workers",
@@ -205,14 +204,13 @@ class JobChanges:
         abort can begin before the first tensor of those who join.
         """
         live = self._live
-        live.change = None
+        leaving = live.finish_change()
         members = {worker.worker_id for worker in change.view.members}
         joined = [lease for lease in live.joining if lease.worker_id in members]
         if joined:
             self._manager.admit(live, joined, change.boundary)
         if live.joining:
             self.change_request("a worker joins")
-        leaving, live.leaving = live.leaving, []
         for view in leaving:
             self._manager.spawn(self._remove(view))
         self._manager.rebalance()
@@ -292,7 +290,7 @@ class JobChanges:
 
     async def _remove(self, view: View) -> None:
         try:
-            await self._planner.remove(view)
+            await self._views.remove(view)
             # Its slots were not free before, however soon others have looked for some.
             self._manager.rebalance()
         except ControllerError as exc:

@@ -52,7 +52,6 @@ class JoinRequest:
             path=options.path.upper(),
             min_workers=options.min_workers,
             is_joining=options.is_joining,
-            can_change_view=True,
             lease_s=options.asked_lease_s,
         )
         if options.straggler.allow_partial:

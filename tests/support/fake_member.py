@@ -22,7 +22,7 @@ class FakeMember(FakeWorker):
     def __init__(
         self, address: str, worker_id: int, num_workers: int = 2, /, **fields: Any
     ) -> None:
-        fields = {"peer_port": 4000 + worker_id, "can_change_view": True, **fields}
+        fields = {"peer_port": 4000 + worker_id, **fields}
         super().__init__(address, worker_id, num_workers, **fields)
         self.position = 0
         """Tensors started, and completed."""

@@ -30,6 +30,8 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
         self.may_load = asyncio.Event()
         """Unset: a new program takes as long to load."""
         self.may_load.set()
+        self.load_limit_s = 0.0
+        """How long the controller would have waited for the last program to load."""
         self.address = ""
         self._can_read_groups = can_read_groups
         self._streams: dict[int, asyncio.Queue[p4r.StreamMessageResponse]] = {}
@@ -114,6 +116,7 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
     async def SetForwardingPipelineConfig(
         self, request: Any, context: Any
     ) -> p4r.SetForwardingPipelineConfigResponse:
+        self.load_limit_s = context.time_remaining()
         await self.may_load.wait()
         self.config = request.config
         self.entities.clear()

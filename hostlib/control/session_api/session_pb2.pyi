@@ -51,7 +51,7 @@ class ControllerMessage(_message.Message):
     def __init__(self, join_reply: _Optional[_Union[JoinReply, _Mapping]] = ..., barrier_released: _Optional[_Union[BarrierReleased, _Mapping]] = ..., job_ended: _Optional[_Union[JobEnded, _Mapping]] = ..., view_proposal: _Optional[_Union[ViewProposal, _Mapping]] = ..., view_commit: _Optional[_Union[ViewCommit, _Mapping]] = ..., missing: _Optional[_Union[Missing, _Mapping]] = ...) -> None: ...
 
 class JoinRequest(_message.Message):
-    __slots__ = ("job_name", "worker_id", "num_workers", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "slots_wanted", "switch_name", "resume", "join_timeout_s", "peer_address", "peer_port", "straggler", "weight", "path", "min_workers", "is_joining", "can_change_view", "lease_s")
+    __slots__ = ("job_name", "worker_id", "num_workers", "wire_version", "values_per_packet", "address", "mac", "udp_port", "ingress_port", "ingress_port_name", "slots_wanted", "switch_name", "resume", "join_timeout_s", "peer_address", "peer_port", "straggler", "weight", "path", "min_workers", "is_joining", "lease_s")
     JOB_NAME_FIELD_NUMBER: _ClassVar[int]
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     NUM_WORKERS_FIELD_NUMBER: _ClassVar[int]
@@ -73,7 +73,6 @@ class JoinRequest(_message.Message):
     PATH_FIELD_NUMBER: _ClassVar[int]
     MIN_WORKERS_FIELD_NUMBER: _ClassVar[int]
     IS_JOINING_FIELD_NUMBER: _ClassVar[int]
-    CAN_CHANGE_VIEW_FIELD_NUMBER: _ClassVar[int]
     LEASE_S_FIELD_NUMBER: _ClassVar[int]
     job_name: str
     worker_id: int
@@ -96,9 +95,8 @@ class JoinRequest(_message.Message):
     path: Path
     min_workers: int
     is_joining: bool
-    can_change_view: bool
     lease_s: float
-    def __init__(self, job_name: _Optional[str] = ..., worker_id: _Optional[int] = ..., num_workers: _Optional[int] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., switch_name: _Optional[str] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., join_timeout_s: _Optional[float] = ..., peer_address: _Optional[str] = ..., peer_port: _Optional[int] = ..., straggler: _Optional[_Union[Straggler, _Mapping]] = ..., weight: _Optional[float] = ..., path: _Optional[_Union[Path, str]] = ..., min_workers: _Optional[int] = ..., is_joining: bool = ..., can_change_view: bool = ..., lease_s: _Optional[float] = ...) -> None: ...
+    def __init__(self, job_name: _Optional[str] = ..., worker_id: _Optional[int] = ..., num_workers: _Optional[int] = ..., wire_version: _Optional[int] = ..., values_per_packet: _Optional[int] = ..., address: _Optional[str] = ..., mac: _Optional[str] = ..., udp_port: _Optional[int] = ..., ingress_port: _Optional[int] = ..., ingress_port_name: _Optional[str] = ..., slots_wanted: _Optional[int] = ..., switch_name: _Optional[str] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., join_timeout_s: _Optional[float] = ..., peer_address: _Optional[str] = ..., peer_port: _Optional[int] = ..., straggler: _Optional[_Union[Straggler, _Mapping]] = ..., weight: _Optional[float] = ..., path: _Optional[_Union[Path, str]] = ..., min_workers: _Optional[int] = ..., is_joining: bool = ..., lease_s: _Optional[float] = ...) -> None: ...
 
 class Straggler(_message.Message):
     __slots__ = ("quorum", "deadline_s")

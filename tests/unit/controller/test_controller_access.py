@@ -254,7 +254,7 @@ def test_secret_outlives_the_controller_and_is_shown_nowhere(
 def test_place_of_a_worker_whose_connection_broke_is_kept_from_other_hosts(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, reconnect_grace_s=60.0) as (server, _):
-            members = await join_all(server.address, 2, can_change_view=True, peer_port=4000)
+            members = await join_all(server.address, 2, peer_port=4000)
             join_replies = [await member.join_reply() for member in members]
             live = server.membership.live_job("train")
             assert live is not None
@@ -264,7 +264,7 @@ def test_place_of_a_worker_whose_connection_broke_is_kept_from_other_hosts(tmp_p
             for is_joining in (True, False):
                 thief = await FakeWorker(
                     server.address, 1, address="10.0.0.3", is_joining=is_joining,
-                    can_change_view=True, peer_port=4000,
+                    peer_port=4000,
                 ).knock()  # fmt: skip
                 code, details = await thief.refusal()
                 assert (code, "may still come back" in details) == (

@@ -162,11 +162,11 @@ def test_session_token(tmp_path: Path):
 
 
 @pytest.mark.parametrize("how", ["silent", "broken"])
-def test_session_lost_worker_ends_a_job_that_cannot_change(tmp_path: Path, how: str):
+def test_session_lost_worker_ends_a_job_that_needs_it(tmp_path: Path, how: str):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, fake):
             entries = sum(fake.tables().values())
-            workers = await join_all(server.address, 3)
+            workers = await join_all(server.address, 3, min_workers=3)
             for worker in workers:
                 await worker.join_reply()
             if how == "silent":

@@ -12,7 +12,7 @@ from controller_fixtures import fake_switch, make_config, run, running_controlle
 from fake_member import FakeMember, close_all, start_members
 from switchfold.controller.errors import NoRoomError
 from switchfold.controller.jobs.membership import RETURN_S
-from switchfold.controller.jobs.roles import Limits
+from switchfold.controller.views.view_change import Limits
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 
@@ -111,7 +111,9 @@ def test_job_without_any_way_ends_in_time(tmp_path: Path):
             members = await start_members(server.address, 3)
             limits = Limits(no_way_s=0.5, retry_s=0.1)
             manager = server.membership._manager  # pyright: ignore[reportPrivateUsage]
-            changes, _ = manager._changes[manager.live["train"]]  # pyright: ignore[reportPrivateUsage]
+            live = manager.live_job("train")
+            assert live is not None
+            changes, _ = manager._changes[live]  # pyright: ignore[reportPrivateUsage]
             with (
                 patch.object(changes, "_limits", limits),
                 patch.object(server.views, "plan", side_effect=NoRoomError("nothing is free")),
