@@ -261,7 +261,7 @@ class _DialledEnd:
         self._mesh = mesh
         self._worker_id = worker_id
 
-    def on_up(self, link: DialledLink, welcome: Frame) -> None:
+    def on_up(self, link: DialledLink) -> None:
         link.send(Frame(FrameKind.HEARTBEAT))  # tells the other end that this connection is in use
         self._mesh.flush(self._worker_id)
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections import deque
 from typing import Protocol, final
 
-from ..errors import PeerError, PeerProtocolError, PeerRefusedError
+from ..errors import PeerError, PeerProtocolError
 from ..peers import PeerAddress, PeerServer
 from ..peers.connection import Connection
 from ..peers.frames import Frame, FrameKind, Greeting
+from ..peers.handshake import ClientHandshake
 from ..peers.server import HEARTBEAT_S
 
 
@@ -37,10 +38,8 @@ class OutboundLink:
     def __init__(
         self, server: PeerServer, member: PeerAddress, greeting: Greeting, owner: LinkOwner
     ) -> None:
-        self._server = server
-        self._greeting = greeting
         self._owner = owner
-        self._is_up = False
+        self._handshake = ClientHandshake(greeting, server.token)
         self._waiting: deque[tuple[Frame, memoryview | None]] = deque()
         self.connection = Connection.open(
             server.loop, (member.peer_address, member.peer_port), server.address, self
@@ -53,37 +52,31 @@ class OutboundLink:
 
     def send(self, frame: Frame, payload: memoryview | None = None) -> None:
         """Send once the other member is in this view."""
-        if self._is_up:
+        if self._handshake.is_open:
             self.connection.send(frame, payload)
         else:
             self._waiting.append((frame, payload))
 
     def beat(self, now_s: float) -> None:
         """Tell the other member that this one lives; whatever else was sent says so too."""
-        if self._is_up:
+        if self._handshake.is_open:
             self.connection.beat(now_s, HEARTBEAT_S / 2)
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
-        """Return room for what a server says; lanes only come over inbound connections."""
-        if frame.kind in (FrameKind.LANES, FrameKind.PIECE):
+        """Return room for what a server sends; values only come over inbound connections."""
+        room = self._handshake.room(frame)
+        if room is None and frame.kind is not FrameKind.LOST:
             raise PeerProtocolError(f"{frame.kind.name} frame from a server")
-        return memoryview(bytearray(frame.payload_bytes))
+        return room if room is not None else memoryview(b"")
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
         """Greet, go up, hear of losses."""
-        if frame.kind is FrameKind.CHALLENGE:
-            proof = self._greeting.pack(self._server.token, bytes(payload))
-            greeting = Frame(FrameKind.GREETING, payload_bytes=len(proof))
-            connection.send(greeting, memoryview(proof))
+        if not self._handshake.take(connection, frame, payload):
+            self._owner.on_member_reported_lost(frame.sequence)
         elif frame.kind is FrameKind.WELCOME:
-            self._is_up = True
             while self._waiting:
                 connection.send(*self._waiting.popleft())
             self.on_drained(connection)
-        elif frame.kind is FrameKind.REFUSED:
-            raise PeerRefusedError(bytes(payload).decode(errors="replace"))
-        elif frame.kind is FrameKind.LOST:
-            self._owner.on_member_reported_lost(frame.sequence)
 
     def on_drained(self, connection: Connection) -> None:
         """Pass it on."""

@@ -201,7 +201,7 @@ class RemoteShard:
 
     # What follows is called by the dialled link.
 
-    def on_up(self, link: DialledLink, welcome: Frame) -> None:
+    def on_up(self, link: DialledLink) -> None:
         """Say which keys there are; send all that is not answered, once more if need be."""
         self._link = link  # it may stand before the constructor has returned
         self._declared = 0

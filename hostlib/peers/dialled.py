@@ -10,13 +10,13 @@ from typing import Protocol, final
 from ..errors import (
     PeerClosedError,
     PeerError,
-    PeerProtocolError,
     PeerRefusedError,
     PeerUnreachableError,
 )
 from .connection import Connection
 from .event_loop import EventLoop, Timer
 from .frames import Frame, FrameKind, Greeting
+from .handshake import ClientHandshake
 
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 0.5
@@ -26,13 +26,12 @@ WELCOME_S = 3.0
 SILENCE_S = 10.0
 """A server that says nothing for so long is dialled again."""
 BEAT_S = 0.5
-_PLACELESS = frozenset((FrameKind.CHALLENGE, FrameKind.WELCOME, FrameKind.REFUSED))
 
 
 class DialledOwner(Protocol):
     """Who uses a dialled link; called in the loop's thread."""
 
-    def on_up(self, link: DialledLink, welcome: Frame) -> None:
+    def on_up(self, link: DialledLink) -> None:
         """Learn that frames may be sent; after every new connection."""
         ...
 
@@ -82,6 +81,7 @@ class DialledLink:
         self._source = source
         self._unreachable_s = unreachable_s
         self._connection: Connection | None = None
+        self._handshake = ClientHandshake(greeting, token)
         self._is_up = False
         self._is_closed = False
         self._away_s = time.monotonic()
@@ -125,6 +125,7 @@ class DialledLink:
         if self._is_closed:
             return
         self._dialled_s = time.monotonic()
+        self._handshake = ClientHandshake(self._greeting, self._token)
         try:
             self._connection = Connection.open(self._loop, self.address, self._source, self)
         except PeerError as error:
@@ -172,28 +173,19 @@ class DialledLink:
     # What follows is called by the connection.
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
-        """Return room for what the other end says."""
-        if frame.kind in _PLACELESS or frame.kind is FrameKind.HEARTBEAT:
-            return memoryview(bytearray(frame.payload_bytes))
-        if not self._is_up:
-            raise PeerProtocolError(f"{frame.kind.name} frame before the welcome")
-        return self._owner.target(frame)
+        """Return room for what the other end sends."""
+        room = self._handshake.room(frame)
+        return room if room is not None else self._owner.target(frame)
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
         """Greet, go up, pass frames on."""
-        if frame.kind is FrameKind.CHALLENGE:
-            proof = self._greeting.pack(self._token, bytes(payload))
-            greeting = Frame(FrameKind.GREETING, payload_bytes=len(proof))
-            connection.send(greeting, memoryview(proof))
-        elif frame.kind is FrameKind.WELCOME:
+        if not self._handshake.take(connection, frame, payload):
+            self._owner.on_frame(frame, payload)
+        elif self._handshake.is_open and not self._is_up:
             self._is_up = True
             self._cause = None
             self._pause_s = FIRST_PAUSE_S
-            self._owner.on_up(self, frame)
-        elif frame.kind is FrameKind.REFUSED:
-            raise PeerRefusedError(bytes(payload).decode(errors="replace"))
-        elif frame.kind is not FrameKind.HEARTBEAT:
-            self._owner.on_frame(frame, payload)
+            self._owner.on_up(self)
 
     def on_drained(self, connection: Connection) -> None:
         """Nothing waits for this."""

@@ -17,7 +17,7 @@ from typing import Protocol, Self, final
 from ..errors import AddressUnreachableError, PeerError
 from .connection import LINGER_S, Connection
 from .event_loop import EventLoop
-from .fetch import fetch_result
+from .fetch import Fetch
 from .frames import Greeting, Purpose
 from .inbound import InboundPeer
 from .results import RetainedResult, RetainedResults
@@ -135,10 +135,12 @@ class PeerServer:
         """Fetch a tensor's result from another member, which may still have to complete it.
 
         Blocks, in the caller's thread. Raises ResultForgottenError, ResultTimeoutError,
-        PeerUnreachableError, PeerRefusedError or PeerProtocolError.
+        PeerUnreachableError, PeerRefusedError, PeerProtocolError, or PeerClosedError after `close`.
         """
         assert self.place is not None, "enter_job comes first"
-        return fetch_result(
+        assert not self.loop.is_own_thread, "the answer comes in the loop's thread"
+        fetch = Fetch(
+            self.loop,
             (member.peer_address, member.peer_port),
             Greeting(
                 self.place.job,
@@ -152,6 +154,7 @@ class PeerServer:
             source=self.address,
             token=self.token,
         )
+        return fetch.result()
 
     def close(self) -> None:
         """Close all connections and end the thread; a second call does nothing.
