@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Sequence
 from typing import Protocol, final
@@ -20,9 +19,9 @@ from ..errors import (
 )
 from ..peers import PeerServer
 from ..peers.connection import LINGER_S, Connection
-from ..peers.dialled import SILENCE_S, DialledLink
+from ..peers.dialled import DialledLink
 from ..peers.frames import Frame, FrameKind, Greeting, Purpose
-from ..peers.server import HEARTBEAT_S
+from ..peers.heartbeat import Heartbeat
 
 GENERATION = 1
 _DRAIN_CHECK_S = 0.005
@@ -66,7 +65,6 @@ class Mesh:
         self._worker_id = worker_id
         self._num_workers = len(peers)
         self._connect_s = connect_s
-        self._started_s = time.monotonic()
         self._is_closed = False
         self._waiting: dict[int, deque[tuple[Frame, memoryview]]] = {
             peer: deque() for peer in range(len(peers)) if peer != worker_id
@@ -106,9 +104,8 @@ class Mesh:
                 token=self._server.token,
                 source=self._server.address,
                 unreachable_s=self._connect_s,
-                hears_receipts=True,
             )
-        self._beat()
+        self._server.loop.call_later(self._connect_s, self._lose_absent)
 
     def send(self, worker_id: int, frame: Frame, payload: memoryview) -> None:
         """Send a frame; the payload must not change any more."""
@@ -134,6 +131,7 @@ class Mesh:
             )
         self._welcomed.add(connection)
         connection.receiver = _InboundEnd(self, peer)
+        Heartbeat(self._server.loop, connection)
         connection.send(Frame(FrameKind.WELCOME))
 
     def confirm(self, peer: int, connection: Connection) -> None:
@@ -180,24 +178,11 @@ class Mesh:
         self._waiting[worker_id].clear()
         self._owner.on_lost(error)
 
-    def _beat(self) -> None:
-        now_s = time.monotonic()
-        for connection in (*self._inbound.values(), *self._welcomed):
-            if connection.is_closed:
-                continue
-            if connection.is_drained:
-                connection.send(Frame(FrameKind.HEARTBEAT))
-            # Heartbeats wait behind a large frame, which may stand still for long where links are
-            # full. A process that hangs is left to the time-out of the exchange.
-            if now_s - connection.alive_s > SILENCE_S:
-                connection.close(PeerClosedError(f"silent for {SILENCE_S:g} s"))
-        if now_s - self._started_s > self._connect_s:
-            for peer in range(self._worker_id + 1, self._num_workers):
-                if peer not in self._inbound:
-                    text = f"it did not connect in {self._connect_s:g} s"
-                    self.lose(peer, PeerClosedError(text))
-        if not self._is_closed:
-            self._server.loop.call_later(HEARTBEAT_S, self._beat)
+    def _lose_absent(self) -> None:
+        for peer in range(self._worker_id + 1, self._num_workers):
+            if peer not in self._inbound:
+                text = f"it did not connect in {self._connect_s:g} s"
+                self.lose(peer, PeerClosedError(text))
 
     def _check_drained(self) -> None:
         ends = [c for c in self._inbound.values() if not c.is_closed]

@@ -16,7 +16,6 @@ from typing import Protocol, final
 from ..errors import PeerError, PeerMismatchError, PeerProtocolError
 from ..peers.connection import Connection
 from ..peers.frames import Frame, FrameKind, LaneFlag, Purpose
-from ..peers.server import HEARTBEAT_S
 from .cost import Algorithm
 from .doubling import DoublingSchedule
 from .halving import HalvingSchedule
@@ -246,10 +245,6 @@ class InboundLink:
         self._channel = channel
         connection.receiver = self
         connection.send(Frame(FrameKind.WELCOME))
-
-    def beat(self, now_s: float) -> None:
-        """Tell the member that this worker lives."""
-        self.connection.beat(now_s, HEARTBEAT_S / 2)
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         """Return room for what members send."""

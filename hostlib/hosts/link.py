@@ -12,7 +12,7 @@ from ..peers import PeerAddress, PeerServer
 from ..peers.connection import Connection
 from ..peers.frames import Frame, FrameKind, Greeting
 from ..peers.handshake import ClientHandshake
-from ..peers.server import HEARTBEAT_S
+from ..peers.heartbeat import Heartbeat
 
 
 class LinkOwner(Protocol):
@@ -26,6 +26,10 @@ class LinkOwner(Protocol):
         """The connection is gone, or was refused; drained: all that was sent had left."""
         ...
 
+    def on_link_silent(self, silent_s: float) -> None:
+        """The other member's host has given no sign of life for so long."""
+        ...
+
     def on_member_reported_lost(self, worker_id: int) -> None:
         """Another member says that it lost this one."""
         ...
@@ -36,13 +40,25 @@ class OutboundLink:
     """Connects at once; what is sent before the other member's welcome waits here."""
 
     def __init__(
-        self, server: PeerServer, member: PeerAddress, greeting: Greeting, owner: LinkOwner
+        self,
+        server: PeerServer,
+        member: PeerAddress,
+        greeting: Greeting,
+        owner: LinkOwner,
+        silence_s: float,
     ) -> None:
         self._owner = owner
         self._handshake = ClientHandshake(greeting, server.token)
         self._waiting: deque[tuple[Frame, memoryview | None]] = deque()
         self.connection = Connection.open(
             server.loop, (member.peer_address, member.peer_port), server.address, self
+        )
+        self._heartbeat = Heartbeat(
+            server.loop,
+            self.connection,
+            is_sending=False,
+            silence_s=silence_s,
+            on_silence=owner.on_link_silent,
         )
 
     @property
@@ -57,11 +73,6 @@ class OutboundLink:
         else:
             self._waiting.append((frame, payload))
 
-    def beat(self, now_s: float) -> None:
-        """Tell the other member that this one lives; whatever else was sent says so too."""
-        if self._handshake.is_open:
-            self.connection.beat(now_s, HEARTBEAT_S / 2)
-
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         """Return room for what a server sends; values only come over inbound connections."""
         room = self._handshake.room(frame)
@@ -74,6 +85,7 @@ class OutboundLink:
         if not self._handshake.take(connection, frame, payload):
             self._owner.on_member_reported_lost(frame.sequence)
         elif frame.kind is FrameKind.WELCOME:
+            self._heartbeat.is_sending = True
             while self._waiting:
                 connection.send(*self._waiting.popleft())
             self.on_drained(connection)

@@ -24,7 +24,6 @@ from ..errors import (
 from ..peers import PeerServer
 from ..peers.connection import Connection
 from ..peers.frames import Greeting, Purpose
-from ..peers.server import HEARTBEAT_S
 from .checkpoint import Checkpoint, CheckpointStore
 from .layout import Pair, PairLayout
 from .options import ServerOptions
@@ -47,6 +46,7 @@ _RESTORING = Failure(
 )
 GENERATION = 1
 """Of the greetings of parameter servers; they have no views."""
+_CHECK_S = 0.5
 _logger = logging.getLogger(__name__)
 
 
@@ -118,7 +118,7 @@ class ParameterServer:
 
     def _start(self) -> None:
         self._peers.add_view(GENERATION, _Door(self))
-        self._beat()
+        self._check_overdue()
 
     def adopt(self, connection: Connection, greeting: Greeting) -> None:
         """Take over a worker's connection; a newer one replaces an older."""
@@ -415,17 +415,14 @@ class ParameterServer:
         assert self.layout is not None
         return f"key {self.layout.keys[key].name!r}"
 
-    def _beat(self) -> None:
+    def _check_overdue(self) -> None:
         now_s = time.monotonic()
         for (key, pair), rounds in self._pairs.items():
             for iteration, waiting in list(rounds.rounds.items()):
                 failure = self._overdue(key, iteration, waiting, now_s)
                 if failure is not None:
                     self._fail(key, pair, iteration, failure)
-        for end in list(self._ends.values()):
-            if isinstance(end, WorkerEnd):
-                end.beat(now_s)
-        self.loop.call_later(HEARTBEAT_S, self._beat)
+        self.loop.call_later(_CHECK_S, self._check_overdue)
 
     def _overdue(self, key: int, iteration: int, waiting: Round, now_s: float) -> Failure | None:
         missing = [w for w in range(self.options.num_workers) if w not in waiting.contributors]

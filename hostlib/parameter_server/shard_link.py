@@ -132,7 +132,6 @@ class RemoteShard:
                 token=self._token,
                 source=self._source,
                 unreachable_s=self._unreachable_s,
-                hears_receipts=True,
             )
         return self._link.is_up
 

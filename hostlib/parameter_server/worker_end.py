@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from ..errors import PeerClosedError, PeerError, PeerMismatchError, PeerProtocolError
+from ..errors import PeerError, PeerMismatchError, PeerProtocolError
 from ..peers.connection import Connection
-from ..peers.dialled import SILENCE_S
 from ..peers.frames import Frame, FrameKind
+from ..peers.heartbeat import Heartbeat
 from ..peers.inbound import REFUSED_S
 from .layout import VALUE_BYTES
 from .rounds import Answer, Failure, Origin
@@ -41,15 +41,7 @@ class WorkerEnd:
         self._is_refused = False
         connection.receiver = self
         connection.send(Frame(FrameKind.WELCOME, sequence=server.incarnation))
-
-    def beat(self, now_s: float) -> None:
-        """Say that the server lives; give up a worker that says nothing."""
-        if self.connection.is_drained:
-            self.connection.send(Frame(FrameKind.HEARTBEAT))
-        # Where links are full, heartbeats wait behind large frames, and these for lost segments. A
-        # process that hangs is left to the pairs' time-out.
-        if now_s - self.connection.alive_s > SILENCE_S:
-            self.connection.close(PeerClosedError(f"silent for {SILENCE_S:g} s"))
+        Heartbeat(server.loop, connection)
 
     # What follows is called by the server.
 

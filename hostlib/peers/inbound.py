@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, final
 from ..errors import PeerError, PeerProtocolError, PeerRefusedError, ResultForgottenError
 from .connection import Connection
 from .frames import NONCE_BYTES, PIECE_BYTES, Frame, FrameKind, Greeting, Purpose
+from .heartbeat import Heartbeat
 from .results import RetainedResult
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class InboundPeer:
         self._address = address
         self._nonce = os.urandom(NONCE_BYTES)
         self._greeting: Greeting | None = None
+        self._heartbeat: Heartbeat | None = None
         self._wanted: int | None = None
         self._is_refused = False
         self._sent_bytes = 0
@@ -74,6 +76,7 @@ class InboundPeer:
                 self._refuse(str(error), "refused_stranger")
                 return
             self._greeting = greeting
+            self._heartbeat = Heartbeat(self._server.loop, connection)
             self._timer.cancel()
             if self._greeting.purpose is Purpose.FETCH:
                 self._timer = self._server.loop.call_later(IDLE_FETCHER_S, self._expire)
@@ -116,11 +119,6 @@ class InboundPeer:
         else:
             self._hand_over(greeting)
 
-    def beat(self) -> None:
-        """Tell the other end that this worker lives; once if the network takes no more."""
-        if self._greeting is not None and not self._is_refused and self.connection.is_drained:
-            self.connection.send(Frame(FrameKind.HEARTBEAT))
-
     def _hand_over(self, greeting: Greeting) -> None:
         server = self._server
         view = server.view(greeting.generation)
@@ -131,6 +129,7 @@ class InboundPeer:
                 self._refuse(str(error), "refused_member")
                 return
             self._timer.cancel()
+            self._stop_heartbeat()
             server.forget(self)
         elif server.is_over(greeting.generation):
             self._refuse(f"generation {greeting.generation} is over", "refused_generation")
@@ -183,8 +182,13 @@ class InboundPeer:
         else:
             self.connection.close(PeerProtocolError("no request in time"))
 
+    def _stop_heartbeat(self) -> None:
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+
     def _refuse(self, reason: str, counter: str) -> None:
         self._server.counters[counter] += 1
+        self._stop_heartbeat()
         text = reason.encode()
         self.connection.send(Frame(FrameKind.REFUSED, payload_bytes=len(text)), memoryview(text))
         self._is_refused = True

@@ -24,7 +24,6 @@ from .results import RetainedResult, RetainedResults
 
 MAX_INBOUND = 512
 """Connections that no view has taken over; with more, the oldest stranger is closed."""
-HEARTBEAT_S = 0.5
 _logger = logging.getLogger(__name__)
 
 
@@ -102,7 +101,7 @@ class PeerServer:
         self.loop = EventLoop("switchfold-peers")
         """The thread that serves; host paths run in it too."""
         self.results.on_put(self._announce_result)
-        self.loop.run(self._start)
+        self.loop.run(lambda: self.loop.watch(self._listener, selectors.EVENT_READ, self))
 
     @staticmethod
     def _listen(address: str, port: int) -> socket.socket:
@@ -119,10 +118,6 @@ class PeerServer:
                 " of this host"
             ) from error
         return listener
-
-    def _start(self) -> None:
-        self.loop.watch(self._listener, selectors.EVENT_READ, self)
-        self._beat()
 
     def enter_job(self, job: int, worker_id: int) -> None:
         """Serve the members of this job from now on; who came earlier has waited."""
@@ -239,11 +234,6 @@ class PeerServer:
     def _announce_result(self) -> None:
         with contextlib.suppress(PeerError):  # the server is closed: nobody waits any more
             self.loop.post(self._review)
-
-    def _beat(self) -> None:
-        for peer in list(self._peers):
-            peer.beat()
-        self.loop.call_later(HEARTBEAT_S, self._beat)
 
     def _close_sockets(self) -> None:
         # First: who loses a connection calls here, and nobody may seem to answer.
