@@ -99,7 +99,7 @@ class Answered(Protocol):
         """Bring parameters as they are after `iteration`, -1 before the first."""
         ...
 
-    def send_failure(self, key: int, pair: int, iteration: int, failure: Failure) -> None:
+    def send_failure(self, key: int, iteration: int, failure: Failure) -> None:
         """Say that there will be no answer."""
         ...
 

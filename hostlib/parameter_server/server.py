@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -71,8 +70,6 @@ class ParameterServer:
         if not (0 <= port < 1 << 16 and 0 <= job < 1 << 32):
             raise ConfigurationError(f"port {port}, job {job}; give a TCP port and a 32-bit job")
         self.options = options
-        self.incarnation = secrets.randbits(62) + 1
-        """Differs after every start."""
         self.counters: Counter[str] = Counter()
         self.layout: PairLayout | None = None
         """Known from the first worker's declaration on."""
@@ -212,7 +209,7 @@ class ParameterServer:
         rounds = self._rounds(key, pair)
         if not self.options.rule.keeps_parameters:
             text = f"a server with the {self.options.rule.kind.value} rule keeps no parameters"
-            self._tell(worker_id, key, pair, -1, Failure(FailureKind.UNREADY, text))
+            self._tell(worker_id, key, -1, Failure(FailureKind.UNREADY, text))
             return
         if rounds.kept is None:
             rounds.kept = PairParameters(values.copy())
@@ -263,7 +260,7 @@ class ParameterServer:
         try:
             self._recovery.go_back(worker_id, iteration)
         except (OSError, ValueError) as error:
-            self._tell(worker_id, -1, 0, 0, Failure(FailureKind.RESTARTED, str(error)))
+            self._tell(worker_id, -1, 0, Failure(FailureKind.RESTARTED, str(error)))
             return
         end = self._ends.get(worker_id)
         if end is not None:
@@ -344,7 +341,7 @@ class ParameterServer:
         if failure is None:
             failure = self._unready(rounds, key, iteration)
         if failure is not None:
-            self._tell(worker_id, key, pair, iteration, failure)
+            self._tell(worker_id, key, iteration, failure)
         return failure is not None
 
     def _unready(self, rounds: PairRounds, key: int, iteration: int) -> Failure | None:
@@ -400,16 +397,16 @@ class ParameterServer:
         if end is not None:  # else it asks again when it is back
             end.send_answer(key, pair, iteration, answer)
 
-    def _tell(self, worker_id: int, key: int, pair: int, iteration: int, failure: Failure) -> None:
+    def _tell(self, worker_id: int, key: int, iteration: int, failure: Failure) -> None:
         end = self._ends.get(worker_id)
         if end is not None:
-            end.send_failure(key, pair, iteration, failure)
+            end.send_failure(key, iteration, failure)
 
     def _fail(self, key: int, pair: int, iteration: int, failure: Failure) -> None:
         self.counters["failed_pairs"] += 1
         _logger.warning("server %d: %s", self.options.shard, failure.text)
         for worker_id in self._pairs[key, pair].fail(iteration, failure):
-            self._tell(worker_id, key, pair, iteration, failure)
+            self._tell(worker_id, key, iteration, failure)
 
     def _name(self, key: int) -> str:
         assert self.layout is not None
@@ -439,7 +436,7 @@ class ParameterServer:
     def refuse(self, worker_id: int, end: WorkerEnd, error: PeerError) -> None:
         """Tell a worker that its keys, or its frames, do not fit."""
         _logger.warning("server %d: worker %d: %s", self.options.shard, worker_id, error)
-        end.send_failure(-1, 0, 0, Failure(FailureKind.MISMATCH, str(error), (worker_id,)))
+        end.send_failure(-1, 0, Failure(FailureKind.MISMATCH, str(error), (worker_id,)))
 
 
 def _list(worker_ids: Sequence[int]) -> str:

@@ -347,7 +347,7 @@ class LocalShard:
         if transfer is not None and pair in transfer.remaining:
             self._client.on_values(transfer, transfer.key.pairs[pair], values, count, applied)
 
-    def send_failure(self, key: int, pair: int, iteration: int, failure: Failure) -> None:
+    def send_failure(self, key: int, iteration: int, failure: Failure) -> None:
         """Pass a failure on."""
         name = (True, key, -1) if iteration < 0 else (False, key, iteration)
         self._client.on_failure(None if key < 0 else name, failure)

@@ -40,7 +40,7 @@ class WorkerEnd:
         self._room: Values | None = None
         self._is_refused = False
         connection.receiver = self
-        connection.send(Frame(FrameKind.WELCOME, sequence=server.incarnation))
+        connection.send(Frame(FrameKind.WELCOME))
         Heartbeat(server.loop, connection)
 
     # What follows is called by the server.
@@ -52,7 +52,6 @@ class WorkerEnd:
             payload_bytes=answer.values.nbytes,
             sequence=iteration,
             first_lane=pair,
-            num_lanes=answer.values.size,
             total=len(answer.contributors),
             tag=key,
         )
@@ -66,7 +65,6 @@ class WorkerEnd:
             sequence=iteration + 1,
             flags=IS_INITIAL,
             first_lane=pair,
-            num_lanes=values.size,
             tag=key,
         )
         self._send_values(frame, values)
@@ -75,7 +73,7 @@ class WorkerEnd:
         self._server.counters["sent_floats"] += values.size
         self.connection.send(frame, values.data.cast("B"))
 
-    def send_failure(self, key: int, pair: int, iteration: int, failure: Failure) -> None:
+    def send_failure(self, key: int, iteration: int, failure: Failure) -> None:
         """Send the reason; key -1: of everything."""
         text = json.dumps(failure._asdict()).encode()
         frame = Frame(
@@ -83,7 +81,6 @@ class WorkerEnd:
             payload_bytes=len(text),
             sequence=max(0, iteration),
             flags=IS_INITIAL if iteration < 0 else 0,
-            first_lane=pair,
             tag=key & EVERYTHING,
         )
         self.connection.send(frame, memoryview(text))

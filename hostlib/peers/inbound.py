@@ -138,7 +138,7 @@ class InboundPeer:
         try:
             result = self._server.results.get(tensor)
         except ResultForgottenError:
-            self._reply(Frame(FrameKind.FORGOTTEN, sequence=tensor))
+            self._reply(Frame(FrameKind.FORGOTTEN))
             return
         if result is not None:
             self._send_result(result)
@@ -150,7 +150,7 @@ class InboundPeer:
             assert array.flags.c_contiguous
         self._server.counters["served_results"] += 1
         self._reply(
-            Frame(FrameKind.RESULT, payload_bytes=len(description), sequence=result.tensor),
+            Frame(FrameKind.RESULT, payload_bytes=len(description)),
             memoryview(description),
         )
         for array in arrays:
@@ -172,7 +172,7 @@ class InboundPeer:
             self._server.forget(self)
             self.connection.close()
         elif self._wanted is not None:
-            self._reply(Frame(FrameKind.NOT_COMPLETE, sequence=self._wanted))
+            self._reply(Frame(FrameKind.NOT_COMPLETE))
         elif self._greeting is None:
             self.connection.close(PeerProtocolError("no greeting in time"))
         elif self.connection.sent_bytes > self._sent_bytes:
