@@ -20,7 +20,7 @@ from ..errors import (
 from ..peers import PeerServer
 from ..peers.connection import LINGER_S, Connection
 from ..peers.dialled import DialledLink
-from ..peers.frames import Frame, FrameKind, Greeting, Purpose
+from ..peers.frames import Frame, FrameKind, Greeting, Packable, Purpose
 from ..peers.heartbeat import Heartbeat
 
 GENERATION = 1
@@ -66,7 +66,7 @@ class Mesh:
         self._num_workers = len(peers)
         self._connect_s = connect_s
         self._is_closed = False
-        self._waiting: dict[int, deque[tuple[Frame, memoryview]]] = {
+        self._waiting: dict[int, deque[tuple[Packable, memoryview]]] = {
             peer: deque() for peer in range(len(peers)) if peer != worker_id
         }
         self._welcomed: set[Connection] = set()
@@ -107,7 +107,7 @@ class Mesh:
             )
         self._server.loop.call_later(self._connect_s, self._lose_absent)
 
-    def send(self, worker_id: int, frame: Frame, payload: memoryview) -> None:
+    def send(self, worker_id: int, frame: Packable, payload: memoryview) -> None:
         """Send a frame; the payload must not change any more."""
         inbound, dialled = self._inbound.get(worker_id), self._dialled.get(worker_id)
         if worker_id in self.lost:

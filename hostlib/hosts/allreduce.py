@@ -25,7 +25,7 @@ from ..errors import (
 from ..peers import PeerAddress, PeerServer
 from ..peers.connection import Connection
 from ..peers.event_loop import Timer
-from ..peers.frames import Frame, FrameKind, Greeting, Purpose
+from ..peers.frames import Greeting, LostFrame, Purpose
 from ..peers.heartbeat import Heartbeat
 from ..slots.wire import Operation
 from .channel import Channel, InboundLink
@@ -327,7 +327,7 @@ class HostAllreduce:
         worker_id = self.members[position].worker_id
         for channel in self._channels.values():
             for link in (*channel.links.values(), *channel.inbound.values()):
-                link.connection.send(Frame(FrameKind.LOST, sequence=worker_id))
+                link.connection.send(LostFrame(worker_id))
         lost = MemberLostError(f"worker {worker_id} is lost: {cause}", worker_id)
         lost.__cause__ = cause
         self._fail(lost)

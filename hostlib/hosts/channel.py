@@ -15,7 +15,7 @@ from typing import Protocol, final
 
 from ..errors import PeerError, PeerMismatchError, PeerProtocolError
 from ..peers.connection import Connection
-from ..peers.frames import Frame, FrameKind, LaneFlag, Purpose
+from ..peers.frames import Frame, FrameKind, LostFrame, Purpose, ValueFlag, ValuesFrame
 from .cost import Algorithm
 from .doubling import DoublingSchedule
 from .halving import HalvingSchedule
@@ -175,14 +175,13 @@ class Channel:
         reduction = self._active
         if reduction is None:
             return
-        frame = Frame(
-            FrameKind.LANES,
+        frame = ValuesFrame(
             payload_bytes=lanes.nbytes,
-            sequence=self._sequence,
+            reduction=self._sequence,
             step=step,
             flags=flags,
-            first_lane=first,
-            num_lanes=len(lanes),
+            first=first,
+            num_values=len(lanes),
             total=len(reduction.lanes),
             tag=reduction.tag,
         )
@@ -193,16 +192,16 @@ class Channel:
         except PeerError as error:
             self._owner.suspect(position, error, has_left=True, is_missed=True)
 
-    def target(self, position: int, frame: Frame) -> memoryview | None:
+    def target(self, position: int, frame: ValuesFrame) -> memoryview | None:
         """Return where a member's lanes go, None while this worker is not that far."""
-        ahead = frame.sequence - self._sequence
+        ahead = frame.reduction - self._sequence
         if not self._is_stopped and ahead == 0 and self._active is None and not self._queue:
             self._owner.check_early(self.purpose, frame.tag)
             self.early_tags.add(frame.tag)
         if self._is_stopped or ahead == 1 or (ahead == 0 and self._active is None):
             return None
         if ahead != 0 or self._active is None or self._schedule is None:
-            raise PeerProtocolError(f"lanes of reduction {frame.sequence} at {self._sequence}")
+            raise PeerProtocolError(f"lanes of reduction {frame.reduction} at {self._sequence}")
         own = (self._active.tag, len(self._active.lanes))
         if (frame.tag, frame.total) != own:
             raise PeerMismatchError(
@@ -211,17 +210,17 @@ class Channel:
                 " dtypes and operations"
             )
         width = 4
-        if frame.flags & LaneFlag.WIDE:
+        if frame.flags & ValueFlag.WIDE:
             width = 8
             if self.purpose is Purpose.REDUCE_MAX:
                 raise PeerProtocolError("wide lanes of a maximum")
-        if frame.payload_bytes != width * frame.num_lanes:
-            raise PeerProtocolError(f"{frame.num_lanes} lanes in {frame.payload_bytes} bytes")
+        if frame.payload_bytes != width * frame.num_values:
+            raise PeerProtocolError(f"{frame.num_values} lanes in {frame.payload_bytes} bytes")
         return self._schedule.target(position, frame)
 
-    def on_lanes(self, position: int, frame: Frame) -> None:
+    def on_lanes(self, position: int, frame: ValuesFrame) -> None:
         """Take lanes that are in their target."""
-        if self._schedule is not None and frame.sequence == self._sequence:
+        if self._schedule is not None and frame.reduction == self._sequence:
             self._schedule.on_lanes(position, frame)
             self.finish()
 
@@ -243,13 +242,15 @@ class InboundLink:
         self.position = position
         self.connection = connection
         self._channel = channel
+        self._values: ValuesFrame | None = None  # of the payload under way
         connection.receiver = self
         connection.send(Frame(FrameKind.WELCOME))
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         """Return room for what members send."""
         if frame.kind is FrameKind.LANES:
-            return self._channel.target(self.position, frame)
+            self._values = ValuesFrame.unpack(frame)
+            return self._channel.target(self.position, self._values)
         if frame.kind in (FrameKind.HEARTBEAT, FrameKind.LOST):
             return memoryview(bytearray(frame.payload_bytes))
         raise PeerProtocolError(f"{frame.kind.name} frame from a member")
@@ -257,9 +258,10 @@ class InboundLink:
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
         """Take lanes, hear of losses."""
         if frame.kind is FrameKind.LANES:
-            self._channel.on_lanes(self.position, frame)
+            assert self._values is not None
+            self._channel.on_lanes(self.position, self._values)
         elif frame.kind is FrameKind.LOST:
-            self._channel.on_member_reported_lost(frame.sequence)
+            self._channel.on_member_reported_lost(LostFrame.unpack(frame).worker_id)
 
     def on_drained(self, connection: Connection) -> None:
         """Nothing waits for this."""

@@ -10,7 +10,7 @@ from typing import Protocol, final
 from ..errors import PeerError, PeerProtocolError
 from ..peers import PeerAddress, PeerServer
 from ..peers.connection import Connection
-from ..peers.frames import Frame, FrameKind, Greeting
+from ..peers.frames import Frame, FrameKind, Greeting, LostFrame, Packable
 from ..peers.handshake import ClientHandshake
 from ..peers.heartbeat import Heartbeat
 
@@ -49,7 +49,7 @@ class OutboundLink:
     ) -> None:
         self._owner = owner
         self._handshake = ClientHandshake(greeting, server.token)
-        self._waiting: deque[tuple[Frame, memoryview | None]] = deque()
+        self._waiting: deque[tuple[Packable, memoryview | None]] = deque()
         self.connection = Connection.open(
             server.loop, (member.peer_address, member.peer_port), server.address, self
         )
@@ -66,7 +66,7 @@ class OutboundLink:
         """Whether all that was sent has left."""
         return not self._waiting and self.connection.is_drained
 
-    def send(self, frame: Frame, payload: memoryview | None = None) -> None:
+    def send(self, frame: Packable, payload: memoryview | None = None) -> None:
         """Send once the other member is in this view."""
         if self._handshake.is_open:
             self.connection.send(frame, payload)
@@ -83,7 +83,7 @@ class OutboundLink:
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
         """Greet, go up, hear of losses."""
         if not self._handshake.take(connection, frame, payload):
-            self._owner.on_member_reported_lost(frame.sequence)
+            self._owner.on_member_reported_lost(LostFrame.unpack(frame).worker_id)
         elif frame.kind is FrameKind.WELCOME:
             self._heartbeat.is_sending = True
             while self._waiting:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..peers.frames import Frame
+from ..peers.frames import ValuesFrame
 from ..slots.wire import Operation
 from .cost import Algorithm
 from .values import Lanes, Sums
@@ -81,11 +81,11 @@ class Schedule(Protocol):
         """
         ...
 
-    def target(self, sender: int, frame: Frame) -> memoryview:
+    def target(self, sender: int, frame: ValuesFrame) -> memoryview:
         """Return where the lanes go; raise PeerProtocolError if none are due from there."""
         ...
 
-    def on_lanes(self, sender: int, frame: Frame) -> None:
+    def on_lanes(self, sender: int, frame: ValuesFrame) -> None:
         """Take the lanes that are in the target now."""
         ...
 

@@ -99,8 +99,8 @@ class Answered(Protocol):
         """Bring parameters as they are after `iteration`, -1 before the first."""
         ...
 
-    def send_failure(self, key: int, iteration: int, failure: Failure) -> None:
-        """Say that there will be no answer."""
+    def send_failure(self, key: int | None, iteration: int | None, failure: Failure) -> None:
+        """Report that there will be no answer: to anything, or to the key's initialisation."""
         ...
 
     def send_restore(self, choices: list[int] | None) -> None:

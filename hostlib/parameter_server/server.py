@@ -209,7 +209,7 @@ class ParameterServer:
         rounds = self._rounds(key, pair)
         if not self.options.rule.keeps_parameters:
             text = f"a server with the {self.options.rule.kind.value} rule keeps no parameters"
-            self._tell(worker_id, key, -1, Failure(FailureKind.UNREADY, text))
+            self._tell(worker_id, key, None, Failure(FailureKind.UNREADY, text))
             return
         if rounds.kept is None:
             rounds.kept = PairParameters(values.copy())
@@ -260,7 +260,7 @@ class ParameterServer:
         try:
             self._recovery.go_back(worker_id, iteration)
         except (OSError, ValueError) as error:
-            self._tell(worker_id, -1, 0, Failure(FailureKind.RESTARTED, str(error)))
+            self._tell(worker_id, None, None, Failure(FailureKind.RESTARTED, str(error)))
             return
         end = self._ends.get(worker_id)
         if end is not None:
@@ -397,7 +397,9 @@ class ParameterServer:
         if end is not None:  # else it asks again when it is back
             end.send_answer(key, pair, iteration, answer)
 
-    def _tell(self, worker_id: int, key: int, iteration: int, failure: Failure) -> None:
+    def _tell(
+        self, worker_id: int, key: int | None, iteration: int | None, failure: Failure
+    ) -> None:
         end = self._ends.get(worker_id)
         if end is not None:
             end.send_failure(key, iteration, failure)
@@ -436,7 +438,7 @@ class ParameterServer:
     def refuse(self, worker_id: int, end: WorkerEnd, error: PeerError) -> None:
         """Tell a worker that its keys, or its frames, do not fit."""
         _logger.warning("server %d: worker %d: %s", self.options.shard, worker_id, error)
-        end.send_failure(-1, 0, Failure(FailureKind.MISMATCH, str(error), (worker_id,)))
+        end.send_failure(None, None, Failure(FailureKind.MISMATCH, str(error), (worker_id,)))
 
 
 def _list(worker_ids: Sequence[int]) -> str:

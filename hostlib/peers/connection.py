@@ -21,7 +21,7 @@ from ..errors import (
     PeerUnreachableError,
 )
 from .event_loop import EventLoop
-from .frames import HEADER_BYTES, Frame
+from .frames import HEADER_BYTES, Frame, Packable
 
 _logger = logging.getLogger(__name__)
 READ_BUDGET_BYTES = 4 << 20
@@ -202,7 +202,7 @@ class Connection:
         """Whether all that was sent has left for the kernel."""
         return not self._outgoing
 
-    def send(self, frame: Frame, payload: memoryview | None = None) -> None:
+    def send(self, frame: Packable, payload: memoryview | None = None) -> None:
         """Send a frame; the payload must not change until `is_drained`."""
         if self.is_closed:
             return

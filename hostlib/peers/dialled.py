@@ -14,7 +14,7 @@ from ..errors import (
 )
 from .connection import Connection
 from .event_loop import EventLoop, Timer
-from .frames import Frame, Greeting
+from .frames import Frame, Greeting, Packable
 from .handshake import ClientHandshake
 from .heartbeat import Heartbeat
 
@@ -91,7 +91,7 @@ class DialledLink:
         """Whether all that was sent has left for the kernel."""
         return self._connection is None or self._connection.is_drained
 
-    def send(self, frame: Frame, payload: memoryview | None = None) -> None:
+    def send(self, frame: Packable, payload: memoryview | None = None) -> None:
         """Send a frame; the payload must not change until it has left."""
         assert self._connection is not None
         self._connection.send(frame, payload)

@@ -19,7 +19,7 @@ from ..errors import (
 )
 from .connection import Connection
 from .event_loop import EventLoop
-from .frames import Frame, FrameKind, Greeting
+from .frames import FetchFrame, Frame, FrameKind, Greeting
 from .handshake import ClientHandshake
 from .results import RetainedResult, describe_result
 
@@ -103,7 +103,7 @@ class Fetch:
         if self._handshake.take(connection, frame, payload):
             if frame.kind is FrameKind.CHALLENGE:
                 answer_ms = int(self._timeout_s * ANSWER_SHARE * 1000)
-                connection.send(Frame(FrameKind.FETCH, sequence=self._tensor, total=answer_ms))
+                connection.send(FetchFrame(self._tensor, answer_ms))
         elif frame.kind is FrameKind.FORGOTTEN:
             raise ResultForgottenError(
                 f"worker {self._worker_id} has forgotten the result of tensor {self._tensor}"

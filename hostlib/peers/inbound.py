@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, final
 
 from ..errors import PeerError, PeerProtocolError, PeerRefusedError, ResultForgottenError
 from .connection import Connection
-from .frames import NONCE_BYTES, PIECE_BYTES, Frame, FrameKind, Greeting, Purpose
+from .frames import NONCE_BYTES, PIECE_BYTES, FetchFrame, Frame, FrameKind, Greeting, Purpose
 from .heartbeat import Heartbeat
 from .results import RetainedResult
 
@@ -84,9 +84,10 @@ class InboundPeer:
         elif frame.kind is FrameKind.FETCH:
             if self._wanted is not None:
                 raise PeerProtocolError("a second request before the answer to the first")
-            self._wanted = frame.sequence
+            fetch = FetchFrame.unpack(frame)
+            self._wanted = fetch.tensor
             self._timer.cancel()
-            self._timer = self._server.loop.call_later(frame.total / 1000, self._expire)
+            self._timer = self._server.loop.call_later(fetch.timeout_ms / 1000, self._expire)
             self.review()
 
     def on_drained(self, connection: Connection) -> None:
