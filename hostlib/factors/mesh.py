@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
-from typing import Protocol, final
+from typing import TYPE_CHECKING, final
 
 from ..errors import (
     ConfigurationError,
@@ -23,24 +23,11 @@ from ..peers.dialled import DialledLink
 from ..peers.frames import Frame, FrameKind, Greeting, Packable, Purpose
 from ..peers.heartbeat import Heartbeat
 
+if TYPE_CHECKING:
+    from .exchange import FactorExchange
+
 GENERATION = 1
 _DRAIN_CHECK_S = 0.005
-
-
-class MeshOwner(Protocol):
-    """Who sends over a mesh; called in the loop's thread."""
-
-    def target(self, worker_id: int, frame: Frame) -> memoryview:
-        """Return where a worker's payload goes. A PeerError ends the connection."""
-        ...
-
-    def on_frame(self, worker_id: int, frame: Frame) -> None:
-        """Take a frame whose payload is in its target. A PeerError ends the connection."""
-        ...
-
-    def on_lost(self, error: MemberLostError) -> None:
-        """Learn that a worker is gone, or never came."""
-        ...
 
 
 @final
@@ -52,7 +39,7 @@ class Mesh:
         server: PeerServer,
         worker_id: int,
         peers: Sequence[tuple[str, int]],
-        owner: MeshOwner,
+        exchange: FactorExchange,
         *,
         connect_s: float,
         job: int,
@@ -61,7 +48,7 @@ class Mesh:
             raise ConfigurationError("this peer server serves another job")
         self.lost: dict[int, MemberLostError] = {}
         self._server = server
-        self._owner = owner
+        self._exchange = exchange
         self._worker_id = worker_id
         self._num_workers = len(peers)
         self._connect_s = connect_s
@@ -161,12 +148,12 @@ class Mesh:
         """Return where a payload goes."""
         if frame.kind is FrameKind.HEARTBEAT:
             return memoryview(bytearray(frame.payload_bytes))
-        return self._owner.target(worker_id, frame)
+        return self._exchange.target(worker_id, frame)
 
     def on_frame(self, worker_id: int, frame: Frame) -> None:
         """Pass a frame on."""
         if frame.kind is not FrameKind.HEARTBEAT:
-            self._owner.on_frame(worker_id, frame)
+            self._exchange.on_frame(worker_id, frame)
 
     def lose(self, worker_id: int, cause: PeerError) -> None:
         """Give a worker up."""
@@ -176,7 +163,7 @@ class Mesh:
         error.__cause__ = cause
         self.lost[worker_id] = error
         self._waiting[worker_id].clear()
-        self._owner.on_lost(error)
+        self._exchange.on_lost(error)
 
     def _lose_absent(self) -> None:
         for peer in range(self._worker_id + 1, self._num_workers):

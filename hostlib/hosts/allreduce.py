@@ -32,7 +32,8 @@ from .channel import Channel, InboundLink
 from .cost import Algorithm, LinkCosts
 from .life_sign import LifeSign
 from .link import OutboundLink
-from .reduction import LaneParts, Reduction
+from .reduction import Reduction
+from .source_parts import SourceParts
 from .values import Lanes
 
 SILENCE_S = 3.0
@@ -116,7 +117,7 @@ class HostAllreduce:
         *,
         tag: int = 0,
         is_plain: bool = False,
-        parts: LaneParts | None = None,
+        parts: SourceParts | None = None,
     ) -> Reduction:
         """Reduce lanes with those of the other members, in place; from any thread.
 
@@ -227,8 +228,9 @@ class HostAllreduce:
         greeting = Greeting(
             self._job, self.generation, self._worker_id, member.worker_id, channel.purpose
         )
-        end = _LinkEnd(self, channel, position)
-        return OutboundLink(self._server, member, greeting, end, self._silence_s)
+        return OutboundLink(
+            channel, position, self._server, member, greeting, silence_s=self._silence_s
+        )
 
     def adopt(self, connection: Connection, greeting: Greeting) -> None:
         """Take over a member's connection."""
@@ -257,7 +259,7 @@ class HostAllreduce:
             return False
         return True
 
-    def on_inbound_broken(self, channel: Channel, position: int, error: PeerError) -> None:
+    def on_inbound_broken(self, position: int, error: PeerError) -> None:
         """A member's connection is gone: is the member?"""
         self._on_broken(position, error, is_missed=False)
 
@@ -361,25 +363,3 @@ class HostAllreduce:
             for position, member in enumerate(self.members)
             if any(channel.awaits(position) for channel in self._channels.values())
         )
-
-
-@final
-class _LinkEnd:
-    """Tells channel and path of a link's fate."""
-
-    def __init__(self, path: HostAllreduce, channel: Channel, position: int) -> None:
-        self._path = path
-        self._channel = channel
-        self._position = position
-
-    def on_link_drained(self) -> None:
-        self._channel.finish()
-
-    def on_link_broken(self, error: PeerError, *, was_drained: bool) -> None:
-        self._path.on_link_broken(self._position, error, was_drained=was_drained)
-
-    def on_link_silent(self, silent_s: float) -> None:
-        self._path.on_silence(self._position, silent_s)
-
-    def on_member_reported_lost(self, worker_id: int) -> None:
-        self._path.on_member_reported_lost(worker_id)

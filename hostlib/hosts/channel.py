@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
-from typing import Protocol, final
+from typing import TYPE_CHECKING, final
 
 from ..errors import PeerError, PeerMismatchError, PeerProtocolError
 from ..peers.connection import Connection
@@ -24,6 +23,9 @@ from .reduction import Reduction, Schedule
 from .ring import RingSchedule
 from .values import Sums, bytes_of
 
+if TYPE_CHECKING:
+    from .allreduce import HostAllreduce
+
 _SCHEDULES = {
     Algorithm.RING: RingSchedule,
     Algorithm.HALVING: HalvingSchedule,
@@ -32,52 +34,11 @@ _SCHEDULES = {
 _logger = logging.getLogger(__name__)
 
 
-class ChannelOwner(Protocol):
-    """The host path, as its channels see it. Positions are those among the members."""
-
-    position: int
-    num_members: int
-
-    def check_early(self, purpose: Purpose, tag: int) -> None:
-        """Raise PeerMismatchError where this member will never reduce what another one begins."""
-        ...
-
-    def open_link(self, channel: Channel, position: int) -> OutboundLink:
-        """Connect to a member; raise PeerUnreachableError when that fails at once."""
-        ...
-
-    def choose(self, num_lanes: int) -> Algorithm:
-        """Return the algorithm for so many lanes."""
-        ...
-
-    def call_soon(self, call: Callable[[], None]) -> None:
-        """Run a call in the next turn of the loop."""
-        ...
-
-    def check_members(self) -> bool:
-        """Return whether all members are there to start a reduction; else the path fails."""
-        ...
-
-    def on_inbound_broken(self, channel: Channel, position: int, error: PeerError) -> None:
-        """A member's connection is gone."""
-        ...
-
-    def on_member_reported_lost(self, worker_id: int) -> None:
-        """Another member says that it lost this one."""
-        ...
-
-    def suspect(
-        self, position: int, error: PeerError, *, has_left: bool, is_missed: bool = False
-    ) -> None:
-        """Find out whether the member still lives."""
-        ...
-
-
 @final
 class Channel:
     """Queue, schedule and connections of one operation; runs in the loop's thread."""
 
-    def __init__(self, owner: ChannelOwner, purpose: Purpose) -> None:
+    def __init__(self, owner: HostAllreduce, purpose: Purpose) -> None:
         self.purpose = purpose
         self.links: dict[int, OutboundLink] = {}
         self.inbound: dict[int, InboundLink] = {}
@@ -227,10 +188,18 @@ class Channel:
     def on_inbound_broken(self, inbound: InboundLink, error: PeerError) -> None:
         """Forget the connection, and tell the path."""
         if self.inbound.get(inbound.position) is inbound:
-            self._owner.on_inbound_broken(self, inbound.position, error)
+            self._owner.on_inbound_broken(inbound.position, error)
+
+    def on_link_broken(self, position: int, error: PeerError, *, was_drained: bool) -> None:
+        """Tell the host allreduce; `was_drained`: all that was sent had left."""
+        self._owner.on_link_broken(position, error, was_drained=was_drained)
+
+    def on_silence(self, position: int, silent_s: float) -> None:
+        """Tell the host allreduce that a member's host gives no sign of life."""
+        self._owner.on_silence(position, silent_s)
 
     def on_member_reported_lost(self, worker_id: int) -> None:
-        """Pass it on."""
+        """Tell the host allreduce that another member lost this one."""
         self._owner.on_member_reported_lost(worker_id)
 
 

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The connection from this worker to one member, for the lanes of one operation."""
+"""The connection from this worker to one member, for the values of one operation."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Protocol, final
+from typing import TYPE_CHECKING, final
 
 from ..errors import PeerError, PeerProtocolError
 from ..peers import PeerAddress, PeerServer
@@ -14,25 +14,8 @@ from ..peers.frames import Frame, FrameKind, Greeting, LostFrame, Packable
 from ..peers.handshake import ClientHandshake
 from ..peers.heartbeat import Heartbeat
 
-
-class LinkOwner(Protocol):
-    """Who hears of a link's fate."""
-
-    def on_link_drained(self) -> None:
-        """What was sent has left."""
-        ...
-
-    def on_link_broken(self, error: PeerError, *, was_drained: bool) -> None:
-        """The connection is gone, or was refused; drained: all that was sent had left."""
-        ...
-
-    def on_link_silent(self, silent_s: float) -> None:
-        """The other member's host has given no sign of life for so long."""
-        ...
-
-    def on_member_reported_lost(self, worker_id: int) -> None:
-        """Another member says that it lost this one."""
-        ...
+if TYPE_CHECKING:
+    from .channel import Channel
 
 
 @final
@@ -41,13 +24,16 @@ class OutboundLink:
 
     def __init__(
         self,
+        channel: Channel,
+        position: int,
         server: PeerServer,
         member: PeerAddress,
         greeting: Greeting,
-        owner: LinkOwner,
+        *,
         silence_s: float,
     ) -> None:
-        self._owner = owner
+        self._channel = channel
+        self._position = position
         self._handshake = ClientHandshake(greeting, server.token)
         self._waiting: deque[tuple[Packable, memoryview | None]] = deque()
         self.connection = Connection.open(
@@ -58,7 +44,7 @@ class OutboundLink:
             self.connection,
             is_sending=False,
             silence_s=silence_s,
-            on_silence=owner.on_link_silent,
+            on_silence=lambda silent_s: channel.on_silence(position, silent_s),
         )
 
     @property
@@ -81,9 +67,9 @@ class OutboundLink:
         return room if room is not None else memoryview(b"")
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
-        """Greet, go up, hear of losses."""
+        """Greet, send what has waited, pass reports of losses on."""
         if not self._handshake.take(connection, frame, payload):
-            self._owner.on_member_reported_lost(LostFrame.unpack(frame).worker_id)
+            self._channel.on_member_reported_lost(LostFrame.unpack(frame).worker_id)
         elif frame.kind is FrameKind.WELCOME:
             self._heartbeat.is_sending = True
             while self._waiting:
@@ -91,11 +77,11 @@ class OutboundLink:
             self.on_drained(connection)
 
     def on_drained(self, connection: Connection) -> None:
-        """Pass it on."""
+        """Let the channel finish what only had to leave."""
         if self.is_drained:
-            self._owner.on_link_drained()
+            self._channel.finish()
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
-        """Pass it on."""
+        """Tell the channel."""
         is_drained = not self._waiting and connection.was_drained
-        self._owner.on_link_broken(error, was_drained=is_drained)
+        self._channel.on_link_broken(self._position, error, was_drained=is_drained)

@@ -168,8 +168,7 @@ class Round:
 class PairRounds:
     """All that a server knows of one pair."""
 
-    def __init__(self, pool: BufferPool, num_workers: int, num_values: int) -> None:
-        self.num_values = num_values
+    def __init__(self, pool: BufferPool, num_workers: int) -> None:
         self.rounds: dict[int, Round] = {}
         self.answers: dict[int, Answer] = {}  # in rising order of iterations
         self.failures: dict[int, Failure] = {}

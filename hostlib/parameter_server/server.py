@@ -199,8 +199,8 @@ class ParameterServer:
     def _rounds(self, key: int, pair: int) -> PairRounds:
         rounds = self._pairs.get((key, pair))
         if rounds is None:
-            num_values = self.pair(key, pair).num_values
-            rounds = PairRounds(self._pool, self.options.num_workers, num_values)
+            self.pair(key, pair)  # raises for a pair of another shard
+            rounds = PairRounds(self._pool, self.options.num_workers)
             self._pairs[key, pair] = rounds
         return rounds
 

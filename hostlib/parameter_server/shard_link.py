@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from typing import Protocol, final
+from typing import TYPE_CHECKING, Protocol, final
 
 from ..errors import PeerError, PeerProtocolError, PeerRefusedError, ServerLostError
 from ..peers.dialled import DialledLink
@@ -23,61 +22,17 @@ from ..peers.frames import (
     Purpose,
     PushedFactorsFrame,
     RestorableFrame,
-    RestoreFrame,
     UpdateFrame,
     unpack_answer,
 )
-from .layout import VALUE_BYTES, Pair, PairLayout
+from .layout import VALUE_BYTES, Pair
 from .rounds import Answer, Failure, FailureKind, Origin
 from .rules import Values
 from .server import GENERATION, ParameterServer
 from .transfer import Transfer, TransferKind, TransferName
 
-
-class LinkClient(Protocol):
-    """The client, as its links see it."""
-
-    worker_id: int
-    layout: PairLayout
-    counters: Counter[str]
-
-    def find(self, name: TransferName) -> Transfer | None:
-        """Return a transfer that is under way."""
-        ...
-
-    def transfers_at(self, shard: int) -> list[Transfer]:
-        """Return the transfers with pairs at a shard, oldest first."""
-        ...
-
-    def open_from(self, transfer: Transfer) -> int:
-        """Return the lowest iteration of the transfer's key that is under way."""
-        ...
-
-    def on_answer(
-        self, transfer: Transfer, pair: Pair, values: Values, num_contributors: int
-    ) -> None:
-        """Take an answer."""
-        ...
-
-    def on_parameters(self, transfer: Transfer, pair: Pair, values: Values, applied: int) -> None:
-        """Take parameters, as they are after the iteration `applied`."""
-        ...
-
-    def on_failure(self, name: TransferName | None, failure: Failure) -> None:
-        """Take a failure; None: of everything."""
-        ...
-
-    def restore_step(self, shard: int) -> RestoreFrame | None:
-        """Return what a restoration has to send to this shard, None for nothing."""
-        ...
-
-    def on_restore(self, shard: int, choices: list[int] | None) -> None:
-        """Take what a shard can restore; None: it is done."""
-        ...
-
-    def on_shard_lost(self, shard: int, error: PeerError) -> None:
-        """Fail what this shard had to answer."""
-        ...
+if TYPE_CHECKING:
+    from .client import ParameterClient
 
 
 class ShardLink(Protocol):
@@ -102,7 +57,7 @@ class RemoteShard:
 
     def __init__(
         self,
-        client: LinkClient,
+        client: ParameterClient,
         loop: EventLoop,
         shard: int,
         address: tuple[str, int],
@@ -290,7 +245,7 @@ class RemoteShard:
 class LocalShard:
     """The shard on the worker's own host: its server runs in the client's thread."""
 
-    def __init__(self, client: LinkClient, server: ParameterServer) -> None:
+    def __init__(self, client: ParameterClient, server: ParameterServer) -> None:
         self._client = client
         self._server = server
         self._shard = server.options.shard

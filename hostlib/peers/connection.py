@@ -193,11 +193,6 @@ class Connection:
         return self._is_closed or self._is_ending
 
     @property
-    def is_paused(self) -> bool:
-        """Whether the receiver has stopped reading."""
-        return self._is_paused
-
-    @property
     def is_drained(self) -> bool:
         """Whether all that was sent has left for the kernel."""
         return not self._outgoing

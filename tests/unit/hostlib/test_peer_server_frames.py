@@ -57,10 +57,9 @@ def test_fields_have_their_place_and_come_back(
     assert packed == struct.pack("!HBBIQHHIIII", 0x5346, 2, kind, payload_bytes, *fields)
     frame = Frame.unpack(packed)
     assert frame == (kind, payload_bytes, fields)
-    unpack: Any = unpack_answer if kind is FrameKind.ANSWER else type(typed).unpack
-    again = unpack(frame)
+    again: Any = unpack_answer(frame) if kind is FrameKind.ANSWER else typed.unpack(frame)
     assert again == typed
-    assert type(again) is type(typed)
+    assert again.__class__ is typed.__class__
 
 
 def test_failure_of_everything_has_a_key_that_no_layout_has() -> None:
