@@ -25,7 +25,7 @@ from ..errors import (
     PeerProtocolError,
 )
 from ..peers import PeerServer
-from ..peers.frames import MAX_FACTOR_BYTES, Frame, FrameKind
+from ..peers.frames import MAX_FACTOR_BYTES, FactorsFrame, Frame, FrameKind
 from .block import FactorBlock, FactorPair, Floats
 from .mesh import Mesh, out_of_place
 
@@ -107,7 +107,7 @@ class FactorExchange:
         self._is_closed = False
         self._open: dict[_Name, _Exchange] = {}
         self._finished: dict[_Name, None] = {}  # the newest
-        self._rooms: dict[int, NDArray[np.uint8]] = {}
+        self._rooms: dict[int, tuple[FactorsFrame, NDArray[np.uint8]]] = {}
         self._early_bytes = 0
         self._mesh: Mesh | None = None
         if multicast is not None:
@@ -220,14 +220,13 @@ class FactorExchange:
         exchange.start(self.worker_id, block, future)
         encoded = key.encode()
         payload = memoryview(block.values.tobytes() + encoded)
-        frame = Frame(
-            FrameKind.FACTORS,
+        frame = FactorsFrame(
             payload_bytes=payload.nbytes,
-            sequence=iteration,
-            first_lane=block.columns[0],
-            num_lanes=block.rows,
-            total=block.columns[1],
-            tag=len(encoded),
+            iteration=iteration,
+            rows=block.rows,
+            u_columns=block.columns[0],
+            v_columns=block.columns[1],
+            name_bytes=len(encoded),
         )
         for peer in range(self._num_workers):
             if peer != self.worker_id:
@@ -256,25 +255,26 @@ class FactorExchange:
         """Return room for a worker's factors."""
         if frame.kind is not FrameKind.FACTORS:
             raise out_of_place(worker_id, frame)
-        size = 4 * frame.num_lanes * (frame.first_lane + frame.total) + frame.tag
-        if frame.payload_bytes != size or not 0 < frame.tag <= MAX_KEY_BYTES:
+        factors = FactorsFrame.unpack(frame)
+        size = factors.value_bytes + factors.name_bytes
+        if factors.payload_bytes != size or not 0 < factors.name_bytes <= MAX_KEY_BYTES:
             raise PeerProtocolError(
-                f"{frame.num_lanes} rows of {frame.first_lane} and {frame.total} values in"
-                f" {frame.payload_bytes} bytes"
+                f"{factors.rows} rows of {factors.u_columns} and {factors.v_columns} values in"
+                f" {factors.payload_bytes} bytes"
             )
         if self._early_bytes > MAX_EARLY_BYTES:
             raise PeerProtocolError(f"worker {worker_id} is too far ahead")
-        self._rooms[worker_id] = np.empty(size, np.uint8)
-        return self._rooms[worker_id].data
+        room = np.empty(size, np.uint8)
+        self._rooms[worker_id] = (factors, room)
+        return room.data
 
     def on_frame(self, worker_id: int, frame: Frame) -> None:
         """Take a worker's factors."""
-        room = self._rooms.pop(worker_id)
-        end = room.size - frame.tag
-        name = (bytes(room[end:]).decode(errors="replace"), frame.sequence)
-        block = FactorBlock(
-            room[:end].view(np.float32), frame.num_lanes, (frame.first_lane, frame.total)
-        )
+        factors, room = self._rooms.pop(worker_id)
+        end = factors.value_bytes
+        name = (bytes(room[end:]).decode(errors="replace"), factors.iteration)
+        columns = (factors.u_columns, factors.v_columns)
+        block = FactorBlock(room[:end].view(np.float32), factors.rows, columns)
         self.counters["received_floats"] += block.values.size
         exchange = self._open.get(name)
         if name in self._finished or (exchange is not None and worker_id in exchange.blocks):

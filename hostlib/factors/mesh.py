@@ -5,10 +5,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Protocol, final
+from typing import TYPE_CHECKING, final
 
 from ..errors import (
     ConfigurationError,
@@ -20,28 +19,15 @@ from ..errors import (
 )
 from ..peers import PeerServer
 from ..peers.connection import LINGER_S, Connection
-from ..peers.dialled import SILENCE_S, DialledLink
-from ..peers.frames import Frame, FrameKind, Greeting, Purpose
-from ..peers.server import HEARTBEAT_S
+from ..peers.dialled import DialledLink
+from ..peers.frames import Frame, FrameKind, Greeting, Packable, Purpose
+from ..peers.heartbeat import Heartbeat
+
+if TYPE_CHECKING:
+    from .exchange import FactorExchange
 
 GENERATION = 1
 _DRAIN_CHECK_S = 0.005
-
-
-class MeshOwner(Protocol):
-    """Who sends over a mesh; called in the loop's thread."""
-
-    def target(self, worker_id: int, frame: Frame) -> memoryview:
-        """Return where a worker's payload goes. A PeerError ends the connection."""
-        ...
-
-    def on_frame(self, worker_id: int, frame: Frame) -> None:
-        """Take a frame whose payload is in its target. A PeerError ends the connection."""
-        ...
-
-    def on_lost(self, error: MemberLostError) -> None:
-        """Learn that a worker is gone, or never came."""
-        ...
 
 
 @final
@@ -53,7 +39,7 @@ class Mesh:
         server: PeerServer,
         worker_id: int,
         peers: Sequence[tuple[str, int]],
-        owner: MeshOwner,
+        exchange: FactorExchange,
         *,
         connect_s: float,
         job: int,
@@ -62,13 +48,12 @@ class Mesh:
             raise ConfigurationError("this peer server serves another job")
         self.lost: dict[int, MemberLostError] = {}
         self._server = server
-        self._owner = owner
+        self._exchange = exchange
         self._worker_id = worker_id
         self._num_workers = len(peers)
         self._connect_s = connect_s
-        self._started_s = time.monotonic()
         self._is_closed = False
-        self._waiting: dict[int, deque[tuple[Frame, memoryview]]] = {
+        self._waiting: dict[int, deque[tuple[Packable, memoryview]]] = {
             peer: deque() for peer in range(len(peers)) if peer != worker_id
         }
         self._welcomed: set[Connection] = set()
@@ -106,11 +91,10 @@ class Mesh:
                 token=self._server.token,
                 source=self._server.address,
                 unreachable_s=self._connect_s,
-                hears_receipts=True,
             )
-        self._beat()
+        self._server.loop.call_later(self._connect_s, self._lose_absent)
 
-    def send(self, worker_id: int, frame: Frame, payload: memoryview) -> None:
+    def send(self, worker_id: int, frame: Packable, payload: memoryview) -> None:
         """Send a frame; the payload must not change any more."""
         inbound, dialled = self._inbound.get(worker_id), self._dialled.get(worker_id)
         if worker_id in self.lost:
@@ -134,6 +118,7 @@ class Mesh:
             )
         self._welcomed.add(connection)
         connection.receiver = _InboundEnd(self, peer)
+        Heartbeat(self._server.loop, connection)
         connection.send(Frame(FrameKind.WELCOME))
 
     def confirm(self, peer: int, connection: Connection) -> None:
@@ -163,12 +148,12 @@ class Mesh:
         """Return where a payload goes."""
         if frame.kind is FrameKind.HEARTBEAT:
             return memoryview(bytearray(frame.payload_bytes))
-        return self._owner.target(worker_id, frame)
+        return self._exchange.target(worker_id, frame)
 
     def on_frame(self, worker_id: int, frame: Frame) -> None:
         """Pass a frame on."""
         if frame.kind is not FrameKind.HEARTBEAT:
-            self._owner.on_frame(worker_id, frame)
+            self._exchange.on_frame(worker_id, frame)
 
     def lose(self, worker_id: int, cause: PeerError) -> None:
         """Give a worker up."""
@@ -178,26 +163,13 @@ class Mesh:
         error.__cause__ = cause
         self.lost[worker_id] = error
         self._waiting[worker_id].clear()
-        self._owner.on_lost(error)
+        self._exchange.on_lost(error)
 
-    def _beat(self) -> None:
-        now_s = time.monotonic()
-        for connection in (*self._inbound.values(), *self._welcomed):
-            if connection.is_closed:
-                continue
-            if connection.is_drained:
-                connection.send(Frame(FrameKind.HEARTBEAT))
-            # Heartbeats wait behind a large frame, which may stand still for long where links are
-            # full. A process that hangs is left to the time-out of the exchange.
-            if now_s - connection.alive_s > SILENCE_S:
-                connection.close(PeerClosedError(f"silent for {SILENCE_S:g} s"))
-        if now_s - self._started_s > self._connect_s:
-            for peer in range(self._worker_id + 1, self._num_workers):
-                if peer not in self._inbound:
-                    text = f"it did not connect in {self._connect_s:g} s"
-                    self.lose(peer, PeerClosedError(text))
-        if not self._is_closed:
-            self._server.loop.call_later(HEARTBEAT_S, self._beat)
+    def _lose_absent(self) -> None:
+        for peer in range(self._worker_id + 1, self._num_workers):
+            if peer not in self._inbound:
+                text = f"it did not connect in {self._connect_s:g} s"
+                self.lose(peer, PeerClosedError(text))
 
     def _check_drained(self) -> None:
         ends = [c for c in self._inbound.values() if not c.is_closed]
@@ -261,7 +233,7 @@ class _DialledEnd:
         self._mesh = mesh
         self._worker_id = worker_id
 
-    def on_up(self, link: DialledLink, welcome: Frame) -> None:
+    def on_up(self, link: DialledLink) -> None:
         link.send(Frame(FrameKind.HEARTBEAT))  # tells the other end that this connection is in use
         self._mesh.flush(self._worker_id)
 

@@ -4,6 +4,6 @@
 
 from .allreduce import HostAllreduce, Standing
 from .cost import Algorithm, LinkCosts
-from .reduction import LaneParts, Reduction
+from .reduction import Reduction
 
-__all__ = ["Algorithm", "HostAllreduce", "LaneParts", "LinkCosts", "Reduction", "Standing"]
+__all__ = ["Algorithm", "HostAllreduce", "LinkCosts", "Reduction", "Standing"]

@@ -25,14 +25,15 @@ from ..errors import (
 from ..peers import PeerAddress, PeerServer
 from ..peers.connection import Connection
 from ..peers.event_loop import Timer
-from ..peers.frames import Frame, FrameKind, Greeting, Purpose
-from ..peers.server import HEARTBEAT_S
+from ..peers.frames import Greeting, LostFrame, Purpose
+from ..peers.heartbeat import Heartbeat
 from ..slots.wire import Operation
 from .channel import Channel, InboundLink
 from .cost import Algorithm, LinkCosts
 from .life_sign import LifeSign
 from .link import OutboundLink
-from .reduction import LaneParts, Reduction
+from .reduction import Reduction
+from .source_parts import SourceParts
 from .values import Lanes
 
 SILENCE_S = 3.0
@@ -40,6 +41,7 @@ SILENCE_S = 3.0
 DEFAULT_COSTS = LinkCosts()
 CLOSE_S = 5.0
 """Longest wait for the other thread to let go of a path."""
+_STANDING_S = 0.5
 _PURPOSES = {
     Operation.AGGREGATE_ADD: Purpose.REDUCE_ADD,
     Operation.AGGREGATE_MAX: Purpose.REDUCE_MAX,
@@ -49,7 +51,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """Where the reductions of a path stand, as of its last heartbeat."""
+    """Where the reductions of a path stand, or stood half a second ago."""
 
     moved_s: float
     """When bytes of lanes, or of a new connection, last came or went, on the monotonic clock."""
@@ -104,7 +106,6 @@ class HostAllreduce:
         self._checks: dict[int, LifeSign] = {}  # positions
         self._called_s: dict[int, float] = {}  # when to call a silent member again, by position
         self._timer: Timer | None = None
-        self._beaten_s = time.monotonic()
         self._plain: set[int] = set()  # upper halves of tags
         server.loop.post(self._open)
 
@@ -116,7 +117,7 @@ class HostAllreduce:
         *,
         tag: int = 0,
         is_plain: bool = False,
-        parts: LaneParts | None = None,
+        parts: SourceParts | None = None,
     ) -> Reduction:
         """Reduce lanes with those of the other members, in place; from any thread.
 
@@ -194,7 +195,7 @@ class HostAllreduce:
         except PeerError as error:
             self.suspect(successor, error, has_left=True, is_missed=True)
             return
-        self._beat()
+        self._note_standing()
 
     def _close(self) -> None:
         is_idle = all(channel.is_idle for channel in self._channels.values())
@@ -227,7 +228,9 @@ class HostAllreduce:
         greeting = Greeting(
             self._job, self.generation, self._worker_id, member.worker_id, channel.purpose
         )
-        return OutboundLink(self._server, member, greeting, _LinkEnd(self, channel, position))
+        return OutboundLink(
+            channel, position, self._server, member, greeting, silence_s=self._silence_s
+        )
 
     def adopt(self, connection: Connection, greeting: Greeting) -> None:
         """Take over a member's connection."""
@@ -240,6 +243,12 @@ class HostAllreduce:
         if position in channel.inbound:
             raise PeerRefusedError(f"worker {greeting.sender} has such a connection already")
         channel.inbound[position] = InboundLink(channel, position, connection)
+        Heartbeat(
+            self._server.loop,
+            connection,
+            silence_s=self._silence_s,
+            on_silence=lambda silent_s: self.on_silence(position, silent_s),
+        )
 
     def check_members(self) -> bool:
         """Return whether all members are there; else fail."""
@@ -250,9 +259,18 @@ class HostAllreduce:
             return False
         return True
 
-    def on_inbound_broken(self, channel: Channel, position: int, error: PeerError) -> None:
+    def on_inbound_broken(self, position: int, error: PeerError) -> None:
         """A member's connection is gone: is the member?"""
         self._on_broken(position, error, is_missed=False)
+
+    def on_silence(self, position: int, silent_s: float) -> None:
+        """A member's host gives no sign of life: does it answer a call?"""
+        now_s = time.monotonic()
+        if now_s >= self._called_s.get(position, now_s):
+            # Kernels probe ever less often where a full buffer waits for its process.
+            self._called_s[position] = now_s + self._silence_s
+            silence = PeerClosedError(f"no sign of its host for {silent_s:.1f} s")
+            self.suspect(position, silence, has_left=False)
 
     def on_link_broken(self, position: int, error: PeerError, *, was_drained: bool) -> None:
         """The connection to a member is gone: is the member?"""
@@ -311,7 +329,7 @@ class HostAllreduce:
         worker_id = self.members[position].worker_id
         for channel in self._channels.values():
             for link in (*channel.links.values(), *channel.inbound.values()):
-                link.connection.send(Frame(FrameKind.LOST, sequence=worker_id))
+                link.connection.send(LostFrame(worker_id))
         lost = MemberLostError(f"worker {worker_id} is lost: {cause}", worker_id)
         lost.__cause__ = cause
         self._fail(lost)
@@ -330,28 +348,14 @@ class HostAllreduce:
             channel.stop()
         self._on_failure(error)
 
-    def _beat(self) -> None:
-        now_s = time.monotonic()
-        # Who was held up itself has not read yet what others said meanwhile.
-        is_on_time = now_s - self._beaten_s < 2 * HEARTBEAT_S
-        self._beaten_s = now_s
+    def _note_standing(self) -> None:
         moved_s = self.standing.moved_s
         for channel in self._channels.values():
-            for position, end in (*channel.links.items(), *channel.inbound.items()):
-                connection = end.connection
-                if connection.is_closed:
-                    continue
-                moved_s = max(moved_s, connection.moved_s)
-                end.beat(now_s)
-                silent_s = now_s - connection.alive_s
-                is_due = now_s >= self._called_s.get(position, now_s)
-                if silent_s > self._silence_s and is_on_time and is_due:
-                    # Kernels ask ever less often where a full buffer waits for its process: call.
-                    self._called_s[position] = now_s + self._silence_s
-                    silence = PeerClosedError(f"no sign of its host for {silent_s:.1f} s")
-                    self.suspect(position, silence, has_left=False)
+            for link in (*channel.links.values(), *channel.inbound.values()):
+                if not link.connection.is_closed:
+                    moved_s = max(moved_s, link.connection.moved_s)
         self.standing = Standing(moved_s=moved_s, awaited=self._awaited())
-        self._timer = self._server.loop.call_later(HEARTBEAT_S, self._beat)
+        self._timer = self._server.loop.call_later(_STANDING_S, self._note_standing)
 
     def _awaited(self) -> tuple[int, ...]:
         return tuple(
@@ -359,22 +363,3 @@ class HostAllreduce:
             for position, member in enumerate(self.members)
             if any(channel.awaits(position) for channel in self._channels.values())
         )
-
-
-@final
-class _LinkEnd:
-    """Tells channel and path of a link's fate."""
-
-    def __init__(self, path: HostAllreduce, channel: Channel, position: int) -> None:
-        self._path = path
-        self._channel = channel
-        self._position = position
-
-    def on_link_drained(self) -> None:
-        self._channel.finish()
-
-    def on_link_broken(self, error: PeerError, *, was_drained: bool) -> None:
-        self._path.on_link_broken(self._position, error, was_drained=was_drained)
-
-    def on_member_reported_lost(self, worker_id: int) -> None:
-        self._path.on_member_reported_lost(worker_id)

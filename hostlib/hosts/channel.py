@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
-from typing import Protocol, final
+from typing import TYPE_CHECKING, final
 
 from ..errors import PeerError, PeerMismatchError, PeerProtocolError
 from ..peers.connection import Connection
-from ..peers.frames import Frame, FrameKind, LaneFlag, Purpose
-from ..peers.server import HEARTBEAT_S
+from ..peers.frames import Frame, FrameKind, LostFrame, Purpose, ValueFlag, ValuesFrame
 from .cost import Algorithm
 from .doubling import DoublingSchedule
 from .halving import HalvingSchedule
@@ -24,6 +22,9 @@ from .link import OutboundLink
 from .reduction import Reduction, Schedule
 from .ring import RingSchedule
 from .values import Sums, bytes_of
+
+if TYPE_CHECKING:
+    from .allreduce import HostAllreduce
 
 _SCHEDULES = {
     Algorithm.RING: RingSchedule,
@@ -33,52 +34,11 @@ _SCHEDULES = {
 _logger = logging.getLogger(__name__)
 
 
-class ChannelOwner(Protocol):
-    """The host path, as its channels see it. Positions are those among the members."""
-
-    position: int
-    num_members: int
-
-    def check_early(self, purpose: Purpose, tag: int) -> None:
-        """Raise PeerMismatchError where this member will never reduce what another one begins."""
-        ...
-
-    def open_link(self, channel: Channel, position: int) -> OutboundLink:
-        """Connect to a member; raise PeerUnreachableError when that fails at once."""
-        ...
-
-    def choose(self, num_lanes: int) -> Algorithm:
-        """Return the algorithm for so many lanes."""
-        ...
-
-    def call_soon(self, call: Callable[[], None]) -> None:
-        """Run a call in the next turn of the loop."""
-        ...
-
-    def check_members(self) -> bool:
-        """Return whether all members are there to start a reduction; else the path fails."""
-        ...
-
-    def on_inbound_broken(self, channel: Channel, position: int, error: PeerError) -> None:
-        """A member's connection is gone."""
-        ...
-
-    def on_member_reported_lost(self, worker_id: int) -> None:
-        """Another member says that it lost this one."""
-        ...
-
-    def suspect(
-        self, position: int, error: PeerError, *, has_left: bool, is_missed: bool = False
-    ) -> None:
-        """Find out whether the member still lives."""
-        ...
-
-
 @final
 class Channel:
     """Queue, schedule and connections of one operation; runs in the loop's thread."""
 
-    def __init__(self, owner: ChannelOwner, purpose: Purpose) -> None:
+    def __init__(self, owner: HostAllreduce, purpose: Purpose) -> None:
         self.purpose = purpose
         self.links: dict[int, OutboundLink] = {}
         self.inbound: dict[int, InboundLink] = {}
@@ -176,14 +136,13 @@ class Channel:
         reduction = self._active
         if reduction is None:
             return
-        frame = Frame(
-            FrameKind.LANES,
+        frame = ValuesFrame(
             payload_bytes=lanes.nbytes,
-            sequence=self._sequence,
+            reduction=self._sequence,
             step=step,
             flags=flags,
-            first_lane=first,
-            num_lanes=len(lanes),
+            first=first,
+            num_values=len(lanes),
             total=len(reduction.lanes),
             tag=reduction.tag,
         )
@@ -194,16 +153,16 @@ class Channel:
         except PeerError as error:
             self._owner.suspect(position, error, has_left=True, is_missed=True)
 
-    def target(self, position: int, frame: Frame) -> memoryview | None:
+    def target(self, position: int, frame: ValuesFrame) -> memoryview | None:
         """Return where a member's lanes go, None while this worker is not that far."""
-        ahead = frame.sequence - self._sequence
+        ahead = frame.reduction - self._sequence
         if not self._is_stopped and ahead == 0 and self._active is None and not self._queue:
             self._owner.check_early(self.purpose, frame.tag)
             self.early_tags.add(frame.tag)
         if self._is_stopped or ahead == 1 or (ahead == 0 and self._active is None):
             return None
         if ahead != 0 or self._active is None or self._schedule is None:
-            raise PeerProtocolError(f"lanes of reduction {frame.sequence} at {self._sequence}")
+            raise PeerProtocolError(f"lanes of reduction {frame.reduction} at {self._sequence}")
         own = (self._active.tag, len(self._active.lanes))
         if (frame.tag, frame.total) != own:
             raise PeerMismatchError(
@@ -212,27 +171,35 @@ class Channel:
                 " dtypes and operations"
             )
         width = 4
-        if frame.flags & LaneFlag.WIDE:
+        if frame.flags & ValueFlag.WIDE:
             width = 8
             if self.purpose is Purpose.REDUCE_MAX:
                 raise PeerProtocolError("wide lanes of a maximum")
-        if frame.payload_bytes != width * frame.num_lanes:
-            raise PeerProtocolError(f"{frame.num_lanes} lanes in {frame.payload_bytes} bytes")
+        if frame.payload_bytes != width * frame.num_values:
+            raise PeerProtocolError(f"{frame.num_values} lanes in {frame.payload_bytes} bytes")
         return self._schedule.target(position, frame)
 
-    def on_lanes(self, position: int, frame: Frame) -> None:
+    def on_lanes(self, position: int, frame: ValuesFrame) -> None:
         """Take lanes that are in their target."""
-        if self._schedule is not None and frame.sequence == self._sequence:
+        if self._schedule is not None and frame.reduction == self._sequence:
             self._schedule.on_lanes(position, frame)
             self.finish()
 
     def on_inbound_broken(self, inbound: InboundLink, error: PeerError) -> None:
         """Forget the connection, and tell the path."""
         if self.inbound.get(inbound.position) is inbound:
-            self._owner.on_inbound_broken(self, inbound.position, error)
+            self._owner.on_inbound_broken(inbound.position, error)
+
+    def on_link_broken(self, position: int, error: PeerError, *, was_drained: bool) -> None:
+        """Tell the host allreduce; `was_drained`: all that was sent had left."""
+        self._owner.on_link_broken(position, error, was_drained=was_drained)
+
+    def on_silence(self, position: int, silent_s: float) -> None:
+        """Tell the host allreduce that a member's host gives no sign of life."""
+        self._owner.on_silence(position, silent_s)
 
     def on_member_reported_lost(self, worker_id: int) -> None:
-        """Pass it on."""
+        """Tell the host allreduce that another member lost this one."""
         self._owner.on_member_reported_lost(worker_id)
 
 
@@ -244,17 +211,15 @@ class InboundLink:
         self.position = position
         self.connection = connection
         self._channel = channel
+        self._values: ValuesFrame | None = None  # of the payload under way
         connection.receiver = self
         connection.send(Frame(FrameKind.WELCOME))
-
-    def beat(self, now_s: float) -> None:
-        """Tell the member that this worker lives."""
-        self.connection.beat(now_s, HEARTBEAT_S / 2)
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         """Return room for what members send."""
         if frame.kind is FrameKind.LANES:
-            return self._channel.target(self.position, frame)
+            self._values = ValuesFrame.unpack(frame)
+            return self._channel.target(self.position, self._values)
         if frame.kind in (FrameKind.HEARTBEAT, FrameKind.LOST):
             return memoryview(bytearray(frame.payload_bytes))
         raise PeerProtocolError(f"{frame.kind.name} frame from a member")
@@ -262,9 +227,10 @@ class InboundLink:
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
         """Take lanes, hear of losses."""
         if frame.kind is FrameKind.LANES:
-            self._channel.on_lanes(self.position, frame)
+            assert self._values is not None
+            self._channel.on_lanes(self.position, self._values)
         elif frame.kind is FrameKind.LOST:
-            self._channel.on_member_reported_lost(frame.sequence)
+            self._channel.on_member_reported_lost(LostFrame.unpack(frame).worker_id)
 
     def on_drained(self, connection: Connection) -> None:
         """Nothing waits for this."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PeerProtocolError
-from ..peers.frames import Frame, LaneFlag
+from ..peers.frames import ValueFlag, ValuesFrame
 from .reduction import Reduction, SendLanes
 from .values import Lanes, Sums, bytes_of, combine, cut, is_narrow, saturate
 
@@ -93,34 +93,34 @@ class DoublingSchedule:
             for move in self._moves[segment.place :]
         )
 
-    def target(self, sender: int, frame: Frame) -> memoryview:
+    def target(self, sender: int, frame: ValuesFrame) -> memoryview:
         """Return fresh memory: partners may be a step ahead."""
-        segment = self._segments.get(frame.first_lane)
+        segment = self._segments.get(frame.first)
         if segment is None or not self._is_due(segment, sender, frame):
             raise PeerProtocolError(f"lanes out of place in recursive doubling: {frame}")
-        is_wide = frame.flags & LaneFlag.WIDE
+        is_wide = frame.flags & ValueFlag.WIDE
         if is_wide and frame.step == self._last_step:
             raise PeerProtocolError("final sums are not int32")
-        lanes: Sums = np.empty(frame.num_lanes, np.int32)
+        lanes: Sums = np.empty(frame.num_values, np.int32)
         if is_wide:
-            lanes = np.empty(frame.num_lanes, np.int64)
+            lanes = np.empty(frame.num_values, np.int64)
         segment.coming[frame.step] = lanes
         return bytes_of(lanes)
 
-    def _is_due(self, segment: _Segment, sender: int, frame: Frame) -> bool:
+    def _is_due(self, segment: _Segment, sender: int, frame: ValuesFrame) -> bool:
         is_planned = any(
             move.is_receiving and (move.step, move.partner) == (frame.step, sender)
             for move in self._moves[segment.place :]
         )
         is_new = frame.step not in segment.arrived and frame.step not in segment.coming
-        return is_planned and is_new and frame.num_lanes == len(segment.lanes)
+        return is_planned and is_new and frame.num_values == len(segment.lanes)
 
-    def on_lanes(self, sender: int, frame: Frame) -> None:
+    def on_lanes(self, sender: int, frame: ValuesFrame) -> None:
         """Take the lanes, and do what had to wait for them."""
-        segment = self._segments[frame.first_lane]
+        segment = self._segments[frame.first]
         segment.arrived[frame.step] = segment.coming.pop(frame.step)
-        segment.flags |= frame.flags & LaneFlag.OVERFLOW
-        self._go_on(frame.first_lane, segment)
+        segment.flags |= frame.flags & ValueFlag.OVERFLOW
+        self._go_on(frame.first, segment)
 
     def _go_on(self, first: int, segment: _Segment) -> None:
         while segment.place < len(self._moves):
@@ -143,7 +143,7 @@ class DoublingSchedule:
             self._finish(segment)
             self._send(move.partner, move.step, first, segment.lanes, segment.flags)
         elif segment.wide is not None:
-            self._send(move.partner, move.step, first, segment.wide, LaneFlag.WIDE)
+            self._send(move.partner, move.step, first, segment.wide, ValueFlag.WIDE)
         else:
             # A copy: the partner's sums may be added before these have left.
             self._send(move.partner, move.step, first, segment.lanes.copy(), 0)
@@ -164,6 +164,6 @@ class DoublingSchedule:
         if segment.wide is not None:
             saturate(segment.wide, segment.lanes)
             segment.wide = None
-            segment.flags |= LaneFlag.OVERFLOW
+            segment.flags |= ValueFlag.OVERFLOW
         if segment.flags:
             self._reduction.has_saturated = True

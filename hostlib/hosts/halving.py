@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PeerProtocolError
-from ..peers.frames import Frame, LaneFlag
+from ..peers.frames import ValueFlag, ValuesFrame
 from .reduction import Reduction, SendLanes
 from .values import SEGMENT_LANES, Sums, bytes_of, combine, is_narrow, saturate
 
@@ -118,16 +118,16 @@ class HalvingSchedule:
         """Return whether lanes are still due from this member."""
         return any(each == sender for _, each, _ in self._due)
 
-    def target(self, sender: int, frame: Frame) -> memoryview:
+    def target(self, sender: int, frame: ValuesFrame) -> memoryview:
         """Return scratch for partial sums; final sums go to their place at once."""
-        count = self._due.get((frame.step, sender, frame.first_lane))
-        if count is None or count != frame.num_lanes:
+        count = self._due.get((frame.step, sender, frame.first))
+        if count is None or count != frame.num_values:
             raise PeerProtocolError(f"lanes out of place in recursive halving: {frame}")
         if self._is_final(frame.step):
-            if frame.flags & LaneFlag.WIDE:
+            if frame.flags & ValueFlag.WIDE:
                 raise PeerProtocolError("final sums are not int32")
             # Whoever has the final sum has had this member's lanes: they need not be kept.
-            return bytes_of(self._reduction.lanes[frame.first_lane : frame.first_lane + count])
+            return bytes_of(self._reduction.lanes[frame.first : frame.first + count])
         if sender not in self._scratch:
             self._scratch[sender] = np.empty(8 * SEGMENT_LANES, np.uint8)
         return self._scratch[sender].data
@@ -135,17 +135,17 @@ class HalvingSchedule:
     def _is_final(self, step: int) -> bool:
         return self._bits <= step < 2 * self._bits or step == 2 * self._bits + 1
 
-    def on_lanes(self, sender: int, frame: Frame) -> None:
+    def on_lanes(self, sender: int, frame: ValuesFrame) -> None:
         """Add partial sums, in whatever order they come, or take final ones."""
-        count = self._due.pop((frame.step, sender, frame.first_lane))
+        count = self._due.pop((frame.step, sender, frame.first))
         self._open[frame.step] -= 1
         if self._is_final(frame.step):
-            self._flags |= frame.flags & LaneFlag.OVERFLOW
+            self._flags |= frame.flags & ValueFlag.OVERFLOW
         else:
             received: Sums = self._scratch[sender].view(np.int32)[:count]
-            if frame.flags & LaneFlag.WIDE:
+            if frame.flags & ValueFlag.WIDE:
                 received = self._scratch[sender].view(np.int64)[:count]
-            self._add(frame.first_lane, received)
+            self._add(frame.first, received)
         self._go_on()
 
     def _add(self, first: int, received: Sums) -> None:
@@ -182,7 +182,7 @@ class HalvingSchedule:
             for first, count in self._segments((self._position, self._position + 1)):
                 sums = self._wide[first : first + count]
                 if not is_narrow(sums):
-                    self._flags |= LaneFlag.OVERFLOW
+                    self._flags |= ValueFlag.OVERFLOW
                 saturate(sums, self._reduction.lanes[first : first + count])
             self._wide = None
         for outsider in self._outsiders:
@@ -202,6 +202,6 @@ class HalvingSchedule:
         if self._is_final(step):
             self._send(receiver, step, first, self._reduction.lanes[span], self._flags)
         elif self._wide is not None:
-            self._send(receiver, step, first, self._wide[span], LaneFlag.WIDE)
+            self._send(receiver, step, first, self._wide[span], ValueFlag.WIDE)
         else:
             self._send(receiver, step, first, self._reduction.lanes[span], 0)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..allgather import BlockExchange
 from ..control.view import JobView
@@ -30,46 +29,15 @@ from ..peers import PeerServer
 from ..slots.datagram_ring import Words
 from ..slots.slot_stream import StreamCounters
 from ..slots.wire import Operation
-from ..summation.chunks import BLOCK_CHUNKS, ChunkSource
-from . import HostAllreduce, Reduction
+from ..summation.chunks import ChunkSource
+from .allreduce import HostAllreduce
+from .reduction import Reduction
+from .source_parts import SourceParts
 
 STALL_S = 5.0
 """Longer than the host path takes to name a member that it has lost."""
 FLOW_S = 1.5
 """Lanes that moved so lately still flow: a path looks each half second."""
-
-
-@final
-class SourceParts:
-    """The lanes of a tensor, quantised and turned back in the host path's thread, part by part.
-
-    So the network does not wait for the arithmetic, and a part is still in the cache when it is
-    sent. Implements LaneParts.
-    """
-
-    def __init__(self, source: ChunkSource) -> None:
-        self._source = source
-        self._rows = source.results.view(np.int32)
-        self.lanes: NDArray[np.int32] = self._rows.reshape(-1)
-        self.grain: int = self._rows.shape[1]
-
-    def prepare(self, first: int, count: int) -> None:
-        """Fill whole chunks."""
-        for block in self._blocks(first, count):
-            self._source.fill(block.start, self._rows[block])
-
-    def settle(self, first: int, count: int) -> None:
-        """Turn whole chunks into results; sums beyond a dtype's range are infinite."""
-        with np.errstate(over="ignore", under="ignore"):
-            for block in self._blocks(first, count):
-                self._source.take(block.start, self._rows[block])
-
-    def _blocks(self, first: int, count: int) -> list[slice]:
-        first_row, end_row = first // self.grain, (first + count) // self.grain
-        return [
-            slice(row, min(row + BLOCK_CHUNKS, end_row))
-            for row in range(first_row, end_row, BLOCK_CHUNKS)
-        ]
 
 
 class HostStream:

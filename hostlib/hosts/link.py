@@ -1,33 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The connection from this worker to one member, for the lanes of one operation."""
+"""The connection from this worker to one member, for the values of one operation."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Protocol, final
+from typing import TYPE_CHECKING, final
 
-from ..errors import PeerError, PeerProtocolError, PeerRefusedError
+from ..errors import PeerError, PeerProtocolError
 from ..peers import PeerAddress, PeerServer
 from ..peers.connection import Connection
-from ..peers.frames import Frame, FrameKind, Greeting
-from ..peers.server import HEARTBEAT_S
+from ..peers.frames import Frame, FrameKind, Greeting, LostFrame, Packable
+from ..peers.handshake import ClientHandshake
+from ..peers.heartbeat import Heartbeat
 
-
-class LinkOwner(Protocol):
-    """Who hears of a link's fate."""
-
-    def on_link_drained(self) -> None:
-        """What was sent has left."""
-        ...
-
-    def on_link_broken(self, error: PeerError, *, was_drained: bool) -> None:
-        """The connection is gone, or was refused; drained: all that was sent had left."""
-        ...
-
-    def on_member_reported_lost(self, worker_id: int) -> None:
-        """Another member says that it lost this one."""
-        ...
+if TYPE_CHECKING:
+    from .channel import Channel
 
 
 @final
@@ -35,15 +23,28 @@ class OutboundLink:
     """Connects at once; what is sent before the other member's welcome waits here."""
 
     def __init__(
-        self, server: PeerServer, member: PeerAddress, greeting: Greeting, owner: LinkOwner
+        self,
+        channel: Channel,
+        position: int,
+        server: PeerServer,
+        member: PeerAddress,
+        greeting: Greeting,
+        *,
+        silence_s: float,
     ) -> None:
-        self._server = server
-        self._greeting = greeting
-        self._owner = owner
-        self._is_up = False
-        self._waiting: deque[tuple[Frame, memoryview | None]] = deque()
+        self._channel = channel
+        self._position = position
+        self._handshake = ClientHandshake(greeting, server.token)
+        self._waiting: deque[tuple[Packable, memoryview | None]] = deque()
         self.connection = Connection.open(
             server.loop, (member.peer_address, member.peer_port), server.address, self
+        )
+        self._heartbeat = Heartbeat(
+            server.loop,
+            self.connection,
+            is_sending=False,
+            silence_s=silence_s,
+            on_silence=lambda silent_s: channel.on_silence(position, silent_s),
         )
 
     @property
@@ -51,46 +52,36 @@ class OutboundLink:
         """Whether all that was sent has left."""
         return not self._waiting and self.connection.is_drained
 
-    def send(self, frame: Frame, payload: memoryview | None = None) -> None:
+    def send(self, frame: Packable, payload: memoryview | None = None) -> None:
         """Send once the other member is in this view."""
-        if self._is_up:
+        if self._handshake.is_open:
             self.connection.send(frame, payload)
         else:
             self._waiting.append((frame, payload))
 
-    def beat(self, now_s: float) -> None:
-        """Tell the other member that this one lives; whatever else was sent says so too."""
-        if self._is_up:
-            self.connection.beat(now_s, HEARTBEAT_S / 2)
-
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
-        """Return room for what a server says; lanes only come over inbound connections."""
-        if frame.kind in (FrameKind.LANES, FrameKind.PIECE):
+        """Return room for what a server sends; values only come over inbound connections."""
+        room = self._handshake.room(frame)
+        if room is None and frame.kind is not FrameKind.LOST:
             raise PeerProtocolError(f"{frame.kind.name} frame from a server")
-        return memoryview(bytearray(frame.payload_bytes))
+        return room if room is not None else memoryview(b"")
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
-        """Greet, go up, hear of losses."""
-        if frame.kind is FrameKind.CHALLENGE:
-            proof = self._greeting.pack(self._server.token, bytes(payload))
-            greeting = Frame(FrameKind.GREETING, payload_bytes=len(proof))
-            connection.send(greeting, memoryview(proof))
+        """Greet, send what has waited, pass reports of losses on."""
+        if not self._handshake.take(connection, frame, payload):
+            self._channel.on_member_reported_lost(LostFrame.unpack(frame).worker_id)
         elif frame.kind is FrameKind.WELCOME:
-            self._is_up = True
+            self._heartbeat.is_sending = True
             while self._waiting:
                 connection.send(*self._waiting.popleft())
             self.on_drained(connection)
-        elif frame.kind is FrameKind.REFUSED:
-            raise PeerRefusedError(bytes(payload).decode(errors="replace"))
-        elif frame.kind is FrameKind.LOST:
-            self._owner.on_member_reported_lost(frame.sequence)
 
     def on_drained(self, connection: Connection) -> None:
-        """Pass it on."""
+        """Let the channel finish what only had to leave."""
         if self.is_drained:
-            self._owner.on_link_drained()
+            self._channel.finish()
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
-        """Pass it on."""
+        """Tell the channel."""
         is_drained = not self._waiting and connection.was_drained
-        self._owner.on_link_broken(error, was_drained=is_drained)
+        self._channel.on_link_broken(self._position, error, was_drained=is_drained)

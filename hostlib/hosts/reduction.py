@@ -8,30 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..peers.frames import Frame
+from ..peers.frames import ValuesFrame
 from ..slots.wire import Operation
 from .cost import Algorithm
+from .source_parts import SourceParts
 from .values import Lanes, Sums
-
-
-class LaneParts(Protocol):
-    """Writes lanes when they are needed, and reads them once final, while others are under way.
-
-    Called in the loop's thread, once for each range; ranges are multiples of `grain`.
-    """
-
-    @property
-    def grain(self) -> int:
-        """Lanes that belong together; a divisor of their number, the same at all members."""
-        ...
-
-    def prepare(self, first: int, count: int) -> None:
-        """Write the own lanes of a range."""
-        ...
-
-    def settle(self, first: int, count: int) -> None:
-        """Read the results of a range, and leave them as they are."""
-        ...
 
 
 @dataclass(eq=False)
@@ -48,7 +29,7 @@ class Reduction:
     """Some true sum is outside int32; known to all members alike."""
     algorithm: Algorithm | None = None
     """How it was done; None: there are no other members."""
-    parts: LaneParts | None = None
+    parts: SourceParts | None = None
     """What writes the own lanes and reads the results; None: the caller, before and after."""
 
     @property
@@ -81,11 +62,11 @@ class Schedule(Protocol):
         """
         ...
 
-    def target(self, sender: int, frame: Frame) -> memoryview:
+    def target(self, sender: int, frame: ValuesFrame) -> memoryview:
         """Return where the lanes go; raise PeerProtocolError if none are due from there."""
         ...
 
-    def on_lanes(self, sender: int, frame: Frame) -> None:
+    def on_lanes(self, sender: int, frame: ValuesFrame) -> None:
         """Take the lanes that are in the target now."""
         ...
 

@@ -16,7 +16,7 @@ from typing import final
 import numpy as np
 
 from ..errors import PeerProtocolError
-from ..peers.frames import Frame, LaneFlag
+from ..peers.frames import ValueFlag, ValuesFrame
 from .reduction import Reduction, SendLanes
 from .values import SEGMENT_LANES, Sums, bytes_of, combine, cut, saturate
 
@@ -70,43 +70,43 @@ class RingSchedule:
         """Return whether segments are still due from the predecessor."""
         return sender == self._predecessor and bool(self._due)
 
-    def target(self, sender: int, frame: Frame) -> memoryview:
+    def target(self, sender: int, frame: ValuesFrame) -> memoryview:
         """Return scratch for partial sums; final sums go to their place at once."""
-        count = self._due.get((frame.step, frame.first_lane))
-        if sender != self._predecessor or count is None or count != frame.num_lanes:
+        count = self._due.get((frame.step, frame.first))
+        if sender != self._predecessor or count is None or count != frame.num_values:
             raise PeerProtocolError(f"lanes out of place in a ring: {frame}")
-        first = frame.first_lane
-        if frame.step >= self._num_members - 1 and not frame.flags & LaneFlag.WIDE:
+        first = frame.first
+        if frame.step >= self._num_members - 1 and not frame.flags & ValueFlag.WIDE:
             # All have this member's lanes of the segment, so it need not keep them.
             return bytes_of(self._reduction.lanes[first : first + count])
         return self._scratch.data
 
-    def on_lanes(self, sender: int, frame: Frame) -> None:
+    def on_lanes(self, sender: int, frame: ValuesFrame) -> None:
         """Add partial sums, or take final ones; pass them on."""
-        first, count, step = frame.first_lane, frame.num_lanes, frame.step
+        first, count, step = frame.first, frame.num_values, frame.step
         del self._due[step, first]
         own = self._reduction.lanes[first : first + count]
         if step >= self._num_members - 1:
-            if frame.flags & LaneFlag.WIDE:
+            if frame.flags & ValueFlag.WIDE:
                 raise PeerProtocolError("final sums are not int32")
             self._note_final(step, first, own, frame.flags)
             return
         received: Sums = self._scratch.view(np.int32)[:count]
-        if frame.flags & LaneFlag.WIDE:
+        if frame.flags & ValueFlag.WIDE:
             received = self._scratch.view(np.int64)[:count]
         self._reduction.prepare(first, count)
         wide = combine(self._reduction.operation, own, received)
         if step < self._num_members - 2:
-            sums, flags = (own, 0) if wide is None else (wide, LaneFlag.WIDE)
+            sums, flags = (own, 0) if wide is None else (wide, ValueFlag.WIDE)
             self._send(self._successor, step + 1, first, sums, flags)
         elif wide is None:
             self._note_final(step, first, own, 0)
         else:
             saturate(wide, own)
-            self._note_final(step, first, own, LaneFlag.OVERFLOW)
+            self._note_final(step, first, own, ValueFlag.OVERFLOW)
 
     def _note_final(self, step: int, first: int, own: Sums, flags: int) -> None:
-        if flags & LaneFlag.OVERFLOW:
+        if flags & ValueFlag.OVERFLOW:
             self._reduction.has_saturated = True
         if step + 1 < 2 * self._num_members - 2:
             self._send(self._successor, step + 1, first, own, flags)

@@ -59,8 +59,6 @@ class CheckpointStore:
     """
 
     def __init__(self, plan: CheckpointPlan, shard: int) -> None:
-        self.num_failed = 0
-        """Files that could not be written."""
         self._plan = plan
         self._shard = shard
         self._pattern = re.compile(rf"shard{shard}-(\d+)\.npz")
@@ -170,5 +168,4 @@ class CheckpointStore:
             for old in self._iterations()[:-KEPT_FILES]:
                 self._path(old).unlink()
         except Exception as error:  # training goes on; the next checkpoint may succeed
-            self.num_failed += 1
             _logger.error("checkpoint %s failed: %s", path, error)

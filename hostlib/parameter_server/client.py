@@ -26,13 +26,14 @@ from ..errors import (
     UnsupportedDtypeError,
 )
 from ..peers.event_loop import EventLoop
+from ..peers.frames import RestoreFrame
 from .layout import PAIR_BYTES, Pair, PairLayout
 from .restoration import Restoration
 from .rounds import Failure, FailureKind
 from .rules import Values
 from .server import ParameterServer
 from .shard_link import LocalShard, RemoteShard, ShardLink
-from .transfer import PullFuture, Transfer, TransferKind, error_of
+from .transfer import PullFuture, Transfer, TransferKind, TransferName, error_of
 
 MAX_BEHIND = 0xFFFF
 """Largest difference of two iterations of a key that are under way."""
@@ -95,7 +96,7 @@ class ParameterClient:
         self._lock = threading.Lock()
         self._last: dict[int, int] = {}
         self._is_closed = False
-        self._open: dict[tuple[bool, int, int], Transfer] = {}
+        self._open: dict[TransferName, Transfer] = {}
         self._restoration: Restoration | None = None
         self._was_answered = False
         self._owns_loop = local_server is None
@@ -288,8 +289,8 @@ class ParameterClient:
         for shard in self._shards:
             shard.restore()
 
-    def restore_step(self, shard: int) -> int | None:
-        """Return what this shard has to restore, ASK for what it can, None for nothing."""
+    def restore_step(self, shard: int) -> RestoreFrame | None:
+        """Return what a restoration has to send to this shard, None for nothing."""
         return None if self._restoration is None else self._restoration.step(shard)
 
     def on_restore(self, shard: int, choices: list[int] | None) -> None:
@@ -340,7 +341,7 @@ class ParameterClient:
         if self._open.pop(transfer.name, None) is not None:
             transfer.future.set_exception(error)
 
-    def find(self, name: tuple[bool, int, int]) -> Transfer | None:
+    def find(self, name: TransferName) -> Transfer | None:
         """Return a transfer that is under way."""
         return self._open.get(name)
 
@@ -350,26 +351,31 @@ class ParameterClient:
 
     def open_from(self, transfer: Transfer) -> int:
         """Return the lowest iteration of the transfer's key that is under way."""
-        for is_initial, number, iteration in self._open:
-            if number == transfer.number and not is_initial:
+        for key, iteration in self._open:
+            if key == transfer.number and iteration is not None:
                 return max(iteration, transfer.iteration - MAX_BEHIND)
         return transfer.iteration
 
-    def on_values(
-        self, transfer: Transfer, pair: Pair, values: Values, contributors: int, applied: int
+    def on_answer(
+        self, transfer: Transfer, pair: Pair, values: Values, num_contributors: int
     ) -> None:
         """Take an answer."""
+        self._was_answered = True
+        self._take(transfer, pair, values, num_contributors)
+
+    def on_parameters(self, transfer: Transfer, pair: Pair, values: Values, applied: int) -> None:
+        """Take parameters, as they are after the iteration `applied`."""
         future = transfer.future
-        if transfer.kind is TransferKind.INITIAL:
-            is_first = len(transfer.remaining) == len(transfer.key.pairs)
-            future.applied = applied if is_first else min(applied, future.applied)
-        else:
-            self._was_answered = True
+        is_first = len(transfer.remaining) == len(transfer.key.pairs)
+        future.applied = applied if is_first else min(applied, future.applied)
+        self._take(transfer, pair, values, 0)
+
+    def _take(self, transfer: Transfer, pair: Pair, values: Values, num_contributors: int) -> None:
         if transfer.remaining == {pair.number}:
             del self._open[transfer.name]
-        transfer.take(pair, values, contributors)
+        transfer.take(pair, values, num_contributors)
 
-    def on_failure(self, name: tuple[bool, int, int] | None, failure: Failure) -> None:
+    def on_failure(self, name: TransferName | None, failure: Failure) -> None:
         """Fail a transfer; None: all."""
         if failure.kind is FailureKind.UNREADY and self._was_answered:
             failure = failure._replace(kind=FailureKind.RESTARTED)

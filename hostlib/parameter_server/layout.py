@@ -68,15 +68,6 @@ class PairLayout:
         """How many shards there are."""
         return len(self.shard_values)
 
-    @property
-    def num_pairs(self) -> int:
-        """Pairs of all keys."""
-        return sum(len(key.pairs) for key in self.keys)
-
-    def number(self, name: str) -> int | None:
-        """Return the position of a key, None if it was not added."""
-        return self._numbers.get(name)
-
     def add(self, name: str, num_values: int, *, is_whole: bool = False) -> int:
         """Add a key, or find it; return its position. Raises ConfigurationError if it differs."""
         number = self._numbers.get(name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import final
 
-from .shard_link import ASK
+from ..peers.frames import RestoreFrame
 
 
 @final
@@ -24,11 +24,9 @@ class Restoration:
         self._common: set[int] | None = None
         self._chosen: int | None = None
 
-    def step(self, shard: int) -> int | None:
-        """Return what to tell a shard, None if it has answered."""
-        if shard not in self.waiting:
-            return None
-        return ASK if self._chosen is None else self._chosen
+    def step(self, shard: int) -> RestoreFrame | None:
+        """Return what to send to a shard, None if it has answered."""
+        return RestoreFrame(self._chosen) if shard in self.waiting else None
 
     def take(self, shard: int, choices: list[int] | None) -> bool:
         """Take an answer; return whether all shards are now to be told the next step."""

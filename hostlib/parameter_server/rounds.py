@@ -99,8 +99,8 @@ class Answered(Protocol):
         """Bring parameters as they are after `iteration`, -1 before the first."""
         ...
 
-    def send_failure(self, key: int, pair: int, iteration: int, failure: Failure) -> None:
-        """Say that there will be no answer."""
+    def send_failure(self, key: int | None, iteration: int | None, failure: Failure) -> None:
+        """Report that there will be no answer: to anything, or to the key's initialisation."""
         ...
 
     def send_restore(self, choices: list[int] | None) -> None:
@@ -168,8 +168,7 @@ class Round:
 class PairRounds:
     """All that a server knows of one pair."""
 
-    def __init__(self, pool: BufferPool, num_workers: int, num_values: int) -> None:
-        self.num_values = num_values
+    def __init__(self, pool: BufferPool, num_workers: int) -> None:
         self.rounds: dict[int, Round] = {}
         self.answers: dict[int, Answer] = {}  # in rising order of iterations
         self.failures: dict[int, Failure] = {}

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +23,6 @@ from ..errors import (
 from ..peers import PeerServer
 from ..peers.connection import Connection
 from ..peers.frames import Greeting, Purpose
-from ..peers.server import HEARTBEAT_S
 from .checkpoint import Checkpoint, CheckpointStore
 from .layout import Pair, PairLayout
 from .options import ServerOptions
@@ -47,6 +45,7 @@ _RESTORING = Failure(
 )
 GENERATION = 1
 """Of the greetings of parameter servers; they have no views."""
+_CHECK_S = 0.5
 _logger = logging.getLogger(__name__)
 
 
@@ -71,8 +70,6 @@ class ParameterServer:
         if not (0 <= port < 1 << 16 and 0 <= job < 1 << 32):
             raise ConfigurationError(f"port {port}, job {job}; give a TCP port and a 32-bit job")
         self.options = options
-        self.incarnation = secrets.randbits(62) + 1
-        """Differs after every start."""
         self.counters: Counter[str] = Counter()
         self.layout: PairLayout | None = None
         """Known from the first worker's declaration on."""
@@ -118,7 +115,7 @@ class ParameterServer:
 
     def _start(self) -> None:
         self._peers.add_view(GENERATION, _Door(self))
-        self._beat()
+        self._check_overdue()
 
     def adopt(self, connection: Connection, greeting: Greeting) -> None:
         """Take over a worker's connection; a newer one replaces an older."""
@@ -202,8 +199,8 @@ class ParameterServer:
     def _rounds(self, key: int, pair: int) -> PairRounds:
         rounds = self._pairs.get((key, pair))
         if rounds is None:
-            num_values = self.pair(key, pair).num_values
-            rounds = PairRounds(self._pool, self.options.num_workers, num_values)
+            self.pair(key, pair)  # raises for a pair of another shard
+            rounds = PairRounds(self._pool, self.options.num_workers)
             self._pairs[key, pair] = rounds
         return rounds
 
@@ -212,7 +209,7 @@ class ParameterServer:
         rounds = self._rounds(key, pair)
         if not self.options.rule.keeps_parameters:
             text = f"a server with the {self.options.rule.kind.value} rule keeps no parameters"
-            self._tell(worker_id, key, pair, -1, Failure(FailureKind.UNREADY, text))
+            self._tell(worker_id, key, None, Failure(FailureKind.UNREADY, text))
             return
         if rounds.kept is None:
             rounds.kept = PairParameters(values.copy())
@@ -263,7 +260,7 @@ class ParameterServer:
         try:
             self._recovery.go_back(worker_id, iteration)
         except (OSError, ValueError) as error:
-            self._tell(worker_id, -1, 0, 0, Failure(FailureKind.RESTARTED, str(error)))
+            self._tell(worker_id, None, None, Failure(FailureKind.RESTARTED, str(error)))
             return
         end = self._ends.get(worker_id)
         if end is not None:
@@ -344,7 +341,7 @@ class ParameterServer:
         if failure is None:
             failure = self._unready(rounds, key, iteration)
         if failure is not None:
-            self._tell(worker_id, key, pair, iteration, failure)
+            self._tell(worker_id, key, iteration, failure)
         return failure is not None
 
     def _unready(self, rounds: PairRounds, key: int, iteration: int) -> Failure | None:
@@ -400,32 +397,31 @@ class ParameterServer:
         if end is not None:  # else it asks again when it is back
             end.send_answer(key, pair, iteration, answer)
 
-    def _tell(self, worker_id: int, key: int, pair: int, iteration: int, failure: Failure) -> None:
+    def _tell(
+        self, worker_id: int, key: int | None, iteration: int | None, failure: Failure
+    ) -> None:
         end = self._ends.get(worker_id)
         if end is not None:
-            end.send_failure(key, pair, iteration, failure)
+            end.send_failure(key, iteration, failure)
 
     def _fail(self, key: int, pair: int, iteration: int, failure: Failure) -> None:
         self.counters["failed_pairs"] += 1
         _logger.warning("server %d: %s", self.options.shard, failure.text)
         for worker_id in self._pairs[key, pair].fail(iteration, failure):
-            self._tell(worker_id, key, pair, iteration, failure)
+            self._tell(worker_id, key, iteration, failure)
 
     def _name(self, key: int) -> str:
         assert self.layout is not None
         return f"key {self.layout.keys[key].name!r}"
 
-    def _beat(self) -> None:
+    def _check_overdue(self) -> None:
         now_s = time.monotonic()
         for (key, pair), rounds in self._pairs.items():
             for iteration, waiting in list(rounds.rounds.items()):
                 failure = self._overdue(key, iteration, waiting, now_s)
                 if failure is not None:
                     self._fail(key, pair, iteration, failure)
-        for end in list(self._ends.values()):
-            if isinstance(end, WorkerEnd):
-                end.beat(now_s)
-        self.loop.call_later(HEARTBEAT_S, self._beat)
+        self.loop.call_later(_CHECK_S, self._check_overdue)
 
     def _overdue(self, key: int, iteration: int, waiting: Round, now_s: float) -> Failure | None:
         missing = [w for w in range(self.options.num_workers) if w not in waiting.contributors]
@@ -442,7 +438,7 @@ class ParameterServer:
     def refuse(self, worker_id: int, end: WorkerEnd, error: PeerError) -> None:
         """Tell a worker that its keys, or its frames, do not fit."""
         _logger.warning("server %d: worker %d: %s", self.options.shard, worker_id, error)
-        end.send_failure(-1, 0, 0, Failure(FailureKind.MISMATCH, str(error), (worker_id,)))
+        end.send_failure(None, None, Failure(FailureKind.MISMATCH, str(error), (worker_id,)))
 
 
 def _list(worker_ids: Sequence[int]) -> str:

@@ -5,61 +5,34 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from typing import Protocol, final
+from typing import TYPE_CHECKING, Protocol, final
 
 from ..errors import PeerError, PeerProtocolError, PeerRefusedError, ServerLostError
 from ..peers.dialled import DialledLink
 from ..peers.event_loop import EventLoop
-from ..peers.frames import Frame, FrameKind, Greeting, Purpose
-from .layout import VALUE_BYTES, Pair, PairLayout
+from ..peers.frames import (
+    AnswerFrame,
+    FailedFrame,
+    Frame,
+    FrameKind,
+    Greeting,
+    InitialFrame,
+    Packable,
+    ParametersFrame,
+    Purpose,
+    PushedFactorsFrame,
+    RestorableFrame,
+    UpdateFrame,
+    unpack_answer,
+)
+from .layout import VALUE_BYTES, Pair
 from .rounds import Answer, Failure, FailureKind, Origin
 from .rules import Values
 from .server import GENERATION, ParameterServer
-from .transfer import Transfer, TransferKind
-from .worker_end import EVERYTHING, IS_CHOSEN, IS_INITIAL
+from .transfer import Transfer, TransferKind, TransferName
 
-
-class LinkClient(Protocol):
-    """The client, as its links see it."""
-
-    worker_id: int
-    layout: PairLayout
-    counters: Counter[str]
-
-    def find(self, name: tuple[bool, int, int]) -> Transfer | None:
-        """Return a transfer that is under way."""
-        ...
-
-    def transfers_at(self, shard: int) -> list[Transfer]:
-        """Return the transfers with pairs at a shard, oldest first."""
-        ...
-
-    def open_from(self, transfer: Transfer) -> int:
-        """Return the lowest iteration of the transfer's key that is under way."""
-        ...
-
-    def on_values(
-        self, transfer: Transfer, pair: Pair, values: Values, contributors: int, applied: int
-    ) -> None:
-        """Take an answer."""
-        ...
-
-    def on_failure(self, name: tuple[bool, int, int] | None, failure: Failure) -> None:
-        """Take a failure; None: of everything."""
-        ...
-
-    def restore_step(self, shard: int) -> int | None:
-        """Return what this shard has to restore, ASK for what it can, None for nothing."""
-        ...
-
-    def on_restore(self, shard: int, choices: list[int] | None) -> None:
-        """Take what a shard can restore; None: it is done."""
-        ...
-
-    def on_shard_lost(self, shard: int, error: PeerError) -> None:
-        """Fail what this shard had to answer."""
-        ...
+if TYPE_CHECKING:
+    from .client import ParameterClient
 
 
 class ShardLink(Protocol):
@@ -78,17 +51,13 @@ class ShardLink(Protocol):
         ...
 
 
-ASK = -2
-"""Step of a restoration: ask which iterations there are."""
-
-
 @final
 class RemoteShard:
     """A shard over TCP: dialled when first needed, and again when it breaks."""
 
     def __init__(
         self,
-        client: LinkClient,
+        client: ParameterClient,
         loop: EventLoop,
         shard: int,
         address: tuple[str, int],
@@ -108,6 +77,7 @@ class RemoteShard:
         self._unreachable_s = unreachable_s
         self._link: DialledLink | None = None
         self._declared = 0
+        self._answer: AnswerFrame | ParametersFrame | None = None  # of the payload under way
         self._place: Values | None = None
 
     def submit(self, transfer: Transfer) -> None:
@@ -132,18 +102,13 @@ class RemoteShard:
                 token=self._token,
                 source=self._source,
                 unreachable_s=self._unreachable_s,
-                hears_receipts=True,
             )
         return self._link.is_up
 
     def _send_restore(self) -> None:
         step = self._client.restore_step(self.shard)
-        if step is None:
-            return
-        frame = Frame(FrameKind.RESTORE)
-        if step != ASK:
-            frame = Frame(FrameKind.RESTORE, sequence=step + 1, flags=IS_CHOSEN)
-        self._send_frame(frame, memoryview(b""))
+        if step is not None:
+            self._send_frame(step, memoryview(b""))
 
     def close(self) -> None:
         """Close for good."""
@@ -162,46 +127,41 @@ class RemoteShard:
         pairs = transfer.pairs_of(self.shard)
         if not pairs:
             return
-        behind = transfer.iteration - self._client.open_from(transfer)
+        open_from = self._client.open_from(transfer)
         if transfer.kind is TransferKind.FACTORS:
-            count, rows, columns = transfer.matrix
-            frame = Frame(
-                FrameKind.FACTORS,
+            rows, u_columns, v_columns = transfer.matrix
+            frame = PushedFactorsFrame(
                 payload_bytes=transfer.source.nbytes,
-                sequence=transfer.iteration,
-                step=behind,
-                first_lane=rows,
-                num_lanes=count,
-                total=columns,
-                tag=transfer.number,
+                iteration=transfer.iteration,
+                open_from=open_from,
+                rows=rows,
+                u_columns=u_columns,
+                v_columns=v_columns,
+                key=transfer.number,
             )
             self._send_values(frame, transfer.source)
             return
-        is_initial = transfer.kind is TransferKind.INITIAL
         for pair in pairs:
-            frame = Frame(
-                FrameKind.INITIAL if is_initial else FrameKind.UPDATE,
-                payload_bytes=VALUE_BYTES * pair.num_values,
-                sequence=0 if is_initial else transfer.iteration,
-                step=0 if is_initial else behind,
-                first_lane=pair.number,
-                num_lanes=pair.num_values,
-                tag=transfer.number,
-            )
+            num_bytes = VALUE_BYTES * pair.num_values
+            place = (transfer.number, pair.number, pair.num_values)
+            if transfer.kind is TransferKind.INITIAL:
+                frame = InitialFrame(num_bytes, *place)
+            else:
+                frame = UpdateFrame(num_bytes, *place, transfer.iteration, open_from)
             self._send_values(frame, transfer.part(pair))
 
-    def _send_values(self, frame: Frame, values: Values) -> None:
+    def _send_values(self, frame: Packable, values: Values) -> None:
         self._client.counters["sent_floats"] += values.size
         # An empty view cannot be cast.
         self._send_frame(frame, values.data.cast("B") if values.size else memoryview(b""))
 
-    def _send_frame(self, frame: Frame, payload: memoryview) -> None:
+    def _send_frame(self, frame: Packable, payload: memoryview) -> None:
         assert self._link is not None
         self._link.send(frame, payload)
 
     # What follows is called by the dialled link.
 
-    def on_up(self, link: DialledLink, welcome: Frame) -> None:
+    def on_up(self, link: DialledLink) -> None:
         """Say which keys there are; send all that is not answered, once more if need be."""
         self._link = link  # it may stand before the constructor has returned
         self._declared = 0
@@ -230,7 +190,8 @@ class RemoteShard:
         """Return the place of an answer, among the results if it is still wanted."""
         self._place = None
         if frame.kind is FrameKind.ANSWER:
-            found = self._wanted(frame)
+            self._answer = unpack_answer(frame)
+            found = self._wanted(self._answer)
             if found is not None:
                 transfer, pair = found
                 if frame.payload_bytes != VALUE_BYTES * pair.num_values:
@@ -250,40 +211,41 @@ class RemoteShard:
             failure = Failure(
                 FailureKind(fields["kind"]), str(fields["text"]), tuple(fields["worker_ids"])
             )
-            self._client.on_failure(None if frame.tag == EVERYTHING else _name_of(frame), failure)
+            failed = FailedFrame.unpack(frame)
+            name = None if failed.key is None else TransferName(failed.key, failed.iteration)
+            self._client.on_failure(name, failure)
             return
         if frame.kind is FrameKind.RESTORE:
-            is_done = frame.flags & IS_CHOSEN
-            choices = None if is_done else [int(i) for i in json.loads(bytes(payload))]
+            is_restored = RestorableFrame.unpack(frame).is_restored
+            choices = None if is_restored else [int(i) for i in json.loads(bytes(payload))]
             self._client.on_restore(self.shard, choices)
             return
         self._client.counters["received_floats"] += frame.payload_bytes // VALUE_BYTES
         place, self._place = self._place, None
-        found = self._wanted(frame)
+        answer, self._answer = self._answer, None
+        assert answer is not None
+        found = self._wanted(answer)
         if found is None or place is None:
             self._client.counters["unwanted_answers"] += 1
             return
-        applied = frame.sequence - 1 if frame.flags & IS_INITIAL else -1
-        self._client.on_values(*found, place, frame.total, applied)
+        if isinstance(answer, AnswerFrame):
+            self._client.on_answer(*found, place, answer.num_contributors)
+        else:
+            self._client.on_parameters(*found, place, answer.num_applied - 1)
 
-    def _wanted(self, frame: Frame) -> tuple[Transfer, Pair] | None:
-        transfer = self._client.find(_name_of(frame))
-        if transfer is None or frame.first_lane not in transfer.remaining:
+    def _wanted(self, answer: AnswerFrame | ParametersFrame) -> tuple[Transfer, Pair] | None:
+        iteration = answer.iteration if isinstance(answer, AnswerFrame) else None
+        transfer = self._client.find(TransferName(answer.key, iteration))
+        if transfer is None or answer.pair not in transfer.remaining:
             return None
-        return transfer, transfer.key.pairs[frame.first_lane]
-
-
-def _name_of(frame: Frame) -> tuple[bool, int, int]:
-    if frame.flags & IS_INITIAL:
-        return True, frame.tag, -1
-    return False, frame.tag, frame.sequence
+        return transfer, transfer.key.pairs[answer.pair]
 
 
 @final
 class LocalShard:
     """The shard on the worker's own host: its server runs in the client's thread."""
 
-    def __init__(self, client: LinkClient, server: ParameterServer) -> None:
+    def __init__(self, client: ParameterClient, server: ParameterServer) -> None:
         self._client = client
         self._server = server
         self._shard = server.options.shard
@@ -303,9 +265,9 @@ class LocalShard:
             self._declared = known
         origin = Origin(client.worker_id, transfer.iteration, client.open_from(transfer))
         if transfer.kind is TransferKind.FACTORS:
-            count, rows, columns = transfer.matrix
-            u = transfer.source[: count * rows].reshape(count, rows)
-            v = transfer.source[count * rows :].reshape(count, columns)
+            rows, u_columns, v_columns = transfer.matrix
+            u = transfer.source[: rows * u_columns].reshape(rows, u_columns)
+            v = transfer.source[rows * u_columns :].reshape(rows, v_columns)
             server.multiply(origin, transfer.number, u, v)
             return
         for pair in transfer.pairs_of(self._shard):
@@ -318,10 +280,12 @@ class LocalShard:
     def restore(self) -> None:
         """Ask, or choose."""
         step = self._client.restore_step(self._shard)
-        if step == ASK:
+        if step is None:
+            return
+        if step.chosen is None:
             self._server.ask_restore(self._client.worker_id)
-        elif step is not None:
-            self._server.restore(self._client.worker_id, step)
+        else:
+            self._server.restore(self._client.worker_id, step.chosen)
 
     def send_restore(self, choices: list[int] | None) -> None:
         """Pass it on."""
@@ -335,20 +299,23 @@ class LocalShard:
 
     def send_answer(self, key: int, pair: int, iteration: int, answer: Answer) -> None:
         """Copy an answer."""
-        self._take((False, key, iteration), pair, answer.values, len(answer.contributors), -1)
+        found = self._wanted(TransferName(key, iteration), pair)
+        if found is not None:
+            self._client.on_answer(*found, answer.values, len(answer.contributors))
 
     def send_initial(self, key: int, pair: int, iteration: int, values: Values) -> None:
         """Copy parameters."""
-        self._take((True, key, -1), pair, values, 0, iteration)
+        found = self._wanted(TransferName(key, None), pair)
+        if found is not None:
+            self._client.on_parameters(*found, values, iteration)
 
-    def _take(
-        self, name: tuple[bool, int, int], pair: int, values: Values, count: int, applied: int
-    ) -> None:
+    def _wanted(self, name: TransferName, pair: int) -> tuple[Transfer, Pair] | None:
         transfer = self._client.find(name)
-        if transfer is not None and pair in transfer.remaining:
-            self._client.on_values(transfer, transfer.key.pairs[pair], values, count, applied)
+        if transfer is None or pair not in transfer.remaining:
+            return None
+        return transfer, transfer.key.pairs[pair]
 
-    def send_failure(self, key: int, pair: int, iteration: int, failure: Failure) -> None:
+    def send_failure(self, key: int | None, iteration: int | None, failure: Failure) -> None:
         """Pass a failure on."""
-        name = (True, key, -1) if iteration < 0 else (False, key, iteration)
-        self._client.on_failure(None if key < 0 else name, failure)
+        name = None if key is None else TransferName(key, iteration)
+        self._client.on_failure(name, failure)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import enum
 from concurrent.futures import Future
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,15 @@ class TransferKind(enum.Enum):
     FACTORS = enum.auto()
 
 
+class TransferName(NamedTuple):
+    """What tells a client's transfers apart."""
+
+    key: int
+    """Number of the key in the parameter layout."""
+    iteration: int | None
+    """None: the key's initialisation."""
+
+
 @final
 class Transfer:
     """State of one call; used in the client's thread alone."""
@@ -77,9 +86,10 @@ class Transfer:
         self._is_shared = np.may_share_memory(source, out)
 
     @property
-    def name(self) -> tuple[bool, int, int]:
+    def name(self) -> TransferName:
         """What answers call it."""
-        return self.kind is TransferKind.INITIAL, self.number, self.iteration
+        is_initial = self.kind is TransferKind.INITIAL
+        return TransferName(self.number, None if is_initial else self.iteration)
 
     def pairs_of(self, shard: int) -> list[Pair]:
         """Return the pairs of a shard that are not back."""

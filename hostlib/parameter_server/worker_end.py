@@ -5,14 +5,25 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
-from ..errors import PeerClosedError, PeerError, PeerMismatchError, PeerProtocolError
+from ..errors import PeerError, PeerMismatchError, PeerProtocolError
 from ..peers.connection import Connection
-from ..peers.dialled import SILENCE_S
-from ..peers.frames import Frame, FrameKind
+from ..peers.frames import (
+    AnswerFrame,
+    FailedFrame,
+    Frame,
+    FrameKind,
+    InitialFrame,
+    ParametersFrame,
+    PushedFactorsFrame,
+    RestorableFrame,
+    RestoreFrame,
+    UpdateFrame,
+)
+from ..peers.heartbeat import Heartbeat
 from ..peers.inbound import REFUSED_S
 from .layout import VALUE_BYTES
 from .rounds import Answer, Failure, Origin
@@ -21,12 +32,12 @@ from .rules import Values
 if TYPE_CHECKING:
     from .server import ParameterServer
 
-IS_INITIAL = 1
-"""Flag of ANSWER and FAILED frames: of parameters that were asked for, not of an update."""
-IS_CHOSEN = 1
-"""Flag of RESTORE frames: go back to the iteration in `sequence` less 1; or, it is done."""
-EVERYTHING = 0xFFFFFFFF
-"""Key of FAILED frames that concern all keys."""
+
+class _Update(NamedTuple):
+    """What comes: its header, and where its values go."""
+
+    frame: UpdateFrame | InitialFrame | PushedFactorsFrame
+    room: Values
 
 
 @final
@@ -37,126 +48,108 @@ class WorkerEnd:
         self.connection = connection
         self._server = server
         self._worker_id = worker_id
-        self._room: Values | None = None
+        self._update: _Update | None = None  # of the payload under way
         self._is_refused = False
         connection.receiver = self
-        connection.send(Frame(FrameKind.WELCOME, sequence=server.incarnation))
-
-    def beat(self, now_s: float) -> None:
-        """Say that the server lives; give up a worker that says nothing."""
-        if self.connection.is_drained:
-            self.connection.send(Frame(FrameKind.HEARTBEAT))
-        # Where links are full, heartbeats wait behind large frames, and these for lost segments. A
-        # process that hangs is left to the pairs' time-out.
-        if now_s - self.connection.alive_s > SILENCE_S:
-            self.connection.close(PeerClosedError(f"silent for {SILENCE_S:g} s"))
+        connection.send(Frame(FrameKind.WELCOME))
+        Heartbeat(server.loop, connection)
 
     # What follows is called by the server.
 
     def send_answer(self, key: int, pair: int, iteration: int, answer: Answer) -> None:
         """Send an answer's values."""
-        frame = Frame(
-            FrameKind.ANSWER,
-            payload_bytes=answer.values.nbytes,
-            sequence=iteration,
-            first_lane=pair,
-            num_lanes=answer.values.size,
-            total=len(answer.contributors),
-            tag=key,
+        values = answer.values
+        num_contributors = len(answer.contributors)
+        self._send_values(
+            AnswerFrame(values.nbytes, key, pair, iteration, num_contributors), values
         )
-        self._send_values(frame, answer.values)
 
     def send_initial(self, key: int, pair: int, iteration: int, values: Values) -> None:
         """Send parameters."""
-        frame = Frame(
-            FrameKind.ANSWER,
-            payload_bytes=values.nbytes,
-            sequence=iteration + 1,
-            flags=IS_INITIAL,
-            first_lane=pair,
-            num_lanes=values.size,
-            tag=key,
-        )
-        self._send_values(frame, values)
+        self._send_values(ParametersFrame(values.nbytes, key, pair, iteration + 1), values)
 
-    def _send_values(self, frame: Frame, values: Values) -> None:
+    def _send_values(self, frame: AnswerFrame | ParametersFrame, values: Values) -> None:
         self._server.counters["sent_floats"] += values.size
         self.connection.send(frame, values.data.cast("B"))
 
-    def send_failure(self, key: int, pair: int, iteration: int, failure: Failure) -> None:
-        """Send the reason; key -1: of everything."""
+    def send_failure(self, key: int | None, iteration: int | None, failure: Failure) -> None:
+        """Send the reason."""
         text = json.dumps(failure._asdict()).encode()
-        frame = Frame(
-            FrameKind.FAILED,
-            payload_bytes=len(text),
-            sequence=max(0, iteration),
-            flags=IS_INITIAL if iteration < 0 else 0,
-            first_lane=pair,
-            tag=key & EVERYTHING,
-        )
-        self.connection.send(frame, memoryview(text))
+        self.connection.send(FailedFrame(len(text), key, iteration), memoryview(text))
 
     def send_restore(self, choices: list[int] | None) -> None:
         """Send what can be restored, or that it is."""
         text = json.dumps(choices).encode()
-        frame = Frame(FrameKind.RESTORE, payload_bytes=len(text), flags=0 if choices else IS_CHOSEN)
-        self.connection.send(frame, memoryview(text))
+        self.connection.send(RestorableFrame(len(text), choices is None), memoryview(text))
 
     # What follows is called by the connection.
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         """Return room for updates of this shard's pairs, and for declarations."""
-        self._room = None
+        self._update = None
         if self._is_refused:
             return memoryview(bytearray(frame.payload_bytes))
         try:
             if frame.kind in (FrameKind.UPDATE, FrameKind.INITIAL):
-                pair = self._server.pair(frame.tag, frame.first_lane)
-                size = (frame.num_lanes, frame.payload_bytes)
-                if size != (pair.num_values, VALUE_BYTES * pair.num_values):
-                    raise PeerProtocolError(f"{size[0]} values in {size[1]} bytes")
-                self._room = self._server.room(pair.num_values)
+                self._update = self._pair_update(frame)
             elif frame.kind is FrameKind.FACTORS:
-                count, rows, columns = frame.num_lanes, frame.first_lane, frame.total
-                self._server.check_factors(frame.tag, rows, columns)
-                values = count * (rows + columns)
-                if frame.payload_bytes != VALUE_BYTES * values:
-                    raise PeerProtocolError(f"{values} values in {frame.payload_bytes} bytes")
-                self._room = np.empty(values, np.float32)
+                self._update = self._factors(frame)
             elif frame.kind not in (FrameKind.DECLARE, FrameKind.HEARTBEAT, FrameKind.RESTORE):
                 raise PeerProtocolError(f"{frame.kind.name} frame at a parameter server")
         except PeerProtocolError as error:
             self._refuse(error)
-        if self._room is not None and self._room.size:
-            return self._room.data.cast("B")
+        if self._update is not None and self._update.room.size:
+            return self._update.room.data.cast("B")
         return memoryview(bytearray(frame.payload_bytes))
 
+    def _pair_update(self, frame: Frame) -> _Update:
+        is_update = frame.kind is FrameKind.UPDATE
+        update = UpdateFrame.unpack(frame) if is_update else InitialFrame.unpack(frame)
+        pair = self._server.pair(update.key, update.pair)
+        size = (update.num_values, update.payload_bytes)
+        if size != (pair.num_values, VALUE_BYTES * pair.num_values):
+            raise PeerProtocolError(f"{size[0]} values in {size[1]} bytes")
+        return _Update(update, self._server.room(pair.num_values))
+
+    def _factors(self, frame: Frame) -> _Update:
+        factors = PushedFactorsFrame.unpack(frame)
+        self._server.check_factors(factors.key, factors.u_columns, factors.v_columns)
+        if factors.payload_bytes != VALUE_BYTES * factors.num_values:
+            raise PeerProtocolError(f"{factors.num_values} values in {factors.payload_bytes} bytes")
+        return _Update(factors, np.empty(factors.num_values, np.float32))
+
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
-        """Take updates and declarations."""
-        room, self._room = self._room, None
+        """Take updates, declarations and restorations."""
+        update, self._update = self._update, None
         if frame.kind is FrameKind.DECLARE:
             try:
                 self._server.declare(self._worker_id, bytes(payload))
             except (PeerMismatchError, PeerProtocolError) as error:
                 self._refuse(error)
-        if frame.kind is FrameKind.RESTORE and not self._is_refused:
-            if frame.flags & IS_CHOSEN:
-                self._server.restore(self._worker_id, frame.sequence - 1)
-            else:
-                self._server.ask_restore(self._worker_id)
-        if room is None or self._is_refused:
+        if self._is_refused:
             return
+        if frame.kind is FrameKind.RESTORE:
+            chosen = RestoreFrame.unpack(frame).chosen
+            if chosen is None:
+                self._server.ask_restore(self._worker_id)
+            else:
+                self._server.restore(self._worker_id, chosen)
+        elif update is not None:
+            self._take(update.frame, update.room)
+
+    def _take(self, frame: UpdateFrame | InitialFrame | PushedFactorsFrame, room: Values) -> None:
         self._server.counters["received_floats"] += room.size
-        origin = Origin(self._worker_id, frame.sequence, frame.sequence - frame.step)
-        if frame.kind is FrameKind.INITIAL:
-            self._server.initialise(self._worker_id, frame.tag, frame.first_lane, room)
-        elif frame.kind is FrameKind.UPDATE:
-            self._server.update(origin, frame.tag, frame.first_lane, room)
-        else:
-            count, rows = frame.num_lanes, frame.first_lane
-            u = room[: count * rows].reshape(count, rows)
-            v = room[count * rows :].reshape(count, frame.total)
-            self._server.multiply(origin, frame.tag, u, v)
+        if isinstance(frame, InitialFrame):
+            self._server.initialise(self._worker_id, frame.key, frame.pair, room)
+            return
+        origin = Origin(self._worker_id, frame.iteration, frame.open_from)
+        if isinstance(frame, UpdateFrame):
+            self._server.update(origin, frame.key, frame.pair, room)
+            return
+        middle = frame.rows * frame.u_columns
+        u = room[:middle].reshape(frame.rows, frame.u_columns)
+        v = room[middle:].reshape(frame.rows, frame.v_columns)
+        self._server.multiply(origin, frame.key, u, v)
 
     def on_drained(self, connection: Connection) -> None:
         """Nothing waits for this."""

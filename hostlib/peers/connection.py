@@ -21,7 +21,7 @@ from ..errors import (
     PeerUnreachableError,
 )
 from .event_loop import EventLoop
-from .frames import HEADER_BYTES, Frame, FrameKind
+from .frames import HEADER_BYTES, Frame, Packable
 
 _logger = logging.getLogger(__name__)
 READ_BUDGET_BYTES = 4 << 20
@@ -89,6 +89,8 @@ class Connection:
         self.receiver = receiver
         self.sent_bytes = 0
         """What the kernel has taken."""
+        self.sent_s = 0.0
+        """When it last took some, on the monotonic clock."""
         self.was_drained = True
         """After the end: whether all that was sent had left for the kernel."""
         self._loop = loop
@@ -96,6 +98,7 @@ class Connection:
         self._is_connecting = is_connecting
         self._is_paused = False
         self._is_closed = False
+        self._is_ending = False
         self._ahead = bytearray(AHEAD_BYTES)
         self._ahead_view = memoryview(self._ahead)
         self._ahead_start: int = 0  # of what was read and belongs to no payload yet
@@ -106,7 +109,6 @@ class Connection:
         self._filled = 0
         self._read_s = time.monotonic()
         self._payload_s = self._read_s
-        self._sent_s = 0.0
         self._low_water = 1
         self._outgoing: deque[memoryview] = deque()
         self._events = 0
@@ -187,22 +189,17 @@ class Connection:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it is over."""
-        return self._is_closed
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether the receiver has stopped reading."""
-        return self._is_paused
+        """Whether it is over, or only waits for its last bytes to arrive."""
+        return self._is_closed or self._is_ending
 
     @property
     def is_drained(self) -> bool:
         """Whether all that was sent has left for the kernel."""
         return not self._outgoing
 
-    def send(self, frame: Frame, payload: memoryview | None = None) -> None:
+    def send(self, frame: Packable, payload: memoryview | None = None) -> None:
         """Send a frame; the payload must not change until `is_drained`."""
-        if self._is_closed:
+        if self.is_closed:
             return
         was_drained = not self._outgoing
         self._outgoing.append(memoryview(frame.pack()))
@@ -215,11 +212,6 @@ class Connection:
         """Hand the kernel what it takes now: the caller has more to do before the loop goes on."""
         if self._outgoing and not self._is_connecting and not self._is_closed:
             self._guard_write()
-
-    def beat(self, now_s: float, pause_s: float) -> None:
-        """Send a heartbeat, unless something has left within the pause, or waits to leave."""
-        if self.is_drained and now_s - self._sent_s > pause_s:
-            self.send(Frame(FrameKind.HEARTBEAT))
 
     def resume(self) -> None:
         """Read again after the receiver had no place for a payload."""
@@ -251,6 +243,7 @@ class Connection:
         if self._is_closed or self._is_connecting or self._outgoing or self._is_paused:
             self.close()
             return
+        self._is_ending = True
         self.receiver = _Discard(self, self._loop)
         with contextlib.suppress(OSError):  # broken: then reading says so
             self._socket.shutdown(socket.SHUT_WR)
@@ -404,9 +397,9 @@ class Connection:
             except (BlockingIOError, InterruptedError):
                 return
             self.sent_bytes += sent
-            self._sent_s = time.monotonic()
+            self.sent_s = time.monotonic()
             if sent > HEADER_BYTES:
-                self._payload_s = self._sent_s
+                self._payload_s = self.sent_s
             while sent:
                 first = outgoing[0]
                 if sent < first.nbytes:

@@ -8,31 +8,27 @@ import time
 from typing import Protocol, final
 
 from ..errors import (
-    PeerClosedError,
     PeerError,
-    PeerProtocolError,
     PeerRefusedError,
     PeerUnreachableError,
 )
 from .connection import Connection
 from .event_loop import EventLoop, Timer
-from .frames import Frame, FrameKind, Greeting
+from .frames import Frame, Greeting, Packable
+from .handshake import ClientHandshake
+from .heartbeat import Heartbeat
 
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 0.5
 """Between two attempts."""
 WELCOME_S = 3.0
 """Time from an attempt to the welcome."""
-SILENCE_S = 10.0
-"""A server that says nothing for so long is dialled again."""
-BEAT_S = 0.5
-_PLACELESS = frozenset((FrameKind.CHALLENGE, FrameKind.WELCOME, FrameKind.REFUSED))
 
 
 class DialledOwner(Protocol):
     """Who uses a dialled link; called in the loop's thread."""
 
-    def on_up(self, link: DialledLink, welcome: Frame) -> None:
+    def on_up(self, link: DialledLink) -> None:
         """Learn that frames may be sent; after every new connection."""
         ...
 
@@ -55,11 +51,7 @@ class DialledOwner(Protocol):
 
 @final
 class DialledLink:
-    """Runs in the loop's thread. `unreachable_s` bounds every time without a connection.
-
-    `hears_receipts`: the other end is not silent while its kernel acknowledges; for owners that
-    have a time-out of their own for a process that hangs.
-    """
+    """Runs in the loop's thread. `unreachable_s` bounds every time without a connection."""
 
     def __init__(
         self,
@@ -71,10 +63,8 @@ class DialledLink:
         token: str,
         source: str,
         unreachable_s: float,
-        hears_receipts: bool = False,
     ) -> None:
         self.address = address
-        self._hears_receipts = hears_receipts
         self._loop = loop
         self._greeting = greeting
         self._owner = owner
@@ -82,16 +72,14 @@ class DialledLink:
         self._source = source
         self._unreachable_s = unreachable_s
         self._connection: Connection | None = None
+        self._handshake = ClientHandshake(greeting, token)
         self._is_up = False
         self._is_closed = False
         self._away_s = time.monotonic()
-        self._dialled_s = 0.0
         self._pause_s = FIRST_PAUSE_S
         self._cause: PeerError | None = None
-        self._timer: Timer | None = None
-        self._redial: Timer | None = None
+        self._timer: Timer | None = None  # for the welcome, or to dial again
         self._dial()
-        self._beat()
 
     @property
     def is_up(self) -> bool:
@@ -103,7 +91,7 @@ class DialledLink:
         """Whether all that was sent has left for the kernel."""
         return self._connection is None or self._connection.is_drained
 
-    def send(self, frame: Frame, payload: memoryview | None = None) -> None:
+    def send(self, frame: Packable, payload: memoryview | None = None) -> None:
         """Send a frame; the payload must not change until it has left."""
         assert self._connection is not None
         self._connection.send(frame, payload)
@@ -112,9 +100,7 @@ class DialledLink:
         """Close for good; gently: what was sent still arrives."""
         self._is_closed = True
         self._is_up = False
-        for timer in (self._timer, self._redial):
-            if timer is not None:
-                timer.cancel()
+        self._cancel_timer()
         if self._connection is not None:
             if is_gentle:
                 self._connection.close_gently()
@@ -122,23 +108,32 @@ class DialledLink:
                 self._connection.close()
 
     def _dial(self) -> None:
-        if self._is_closed:
-            return
-        self._dialled_s = time.monotonic()
+        left_s = self._away_s + self._unreachable_s - time.monotonic()
+        self._timer = self._loop.call_later(min(WELCOME_S, left_s), self._expire)
+        self._handshake = ClientHandshake(self._greeting, self._token)
         try:
             self._connection = Connection.open(self._loop, self.address, self._source, self)
         except PeerError as error:
             self._retry(error)
 
+    def _expire(self) -> None:
+        if self._connection is not None:
+            self._connection.close(PeerUnreachableError("no welcome in time"))
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
     def _retry(self, error: PeerError) -> None:
+        self._cancel_timer()
         self._connection = None
         # The first cause says more than that of a later attempt, which may just be cut short.
         self._cause = self._cause or error
         away_s = time.monotonic() - self._away_s
-        if isinstance(error, PeerRefusedError) or away_s > self._unreachable_s:
+        if isinstance(error, PeerRefusedError) or away_s >= self._unreachable_s:
             self._give_up(error)
             return
-        self._redial = self._loop.call_later(self._pause_s, self._dial)
+        self._timer = self._loop.call_later(self._pause_s, self._dial)
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
     def _give_up(self, error: PeerError) -> None:
@@ -154,46 +149,24 @@ class DialledLink:
             ),
         )
 
-    def _beat(self) -> None:
-        now_s = time.monotonic()
-        connection = self._connection
-        if connection is not None and not connection.is_closed:
-            if self._is_up:
-                if connection.is_drained:
-                    connection.send(Frame(FrameKind.HEARTBEAT))
-                heard_s = connection.alive_s if self._hears_receipts else connection.heard_s
-                if now_s - heard_s > SILENCE_S:
-                    connection.close(PeerClosedError(f"silent for {SILENCE_S:g} s"))
-            elif now_s - self._dialled_s > WELCOME_S or now_s - self._away_s > self._unreachable_s:
-                connection.close(PeerUnreachableError("no welcome in time"))
-        if not self._is_closed:
-            self._timer = self._loop.call_later(BEAT_S, self._beat)
-
     # What follows is called by the connection.
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
-        """Return room for what the other end says."""
-        if frame.kind in _PLACELESS or frame.kind is FrameKind.HEARTBEAT:
-            return memoryview(bytearray(frame.payload_bytes))
-        if not self._is_up:
-            raise PeerProtocolError(f"{frame.kind.name} frame before the welcome")
-        return self._owner.target(frame)
+        """Return room for what the other end sends."""
+        room = self._handshake.room(frame)
+        return room if room is not None else self._owner.target(frame)
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
         """Greet, go up, pass frames on."""
-        if frame.kind is FrameKind.CHALLENGE:
-            proof = self._greeting.pack(self._token, bytes(payload))
-            greeting = Frame(FrameKind.GREETING, payload_bytes=len(proof))
-            connection.send(greeting, memoryview(proof))
-        elif frame.kind is FrameKind.WELCOME:
+        if not self._handshake.take(connection, frame, payload):
+            self._owner.on_frame(frame, payload)
+        elif self._handshake.is_open and not self._is_up:
+            self._cancel_timer()
+            Heartbeat(self._loop, connection)
             self._is_up = True
             self._cause = None
             self._pause_s = FIRST_PAUSE_S
-            self._owner.on_up(self, frame)
-        elif frame.kind is FrameKind.REFUSED:
-            raise PeerRefusedError(bytes(payload).decode(errors="replace"))
-        elif frame.kind is not FrameKind.HEARTBEAT:
-            self._owner.on_frame(frame, payload)
+            self._owner.on_up(self)
 
     def on_drained(self, connection: Connection) -> None:
         """Nothing waits for this."""

@@ -1,146 +1,150 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fetching a retained result from another worker, with blocking calls and one deadline."""
+"""Fetching a retained result from another worker, over a connection of its own."""
 
 from __future__ import annotations
 
 import contextlib
-import socket
-import time
+from collections import deque
+from concurrent.futures import Future, wait
 from typing import final
 
 from ..errors import (
+    PeerClosedError,
+    PeerError,
     PeerProtocolError,
-    PeerRefusedError,
     PeerUnreachableError,
     ResultForgottenError,
     ResultTimeoutError,
 )
-from .connection import is_to_itself
-from .frames import HEADER_BYTES, Frame, FrameKind, Greeting
+from .connection import Connection
+from .event_loop import EventLoop
+from .frames import FetchFrame, Frame, FrameKind, Greeting
+from .handshake import ClientHandshake
 from .results import RetainedResult, describe_result
 
 MAX_RESULT_BYTES = 1 << 35
 """A result of the largest tensor, with its exponents, is smaller."""
 ANSWER_SHARE = 0.9
-"""Of the timeout, how much the other worker may wait for the tensor; the rest is for the way."""
+"""Share of the timeout that the other worker may wait for the tensor; the network has the rest."""
 
 
 @final
-class _Stream:
-    """A blocking connection with a deadline."""
+class Fetch:
+    """One request for a tensor's result; runs in the loop's thread, except for `result`."""
 
-    def __init__(self, address: tuple[str, int], source: str, deadline_s: float) -> None:
+    def __init__(
+        self,
+        loop: EventLoop,
+        address: tuple[str, int],
+        greeting: Greeting,
+        tensor: int,
+        *,
+        timeout_s: float,
+        source: str,
+        token: str = "",
+    ) -> None:
+        self._loop = loop
         self._address = address
-        self._deadline_s = deadline_s
+        self._source = source
+        self._worker_id = greeting.receiver
+        self._tensor = tensor
+        self._timeout_s = timeout_s
+        self._handshake = ClientHandshake(greeting, token)
+        self._connection: Connection | None = None
+        self._is_accepted = False
+        self._result: RetainedResult | None = None
+        self._places: deque[memoryview] = deque()  # of the arrays that are not complete
+        self._future: Future[RetainedResult] = Future()
+        loop.post(self._open)
+
+    def result(self) -> RetainedResult:
+        """Return the result, which the other worker may still have to complete.
+
+        Blocks, in the caller's thread. Raises ResultForgottenError, ResultTimeoutError,
+        PeerUnreachableError, PeerRefusedError or PeerProtocolError, within about the timeout.
+        """
+        wait([self._future], self._timeout_s)
+        if self._future.done():
+            return self._future.result()
+        with contextlib.suppress(PeerClosedError):  # its own server closed: so is the connection
+            self._loop.post(self._close)
+        host, port = self._address
+        if self._is_accepted:
+            # The process may be in a call that lets no thread run.
+            raise ResultTimeoutError(f"worker at {host}:{port} did not answer in time")
+        raise PeerUnreachableError(f"no worker answers at {host}:{port}")
+
+    def _open(self) -> None:
         try:
-            self._socket = socket.create_connection(
-                address, timeout=self._left_s(), source_address=(source, 0)
-            )
-        except OSError as error:
-            raise PeerUnreachableError(
-                f"no worker answers at {address[0]}:{address[1]}: {error}"
-            ) from error
-        if is_to_itself(self._socket):
-            self._socket.close()
-            raise PeerUnreachableError(f"no worker answers at {address[0]}:{address[1]}")
+            self._connection = Connection.open(self._loop, self._address, self._source, self)
+        except PeerError as error:
+            self._future.set_exception(error)
 
-    def _left_s(self) -> float:
-        return max(0.001, self._deadline_s - time.monotonic())
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
 
-    def send(self, data: bytes) -> None:
-        try:
-            self._socket.settimeout(self._left_s())
-            self._socket.sendall(data)
-        except OSError as error:
-            raise self._broken(error) from error
+    # What follows is called by the connection.
 
-    def receive_into(self, place: memoryview) -> None:
-        while place.nbytes:
-            try:
-                self._socket.settimeout(self._left_s())
-                count = self._socket.recv_into(place)
-            except TimeoutError as error:
-                # Its kernel took the connection: it may be in a call that lets no thread run.
-                raise ResultTimeoutError(
-                    f"worker at {self._address[0]}:{self._address[1]} did not answer in time"
-                ) from error
-            except OSError as error:
-                raise self._broken(error) from error
-            if count == 0:
-                raise self._broken("it closed the connection")
-            place = place[count:]
+    def target(self, connection: Connection, frame: Frame) -> memoryview | None:
+        """Return room for the answer; pieces go to their place in the result's arrays."""
+        room = self._handshake.room(frame)
+        if room is not None:
+            return room
+        if frame.kind is not FrameKind.PIECE:
+            return memoryview(bytearray(frame.payload_bytes))
+        if not self._places or not 0 < frame.payload_bytes <= self._places[0].nbytes:
+            raise PeerProtocolError(f"piece of {frame.payload_bytes} bytes out of place")
+        return self._places[0]
 
-    def frame(self) -> tuple[Frame, bytes]:
-        """Return the next frame that is no heartbeat; pieces are read apart."""
-        while True:
-            header = bytearray(HEADER_BYTES)
-            self.receive_into(memoryview(header))
-            frame = Frame.unpack(header)
-            if frame.kind is FrameKind.PIECE:
-                return frame, b""
-            payload = bytearray(frame.payload_bytes)
-            self.receive_into(memoryview(payload))
-            if frame.kind is FrameKind.REFUSED:
-                raise PeerRefusedError(payload.decode(errors="replace"))
-            if frame.kind is not FrameKind.HEARTBEAT:
-                return frame, bytes(payload)
-
-    def _broken(self, cause: object) -> PeerUnreachableError:
-        return PeerUnreachableError(f"worker at {self._address[0]}:{self._address[1]}: {cause}")
-
-    def close(self) -> None:
-        self._socket.close()
-
-
-def fetch_result(
-    address: tuple[str, int],
-    greeting: Greeting,
-    tensor: int,
-    *,
-    timeout_s: float,
-    source: str,
-    token: str = "",
-    limit_bytes: int = MAX_RESULT_BYTES,
-) -> RetainedResult:
-    """Fetch the result of `tensor` from the worker at `address`, waiting until it is complete.
-
-    Raises ResultForgottenError, ResultTimeoutError, PeerUnreachableError, PeerRefusedError or
-    PeerProtocolError, within about `timeout_s`.
-    """
-    with contextlib.closing(_Stream(address, source, time.monotonic() + timeout_s)) as stream:
-        frame, nonce = stream.frame()
-        if frame.kind is not FrameKind.CHALLENGE:
-            raise PeerProtocolError(f"{frame.kind.name} frame instead of a challenge")
-        proof = greeting.pack(token, nonce)
-        stream.send(Frame(FrameKind.GREETING, payload_bytes=len(proof)).pack() + proof)
-        answer_ms = int(timeout_s * ANSWER_SHARE * 1000)
-        stream.send(Frame(FrameKind.FETCH, sequence=tensor, total=answer_ms).pack())
-        frame, description = stream.frame()
-        if frame.kind is FrameKind.FORGOTTEN:
+    def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
+        """Ask when greeted, then take the answer."""
+        if self._handshake.take(connection, frame, payload):
+            if frame.kind is FrameKind.CHALLENGE:
+                answer_ms = int(self._timeout_s * ANSWER_SHARE * 1000)
+                connection.send(FetchFrame(self._tensor, answer_ms))
+        elif frame.kind is FrameKind.FORGOTTEN:
             raise ResultForgottenError(
-                f"worker {greeting.receiver} has forgotten the result of tensor {tensor}"
+                f"worker {self._worker_id} has forgotten the result of tensor {self._tensor}"
             )
-        if frame.kind is FrameKind.NOT_COMPLETE:
+        elif frame.kind is FrameKind.NOT_COMPLETE:
             raise ResultTimeoutError(
-                f"tensor {tensor} was not complete at worker {greeting.receiver} within"
-                f" {timeout_s} s"
+                f"tensor {self._tensor} was not complete at worker {self._worker_id} within"
+                f" {self._timeout_s} s"
             )
-        if frame.kind is not FrameKind.RESULT:
+        elif frame.kind is FrameKind.RESULT and self._result is None:
+            self._begin(bytes(payload))
+            self._finish_if_complete(connection)
+        elif frame.kind is FrameKind.PIECE:
+            rest = self._places.popleft()[frame.payload_bytes :]
+            if rest.nbytes:
+                self._places.appendleft(rest)
+            self._finish_if_complete(connection)
+        else:
             raise PeerProtocolError(f"{frame.kind.name} frame instead of a result")
-        result = describe_result(description, limit_bytes)
-        if result.tensor != tensor:
-            raise PeerProtocolError(f"result of tensor {result.tensor} instead of {tensor}")
-        for array in result.arrays():
-            if array.size:
-                _receive_pieces(stream, array.data.cast("B"))
-        return result
 
+    def on_drained(self, connection: Connection) -> None:
+        """The other worker's kernel has accepted the connection."""
+        self._is_accepted = True
 
-def _receive_pieces(stream: _Stream, place: memoryview) -> None:
-    while place.nbytes:
-        frame, _ = stream.frame()
-        if frame.kind is not FrameKind.PIECE or not 0 < frame.payload_bytes <= place.nbytes:
-            raise PeerProtocolError(f"{frame.kind.name} frame instead of a piece of a result")
-        stream.receive_into(place[: frame.payload_bytes])
-        place = place[frame.payload_bytes :]
+    def on_closed(self, connection: Connection, error: PeerError) -> None:
+        """Fail with the cause."""
+        if isinstance(error, PeerClosedError | PeerUnreachableError):
+            host, port = self._address
+            broken = PeerUnreachableError(f"worker at {host}:{port}: {error}")
+            broken.__cause__ = error
+            error = broken
+        self._future.set_exception(error)
+
+    def _begin(self, description: bytes) -> None:
+        result = describe_result(description, MAX_RESULT_BYTES)
+        if result.tensor != self._tensor:
+            raise PeerProtocolError(f"result of tensor {result.tensor} instead of {self._tensor}")
+        self._result = result
+        self._places.extend(array.data.cast("B") for array in result.arrays() if array.size)
+
+    def _finish_if_complete(self, connection: Connection) -> None:
+        if self._result is not None and not self._places:
+            connection.close()
+            self._future.set_result(self._result)

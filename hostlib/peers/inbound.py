@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, final
 
 from ..errors import PeerError, PeerProtocolError, PeerRefusedError, ResultForgottenError
 from .connection import Connection
-from .frames import NONCE_BYTES, PIECE_BYTES, Frame, FrameKind, Greeting, Purpose
+from .frames import NONCE_BYTES, PIECE_BYTES, FetchFrame, Frame, FrameKind, Greeting, Purpose
+from .heartbeat import Heartbeat
 from .results import RetainedResult
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class InboundPeer:
         self._address = address
         self._nonce = os.urandom(NONCE_BYTES)
         self._greeting: Greeting | None = None
+        self._heartbeat: Heartbeat | None = None
         self._wanted: int | None = None
         self._is_refused = False
         self._sent_bytes = 0
@@ -74,6 +76,7 @@ class InboundPeer:
                 self._refuse(str(error), "refused_stranger")
                 return
             self._greeting = greeting
+            self._heartbeat = Heartbeat(self._server.loop, connection)
             self._timer.cancel()
             if self._greeting.purpose is Purpose.FETCH:
                 self._timer = self._server.loop.call_later(IDLE_FETCHER_S, self._expire)
@@ -81,9 +84,10 @@ class InboundPeer:
         elif frame.kind is FrameKind.FETCH:
             if self._wanted is not None:
                 raise PeerProtocolError("a second request before the answer to the first")
-            self._wanted = frame.sequence
+            fetch = FetchFrame.unpack(frame)
+            self._wanted = fetch.tensor
             self._timer.cancel()
-            self._timer = self._server.loop.call_later(frame.total / 1000, self._expire)
+            self._timer = self._server.loop.call_later(fetch.timeout_ms / 1000, self._expire)
             self.review()
 
     def on_drained(self, connection: Connection) -> None:
@@ -116,11 +120,6 @@ class InboundPeer:
         else:
             self._hand_over(greeting)
 
-    def beat(self) -> None:
-        """Tell the other end that this worker lives; once if the network takes no more."""
-        if self._greeting is not None and not self._is_refused and self.connection.is_drained:
-            self.connection.send(Frame(FrameKind.HEARTBEAT))
-
     def _hand_over(self, greeting: Greeting) -> None:
         server = self._server
         view = server.view(greeting.generation)
@@ -131,6 +130,7 @@ class InboundPeer:
                 self._refuse(str(error), "refused_member")
                 return
             self._timer.cancel()
+            self._stop_heartbeat()
             server.forget(self)
         elif server.is_over(greeting.generation):
             self._refuse(f"generation {greeting.generation} is over", "refused_generation")
@@ -139,7 +139,7 @@ class InboundPeer:
         try:
             result = self._server.results.get(tensor)
         except ResultForgottenError:
-            self._reply(Frame(FrameKind.FORGOTTEN, sequence=tensor))
+            self._reply(Frame(FrameKind.FORGOTTEN))
             return
         if result is not None:
             self._send_result(result)
@@ -151,7 +151,7 @@ class InboundPeer:
             assert array.flags.c_contiguous
         self._server.counters["served_results"] += 1
         self._reply(
-            Frame(FrameKind.RESULT, payload_bytes=len(description), sequence=result.tensor),
+            Frame(FrameKind.RESULT, payload_bytes=len(description)),
             memoryview(description),
         )
         for array in arrays:
@@ -173,7 +173,7 @@ class InboundPeer:
             self._server.forget(self)
             self.connection.close()
         elif self._wanted is not None:
-            self._reply(Frame(FrameKind.NOT_COMPLETE, sequence=self._wanted))
+            self._reply(Frame(FrameKind.NOT_COMPLETE))
         elif self._greeting is None:
             self.connection.close(PeerProtocolError("no greeting in time"))
         elif self.connection.sent_bytes > self._sent_bytes:
@@ -183,8 +183,13 @@ class InboundPeer:
         else:
             self.connection.close(PeerProtocolError("no request in time"))
 
+    def _stop_heartbeat(self) -> None:
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+
     def _refuse(self, reason: str, counter: str) -> None:
         self._server.counters[counter] += 1
+        self._stop_heartbeat()
         text = reason.encode()
         self.connection.send(Frame(FrameKind.REFUSED, payload_bytes=len(text)), memoryview(text))
         self._is_refused = True

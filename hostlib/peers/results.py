@@ -191,14 +191,6 @@ class RetainedResults:
         """Call `callback` after every put, in the thread that puts."""
         self._on_put = callback
 
-    @property
-    def num_bytes(self) -> int:
-        """Memory that all results take."""
-        return self._num_bytes
-
-    def __len__(self) -> int:
-        return len(self._results)
-
     def _trim(self) -> None:
         while len(self._results) > 1 and self._is_over():
             self._forget_oldest()

@@ -17,14 +17,13 @@ from typing import Protocol, Self, final
 from ..errors import AddressUnreachableError, PeerError
 from .connection import LINGER_S, Connection
 from .event_loop import EventLoop
-from .fetch import fetch_result
+from .fetch import Fetch
 from .frames import Greeting, Purpose
 from .inbound import InboundPeer
 from .results import RetainedResult, RetainedResults
 
 MAX_INBOUND = 512
 """Connections that no view has taken over; with more, the oldest stranger is closed."""
-HEARTBEAT_S = 0.5
 _logger = logging.getLogger(__name__)
 
 
@@ -102,7 +101,7 @@ class PeerServer:
         self.loop = EventLoop("switchfold-peers")
         """The thread that serves; host paths run in it too."""
         self.results.on_put(self._announce_result)
-        self.loop.run(self._start)
+        self.loop.run(lambda: self.loop.watch(self._listener, selectors.EVENT_READ, self))
 
     @staticmethod
     def _listen(address: str, port: int) -> socket.socket:
@@ -120,10 +119,6 @@ class PeerServer:
             ) from error
         return listener
 
-    def _start(self) -> None:
-        self.loop.watch(self._listener, selectors.EVENT_READ, self)
-        self._beat()
-
     def enter_job(self, job: int, worker_id: int) -> None:
         """Serve the members of this job from now on; who came earlier has waited."""
         self.place = JobPlace(job, worker_id)
@@ -135,10 +130,12 @@ class PeerServer:
         """Fetch a tensor's result from another member, which may still have to complete it.
 
         Blocks, in the caller's thread. Raises ResultForgottenError, ResultTimeoutError,
-        PeerUnreachableError, PeerRefusedError or PeerProtocolError.
+        PeerUnreachableError, PeerRefusedError, PeerProtocolError, or PeerClosedError after `close`.
         """
         assert self.place is not None, "enter_job comes first"
-        return fetch_result(
+        assert not self.loop.is_own_thread, "the answer comes in the loop's thread"
+        fetch = Fetch(
+            self.loop,
             (member.peer_address, member.peer_port),
             Greeting(
                 self.place.job,
@@ -152,6 +149,7 @@ class PeerServer:
             source=self.address,
             token=self.token,
         )
+        return fetch.result()
 
     def close(self) -> None:
         """Close all connections and end the thread; a second call does nothing.
@@ -236,11 +234,6 @@ class PeerServer:
     def _announce_result(self) -> None:
         with contextlib.suppress(PeerError):  # the server is closed: nobody waits any more
             self.loop.post(self._review)
-
-    def _beat(self) -> None:
-        for peer in list(self._peers):
-            peer.beat()
-        self.loop.call_later(HEARTBEAT_S, self._beat)
 
     def _close_sockets(self) -> None:
         # First: who loses a connection calls here, and nobody may seem to answer.

@@ -13,7 +13,7 @@ import pytest
 from switchfold.hostlib.engine.allreduce_task import POSITION_BITS, wire_id
 from switchfold.hostlib.options import Summation
 from switchfold.hostlib.peers import frames
-from switchfold.hostlib.peers.frames import Frame, FrameKind, Greeting, Purpose
+from switchfold.hostlib.peers.frames import FrameKind, Greeting, Purpose, ValuesFrame
 from switchfold.hostlib.summation.quantization import NONFINITE_EXPONENT, ZERO_EXPONENT
 
 PAGE = (Path(__file__).parents[3] / "docs" / "second_worker.md").read_text(encoding="utf-8")
@@ -33,14 +33,22 @@ def test_header_of_peers_is_as_told() -> None:
         offset += int(bits) // 8
         names.append(name)
     assert offset == frames.HEADER_BYTES
-    values = dict(zip(names, range(1, 12), strict=True))
-    values |= {"magic": frames.MAGIC, "version": frames.FRAME_VERSION, "kind": FrameKind.LANES}
+    prefix = (frames.MAGIC, frames.FRAME_VERSION, FrameKind.LANES)
+    values = ValuesFrame(
+        payload_bytes=4,
+        reduction=5,
+        step=6,
+        flags=7,
+        first=8,
+        num_values=9,
+        total=10,
+        tag=11,
+    )
     sizes = {8: "B", 16: "H", 32: "I", 64: "Q"}
     layout = "!" + "".join(sizes[int(bits)] for _, bits, _, _ in rows("peer header"))
-    fields = {name: values[name] for name in names[3:]}
-    assert Frame(FrameKind.LANES, **fields).pack() == struct.pack(
-        layout, *(values[name] for name in names)
-    )
+    assert values.pack() == struct.pack(layout, *prefix, *range(4, 12))
+    by_kind = ["sequence", "step", "flags", "first_lane", "num_lanes", "total", "tag"]
+    assert names == ["magic", "version", "kind", "payload_bytes", *by_kind]
 
 
 def test_kinds_of_frames_are_as_told() -> None:

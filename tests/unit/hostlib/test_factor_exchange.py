@@ -141,10 +141,9 @@ def test_missing_and_dead_workers_are_named() -> None:
 def test_a_worker_whose_stream_stalls_is_not_lost(
     monkeypatch: pytest.MonkeyPatch, stalled: int
 ) -> None:
-    for module, beat in (("factors.mesh", "HEARTBEAT_S"), ("peers.dialled", "BEAT_S")):
-        # Longer than from one probe of the kernel to the next: they go on where all threads pause.
-        monkeypatch.setattr(f"switchfold.hostlib.{module}.SILENCE_S", 2.5 * KEEPALIVE_S)
-        monkeypatch.setattr(f"switchfold.hostlib.{module}.{beat}", 0.1)
+    # Longer than from one probe of the kernel to the next: they go on where all threads pause.
+    monkeypatch.setattr("switchfold.hostlib.peers.heartbeat.SILENCE_S", 2.5 * KEEPALIVE_S)
+    monkeypatch.setattr("switchfold.hostlib.peers.heartbeat.HEARTBEAT_S", 0.1)
     factors = batch_factors([2] * 2, (4, 4))
     hangs, release = threading.Event(), threading.Event()
 

@@ -208,11 +208,9 @@ def test_infinity_and_overflow_travel_without_a_word() -> None:
 def test_streams_that_stand_still_are_not_dialled_again(
     monkeypatch: pytest.MonkeyPatch, *, is_server: bool
 ) -> None:
-    for module, beat in (("peers.dialled", "BEAT_S"), ("parameter_server.server", "HEARTBEAT_S")):
-        monkeypatch.setattr(f"switchfold.hostlib.{module}.{beat}", 0.1)
-    for module in ("peers.dialled", "parameter_server.worker_end"):
-        # Longer than from one probe of the kernel to the next: they go on where all threads pause.
-        monkeypatch.setattr(f"switchfold.hostlib.{module}.SILENCE_S", 2.5 * KEEPALIVE_S)
+    # Longer than from one probe of the kernel to the next: they go on where all threads pause.
+    monkeypatch.setattr("switchfold.hostlib.peers.heartbeat.SILENCE_S", 2.5 * KEEPALIVE_S)
+    monkeypatch.setattr("switchfold.hostlib.peers.heartbeat.HEARTBEAT_S", 0.1)
     arrays, hangs, release = gradients(2, 1000), threading.Event(), threading.Event()
     with ParameterCluster(2) as cluster:
         cluster.push_pull("w", arrays, 0)

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Frames between workers: one header for all kinds, and a class per kind that names its fields."""
+
+from .factors import FactorsFrame, PushedFactorsFrame
+from .greeting import Greeting, Purpose
+from .header import (
+    FRAME_VERSION,
+    HEADER_BYTES,
+    MAGIC,
+    MAX_FACTOR_BYTES,
+    MAX_PAIR_BYTES,
+    NONCE_BYTES,
+    PIECE_BYTES,
+    Frame,
+    FrameKind,
+    Packable,
+)
+from .parameters import (
+    AnswerFrame,
+    FailedFrame,
+    InitialFrame,
+    ParametersFrame,
+    RestorableFrame,
+    RestoreFrame,
+    UpdateFrame,
+    unpack_answer,
+)
+from .reduction import LostFrame, ValueFlag, ValuesFrame
+from .request import FetchFrame
+
+__all__ = [
+    "FRAME_VERSION",
+    "HEADER_BYTES",
+    "MAGIC",
+    "MAX_FACTOR_BYTES",
+    "MAX_PAIR_BYTES",
+    "NONCE_BYTES",
+    "PIECE_BYTES",
+    "AnswerFrame",
+    "FactorsFrame",
+    "FailedFrame",
+    "FetchFrame",
+    "Frame",
+    "FrameKind",
+    "Greeting",
+    "InitialFrame",
+    "LostFrame",
+    "Packable",
+    "ParametersFrame",
+    "Purpose",
+    "PushedFactorsFrame",
+    "RestorableFrame",
+    "RestoreFrame",
+    "UpdateFrame",
+    "ValueFlag",
+    "ValuesFrame",
+    "unpack_answer",
+]

@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The header of all frames: 36 bytes in network order, then the payload.
+
+```text
+  0       2   3   4         8          16     18      20      24      28      32    36
+  | magic | v | k | payload | sequence | step | flags | first | lanes | total | tag |
+```
+
+The fields from `sequence` on belong to the kind: a class per kind names them.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from typing import NamedTuple, Protocol
+
+from ...errors import PeerProtocolError
+
+MAGIC = 0x5346
+FRAME_VERSION = 2
+HEADER_BYTES = 36
+NONCE_BYTES = 16
+GREETING_BYTES = 46
+PIECE_BYTES = 1 << 20
+"""Results travel in pieces of at most this size."""
+MAX_PAIR_BYTES = 1 << 26
+"""Largest pair of a parameter server."""
+MAX_FACTOR_BYTES = 1 << 30
+"""Largest block of sufficient factors."""
+
+_HEADER = struct.Struct("!HBBIQHHIIII")
+
+
+class FrameKind(enum.IntEnum):
+    """What a frame is."""
+
+    CHALLENGE = 1
+    """The server's first frame: a nonce."""
+    GREETING = 2
+    """The client's first frame: who it is, what it wants, and a proof of the secret."""
+    WELCOME = 3
+    """The server has entered the view: frames of the purpose may come."""
+    REFUSED = 4
+    """A text with the reason; the connection closes."""
+    HEARTBEAT = 5
+    LANES = 8
+    """One segment of a reduction."""
+    LOST = 9
+    """The sender lost a member."""
+    FETCH = 10
+    """Asks for the result of a tensor."""
+    RESULT = 11
+    """Describes a result as JSON; pieces follow."""
+    PIECE = 12
+    FORGOTTEN = 13
+    NOT_COMPLETE = 14
+    DECLARE = 15
+    """Describes a worker's keys to a parameter server, as JSON."""
+    UPDATE = 16
+    """A worker's values of one pair of a key."""
+    INITIAL = 17
+    """Values that a pair has before the first update."""
+    FACTORS = 18
+    """Sufficient factors of a layer: rows of u, then as many of v."""
+    ANSWER = 19
+    """What a parameter server makes of a pair's updates, or a pair's parameters."""
+    FAILED = 20
+    """Why an exchange will not complete, as JSON."""
+    RESTORE = 21
+    """Asks a parameter server for its checkpoints, or to go back to one."""
+
+
+MAX_PAYLOAD_BYTES = {
+    FrameKind.CHALLENGE: NONCE_BYTES,
+    FrameKind.GREETING: GREETING_BYTES,
+    FrameKind.WELCOME: 0,
+    FrameKind.REFUSED: 1024,
+    FrameKind.HEARTBEAT: 0,
+    FrameKind.LANES: 1 << 20,
+    FrameKind.LOST: 0,
+    FrameKind.FETCH: 0,
+    FrameKind.RESULT: 1 << 16,
+    FrameKind.PIECE: PIECE_BYTES,
+    FrameKind.FORGOTTEN: 0,
+    FrameKind.NOT_COMPLETE: 0,
+    FrameKind.DECLARE: 1 << 24,
+    FrameKind.UPDATE: MAX_PAIR_BYTES,
+    FrameKind.INITIAL: MAX_PAIR_BYTES,
+    FrameKind.FACTORS: MAX_FACTOR_BYTES,
+    FrameKind.ANSWER: MAX_PAIR_BYTES,
+    FrameKind.FAILED: 1 << 16,
+    FrameKind.RESTORE: 1 << 12,
+}
+
+
+_LIMITS = {kind.value: (kind, limit) for kind, limit in MAX_PAYLOAD_BYTES.items()}
+
+
+class Packable(Protocol):
+    """A header that can be sent."""
+
+    def pack(self) -> bytes:
+        """Return the header's bytes."""
+        ...
+
+
+class Frame(NamedTuple):
+    """The header of a frame that came, or one of a kind without fields of its own."""
+
+    kind: FrameKind
+    payload_bytes: int = 0
+    fields: tuple[int, ...] = (0, 0, 0, 0, 0, 0, 0)
+    """From `sequence` on; for the class of the kind."""
+
+    def pack(self) -> bytes:
+        """Return the header's bytes."""
+        return pack_header(self.kind, self.payload_bytes, *self.fields)
+
+    @classmethod
+    def unpack(cls, header: bytes | bytearray | memoryview) -> Frame:
+        """Return the frame of a header's bytes; raise PeerProtocolError for others."""
+        values = _HEADER.unpack(header)
+        magic, version, number, payload_bytes = values[:4]
+        if magic != MAGIC:
+            raise PeerProtocolError(f"no frame: it starts with 0x{magic:04x}")
+        if version != FRAME_VERSION:
+            raise PeerProtocolError(
+                f"frame version {version}; this library speaks {FRAME_VERSION}, install one"
+                " release everywhere"
+            )
+        if number not in _LIMITS:
+            raise PeerProtocolError(f"unknown frame kind {number}")
+        kind, limit = _LIMITS[number]
+        if payload_bytes > limit:
+            raise PeerProtocolError(
+                f"{kind.name} frame of {payload_bytes} bytes; at most {limit} may come"
+            )
+        return cls(kind, payload_bytes, values[4:])
+
+
+def pack_header(  # noqa: PLR0917 - the header's fields, in their order
+    kind: FrameKind,
+    payload_bytes: int = 0,
+    sequence: int = 0,
+    step: int = 0,
+    flags: int = 0,
+    first_lane: int = 0,
+    num_lanes: int = 0,
+    total: int = 0,
+    tag: int = 0,
+) -> bytes:
+    """Return the bytes of a header; for the classes of this package."""
+    return _HEADER.pack(
+        MAGIC,
+        FRAME_VERSION,
+        kind,
+        payload_bytes,
+        sequence,
+        step,
+        flags,
+        first_lane,
+        num_lanes,
+        total,
+        tag,
+    )

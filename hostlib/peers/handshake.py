@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The client's side of a handshake: it answers the challenge and awaits the welcome."""
+
+from __future__ import annotations
+
+from typing import final
+
+from ..errors import PeerProtocolError, PeerRefusedError
+from .connection import Connection
+from .frames import Frame, FrameKind, Greeting, Purpose
+
+_KINDS = frozenset((FrameKind.CHALLENGE, FrameKind.WELCOME, FrameKind.REFUSED, FrameKind.HEARTBEAT))
+
+
+@final
+class ClientHandshake:
+    """Takes what a server sends about one connection: its handshake and its heartbeats."""
+
+    def __init__(self, greeting: Greeting, token: str) -> None:
+        self.is_open = False
+        """Whether frames of the connection's purpose may travel."""
+        self._greeting = greeting
+        self._token = token
+
+    def room(self, frame: Frame) -> memoryview | None:
+        """Return room for a frame of the handshake or a heartbeat, None for a frame of the purpose.
+
+        Raises PeerProtocolError for a frame of the purpose that comes too early.
+        """
+        if frame.kind in _KINDS:
+            return memoryview(bytearray(frame.payload_bytes))
+        if not self.is_open:
+            raise PeerProtocolError(f"{frame.kind.name} frame before the welcome")
+        return None
+
+    def take(self, connection: Connection, frame: Frame, payload: memoryview) -> bool:
+        """Answer a frame that `room` had room for; return False for a frame of the purpose.
+
+        Raises PeerRefusedError with the server's reason.
+        """
+        if frame.kind is FrameKind.CHALLENGE:
+            proof = self._greeting.pack(self._token, bytes(payload))
+            greeting = Frame(FrameKind.GREETING, payload_bytes=len(proof))
+            connection.send(greeting, memoryview(proof))
+            # A server answers requests for results without a welcome.
+            self.is_open = self._greeting.purpose is Purpose.FETCH
+        elif frame.kind is FrameKind.WELCOME:
+            self.is_open = True
+        elif frame.kind is FrameKind.REFUSED:
+            raise PeerRefusedError(bytes(payload).decode(errors="replace"))
+        return frame.kind in _KINDS
