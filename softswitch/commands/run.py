@@ -203,9 +203,9 @@ def _bring_up(
             options.pcap_dir.mkdir(parents=True, exist_ok=True)
     for number, spec in options.ports:
         capture = options.pcap_dir / f"port{number}.pcap" if options.pcap_dir else None
-        switch.add_port(number, spec, capture=capture)
+        switch.ports.add(number, spec, capture=capture)
     for number, direction, impairments in options.impairments:
-        switch.set_impairments(number, impairments, direction=direction)
+        switch.ports.set_impairments(number, impairments, direction=direction)
     tls: TlsFiles | None = None
     if options.tls_certificate is not None and options.tls_key is not None:
         tls = TlsFiles(
@@ -226,7 +226,7 @@ def _bring_up(
     watch = PortWatch(switch)
     watch.start()
     stack.callback(watch.close)
-    ports = ", ".join(f"{number}={_bound(switch, number)}" for number in sorted(switch.ports))
+    ports = ", ".join(f"{number}={_bound(switch, number)}" for number in sorted(switch.ports.specs))
     click.echo(f"ready: P4Runtime on {server.address}; ports: {ports or 'none'}")
     if options.live:
         from ..live import LiveView, Sampler  # noqa: PLC0415 - rich only when needed
@@ -266,8 +266,8 @@ def _trace(
 
 def _bound(switch: Switch, number: int) -> str:
     """Return a port's description, with the number that a udp port on 0 was given."""
-    text = switch.ports[number]
+    text = switch.ports.specs[number]
     if not text.startswith("udp:"):
         return text
-    host, port = switch.udp_address(number)
+    host, port = switch.ports.udp_address(number)
     return f"udp:[{host}]:{port}" if ":" in host else f"udp:{host}:{port}"

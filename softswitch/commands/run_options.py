@@ -11,7 +11,7 @@ import click
 
 from ..compilation.compiler import CompiledProgram, compile_program, compile_traced
 from ..switch.impairments import Direction, Impairments, parse_impairments
-from ..switch.ports import parse_port_spec
+from ..switch.port_spec import parse_port_spec
 
 
 @dataclass(frozen=True, kw_only=True)
