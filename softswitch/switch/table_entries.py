@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ..errors import BadArgumentError
 from .pipeline import (
@@ -30,19 +30,6 @@ class Match(NamedTuple):
     """Bits of the lpm field that count."""
     priority: int = 0
     """Larger wins; 0 where the table takes none."""
-
-
-class MatchLike(Protocol):
-    """Anything with the members of Match."""
-
-    @property
-    def key(self) -> bytes: ...  # noqa: D102
-    @property
-    def mask(self) -> bytes: ...  # noqa: D102
-    @property
-    def prefix_len(self) -> int: ...  # noqa: D102
-    @property
-    def priority(self) -> int: ...  # noqa: D102
 
 
 class Member(NamedTuple):
@@ -97,7 +84,7 @@ def decode_records(layout: TableLayout, steps: list[bytes]) -> Iterator[HeldEntr
 
 
 def seam_entry(
-    match: MatchLike,
+    match: Match,
     action: int = 0,
     params: bytes = b"",
     indirect: Member | Group | None = None,

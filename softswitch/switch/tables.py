@@ -18,7 +18,6 @@ from .table_entries import (
     Group,
     HeldEntry,
     Match,
-    MatchLike,
     Member,
     decode_records,
     seam_entry,
@@ -42,7 +41,7 @@ class Tables:
     def insert(
         self,
         table: int,
-        match: MatchLike,
+        match: Match,
         action: int,
         params: bytes = b"",
         *,
@@ -95,7 +94,7 @@ class Tables:
     def modify(
         self,
         table: int,
-        match: MatchLike,
+        match: Match,
         action: int,
         params: bytes = b"",
         *,
@@ -106,13 +105,13 @@ class Tables:
         entry = seam_entry(match, action, params, indirect, idle_timeout_ns)
         self._native.control(f"modify in table {table}", "switch_table_modify", table, entry)
 
-    def delete(self, table: int, match: MatchLike) -> None:
+    def delete(self, table: int, match: Match) -> None:
         """Remove an entry."""
         self._native.control(
             f"delete in table {table}", "switch_table_delete", table, seam_entry(match)
         )
 
-    def get(self, table: int, match: MatchLike) -> HeldEntry | None:
+    def get(self, table: int, match: Match) -> HeldEntry | None:
         """Return an entry; None where there is none."""
         entry = seam_entry(match)
         with self._native.atomically():  # the program stays that of the layout
@@ -126,7 +125,7 @@ class Tables:
                 return None
         return next(decode_records(layout, [record.raw]))
 
-    def find(self, table: int, match: MatchLike) -> int:
+    def find(self, table: int, match: Match) -> int:
         """Return the handle of an entry."""
         handle = c_uint64()
         self._native.control(
@@ -187,7 +186,7 @@ class Tables:
         """Let the entries that the program brings be changed; they are const until then."""
         self._native.control(f"open table {table}", "switch_table_open", table)
 
-    def idle_ns(self, table: int, match: MatchLike) -> int:
+    def idle_ns(self, table: int, match: Match) -> int:
         """Return the time since an entry was last hit or written."""
         idle_us = c_uint64()
         self._native.control(
@@ -199,7 +198,7 @@ class Tables:
         )
         return idle_us.value * 1000
 
-    def read_counter(self, table: int, match: MatchLike | None) -> tuple[int, int]:
+    def read_counter(self, table: int, match: Match | None) -> tuple[int, int]:
         """Return packets and bytes of an entry; None is the default entry."""
         packets, octets = c_uint64(), c_uint64()
         entry = None if match is None else seam_entry(match)
@@ -213,7 +212,7 @@ class Tables:
         )
         return packets.value, octets.value
 
-    def write_counter(self, table: int, match: MatchLike | None, packets: int, octets: int) -> None:
+    def write_counter(self, table: int, match: Match | None, packets: int, octets: int) -> None:
         """Set the counter of an entry; None is the default entry."""
         self._native.control(
             f"direct counter of table {table}",
@@ -224,7 +223,7 @@ class Tables:
             octets,
         )
 
-    def read_meter(self, table: int, match: MatchLike | None) -> MeterRates | None:
+    def read_meter(self, table: int, match: Match | None) -> MeterRates | None:
         """Return how the meter of an entry is configured; None is the default entry."""
         rates = MeterRatesT()
         self._native.control(
@@ -236,7 +235,7 @@ class Tables:
         )
         return meter_rates(rates)
 
-    def write_meter(self, table: int, match: MatchLike | None, rates: MeterRates | None) -> None:
+    def write_meter(self, table: int, match: Match | None, rates: MeterRates | None) -> None:
         """Configure the meter of an entry; None is the default entry."""
         self._native.control(
             f"direct meter of table {table}",
