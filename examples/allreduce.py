@@ -40,7 +40,7 @@ def install_job(switch: softswitch.Switch, program: softswitch.CompiledProgram) 
         packed = b"".join(value.to_bytes((f.width + 7) // 8) for value, f in fields)
         fields = zip(parameters, action.parameters, strict=True)
         params = b"".join(value.to_bytes((p.width + 7) // 8) for value, p in fields)
-        switch.table_insert(table.position, softswitch.Match(packed), action.position, params)
+        switch.tables.insert(table.position, softswitch.Match(packed), action.position, params)
 
     everybody = (1 << NUM_WORKERS) - 1
     root = [GENERATION, 0, SLOTS, everybody, NUM_WORKERS, NUM_WORKERS, GROUP, 0, 0]
@@ -49,7 +49,7 @@ def install_job(switch: softswitch.Switch, program: softswitch.CompiledProgram) 
         port, address, mac = i + 1, number(worker.address), number(worker.mac)
         insert("worker", "admit_worker", [JOB, i, port, address], [1 << i, 1 << i, 1])
         insert("worker_address", "set_worker_address", [JOB, i + 1], [mac, address, 40000])
-    switch.set_multicast_group(GROUP, [(i + 1, i + 1) for i in range(NUM_WORKERS)])
+    switch.replication.set_multicast_group(GROUP, [(i + 1, i + 1) for i in range(NUM_WORKERS)])
 
 
 def work(switch: softswitch.Switch, worker_id: int) -> NDArray[np.float32]:
@@ -63,7 +63,7 @@ def work(switch: softswitch.Switch, worker_id: int) -> NDArray[np.float32]:
         values_per_packet=352,
         switch=SWITCH,
     )
-    transport = MemTransport(switch.mem_port(worker_id + 1), WORKERS[worker_id])
+    transport = MemTransport(switch.ports.mem_port(worker_id + 1), WORKERS[worker_id])
     with Session.direct(view, transport) as session:
         gradient = np.random.default_rng(worker_id).standard_normal(100_000, dtype=np.float32)
         return session.allreduce(gradient).result()
@@ -73,7 +73,7 @@ def main() -> None:
     program = softswitch.compile_program(p4src.artefacts("wide").json)
     with softswitch.Switch(program) as switch, ThreadPoolExecutor(NUM_WORKERS) as threads:
         for port in range(1, NUM_WORKERS + 1):
-            switch.add_port(port, "mem")
+            switch.ports.add(port, "mem")
         install_job(switch, program)
         switch.start()
         sums = list(threads.map(partial(work, switch), range(NUM_WORKERS)))

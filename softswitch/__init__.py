@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from .compilation.compiler import CompiledProgram, compile_program
 from .errors import SoftswitchError
-from .switch.control import Match
 from .switch.impairments import Impairments
 from .switch.switch import Switch
+from .switch.table_entries import Match
 
 if TYPE_CHECKING:
     from .p4runtime.service.serve import serve

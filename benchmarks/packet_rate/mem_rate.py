@@ -43,7 +43,7 @@ class MemBench:
     def __init__(self, switch: Switch, of: Traffic, thread: int) -> None:
         self._traffic = of
         self._thread = thread
-        self._ports = [switch.mem_port(port) for port in range(1, traffic.NUM_PORTS + 1)]
+        self._ports = [switch.ports.mem_port(port) for port in range(1, traffic.NUM_PORTS + 1)]
         # Two halves of the slots in turn, so that the switch never waits for this thread.
         self._halves = [np.arange(len(of.frames))[side::2] for side in (0, 1)]
         self._received = np.zeros((traffic.NUM_PORTS, *of.frames.shape[::2]), np.uint8)
@@ -154,7 +154,7 @@ def mem_bench(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         switch = stack.enter_context(Switch())
         for port in range(1, traffic.NUM_PORTS + 1):
-            switch.add_port(port, "mem")
+            switch.ports.add(port, "mem")
         before = set(os.listdir("/proc/self/task"))
         switch.start()
         (thread,) = set(os.listdir("/proc/self/task")) - before

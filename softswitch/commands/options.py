@@ -1,18 +1,58 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the verbs share: kinds of options, and errors as one sentence."""
+"""What the verbs share: options as fields of a dataclass, and errors as one sentence."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator
+import dataclasses
+import functools
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
 
 import click
 
 from ..errors import SoftswitchError
 
 PROGRAM_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_Options = TypeVar("_Options")
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """What a field of a dataclass is on the command line: goes into its `Annotated`."""
+
+    declare: Callable[[str], Decorator]
+    """Takes the field's name, and returns what click adds to the command function."""
+
+
+def argument(**settings: Any) -> Parameter:
+    """Make a field an argument; settings as of `click.argument`."""
+    return Parameter(lambda name: click.argument(name, **settings))
+
+
+def option(flag: str, **settings: Any) -> Parameter:
+    """Make a field an option; settings as of `click.option`."""
+    return Parameter(lambda name: click.option(flag, name, **settings))
+
+
+def takes(kind: type[_Options]) -> Callable[[Callable[[_Options], None]], Callable[..., None]]:
+    """Give a command the parameters that the fields of a dataclass declare, as one object."""
+
+    def decorate(command: Callable[[_Options], None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def call(**values: Any) -> None:
+            command(kind(**values))
+
+        decorated: Callable[..., None] = call
+        for name, hint in reversed(get_type_hints(kind, include_extras=True).items()):
+            parameter: Parameter = hint.__metadata__[0]
+            decorated = parameter.declare(name)(decorated)
+        return decorated
+
+    return decorate
 
 
 @contextlib.contextmanager

@@ -1,60 +1,26 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The options of `softswitch run`, read and checked."""
+"""The options of `softswitch run`, declared, read and checked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Annotated
 
 import click
 
 from ..compilation.compiler import CompiledProgram, compile_program, compile_traced
 from ..switch.impairments import Direction, Impairments, parse_impairments
-from ..switch.ports import parse_port_spec
+from ..switch.port_spec import parse_port_spec
+from .options import PROGRAM_FILE, argument, option
+
+_PATH = click.Path(path_type=Path)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_PORT = click.IntRange(0, 510)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """What `softswitch run` was asked for."""
-
-    program: Path | None
-    p4info: Path | None
-    ports: tuple[tuple[int, str], ...]
-    impairments: tuple[tuple[int, Direction, Impairments], ...]
-    grpc_address: str
-    tls_certificate: Path | None
-    tls_key: Path | None
-    tls_ca: Path | None
-    device_id: int
-    cpu_port: int
-    drop_port: int
-    priority_queues: int
-    log_level: str
-    pcap_dir: Path | None
-    entries: Path | None
-    live: bool
-    trace_target: str | None
-    trace_port: int | None
-    trace_count: int | None
-    ready_fd: int | None
-
-    def describe(self) -> str:
-        """Name every option that has a value."""
-        words = {item.name: getattr(self, item.name) for item in fields(self)}
-        words["ports"] = " ".join(f"{number}={spec}" for number, spec in self.ports)
-        return ", ".join(
-            f"{name}={value}" for name, value in words.items() if value not in (None, (), "", False)
-        )
-
-    def compile(self, path: Path) -> CompiledProgram:
-        """Compile a program as the options want it: traced, counting tables, or plain."""
-        if self.trace_target is not None:
-            return compile_traced(path)
-        return compile_program(path, has_counts=self.live)
-
-
-def parse_ports(
+def _parse_ports(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[tuple[int, str], ...]:
     """Read NUMBER=SPEC of each `--port`."""
@@ -76,7 +42,7 @@ def parse_ports(
     return tuple(ports.items())
 
 
-def parse_impair(
+def _parse_impair(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[tuple[int, Direction, Impairments], ...]:
     """Read each `--impair`."""
@@ -87,10 +53,157 @@ def parse_impair(
         raise click.BadParameter(str(exc)) from exc
 
 
-def parse_grpc(context: click.Context, parameter: click.Parameter, value: str) -> str:
+def _parse_grpc(context: click.Context, parameter: click.Parameter, value: str) -> str:
     """Refuse what is no address before anything starts."""
     del context, parameter
     host, _, port = value.rpartition(":")
     if not value.startswith("unix") and not (host and port.isdigit() and int(port) < 65536):
         raise click.BadParameter(f"{value!r} is not HOST:PORT or unix:PATH, e.g. 0.0.0.0:9559")
     return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What `softswitch run` was asked for: each field declares its option.
+
+    Raises click.UsageError for options that do not go together.
+    """
+
+    program: Annotated[Path | None, argument(type=PROGRAM_FILE, required=False)]
+    p4info: Annotated[
+        Path | None, option("--p4info", type=PROGRAM_FILE, help="P4Info text file of the program.")
+    ]
+    ports: Annotated[
+        tuple[tuple[int, str], ...],
+        option("--port", multiple=True, callback=_parse_ports, metavar="NUMBER=SPEC"),
+    ]
+    impairments: Annotated[
+        tuple[tuple[int, Direction, Impairments], ...],
+        option(
+            "--impair",
+            multiple=True,
+            callback=_parse_impair,
+            metavar="PORT:in|out:NAME=VALUE,...",
+            help="What a port's link does to packets.",
+        ),
+    ]
+    grpc_address: Annotated[
+        str,
+        option(
+            "--grpc",
+            default="127.0.0.1:9559",
+            show_default=True,
+            callback=_parse_grpc,
+            metavar="HOST:PORT|unix:PATH",
+        ),
+    ]
+    tls_certificate: Annotated[
+        Path | None, option("--grpc-tls-cert", type=_PATH, help="PEM; P4Runtime over TLS.")
+    ]
+    tls_key: Annotated[
+        Path | None,
+        option("--grpc-tls-key", type=_PATH, help="PEM, the certificate's private key."),
+    ]
+    tls_ca: Annotated[
+        Path | None,
+        option("--grpc-tls-ca", type=_PATH, help="PEM; clients must show a certificate."),
+    ]
+    device_id: Annotated[
+        int, option("--device-id", default=1, show_default=True, type=click.IntRange(min=1))
+    ]
+    cpu_port: Annotated[int, option("--cpu-port", default=255, show_default=True, type=_PORT)]
+    drop_port: Annotated[
+        int,
+        option(
+            "--drop-port",
+            default=511,
+            show_default=True,
+            type=click.IntRange(0, 511),
+            help="The egress_spec that drops.",
+        ),
+    ]
+    priority_queues: Annotated[
+        int,
+        option(
+            "--priority-queues",
+            default=1,
+            show_default=True,
+            type=click.IntRange(1, 256),
+            help="Queues of a port; a standard_metadata.priority beyond them drops.",
+        ),
+    ]
+    log_level: Annotated[
+        str,
+        option(
+            "--log-level",
+            default="info",
+            show_default=True,
+            type=click.Choice(("debug", "info", "warning", "error")),
+            help="What goes to stderr; debug brings the program's log_msg.",
+        ),
+    ]
+    pcap_dir: Annotated[
+        Path | None, option("--pcap-dir", type=_FOLDER, help="One capture per port.")
+    ]
+    entries: Annotated[
+        Path | None,
+        option("--entries", type=PROGRAM_FILE, help="Table entries and groups to start with."),
+    ]
+    live: Annotated[
+        bool,
+        option("--live", is_flag=True, help="Show rates of ports, tables and entries; q ends."),
+    ]
+    trace_target: Annotated[
+        str | None, option("--trace", metavar="FILE|-", help="Write what packets go through.")
+    ]
+    trace_port: Annotated[
+        int | None, option("--trace-port", type=_PORT, help="Trace packets of this port only.")
+    ]
+    trace_count: Annotated[
+        int | None,
+        option("--trace-count", type=click.IntRange(min=1), help="Trace the first packets only."),
+    ]
+    ready_fd: Annotated[
+        int | None,
+        option("--ready-fd", type=int, help="Write `ready` and a newline here once all is up."),
+    ]
+
+    def __post_init__(self) -> None:
+        if (self.program is None) != (self.p4info is None):
+            raise click.UsageError("PROGRAM and --p4info go together: give both or none")
+        if (self.tls_certificate is None) != (self.tls_key is None) or (
+            self.tls_ca and not self.tls_key
+        ):
+            raise click.UsageError(
+                "--grpc-tls-cert and --grpc-tls-key go together; the CA needs both"
+            )
+        if self.entries is not None and self.program is None:
+            raise click.UsageError("--entries needs PROGRAM and --p4info")
+        if self.live and self.trace_target is not None:
+            raise click.UsageError("--live and --trace are two builds of the program: give one")
+        numbers = {number for number, _ in self.ports}
+        missing = {number for number, _, _ in self.impairments} - numbers
+        if missing:
+            names = ", ".join(str(number) for number in sorted(missing))
+            raise click.UsageError(f"--impair of ports that no --port opens: {names}")
+        if self.cpu_port in numbers:
+            raise click.UsageError(
+                f"port {self.cpu_port} is the CPU port: open another number, "
+                "or choose another --cpu-port"
+            )
+        if self.ready_fd is not None and not Path(f"/proc/self/fd/{self.ready_fd}").exists():
+            raise click.UsageError(f"--ready-fd {self.ready_fd}: no such file descriptor is open")
+
+    def describe(self) -> str:
+        """Name every option that has a value."""
+        words = {item.name: getattr(self, item.name) for item in fields(self)}
+        words["ports"] = " ".join(f"{number}={spec}" for number, spec in self.ports)
+        return ", ".join(
+            f"{name}={value}" for name, value in words.items() if value not in (None, (), "", False)
+        )
+
+    def compile(self, path: Path) -> CompiledProgram:
+        """Compile a program as the options want it: traced, counting tables, or plain."""
+        if self.trace_target is not None:
+            return compile_traced(path)
+        return compile_program(path, has_counts=self.live)

@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -113,7 +113,7 @@ def trace(  # noqa: PLR0917 - click passes options by name
         with Switch(compiled) as switch:
             for number in ports | {port}:
                 if number != switch.cpu_port:
-                    switch.add_port(number, "mem")
+                    switch.ports.add(number, "mem")
             names = _load(switch, compiled, p4info, entries)
             recorder = Recorder(compiled)
             narrator = Narrator(
@@ -155,11 +155,10 @@ def _load(
 
     from ..p4runtime.entities.entries import load_entries  # noqa: PLC0415
     from ..p4runtime.entities.entry_names import EntryNames  # noqa: PLC0415
-    from ..p4runtime.service.dataplane import DataPlane  # noqa: PLC0415
     from ..p4runtime.service.pipeline_config import PipelineConfig  # noqa: PLC0415
     from ..p4runtime.service.serve import read_p4info  # noqa: PLC0415
 
-    config = PipelineConfig(cast(DataPlane, switch), compile_program)
+    config = PipelineConfig(switch, compile_program)
     blob = json.dumps(compiled.model.json).encode()
     info = read_p4info(p4info)
     config.adopt(p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=blob), compiled.model)

@@ -114,8 +114,8 @@ class Sampler:
         return max(value - self._last.get(key, value), 0) / self._elapsed_s
 
     def _ports(self) -> Iterable[PortRates]:
-        specs = {**self._switch.ports, self._switch.cpu_port: "CPU"}
-        for number, statistics in self._switch.statistics().items():
+        specs = {**self._switch.ports.specs, self._switch.cpu_port: "CPU"}
+        for number, statistics in self._switch.ports.all_statistics().items():
             spec = specs.get(number, "")
             rates = {name: self._rate((number, name), statistics[name]) for name in _TRAFFIC}
             others = {k: v for k, v in statistics.items() if v and k not in _TRAFFIC}
@@ -149,7 +149,7 @@ class Sampler:
             misses, hits = counts[2 * table.position : 2 * table.position + 2]
             yield TableRates(
                 name=table.name,
-                entries=self._switch.table_size(table.position),
+                entries=self._switch.tables.size(table.position),
                 hits_pps=self._rate((table.name, "hits"), hits),
                 misses_pps=self._rate((table.name, "misses"), misses),
                 hits=hits,
@@ -165,7 +165,7 @@ class Sampler:
         for table in loaded.model.tables:
             if not table.has_direct_counter or table.position not in ids:
                 continue
-            if self._switch.table_size(table.position) > ENTRIES_MAX:
+            if self._switch.tables.size(table.position) > ENTRIES_MAX:
                 continue
             query = p4r.TableEntry(table_id=ids[table.position], counter_data=p4r.CounterData())
             for entity in self._read(p4r.Entity(table_entry=query)):

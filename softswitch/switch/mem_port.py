@@ -7,26 +7,22 @@ Without the interpreter's lock while waiting.
 
 from __future__ import annotations
 
-import ctypes
 import errno
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compilation.runtime_library import FRAME_BYTES_MAX, SwitchHandle
+from ..compilation.runtime_library import FRAME_BYTES_MAX
 from ..errors import PortNotFoundError
-from .ports import port_not_found
+from .native import NativeSwitch
+from .port_spec import port_not_found
 
 
 class MemPort:
     """Send to and receive from a running switch; may be used by several threads."""
 
-    def __init__(
-        self, library: ctypes.CDLL, handle: Callable[[], SwitchHandle], number: int
-    ) -> None:
-        self._library = library
-        self._handle = handle
+    def __init__(self, native: NativeSwitch, number: int) -> None:
+        self._native = native
         self.number = number
 
     def send(self, frames: NDArray[np.uint8], lengths: NDArray[np.int32]) -> int:
@@ -37,8 +33,8 @@ class MemPort:
         a wrong shape or length, PortNotFoundError after the port has been removed.
         """
         stride = _check(frames, lengths)
-        count: int = self._library.switch_mem_send(
-            self._handle(),
+        count: int = self._native.library.switch_mem_send(
+            self._native.handle,
             self.number,
             frames.ctypes.data,
             lengths.ctypes.data,
@@ -67,8 +63,8 @@ class MemPort:
         stride = _check(frames_out, lengths_out)
         if not (frames_out.flags.writeable and lengths_out.flags.writeable):
             raise ValueError("frames and lengths must be writeable")
-        count: int = self._library.switch_mem_receive(
-            self._handle(),
+        count: int = self._native.library.switch_mem_receive(
+            self._native.handle,
             self.number,
             frames_out.ctypes.data,
             lengths_out.ctypes.data,

@@ -9,7 +9,7 @@ import socket
 import threading
 
 from ..errors import PortError, SwitchStateError
-from .ports import parse_port_spec
+from .port_spec import parse_port_spec
 from .switch import Switch
 
 INTERVAL_S = 0.5
@@ -23,7 +23,7 @@ class PortWatch:
     def __init__(self, switch: Switch, *, interval_s: float = INTERVAL_S) -> None:
         self._switch = switch
         self._interval_s = interval_s
-        specs = {number: parse_port_spec(text) for number, text in switch.ports.items()}
+        specs = {number: parse_port_spec(text) for number, text in switch.ports.specs.items()}
         self._names = {number: spec.interface for number, spec in specs.items() if spec.interface}
         self._indices = {number: _index(name) for number, name in self._names.items()}
         self._complaints: dict[int, str] = {}
@@ -60,7 +60,7 @@ class PortWatch:
         if index == GONE:
             return
         try:
-            if not self._switch.reopen_port(number):
+            if not self._switch.ports.reopen(number):
                 return  # the data plane has not seen it go
         except SwitchStateError:
             return

@@ -1,117 +1,154 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Port descriptions and the errors of opening them.
-
-Forms: `mem`, `veth:IFNAME`, `udp:HOST:PORT[-PEERHOST:PEERPORT]`.
-"""
+"""The ports of a switch: opened, impaired, counted, closed."""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import errno
 import os
-import socket
-from dataclasses import dataclass
+from ctypes import byref
 from pathlib import Path
 
-from ..errors import (
-    CaptureError,
-    InterfaceNotFoundError,
-    PortError,
-    PortExistsError,
-    PortInUseError,
-    PortNotFoundError,
-    PortPermissionError,
-    PortSpecError,
-)
+from ..compilation.runtime_library import CAPTURE_FAILED, ImpairmentsT
+from ..errors import PortError, PortPermissionError
+from .impairments import Direction, Impairments
+from .mem_port import MemPort
+from .native import NativeSwitch
+from .port_spec import PortSpec, capture_error, open_error, parse_port_spec, port_not_found
 
 
-@dataclass(frozen=True, kw_only=True)
-class PortSpec:
-    """A parsed port description; addresses are numeric."""
+class Ports:
+    """The ports of a switch by number; they may change while it runs."""
 
-    text: str
-    kind: str
-    """`mem`, `veth` or `udp`."""
-    interface: str = ""
-    local: tuple[str, int] = ("", 0)
-    peer: tuple[str, int] | None = None
+    def __init__(self, native: NativeSwitch, cpu_port: int) -> None:
+        self._native = native
+        self._cpu_port = cpu_port
+        self._specs: dict[int, PortSpec] = {}
 
+    @property
+    def specs(self) -> dict[int, str]:
+        """Port numbers and their descriptions, without the CPU port."""
+        return {number: spec.text for number, spec in self._specs.items()}
 
-def parse_port_spec(text: str) -> PortSpec:
-    """Read a port description; raises PortSpecError. Host names are resolved."""
-    kind, _, rest = text.partition(":")
-    if kind == "mem" and not rest:
-        return PortSpec(text=text, kind="mem")
-    if kind == "veth" and rest:
-        return PortSpec(text=text, kind="veth", interface=rest)
-    if kind == "udp" and rest:
-        # A host name may hold a dash: the peer begins behind a dash that follows a number.
-        local, dash, peer = rest, "", ""
-        for index, character in enumerate(rest):
-            if character == "-" and rest[:index].rpartition(":")[2].isdigit():
-                local, dash, peer = rest[:index], "-", rest[index + 1 :]
-                break
-        return PortSpec(
-            text=text,
-            kind="udp",
-            local=_resolve(text, local),
-            peer=_resolve(text, peer) if dash else None,
+    def add(
+        self,
+        number: int,
+        spec: str,
+        *,
+        impairments_in: Impairments | None = None,
+        impairments_out: Impairments | None = None,
+        capture: Path | None = None,
+    ) -> None:
+        """Open a port: `mem`, `veth:IFNAME`, `udp:HOST:PORT` or `udp:HOST:PORT-PEERHOST:PEERPORT`.
+
+        Works on a running switch. `capture` names a pcap file for both directions. Raises
+        PortError subclasses.
+        """
+        parsed = parse_port_spec(spec)
+        if not 0 <= number <= 510:
+            raise open_error(number, parsed, -errno.EINVAL)
+        path = None if capture is None else os.fsencode(capture)
+        match parsed.kind:
+            case "mem":
+                code = self._native.call("switch_add_mem_port", number, path)
+            case "veth":
+                name = parsed.interface.encode()
+                code = self._native.call("switch_add_veth_port", number, name, path)
+            case _:
+                local = _encode_address(parsed.local)
+                peer = _encode_address(parsed.peer) if parsed.peer else (None, None)
+                code = self._native.call("switch_add_udp_port", number, *local, *peer, path)
+        if capture is not None and code <= CAPTURE_FAILED:
+            raise capture_error(number, capture, CAPTURE_FAILED - code)
+        if code < 0:
+            raise open_error(number, parsed, code)
+        self._specs[number] = parsed
+        if impairments_in is not None:
+            self.set_impairments(number, impairments_in, direction="in")
+        if impairments_out is not None:
+            self.set_impairments(number, impairments_out, direction="out")
+
+    def remove(self, number: int) -> None:
+        """Close a port.
+
+        PortNotFoundError when there is none, PortPermissionError for the CPU port.
+        """
+        code: int = self._native.call("switch_remove_port", number)
+        if code == -errno.EPERM:
+            raise PortPermissionError(f"port {number} is the CPU port and stays")
+        if code < 0:
+            raise port_not_found(number)
+        self._specs.pop(number, None)
+
+    def reopen(self, number: int) -> bool:
+        """Open a veth port anew whose interface had gone and is back; False while it is not down.
+
+        Statistics, impairments and capture go on. PortError subclasses as of `add`.
+        """
+        spec = self._specs.get(number)
+        if spec is None:
+            raise port_not_found(number)
+        code: int = self._native.call("switch_reopen_port", number)
+        if code < 0 and code != -errno.EALREADY:
+            raise open_error(number, spec, code)
+        return code == 0
+
+    def udp_address(self, number: int) -> tuple[str, int]:
+        """Return host and UDP port that a udp port is bound to (of use after binding to port 0)."""
+        spec = self._specs.get(number)
+        if spec is None or spec.kind != "udp":
+            raise port_not_found(number)
+        return spec.local[0], self._native.call("switch_udp_number", number)
+
+    def set_impairments(
+        self, number: int, impairments: Impairments, *, direction: Direction
+    ) -> None:
+        """Change what the port's link does; packets that the old settings hold go on at once."""
+        settings = ImpairmentsT(
+            impairments.loss,
+            impairments.duplication,
+            impairments.corruption,
+            impairments.reordering,
+            round(impairments.reordering_delay_s * 1e9),
+            impairments.reordering_packets,
+            round(impairments.delay_s * 1e9),
+            impairments.rate_bits_per_s,
+            impairments.queue_packets,
+            impairments.seed,
         )
-    hint = "" if ":" in text else f"; the interface {text} is veth:{text}"
-    raise PortSpecError(
-        f"port {text!r}: expected mem, veth:IFNAME, udp:HOST:PORT "
-        f"or udp:HOST:PORT-PEERHOST:PEERPORT{hint}"
-    )
+        is_out = int(direction == "out")
+        code = self._native.call("switch_set_impairments", number, is_out, byref(settings))
+        if code < 0:
+            raise port_not_found(number)
+
+    def statistics(self, number: int) -> dict[str, int]:
+        """Return the port's counters by name: packets, bytes, drops by cause, impairments."""
+        count = self._native.library.switch_statistics_count()
+        values = (ctypes.c_uint64 * count)()
+        if self._native.call("switch_port_statistics", number, values) < 0:
+            raise port_not_found(number)
+        names = [
+            self._native.library.switch_statistic_name(index).decode() for index in range(count)
+        ]
+        return dict(zip(names, values, strict=True))
+
+    def all_statistics(self) -> dict[int, dict[str, int]]:
+        """Return the counters of every port, the CPU port too, by port number."""
+        counters: dict[int, dict[str, int]] = {}
+        for number in sorted({*self._specs, self._cpu_port}):
+            with contextlib.suppress(PortError):  # removed meanwhile
+                counters[number] = self.statistics(number)
+        return counters
+
+    def mem_port(self, number: int) -> MemPort:
+        """Return the user's end of a mem port."""
+        spec = self._specs.get(number)
+        if spec is None or spec.kind != "mem":
+            raise port_not_found(number)
+        return MemPort(self._native, number)
 
 
-def _resolve(text: str, address: str) -> tuple[str, int]:
-    host, _, number = address.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not number.isdigit() or int(number) > 65535:
-        raise PortSpecError(f"port {text!r}: {address!r} is not HOST:PORT with a port below 65536")
-    try:
-        found = socket.getaddrinfo(host, int(number), type=socket.SOCK_DGRAM)
-    except OSError as exc:
-        raise PortSpecError(f"port {text!r}: host {host!r} cannot be resolved: {exc}") from exc
-    return str(found[0][4][0]), int(number)
-
-
-def open_error(number: int, spec: PortSpec, code: int) -> PortError:  # noqa: PLR0911 - one error per errno
-    """Translate the negative errno of opening a port."""
-    error = -code
-    what = f"port {number} ({spec.text})"
-    if error == errno.EEXIST:
-        return PortExistsError(f"{what}: the switch has a port {number}; remove it first")
-    if error in (errno.ENODEV, errno.ENXIO) and spec.kind == "veth":
-        return InterfaceNotFoundError(
-            f"{what}: there is no interface {spec.interface!r} in this network namespace; "
-            "create it first, `ip link` lists what there is"
-        )
-    if error in (errno.EPERM, errno.EACCES):
-        return PortPermissionError(
-            f"{what}: not permitted; run as root (packet sockets need CAP_NET_RAW), or use "
-            "udp ports above 1023"
-        )
-    if error == errno.EADDRINUSE:
-        holder = "another switch" if spec.kind == "veth" else "another socket"
-        return PortInUseError(f"{what}: {holder} holds it; stop that one or choose another")
-    if error == errno.EADDRNOTAVAIL:
-        return PortError(
-            f"{what}: {spec.local[0]} is no address of this machine; bind to one that is"
-        )
-    if error == errno.EINVAL:
-        return PortSpecError(f"{what}: port numbers are 0 to 510 (511 means drop)")
-    return PortError(f"{what}: cannot be opened: {os.strerror(error)}")
-
-
-def capture_error(number: int, capture: Path, error: int) -> CaptureError:
-    """Build the error for a capture file that cannot be opened."""
-    return CaptureError(
-        f"port {number}: capture file {capture} cannot be written: {os.strerror(error)}; "
-        "choose another place, or leave the capture out"
-    )
-
-
-def port_not_found(number: int) -> PortNotFoundError:
-    """Build the error for a port that is not there (or of another kind)."""
-    return PortNotFoundError(f"the switch has no such port {number}; add it first with add_port")
+def _encode_address(address: tuple[str, int]) -> tuple[bytes, bytes]:
+    return address[0].encode(), str(address[1]).encode()

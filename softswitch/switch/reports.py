@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ctypes import byref, c_uint32
 from typing import Final
 
-from ..compilation.runtime_library import SwitchHandle
+from .native import NativeSwitch
 
 RING_BYTES: Final = 1 << 20
 """Bytes of reports that may wait for their reader; what finds no room is dropped and counted."""
@@ -33,21 +33,17 @@ class ReportReader:
     """
 
     def __init__(
-        self,
-        library: ctypes.CDLL,
-        handle: SwitchHandle,
-        kind: ReportKind,
-        deliver: Callable[[int, bytes], None],
+        self, native: NativeSwitch, kind: ReportKind, deliver: Callable[[int, bytes], None]
     ) -> None:
         """Open the ring and start reading; MemoryError when there is none left for it."""
-        self._library = library
-        self._handle = handle
+        self._library = native.library
+        self._handle = native.handle
         self._kind = kind
         self._deliver = deliver
         self._turn = threading.RLock()
         self._is_reading = threading.Event()
         self._buffer = ctypes.create_string_buffer(_REPORT_BYTES)
-        if library.switch_open_reports(handle, kind, RING_BYTES) < 0:
+        if self._library.switch_open_reports(self._handle, kind, RING_BYTES) < 0:
             raise MemoryError("no memory left for the reports of the data plane")
         self._is_reading.set()
         self._thread = threading.Thread(
@@ -85,3 +81,29 @@ class ReportReader:
         while self._is_reading.is_set():
             if self._library.switch_wait_report(self._handle, self._kind, wait_ns) == 0:
                 self.drain()
+
+
+class Reports:
+    """The readers of a switch: at most one for each kind of report."""
+
+    def __init__(self, native: NativeSwitch) -> None:
+        self._native = native
+        self._readers: dict[ReportKind, ReportReader] = {}
+
+    def set(self, kind: ReportKind, deliver: Callable[[int, bytes], None] | None) -> None:
+        """Hand the reports of a kind to `deliver` from now on; None: make no such reports."""
+        reader = self._readers.pop(kind, None)
+        if reader is not None:
+            reader.close()
+        if deliver is not None:
+            self._readers[kind] = ReportReader(self._native, kind, deliver)
+
+    def drain(self) -> None:
+        """Deliver everything that the data plane has reported until now."""
+        for reader in tuple(self._readers.values()):
+            reader.drain()
+
+    def lost(self, kind: ReportKind) -> int:
+        """Return how many reports of a kind found no room since its reader was set."""
+        reader = self._readers.get(kind)
+        return 0 if reader is None else reader.lost

@@ -4,47 +4,31 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import errno
 import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from ctypes import byref
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Protocol, Self, final
 
-from ..compilation.runtime_library import (
-    CAPTURE_FAILED,
-    FRAME_BYTES_MAX,
-    ImpairmentsT,
-    SwitchHandle,
-    runtime_library,
-)
-from ..errors import (
-    NoProgramError,
-    PortError,
-    PortPermissionError,
-    SoftswitchError,
-    SwitchStateError,
-)
-from .control import Control
-from .impairments import Direction, Impairments
-from .mem_port import MemPort
+from ..compilation.runtime_library import FRAME_BYTES_MAX
+from ..errors import NoProgramError, PortError, SoftswitchError, SwitchStateError
+from .action_profiles import ActionProfiles
+from .arrays import Arrays
+from .idle_scan import IdleScan
+from .native import NativeSwitch
 from .pipeline import PipelineOps, open_pipeline
-from .ports import (
-    PortSpec,
-    capture_error,
-    open_error,
-    parse_port_spec,
-    port_not_found,
-)
-from .reports import ReportKind, ReportReader
-
-POOL_PACKETS: Final = 32768
-"""Packets that the switch may hold at once: in batches and in impairments."""
+from .port_spec import port_not_found
+from .ports import Ports
+from .replication import Replication
+from .reports import ReportKind, Reports
+from .table_entries import Match
+from .tables import Tables
 
 
 class LoadableProgram(Protocol):
@@ -57,7 +41,7 @@ class LoadableProgram(Protocol):
 
 
 @final
-class Switch(Control):
+class Switch:
     """A P4 switch in this process; close it, or use it as a context manager.
 
     Synchronous use: `process`, deterministic, with mem ports. Threaded use: `start` runs the data
@@ -84,18 +68,24 @@ class Switch(Control):
         self.device_id = device_id
         self.cpu_port = cpu_port
         self.drop_port = drop_port
-        library = runtime_library(cache_dir)
-        handle = library.switch_create(cpu_port, drop_port, priority_queues, POOL_PACKETS)
-        if not handle:
-            raise SoftswitchError("no memory or no file descriptors left for a switch")
-        super().__init__(library, SwitchHandle(library, handle))
+        self._native = NativeSwitch(
+            cpu_port=cpu_port,
+            drop_port=drop_port,
+            priority_queues=priority_queues,
+            cache_dir=cache_dir,
+        )
+        self.ports: Final = Ports(self._native, cpu_port)
+        self.tables: Final = Tables(self._native)
+        self.profiles: Final = ActionProfiles(self._native)
+        self.arrays: Final = Arrays(self._native)
+        self.replication: Final = Replication(self._native)
+        self._reports = Reports(self._native)
+        self._idle: IdleScan | None = None
         self._program: LoadableProgram | None = None
         self._loaded: tuple[ctypes.CDLL, PipelineOps] | None = None
-        self._ports: dict[int, PortSpec] = {}
         self._packet_in: Callable[[bytes], None] | None = None
         self._reader: threading.Thread | None = None
         self._is_reading = threading.Event()
-        self._reports: dict[ReportKind, ReportReader] = {}
         if program is not None:
             self.load(program)
 
@@ -112,15 +102,14 @@ class Switch(Control):
 
     def close(self) -> None:
         """Stop, close all ports and free the pipeline; calls after that raise SwitchStateError."""
-        if self._open_handle is None:
+        if self._native.is_closed:
             return
         self.set_packet_in(None)
         self.set_idle(None)
         self.stop()
         self.set_digest(None)
         self.set_log(None)
-        handle, self._open_handle = self._open_handle, None
-        handle.close()
+        self._native.close()
         self._loaded = None
 
     @property
@@ -134,11 +123,11 @@ class Switch(Control):
         None: run without a program.
         """
         if program is None:
-            self._library.switch_load(self._handle, None)
+            self._native.call("switch_load", None)
             self._loaded = self._program = None
             return
         loaded = open_pipeline(program.library)
-        code: int = self._library.switch_load(self._handle, byref(loaded[1]))
+        code: int = self._native.call("switch_load", byref(loaded[1]))
         if code < 0:
             why = os.strerror(-code)
             if code == -errno.ENOMEM:
@@ -149,126 +138,13 @@ class Switch(Control):
         self._program = program
 
     @property
-    def ports(self) -> dict[int, str]:
-        """Port numbers and their descriptions, without the CPU port."""
-        return {number: spec.text for number, spec in self._ports.items()}
-
-    def add_port(
-        self,
-        number: int,
-        spec: str,
-        *,
-        impairments_in: Impairments | None = None,
-        impairments_out: Impairments | None = None,
-        capture: Path | None = None,
-    ) -> None:
-        """Open a port: `mem`, `veth:IFNAME`, `udp:HOST:PORT` or `udp:HOST:PORT-PEERHOST:PEERPORT`.
-
-        Works on a running switch. `capture` names a pcap file for both directions. Raises
-        PortError subclasses.
-        """
-        parsed = parse_port_spec(spec)
-        if not 0 <= number <= 510:
-            raise open_error(number, parsed, -errno.EINVAL)
-        path = None if capture is None else os.fsencode(capture)
-        match parsed.kind:
-            case "mem":
-                code = self._library.switch_add_mem_port(self._handle, number, path)
-            case "veth":
-                name = parsed.interface.encode()
-                code = self._library.switch_add_veth_port(self._handle, number, name, path)
-            case _:
-                local = _encode_address(parsed.local)
-                peer = _encode_address(parsed.peer) if parsed.peer else (None, None)
-                code = self._library.switch_add_udp_port(self._handle, number, *local, *peer, path)
-        if capture is not None and code <= CAPTURE_FAILED:
-            raise capture_error(number, capture, CAPTURE_FAILED - code)
-        if code < 0:
-            raise open_error(number, parsed, code)
-        self._ports[number] = parsed
-        if impairments_in is not None:
-            self.set_impairments(number, impairments_in, direction="in")
-        if impairments_out is not None:
-            self.set_impairments(number, impairments_out, direction="out")
-
-    def remove_port(self, number: int) -> None:
-        """Close a port.
-
-        PortNotFoundError when there is none, PortPermissionError for the CPU port.
-        """
-        code: int = self._library.switch_remove_port(self._handle, number)
-        if code == -errno.EPERM:
-            raise PortPermissionError(f"port {number} is the CPU port and stays")
-        if code < 0:
-            raise port_not_found(number)
-        self._ports.pop(number, None)
-
-    def reopen_port(self, number: int) -> bool:
-        """Open a veth port anew whose interface had gone and is back; False while it is not down.
-
-        Statistics, impairments and capture go on. PortError subclasses as of add_port.
-        """
-        spec = self._ports.get(number)
-        if spec is None:
-            raise port_not_found(number)
-        code: int = self._library.switch_reopen_port(self._handle, number)
-        if code < 0 and code != -errno.EALREADY:
-            raise open_error(number, spec, code)
-        return code == 0
-
-    def udp_address(self, number: int) -> tuple[str, int]:
-        """Return host and UDP port that a udp port is bound to (of use after binding to port 0)."""
-        spec = self._ports.get(number)
-        if spec is None or spec.kind != "udp":
-            raise port_not_found(number)
-        return spec.local[0], self._library.switch_udp_number(self._handle, number)
-
-    def set_impairments(
-        self, number: int, impairments: Impairments, *, direction: Direction
-    ) -> None:
-        """Change what the port's link does; packets that the old settings hold go on at once."""
-        settings = ImpairmentsT(
-            impairments.loss,
-            impairments.duplication,
-            impairments.corruption,
-            impairments.reordering,
-            round(impairments.reordering_delay_s * 1e9),
-            impairments.reordering_packets,
-            round(impairments.delay_s * 1e9),
-            impairments.rate_bits_per_s,
-            impairments.queue_packets,
-            impairments.seed,
-        )
-        is_out = int(direction == "out")
-        code = self._library.switch_set_impairments(self._handle, number, is_out, byref(settings))
-        if code < 0:
-            raise port_not_found(number)
-
-    def port_statistics(self, number: int) -> dict[str, int]:
-        """Return the port's counters by name: packets, bytes, drops by cause, impairments."""
-        count = self._library.switch_statistics_count()
-        values = (ctypes.c_uint64 * count)()
-        if self._library.switch_port_statistics(self._handle, number, values) < 0:
-            raise port_not_found(number)
-        names = [self._library.switch_statistic_name(index).decode() for index in range(count)]
-        return dict(zip(names, values, strict=True))
-
-    def statistics(self) -> dict[int, dict[str, int]]:
-        """Return the counters of every port, the CPU port too, by port number."""
-        counters: dict[int, dict[str, int]] = {}
-        for number in sorted({*self.ports, self.cpu_port}):
-            with contextlib.suppress(PortError):  # removed meanwhile
-                counters[number] = self.port_statistics(number)
-        return counters
-
-    @property
     def is_running(self) -> bool:
         """Whether the data-plane thread runs."""
-        return self._library.switch_is_running(self._handle) == 1
+        return self._native.call("switch_is_running") == 1
 
     def start(self) -> None:
         """Start the data-plane thread."""
-        code: int = self._library.switch_start(self._handle)
+        code: int = self._native.call("switch_start")
         if code == -errno.EALREADY:
             raise SwitchStateError("the switch runs already")
         if code < 0:
@@ -276,7 +152,7 @@ class Switch(Control):
 
     def stop(self) -> None:
         """Stop the data-plane thread; ports stay open. Nothing happens when it does not run."""
-        self._library.switch_stop(self._handle)
+        self._native.call("switch_stop")
 
     def process(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         """Send one frame through; returns (egress port, frame) in order of transmission.
@@ -296,9 +172,10 @@ class Switch(Control):
     def _process(self, port: int, frame: bytes | None) -> list[tuple[int, bytes]]:
         data, size = ctypes.c_void_p(), ctypes.c_size_t()
         length = len(frame) if frame is not None else 0
-        with self.atomically():  # the next call, of another thread, writes over what this one found
-            code: int = self._library.switch_process(
-                self._handle, port, frame, length, 1, byref(data), byref(size)
+        # The next call, of another thread, writes over what this one found.
+        with self._native.atomically():
+            code: int = self._native.call(
+                "switch_process", port, frame, length, 1, byref(data), byref(size)
             )
             self._check_process(code, port)
             collected = ctypes.string_at(data, size.value) if size.value else b""
@@ -314,8 +191,7 @@ class Switch(Control):
             for number, sent in frames:
                 if number == self.cpu_port:
                     callback(sent)
-        for reader in tuple(self._reports.values()):
-            reader.drain()
+        self._reports.drain()
         return frames
 
     def _check_process(self, code: int, port: int) -> None:
@@ -328,13 +204,6 @@ class Switch(Control):
         if code < 0:
             raise port_not_found(port)
 
-    def mem_port(self, number: int) -> MemPort:
-        """Return the user's end of a mem port."""
-        spec = self._ports.get(number)
-        if spec is None or spec.kind != "mem":
-            raise port_not_found(number)
-        return MemPort(self._library, lambda: self._handle, number)
-
     def packet_out(self, frame: bytes) -> None:
         """Inject a frame at ingress from the CPU port, controller header included.
 
@@ -342,13 +211,13 @@ class Switch(Control):
         full.
         """
         unused = byref(ctypes.c_void_p()), byref(ctypes.c_size_t())
-        code: int = self._library.switch_process(
-            self._handle, self.cpu_port, frame, len(frame), 0, *unused
+        code: int = self._native.call(
+            "switch_process", self.cpu_port, frame, len(frame), 0, *unused
         )
         if code == -errno.EBUSY:
             length = ctypes.c_int32(len(frame))
-            accepted: int = self._library.switch_mem_send(
-                self._handle, self.cpu_port, frame, byref(length), 1, len(frame)
+            accepted: int = self._native.call(
+                "switch_mem_send", self.cpu_port, frame, byref(length), 1, len(frame)
             )
             if accepted < 1:
                 raise PortError("packet-out: the CPU port's queue is full; send again later")
@@ -362,8 +231,8 @@ class Switch(Control):
         """
         frame = ctypes.create_string_buffer(FRAME_BYTES_MAX)
         length = ctypes.c_int32()
-        count: int = self._library.switch_mem_receive(
-            self._handle,
+        count: int = self._native.call(
+            "switch_mem_receive",
             self.cpu_port,
             frame,
             byref(length),
@@ -391,6 +260,25 @@ class Switch(Control):
         )
         self._reader.start()
 
+    def atomically(self) -> AbstractContextManager[None]:
+        """Make the operations of this thread within the block one: packets see all or none.
+
+        Packets wait meanwhile, and so do other threads' operations. Blocks may nest.
+        """
+        return self._native.atomically()
+
+    def set_idle(self, callback: Callable[[int, Match], None] | None) -> None:
+        """Call with (table, match) when an entry has been idle for its timeout; None: no more.
+
+        Once until the entry is hit or written again, from a thread of its own, at the latest
+        `IdleScan.INTERVAL_S` after the timeout. The callback may use this object.
+        """
+        if self._idle is not None:
+            self._idle.close()
+            self._idle = None
+        if callback is not None:
+            self._idle = IdleScan(self._native, callback)
+
     def set_digest(self, callback: Callable[[int, bytes], None] | None) -> None:
         """Hand digests to `callback`: id of the learn list, and one sample.
 
@@ -398,7 +286,7 @@ class Switch(Control):
         callback comes from a thread of its own; digests of `process` come before it returns. When
         the callback is slow, digests are lost and counted as `dropped_digests`. None: no digests.
         """
-        self._set_reports(ReportKind.DIGEST, callback)
+        self._reports.set(ReportKind.DIGEST, callback)
 
     def set_log(self, callback: Callable[[str], None] | None) -> None:
         """Hand the messages of log_msg to `callback`, as `set_digest`; None: no messages."""
@@ -407,20 +295,12 @@ class Switch(Control):
             if callback is not None:
                 callback(text.decode("utf-8", "replace"))
 
-        self._set_reports(ReportKind.MESSAGE, None if callback is None else deliver)
+        self._reports.set(ReportKind.MESSAGE, None if callback is None else deliver)
 
     @property
     def lost_log_messages(self) -> int:
         """Messages of log_msg that came faster than the callback of `set_log` took them."""
-        reader = self._reports.get(ReportKind.MESSAGE)
-        return 0 if reader is None else reader.lost
-
-    def _set_reports(self, kind: ReportKind, deliver: Callable[[int, bytes], None] | None) -> None:
-        reader = self._reports.pop(kind, None)
-        if reader is not None:
-            reader.close()
-        if deliver is not None:
-            self._reports[kind] = ReportReader(self._library, self._handle, kind, deliver)
+        return self._reports.lost(ReportKind.MESSAGE)
 
     def _read_packet_in(self) -> None:
         while self._is_reading.is_set():
@@ -431,7 +311,3 @@ class Switch(Control):
 
 
 _READER_WAIT_S: Final = 0.1
-
-
-def _encode_address(address: tuple[str, int]) -> tuple[bytes, bytes]:
-    return address[0].encode(), str(address[1]).encode()

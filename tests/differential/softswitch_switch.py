@@ -25,7 +25,7 @@ class Softswitch:
             self._switch = stack.enter_context(Switch(device_id=DEVICE_ID))
             for port in range(DROP_PORT):
                 if port != self._switch.cpu_port:
-                    self._switch.add_port(port, "mem")
+                    self._switch.ports.add(port, "mem")
             server = stack.enter_context(serve(self._switch, address="127.0.0.1:0"))
             self._client = RuntimeClient(server.address)
             stack.callback(self._client.close)

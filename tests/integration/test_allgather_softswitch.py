@@ -46,7 +46,7 @@ def test_allgather_each_worker_sends_its_block_once(variant: p4src.Variant, port
             # A udp port learns where its worker is from what that one sends.
             for future in [w.allreduce(np.ones(1, np.int32)) for w in workers]:
                 assert future.result(WAIT_S)[0] == num_workers
-            before = [job.switch.port_statistics(w + 1)["rx_bytes"] for w in range(num_workers)]
+            before = [job.switch.ports.statistics(w + 1)["rx_bytes"] for w in range(num_workers)]
             check(workers, arrays)
         counts = [worker.statistics for worker in workers]
         sent = [count["multicast_packets_sent"] for count in counts]
@@ -60,7 +60,7 @@ def test_allgather_each_worker_sends_its_block_once(variant: p4src.Variant, port
         # others would be three.
         for worker_id in range(num_workers):
             packets = chunks + reports[worker_id] + again[worker_id]
-            num_bytes = job.switch.port_statistics(worker_id + 1)["rx_bytes"]
+            num_bytes = job.switch.ports.statistics(worker_id + 1)["rx_bytes"]
             assert num_bytes - before[worker_id] == packets * frame_bytes(values)
             assert packets <= 1.1 * chunks, (reports, again)
 

@@ -115,7 +115,7 @@ except Exception as error:
         ),
         pytest.param(
             "from switchfold.softswitch import Switch; switch = Switch()",
-            "switch.add_port(1, 'veth:lo')",
+            "switch.ports.add(1, 'veth:lo')",
             "PortPermissionError",
             "run as root (packet sockets need CAP_NET_RAW), or use udp ports",
             id="veth port",

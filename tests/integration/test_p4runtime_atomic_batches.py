@@ -30,7 +30,7 @@ def _count(switch: Switch, ports: tuple[int, ...], expected: int) -> int:
     end_s = time.monotonic() + 60
     count = 0
     while count < expected and time.monotonic() < end_s:
-        count += sum(switch.mem_port(port).receive(frames, lengths, 0.05) for port in ports)
+        count += sum(switch.ports.mem_port(port).receive(frames, lengths, 0.05) for port in ports)
     return count
 
 
@@ -53,13 +53,13 @@ class _Sender:
         frames = np.tile(np.frombuffer(FRAME, np.uint8), (16, 1))
         lengths = np.full(16, len(FRAME), np.int32)
         while not self._is_done.wait(0.0005) and self.sent < MAX_PACKETS:
-            self.sent += self._switch.mem_port(1).send(frames, lengths)
+            self.sent += self._switch.ports.mem_port(1).send(frames, lengths)
 
 
 def test_packets_see_all_of_an_atomic_batch_or_none() -> None:
     with Switch() as switch:
         for number in (1, 2, 3):
-            switch.add_port(number, "mem")
+            switch.ports.add(number, "mem")
         switch.start()
         with serve(switch, address="127.0.0.1:0") as server, BareClient(server.port) as client:
             client.arbitrate(1, device_id=DEVICE_ID)

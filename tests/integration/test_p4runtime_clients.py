@@ -24,19 +24,19 @@ def _serve_part(switch: Switch, word: str) -> None:
     """Do what a line of the client asks for."""
     frames, lengths = np.zeros((1, 128), np.uint8), np.zeros(1, np.int32)
     if word == "expect":
-        assert switch.mem_port(2).receive(frames, lengths, DEADLINE_S) == 1
+        assert switch.ports.mem_port(2).receive(frames, lengths, DEADLINE_S) == 1
         assert bytes(frames[0, : lengths[0]]) == bytes(range(64))
     elif word == "send":
         frames[0, : len(FRAME)] = np.frombuffer(FRAME, np.uint8)
         lengths[0] = len(FRAME)
-        assert switch.mem_port(1).send(frames, lengths) == 1
+        assert switch.ports.mem_port(1).send(frames, lengths) == 1
 
 
 def _drive(python: Path, script: str) -> None:
     """Run a client against a switch and do its test's part; it must end well."""
     with Switch() as switch:
         for number in (1, 2, 3):
-            switch.add_port(number, "mem")
+            switch.ports.add(number, "mem")
         switch.start()
         with serve(switch, address="127.0.0.1:0") as server:
             artefacts = [PROGRAMS / "control_plane.p4info.txtpb", PROGRAMS / "control_plane.json"]

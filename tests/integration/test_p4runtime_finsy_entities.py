@@ -35,7 +35,7 @@ def _run(scenario: Scenario) -> None:
 
     with Switch() as switch:
         for number in (1, 2, 3, 4):
-            switch.add_port(number, "mem")
+            switch.ports.add(number, "mem")
         switch.start()
         with serve(switch, address="127.0.0.1:0") as server:
             asyncio.run(with_finsy(server, switch))
@@ -54,12 +54,12 @@ def _frame(
 async def _send(switch: Switch, frame: bytes, *, port: int = 1, count: int = 1) -> None:
     frames = np.tile(np.frombuffer(frame, dtype=np.uint8), (count, 1))
     lengths = np.full(count, len(frame), dtype=np.int32)
-    assert switch.mem_port(port).send(frames, lengths) == count
+    assert switch.ports.mem_port(port).send(frames, lengths) == count
 
 
 async def _receive(switch: Switch, port: int, timeout_s: float = DEADLINE_S) -> bytes | None:
     frames, lengths = np.zeros((1, 2048), np.uint8), np.zeros(1, np.int32)
-    count = await asyncio.to_thread(switch.mem_port(port).receive, frames, lengths, timeout_s)
+    count = await asyncio.to_thread(switch.ports.mem_port(port).receive, frames, lengths, timeout_s)
     return bytes(frames[0, : lengths[0]]) if count else None
 
 
@@ -78,7 +78,7 @@ async def _leave(client: finsy.Switch, switch: Switch, port: int, count: int) ->
     while await _count(client) < count:
         await asyncio.sleep(0.01)
     frames, lengths = np.zeros((count, 2048), np.uint8), np.zeros(count, np.int32)
-    return switch.mem_port(port).receive(frames, lengths, 0.0)
+    return switch.ports.mem_port(port).receive(frames, lengths, 0.0)
 
 
 def _host(source: int, port: int, **fields: Any) -> finsy.P4TableEntry:

@@ -32,7 +32,7 @@ def _run(scenario: Scenario) -> None:
 
     with Switch() as switch:
         for number in (1, 2):
-            switch.add_port(number, "mem")
+            switch.ports.add(number, "mem")
         switch.start()
         with serve(switch, address="127.0.0.1:0") as server:
             asyncio.run(with_finsy(server, switch))
@@ -117,14 +117,16 @@ def test_packets_pass_between_controller_and_ports() -> None:
         frames = np.zeros((1, 128), dtype=np.uint8)
         lengths = np.zeros(1, dtype=np.int32)
         await client.write([finsy.P4PacketOut(ARP, egress_port=2, _pad=0)])
-        count = await asyncio.to_thread(switch.mem_port(2).receive, frames, lengths, DEADLINE_S)
+        count = await asyncio.to_thread(
+            switch.ports.mem_port(2).receive, frames, lengths, DEADLINE_S
+        )
         assert count == 1
         assert bytes(frames[0, : lengths[0]]) == ARP
         packets = client.read_packets()
         waiting = asyncio.ensure_future(anext(packets))
         frames[0, : len(ARP)] = np.frombuffer(ARP, dtype=np.uint8)
         lengths[0] = len(ARP)
-        assert switch.mem_port(1).send(frames, lengths) == 1
+        assert switch.ports.mem_port(1).send(frames, lengths) == 1
         packet = await waiting
         assert packet.payload == ARP
         assert packet["ingress_port"] == 1

@@ -37,7 +37,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> HandWrittenProgram:
 @pytest.fixture
 def switch(program: HandWrittenProgram, interfaces: tuple[str, str]) -> Iterator[Switch]:
     with Switch(program) as switch:
-        switch.add_port(1, f"veth:{interfaces[0]}")
+        switch.ports.add(1, f"veth:{interfaces[0]}")
         switch.start()
         yield switch
 
@@ -105,8 +105,8 @@ def test_large_tcp_segment_arrives_as_frames(
         expected_segment(version, tag, 1000, ACK, 0),
         expected_segment(version, tag, 2000, ACK | FIN_PSH, 1),
     ]
-    assert switch.port_statistics(1)["rx_packets"] == 3
-    assert switch.port_statistics(1)["rx_oversize"] == 0
+    assert switch.ports.statistics(1)["rx_packets"] == 3
+    assert switch.ports.statistics(1)["rx_oversize"] == 0
 
 
 def tagged_frame(host: socket.socket) -> bytes:

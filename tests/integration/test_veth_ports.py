@@ -56,13 +56,13 @@ def packet_socket(interface: str) -> socket.socket:
 
 def test_veth_port_echoes_frames(program: HandWrittenProgram, interfaces: tuple[str, str]) -> None:
     with Switch(program) as switch, packet_socket(interfaces[1]) as host:
-        switch.add_port(1, f"veth:{interfaces[0]}")
+        switch.ports.add(1, f"veth:{interfaces[0]}")
         switch.start()
         for serial in range(200):
             data = bytes(8) + struct.pack(">I", serial) + b"\x88\xb5" + bytes(1400)
             host.send(data)
             assert host.recv(2048) == data
-        statistics = switch.port_statistics(1)
+        statistics = switch.ports.statistics(1)
         assert (statistics["rx_packets"], statistics["tx_packets"]) == (200, 200)
 
 
@@ -70,15 +70,15 @@ def test_frames_that_find_no_room_are_counted(
     program: HandWrittenProgram, interfaces: tuple[str, str]
 ) -> None:
     with Switch(program) as switch, packet_socket(interfaces[1]) as host:
-        switch.add_port(1, f"veth:{interfaces[0]}")
+        switch.ports.add(1, f"veth:{interfaces[0]}")
         sent = 6000
         for _ in range(sent):  # nobody takes them yet, and the ring has 4096 slots
             host.send(bytes(12) + b"\x88\xb5" + bytes(46))
-        wait_until(lambda: switch.port_statistics(1)["rx_overflow"], "a full ring")
+        wait_until(lambda: switch.ports.statistics(1)["rx_overflow"], "a full ring")
         switch.start()
 
         def are_all_counted() -> bool:
-            counts = switch.port_statistics(1)
+            counts = switch.ports.statistics(1)
             return counts["rx_packets"] + counts["rx_overflow"] == sent
 
         wait_until(are_all_counted, "every frame is received or counted")
@@ -86,7 +86,7 @@ def test_frames_that_find_no_room_are_counted(
 
 def test_vlan_tag_is_kept(program: HandWrittenProgram, interfaces: tuple[str, str]) -> None:
     with Switch(program) as switch, packet_socket(interfaces[1]) as host:
-        switch.add_port(1, f"veth:{interfaces[0]}")
+        switch.ports.add(1, f"veth:{interfaces[0]}")
         switch.start()
         tagged = bytes(12) + b"\x81\x00\x00\x05\x88\xb5" + bytes(60)
         host.send(tagged)
@@ -95,9 +95,9 @@ def test_vlan_tag_is_kept(program: HandWrittenProgram, interfaces: tuple[str, st
 
 def wait_for_statistic(switch: Switch, name: str, value: int) -> None:
     end = time.monotonic() + 60
-    while switch.port_statistics(1)[name] < value:
-        assert time.monotonic() < end, (name, switch.port_statistics(1))
-    assert switch.port_statistics(1)[name] == value
+    while switch.ports.statistics(1)[name] < value:
+        assert time.monotonic() < end, (name, switch.ports.statistics(1))
+    assert switch.ports.statistics(1)[name] == value
 
 
 def test_offloaded_udp_checksum_is_completed(
@@ -111,7 +111,7 @@ def test_offloaded_udp_checksum_is_completed(
         packet_socket(interfaces[1]) as host,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
     ):
-        switch.add_port(1, f"veth:{interfaces[0]}")
+        switch.ports.add(1, f"veth:{interfaces[0]}")
         switch.start()
         sender.sendto(b"abcde", ("10.99.7.2", 9))
         frame = host.recv(2048)
@@ -130,30 +130,30 @@ def test_taken_and_missing_interfaces_are_refused(
     program: HandWrittenProgram, interfaces: tuple[str, str]
 ) -> None:
     with Switch(program) as switch, Switch(program) as second:
-        switch.add_port(1, f"veth:{interfaces[0]}")
+        switch.ports.add(1, f"veth:{interfaces[0]}")
         with pytest.raises(PortInUseError, match="another switch"):
-            second.add_port(1, f"veth:{interfaces[0]}")
+            second.ports.add(1, f"veth:{interfaces[0]}")
         with pytest.raises(InterfaceNotFoundError, match="no interface 'nothere'"):
-            second.add_port(1, "veth:nothere")
-        switch.remove_port(1)
-        second.add_port(1, f"veth:{interfaces[0]}")
+            second.ports.add(1, "veth:nothere")
+        switch.ports.remove(1)
+        second.ports.add(1, f"veth:{interfaces[0]}")
 
 
 def test_vanished_interface_takes_only_its_port_down(
     program: HandWrittenProgram, interfaces: tuple[str, str]
 ) -> None:
     with Switch(program) as switch:
-        switch.add_port(1, f"veth:{interfaces[0]}")
+        switch.ports.add(1, f"veth:{interfaces[0]}")
         switch.start()
         ip("link", "del", interfaces[0])
         end = time.monotonic() + 60
-        while switch.port_statistics(1)["port_errors"] == 0:
+        while switch.ports.statistics(1)["port_errors"] == 0:
             assert time.monotonic() < end
         switch.packet_out(bytes([4, 1]).ljust(60, b"\0"))
         wait_for_statistic(switch, "tx_down", 1)
         switch.packet_out(bytes([2]).ljust(60, b"\0"))
         assert switch.packet_in(60.0) is not None
-        assert switch.port_statistics(1)["port_errors"] <= 2
+        assert switch.ports.statistics(1)["port_errors"] <= 2
 
 
 def test_interface_that_comes_back_is_used_again(
@@ -167,9 +167,9 @@ def test_interface_that_comes_back_is_used_again(
     caplog.set_level("INFO", logger="switchfold.softswitch.switch.port_watch")
     data = bytes(12) + b"\x88\xb5" + bytes(60)
     with Switch(program) as switch:
-        switch.add_port(1, f"veth:{interfaces[0]}")
+        switch.ports.add(1, f"veth:{interfaces[0]}")
         switch.start()
-        assert not switch.reopen_port(1)
+        assert not switch.ports.reopen(1)
         watch = PortWatch(switch, interval_s=0.05)
         watch.start()
         try:
@@ -177,7 +177,7 @@ def test_interface_that_comes_back_is_used_again(
                 with packet_socket(interfaces[1]) as host:
                     host.send(data)
                     assert host.recv(2048) == data
-                assert switch.port_statistics(1)["rx_packets"] == times
+                assert switch.ports.statistics(1)["rx_packets"] == times
                 caplog.clear()
                 ip("link", "del", interfaces[0])
                 says("has gone; what is for it is dropped")

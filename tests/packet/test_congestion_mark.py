@@ -77,9 +77,9 @@ class SoftswitchBottleneck:
 
         self._switch = stack.enter_context(Switch())
         for port in (IN_PORT, SLOW_PORT):
-            self._switch.add_port(port, "mem")
+            self._switch.ports.add(port, "mem")
         self._standstill = Impairments(rate_bits_per_s=1)
-        self._switch.set_impairments(SLOW_PORT, self._standstill, direction="out")
+        self._switch.ports.set_impairments(SLOW_PORT, self._standstill, direction="out")
         server = stack.enter_context(serve(self._switch, address="127.0.0.1:0"))
         self._control = P4RuntimeControl("narrow", server.address)
         stack.callback(self._control.close)
@@ -100,17 +100,17 @@ class SoftswitchBottleneck:
         for row, frame in zip(rows, frames, strict=True):
             row[: len(frame)] = np.frombuffer(frame, np.uint8)
         before, arrived = self._count("congestion_drops", 0), self._count("port_in", IN_PORT)
-        assert self._switch.mem_port(IN_PORT).send(rows, lengths) == len(frames)
+        assert self._switch.ports.mem_port(IN_PORT).send(rows, lengths) == len(frames)
         wait_until(
             lambda: self._count("port_in", IN_PORT) == arrived + len(frames), "frames in the queue"
         )
         drops = self._count("congestion_drops", 0) - before
         # With new settings all that the line holds goes on at once.
-        self._switch.set_impairments(SLOW_PORT, self._standstill, direction="out")
+        self._switch.ports.set_impairments(SLOW_PORT, self._standstill, direction="out")
         received: list[bytes] = []
         space, sizes = np.zeros((len(frames), 2048), np.uint8), np.zeros(len(frames), np.int32)
         while len(received) + drops < len(frames):
-            count = self._switch.mem_port(SLOW_PORT).receive(space, sizes, timeout_s=60)
+            count = self._switch.ports.mem_port(SLOW_PORT).receive(space, sizes, timeout_s=60)
             assert count > 0, f"{len(received)} of {len(frames)} frames arrived"
             received += [bytes(space[i, : sizes[i]]) for i in range(count)]
         return received, drops

@@ -16,7 +16,7 @@ from switchfold.softswitch.errors import (
     InUseError,
     UnsupportedControlError,
 )
-from switchfold.softswitch.switch.control import Group, Member
+from switchfold.softswitch.switch.table_entries import Group, Member
 
 MEMBERS_ONLY, CRC16, CRC32, IDENTITY, SUM = range(5)
 KINDS = {"profile": 1, "profile_twin": 2, "crc16": 3, "crc32": 4, "identity": 5, "sum": 6}
@@ -28,7 +28,7 @@ class Profiles:
     def __init__(self) -> None:
         self.program = compile_program(PROGRAMS / "action_profiles.json", cflags=("-Werror",))
         self.switch = Switch(self.program)
-        self.switch.add_port(1, "mem")
+        self.switch.ports.add(1, "mem")
 
     def table(self, name: str) -> int:
         tables = self.program.model.tables
@@ -40,11 +40,11 @@ class Profiles:
 
     def add(self, profile: int, member: int, value: int, table: str) -> None:
         action = self.action("set_value", table)
-        self.switch.profile_add_member(profile, member, action, value.to_bytes(2, "big"))
+        self.switch.profiles.add_member(profile, member, action, value.to_bytes(2, "big"))
 
     def insert(self, table: str, key: bytes, indirect: Member | Group, **rest: int) -> None:
         match = Match(key, b"\xff" * len(key), rest.get("prefix_len", 0), rest.get("priority", 0))
-        self.switch.table_insert(self.table(table), match, 0, indirect=indirect)
+        self.switch.tables.insert(self.table(table), match, 0, indirect=indirect)
 
     def send(  # noqa: PLR0917 - the packet's fields
         self, kind: str, key: int = 0, c: int = 0, e: int = 0, f: int | None = None, seed: int = 0
@@ -91,7 +91,7 @@ def test_members_run_their_actions_in_both_tables(profiles: Profiles) -> None:
     switch = profiles.switch
     profiles.add(MEMBERS_ONLY, 7, 0x1234, "profile")
     both = profiles.action("both", "profile_twin")
-    switch.profile_add_member(MEMBERS_ONLY, 8, both, bytes.fromhex("aaaabbbb"))
+    switch.profiles.add_member(MEMBERS_ONLY, 8, both, bytes.fromhex("aaaabbbb"))
     profiles.insert("profile", b"\x05", Member(7))
     profiles.insert("profile", b"\x06", Member(8))
     profiles.insert("profile_twin", bytes(4), Member(7), prefix_len=8)
@@ -102,7 +102,7 @@ def test_members_run_their_actions_in_both_tables(profiles: Profiles) -> None:
     assert profiles.send("profile_twin", e=7) == (1, 0, 0x1234, 0)
     assert profiles.send("profile_twin", e=0x09112233) == (1, 0, 0xAAAA, 0xBBBB)
     # A changed member shows in all its entries at once.
-    switch.profile_modify_member(MEMBERS_ONLY, 7, both, bytes.fromhex("00010002"))
+    switch.profiles.modify_member(MEMBERS_ONLY, 7, both, bytes.fromhex("00010002"))
     assert profiles.send("profile", 5) == (1, 0, 1, 2)
     assert profiles.send("profile_twin", e=7) == (1, 0, 1, 2)
 
@@ -111,13 +111,13 @@ def test_default_member_and_taking_it_away(profiles: Profiles) -> None:
     profiles.add(MEMBERS_ONLY, 1, 3, "profile")
     table = profiles.table("profile")
     assert profiles.send("profile")[2] == 0
-    profiles.switch.table_set_default(table, 0, indirect=Member(1))
+    profiles.switch.tables.set_default(table, 0, indirect=Member(1))
     assert profiles.send("profile")[2] == 3
     with pytest.raises(InUseError):
-        profiles.switch.profile_delete_member(MEMBERS_ONLY, 1)
-    profiles.switch.table_set_default(table, 0)
+        profiles.switch.profiles.delete_member(MEMBERS_ONLY, 1)
+    profiles.switch.tables.set_default(table, 0)
     assert profiles.send("profile")[2] == 0
-    profiles.switch.profile_delete_member(MEMBERS_ONLY, 1)
+    profiles.switch.profiles.delete_member(MEMBERS_ONLY, 1)
 
 
 def test_references_and_errors(profiles: Profiles) -> None:
@@ -126,41 +126,41 @@ def test_references_and_errors(profiles: Profiles) -> None:
     with pytest.raises(EntryExistsError):
         profiles.add(CRC16, 1, 10, "crc16")
     with pytest.raises(EntryNotFoundError):
-        switch.profile_set_group(CRC16, 5, [(1, 1), (2, 1)])
+        switch.profiles.set_group(CRC16, 5, [(1, 1), (2, 1)])
     with pytest.raises(BadArgumentError):
-        switch.profile_set_group(CRC16, 5, [(1, 0)])
+        switch.profiles.set_group(CRC16, 5, [(1, 0)])
     with pytest.raises(BadArgumentError):
-        switch.profile_set_group(CRC16, 5, [(1, 1), (1, 1)])
+        switch.profiles.set_group(CRC16, 5, [(1, 1), (1, 1)])
     with pytest.raises(UnsupportedControlError):
-        switch.profile_set_group(MEMBERS_ONLY, 5, [])
+        switch.profiles.set_group(MEMBERS_ONLY, 5, [])
     with pytest.raises(BadArgumentError):
-        switch.profile_add_member(CRC16, 9, profiles.action("NoAction", "crc32"), b"")
+        switch.profiles.add_member(CRC16, 9, profiles.action("NoAction", "crc32"), b"")
     with pytest.raises(BadArgumentError):
-        switch.table_insert(table, Match(b"\1"), profiles.action("set_value", "crc16"), b"\0\0")
+        switch.tables.insert(table, Match(b"\1"), profiles.action("set_value", "crc16"), b"\0\0")
     with pytest.raises(EntryNotFoundError):
         profiles.insert("crc16", b"\1", Member(2))
     with pytest.raises(EntryNotFoundError):
         profiles.insert("crc16", b"\1", Group(5))
-    switch.profile_set_group(CRC16, 5, [(1, 1)])
+    switch.profiles.set_group(CRC16, 5, [(1, 1)])
     profiles.insert("crc16", b"\1", Group(5))
     for attempt in (
-        lambda: switch.profile_delete_group(CRC16, 5),
-        lambda: switch.profile_delete_member(CRC16, 1),
+        lambda: switch.profiles.delete_group(CRC16, 5),
+        lambda: switch.profiles.delete_member(CRC16, 1),
     ):
         with pytest.raises(InUseError):
             attempt()
-    switch.table_modify(table, Match(b"\1"), 0, indirect=Member(1))
-    switch.profile_delete_group(CRC16, 5)
-    switch.table_clear(table)
-    switch.profile_delete_member(CRC16, 1)
+    switch.tables.modify(table, Match(b"\1"), 0, indirect=Member(1))
+    switch.profiles.delete_group(CRC16, 5)
+    switch.tables.clear(table)
+    switch.profiles.delete_member(CRC16, 1)
     with pytest.raises(EntryNotFoundError):
-        switch.profile_delete_member(CRC16, 1)
+        switch.profiles.delete_member(CRC16, 1)
 
 
 def test_the_action_that_ran_is_the_member_s(profiles: Profiles) -> None:
     profiles.add(CRC16, 1, 10, "crc16")
     both = profiles.action("both", "crc16")
-    profiles.switch.profile_add_member(CRC16, 2, both, bytes.fromhex("00010002"))
+    profiles.switch.profiles.add_member(CRC16, 2, both, bytes.fromhex("00010002"))
     profiles.insert("crc16", b"\1", Member(1))
     profiles.insert("crc16", b"\2", Member(2))
     assert profiles.send("crc16", 1) == (0, 1, 10, 0)
@@ -168,7 +168,7 @@ def test_the_action_that_ran_is_the_member_s(profiles: Profiles) -> None:
 
 
 def test_empty_group_hits_and_does_nothing(profiles: Profiles) -> None:
-    profiles.switch.profile_set_group(IDENTITY, 1, [])
+    profiles.switch.profiles.set_group(IDENTITY, 1, [])
     profiles.insert("identity", b"\1", Group(1))
     assert profiles.send("identity", 1, e=5) == (1, 0, 0, 0)
     assert profiles.send("identity", 2, e=5) == (2, 0, 0, 0)
@@ -178,19 +178,19 @@ def test_members_of_a_group_are_chosen_in_the_order_of_their_handles(profiles: P
     switch = profiles.switch
     for member, value in ((9, 90), (3, 30), (7, 70)):  # handles 0, 1, 2
         profiles.add(IDENTITY, member, value, "identity")
-    switch.profile_set_group(IDENTITY, 1, [(3, 1), (7, 1), (9, 1)])
+    switch.profiles.set_group(IDENTITY, 1, [(3, 1), (7, 1), (9, 1)])
     profiles.insert("identity", b"\1", Group(1))
     assert [profiles.send("identity", 1, e=e)[2] for e in range(4)] == [90, 30, 70, 90]
     # Weight 2: member 7 gets handle 3 for its second unit; a smaller group drops it again.
-    switch.profile_set_group(IDENTITY, 1, [(7, 2), (3, 1)])
+    switch.profiles.set_group(IDENTITY, 1, [(7, 2), (3, 1)])
     assert [profiles.send("identity", 1, e=e)[2] for e in range(4)] == [30, 70, 70, 30]
-    switch.profile_set_group(IDENTITY, 2, [(9, 3), (7, 2)])  # 9: 0, 4, 5; 7: 2, 3
+    switch.profiles.set_group(IDENTITY, 2, [(9, 3), (7, 2)])  # 9: 0, 4, 5; 7: 2, 3
     profiles.insert("identity", b"\2", Group(2))
     assert [profiles.send("identity", 2, e=e)[2] for e in range(5)] == [90, 70, 70, 90, 90]
-    switch.profile_set_group(IDENTITY, 1, [])
-    switch.profile_delete_member(IDENTITY, 3)
+    switch.profiles.set_group(IDENTITY, 1, [])
+    switch.profiles.delete_member(IDENTITY, 3)
     profiles.add(IDENTITY, 4, 40, "identity")  # handle 1 again
-    switch.profile_set_group(IDENTITY, 1, [(4, 1), (9, 1), (7, 1)])
+    switch.profiles.set_group(IDENTITY, 1, [(4, 1), (9, 1), (7, 1)])
     assert [profiles.send("identity", 1, e=e)[2] for e in range(3)] == [90, 40, 70]
 
 
@@ -200,7 +200,7 @@ def test_hashes_are_those_of_simple_switch(profiles: Profiles, e: int) -> None:
     for profile, table in ((CRC16, "crc16"), (CRC32, "crc32"), (SUM, "sum")):
         for member in range(7):
             profiles.add(profile, member, member + 1, table)
-        switch.profile_set_group(profile, 1, [(member, 1) for member in range(7)])
+        switch.profiles.set_group(profile, 1, [(member, 1) for member in range(7)])
     profiles.insert("crc16", b"\1", Group(1))
     profiles.insert("crc32", b"\1", Group(1), priority=1)
     profiles.insert("sum", b"\1", Group(1))
@@ -235,7 +235,7 @@ def test_random_changes_of_groups_agree_with_a_model_of_the_handles(profiles: Pr
             del handles[member][needed:]
 
     for number in range(1, 7):
-        switch.profile_set_group(IDENTITY, number, [])
+        switch.profiles.set_group(IDENTITY, number, [])
         profiles.insert("identity", bytes((number,)), Group(number))
         groups[number] = {}
     for _ in range(400):
@@ -248,14 +248,14 @@ def test_random_changes_of_groups_agree_with_a_model_of_the_handles(profiles: Pr
             handles[member].append(lowest())
         elif action < 0.4 and set(handles) - used:
             member = rng.choice(sorted(set(handles) - used))
-            switch.profile_delete_member(IDENTITY, member)
+            switch.profiles.delete_member(IDENTITY, member)
             del handles[member]
         else:
             number = rng.randrange(1, 7)
             chosen = rng.sample(sorted(handles), rng.randrange(len(handles) + 1))
             wanted = {member: rng.randrange(1, 4) for member in chosen}
             before = groups[number]
-            switch.profile_set_group(IDENTITY, number, list(wanted.items()))
+            switch.profiles.set_group(IDENTITY, number, list(wanted.items()))
             for member in sorted(wanted):
                 while len(handles[member]) < wanted[member]:
                     handles[member].append(lowest())

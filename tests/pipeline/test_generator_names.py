@@ -52,8 +52,8 @@ def renamed(program: str, suffix: str) -> Json:
 
 def outputs(path: Path, frames: list[bytes]) -> list[list[tuple[int, bytes]]]:
     with Switch(compile_program(path, cflags=("-Werror",))) as switch:
-        switch.add_port(1, "mem")
-        switch.add_port(2, "mem")
+        switch.ports.add(1, "mem")
+        switch.ports.add(2, "mem")
         return [switch.process(1, frame) for frame in frames]
 
 

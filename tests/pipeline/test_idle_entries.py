@@ -14,7 +14,7 @@ from switchfold.softswitch.errors import (
     EntryNotFoundError,
     UnsupportedControlError,
 )
-from switchfold.softswitch.switch.control import MeterRates
+from switchfold.softswitch.switch.arrays import MeterRates
 
 WAIT_S = 60.0
 
@@ -23,7 +23,7 @@ WAIT_S = 60.0
 def switch() -> Iterator[Switch]:
     program = compile_program(PROGRAMS / "meters.json", cflags=("-Werror",))
     with Switch(program) as held:
-        held.add_port(1, "mem")
+        held.ports.add(1, "mem")
         yield held
 
 
@@ -42,26 +42,26 @@ def test_expired_entries_are_told_once_until_hit(switch: Switch) -> None:
     told: queue.Queue[tuple[int, Match]] = queue.Queue()
     switch.set_idle(lambda number, match: told.put((number, match)))
     first, second = Match(b"\1", b"\xff", 0, 3), Match(b"\2", b"\xf0", 0, 1)
-    switch.table_insert(table, first, action("mark_bytes"), idle_timeout_ns=1_000_000)
-    switch.table_insert(table, second, action("mark_bytes"))
+    switch.tables.insert(table, first, action("mark_bytes"), idle_timeout_ns=1_000_000)
+    switch.tables.insert(table, second, action("mark_bytes"))
     assert told.get(timeout=WAIT_S) == (table, first)
     # Told once: a second entry's notice comes next, not the first's again.
     third = Match(b"\3", b"\xff", 0, 3)
-    switch.table_insert(table, third, action("mark_bytes"), idle_timeout_ns=1_000_000)
+    switch.tables.insert(table, third, action("mark_bytes"), idle_timeout_ns=1_000_000)
     assert told.get(timeout=WAIT_S) == (table, third)
     switch.process(1, bytes((1,)) + bytes(8))
     assert told.get(timeout=WAIT_S) == (table, first)
-    switch.table_modify(table, second, action("mark_bytes"), idle_timeout_ns=5_000_000)
+    switch.tables.modify(table, second, action("mark_bytes"), idle_timeout_ns=5_000_000)
     assert told.get(timeout=WAIT_S) == (table, Match(b"\0", b"\xf0", 0, 1))
-    assert switch.table_idle_ns(table, second) >= 5_000_000
+    assert switch.tables.idle_ns(table, second) >= 5_000_000
     switch.set_idle(None)
-    switch.table_delete(table, first)
+    switch.tables.delete(table, first)
     with pytest.raises(EntryNotFoundError):
-        switch.table_idle_ns(table, first)
+        switch.tables.idle_ns(table, first)
     metered = position(switch, "metered")
-    switch.table_insert(metered, Match(b"\1"), action("mark"))
+    switch.tables.insert(metered, Match(b"\1"), action("mark"))
     with pytest.raises(UnsupportedControlError):
-        switch.table_idle_ns(metered, Match(b"\1"))
+        switch.tables.idle_ns(metered, Match(b"\1"))
 
 
 def test_a_callback_may_use_the_switch_and_end_the_notices(switch: Switch) -> None:
@@ -69,28 +69,28 @@ def test_a_callback_may_use_the_switch_and_end_the_notices(switch: Switch) -> No
     done: queue.Queue[int] = queue.Queue()
 
     def remove(number: int, match: Match) -> None:
-        switch.table_delete(number, match)
+        switch.tables.delete(number, match)
         switch.set_idle(None)
-        done.put(switch.table_size(number))
+        done.put(switch.tables.size(number))
 
     switch.set_idle(remove)
     match = Match(b"\1", b"\xff", 0, 3)
-    switch.table_insert(table, match, action("mark_bytes"), idle_timeout_ns=1)
+    switch.tables.insert(table, match, action("mark_bytes"), idle_timeout_ns=1)
     assert done.get(timeout=WAIT_S) == 0
 
 
 def test_meters_are_configured_and_read(switch: Switch) -> None:
     rates = MeterRates(100, 200, 300, 400)
-    assert switch.meter_read(1, 7) is None
-    switch.meter_write(1, 7, rates)
-    assert switch.meter_read(1, 7) == rates
-    switch.meter_write(1, 7, None)
-    assert switch.meter_read(1, 7) is None
+    assert switch.arrays.read_meter(1, 7) is None
+    switch.arrays.write_meter(1, 7, rates)
+    assert switch.arrays.read_meter(1, 7) == rates
+    switch.arrays.write_meter(1, 7, None)
+    assert switch.arrays.read_meter(1, 7) is None
     with pytest.raises(BadArgumentError):
-        switch.meter_write(1, 7, MeterRates(3, 1, 2, 1))
+        switch.arrays.write_meter(1, 7, MeterRates(3, 1, 2, 1))
     table, match = position(switch, "metered"), Match(b"\1")
-    switch.table_insert(table, match, action("mark"))
-    switch.direct_meter_write(table, match, rates)
-    assert switch.direct_meter_read(table, match) == rates
+    switch.tables.insert(table, match, action("mark"))
+    switch.tables.write_meter(table, match, rates)
+    assert switch.tables.read_meter(table, match) == rates
     with pytest.raises(EntryNotFoundError):
-        switch.direct_meter_read(table, Match(b"\2"))
+        switch.tables.read_meter(table, Match(b"\2"))

@@ -12,7 +12,7 @@ from switchfold.softswitch import Switch, compile_program
 from switchfold.softswitch.generator import generate
 from switchfold.softswitch.generator.actions.actions import CASES_MAX
 from switchfold.softswitch.program.bmv2_json import read_program
-from switchfold.softswitch.switch.table_control import Match
+from switchfold.softswitch.switch.table_entries import Match
 
 
 def program_of_actions(folder: Path, count: int) -> Path:
@@ -62,9 +62,9 @@ def test_parameters_of_very_many_actions_come_back(tmp_path: Path) -> None:
         for number in wanted:
             params = b"" if number == 1 else number.to_bytes(2, "big")
             action = table.actions[number].position
-            switch.table_insert(0, Match(number.to_bytes(6, "big")), action, params)
+            switch.tables.insert(0, Match(number.to_bytes(6, "big")), action, params)
         for number in wanted:
-            entry = switch.table_get(0, Match(number.to_bytes(6, "big")))
+            entry = switch.tables.get(0, Match(number.to_bytes(6, "big")))
             assert entry is not None
             assert entry.action == table.actions[number].position
             assert entry.params == (b"" if number == 1 else number.to_bytes(2, "big"))

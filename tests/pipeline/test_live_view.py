@@ -23,7 +23,7 @@ def test_sample_has_rates_hits_drops_and_parser_errors() -> None:
     times = iter((0.0, 1.0, 3.0))
     frame = bytes(Ether() / IP(src="10.0.1.2", dst="10.0.2.2") / UDP(sport=1, dport=2))
     with Switch(compile_program(ROUTER, has_counts=True)) as switch:
-        switch.add_port(1, "mem")
+        switch.ports.add(1, "mem")
         sampler = Sampler(switch, lambda _query: [], dict, clock=lambda: next(times))
         sampler.sample()
         for _ in range(10):

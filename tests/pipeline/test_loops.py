@@ -19,8 +19,8 @@ SUM, PRODUCT, ENDLESS, CHOICE, DRAW, DRAW_NOTHING, DRAW_ALL, SAY, CLAIM, DRAW_LO
 def switch() -> Iterator[Switch]:
     program = compile_program(PROGRAMS / "loops.json", cflags=("-Werror",))
     with Switch(program) as held:
-        held.add_port(1, "mem")
-        held.add_port(2, "mem")
+        held.ports.add(1, "mem")
+        held.ports.add(2, "mem")
         yield held
 
 
@@ -54,7 +54,7 @@ def test_loop_without_end_drops_the_packet_and_says_so(switch: Switch) -> None:
     messages: list[str] = []
     switch.set_log(messages.append)
     assert run(switch, ENDLESS) == b""
-    assert switch.port_statistics(1)["dropped_by_program"] == 1
+    assert switch.ports.statistics(1)["dropped_by_program"] == 1
     assert len(messages) == 1
     assert "loop without end" in messages[0]
     assert total(run(switch, PRODUCT, 3)) == 9

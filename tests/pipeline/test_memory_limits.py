@@ -20,7 +20,7 @@ from switchfold.softswitch.errors import (
     TableFullError,
     UnsupportedError,
 )
-from switchfold.softswitch.switch.table_control import Match, Member
+from switchfold.softswitch.switch.table_entries import Match, Member
 
 STATION = bytes.fromhex("020000000001")
 FRAME = STATION + bytes(50)
@@ -61,16 +61,16 @@ def clear_without_memory(path: Path) -> None:
     table = program.model.tables[0]
     with Switch(program) as switch:
         for port in (1, 2):
-            switch.add_port(port, "mem")
-        switch.table_insert(0, Match(STATION), table.actions[0].position, b"\0\2")
+            switch.ports.add(port, "mem")
+        switch.tables.insert(0, Match(STATION), table.actions[0].position, b"\0\2")
         with no_more_memory(), pytest.raises(TableFullError):
-            switch.table_clear(0)
-        assert switch.table_size(0) == 1
+            switch.tables.clear(0)
+        assert switch.tables.size(0) == 1
         assert switch.process(1, FRAME) == [(2, FRAME)]
-        switch.table_clear(0)
-        assert switch.table_size(0) == 0
+        switch.tables.clear(0)
+        assert switch.tables.size(0) == 0
         assert switch.process(1, FRAME) == []
-        switch.table_insert(0, Match(STATION), table.actions[0].position, b"\0\2")
+        switch.tables.insert(0, Match(STATION), table.actions[0].position, b"\0\2")
         assert switch.process(1, FRAME) == [(2, FRAME)]
 
 
@@ -80,23 +80,23 @@ def clear_members_without_memory(path: Path) -> None:
     action = next(item for item in table.actions if item.name.endswith("set_value"))
     key = Match(b"\1", b"\xff")
     with Switch(program) as switch:
-        switch.profile_add_member(0, 7, action.position, b"\0\5")
-        switch.table_insert(table.position, key, 0, indirect=Member(7))
+        switch.profiles.add_member(0, 7, action.position, b"\0\5")
+        switch.tables.insert(table.position, key, 0, indirect=Member(7))
         with no_more_memory(), pytest.raises(TableFullError):
-            switch.table_clear(table.position)
+            switch.tables.clear(table.position)
         with pytest.raises(InUseError):
-            switch.profile_delete_member(0, 7)
-        switch.table_clear(table.position)
-        switch.profile_delete_member(0, 7)
+            switch.profiles.delete_member(0, 7)
+        switch.tables.clear(table.position)
+        switch.profiles.delete_member(0, 7)
 
 
 def load_without_memory(path: Path) -> None:
     small, large = compile_program(PROGRAMS / "forward.json"), compile_program(path)
     with Switch(small) as switch:
         for port in (1, 2):
-            switch.add_port(port, "mem")
+            switch.ports.add(port, "mem")
         action = small.model.tables[0].actions[0].position
-        switch.table_insert(0, Match(STATION), action, b"\0\2")
+        switch.tables.insert(0, Match(STATION), action, b"\0\2")
         with no_more_memory(), pytest.raises(SoftswitchError, match="no memory for its tables"):
             switch.load(large)
         assert switch.process(1, FRAME) == [(2, FRAME)]

@@ -53,11 +53,11 @@ def switch() -> Iterator[Switch]:
     program = compile_program(PROGRAMS / "replication.json", cflags=("-Werror",))
     with Switch(program) as held:
         for number in (1, 2, 3, 4):
-            held.add_port(number, "mem")
-        held.set_multicast_group(1, [(2, 5), (3, 6), (3, 7)])
-        held.set_clone_session(5, [(3, 1)])
-        held.set_clone_session(6, [(4, 2)])
-        held.set_clone_session(7, [(3, 3), (4, 4), (4, 5)])
+            held.ports.add(number, "mem")
+        held.replication.set_multicast_group(1, [(2, 5), (3, 6), (3, 7)])
+        held.replication.set_clone_session(5, [(3, 1)])
+        held.replication.set_clone_session(6, [(4, 2)])
+        held.replication.set_clone_session(7, [(3, 3), (4, 4), (4, 5)])
         yield held
 
 
@@ -68,7 +68,7 @@ def run(switch: Switch, command: int, argument: int = 0) -> list[Seen]:
 
 
 def drops(switch: Switch) -> dict[str, int]:
-    statistics = switch.port_statistics(1)
+    statistics = switch.ports.statistics(1)
     return {name: count for name, count in statistics.items() if "dropped" in name and count}
 
 
@@ -93,7 +93,7 @@ def test_ingress_clone_keeps_its_field_list_and_loses_other_metadata(switch: Swi
 
 def test_clone_without_a_session_is_nothing(switch: Switch) -> None:
     assert run(switch, 2, 9) == [plain(9)]
-    switch.delete_clone_session(5)
+    switch.replication.delete_clone_session(5)
     assert run(switch, 1) == [plain()]
     assert drops(switch) == {}
 
@@ -109,7 +109,7 @@ def test_clone_misses_what_ingress_adds_and_its_length(switch: Switch) -> None:
 
 
 def test_session_cuts_its_copies(switch: Switch) -> None:
-    switch.set_clone_session(5, [(3, 1), (4, 1)], packet_length_bytes=14)
+    switch.replication.set_clone_session(5, [(3, 1), (4, 1)], packet_length_bytes=14)
     sent = switch.process(1, frame(1))
     assert sorted((port, len(data)) for port, data in sent) == [(2, 32), (3, 14), (4, 14)]
 
@@ -146,9 +146,9 @@ def test_endless_egress_clones_end(switch: Switch) -> None:
 def test_resubmitted_packet_is_the_original_with_its_field_list(switch: Switch) -> None:
     # Four passes; the metadata of the last start empty but for the turn.
     assert run(switch, 4, 3) == [plain(3, ingress_port=0, turn=102, ingress_turn=3)]
-    array = switch.counter_read(0, RESUBMIT)
+    array = switch.arrays.read_counter(0, RESUBMIT)
     assert array == (3, 96)
-    assert switch.counter_read(0, NORMAL) == (1, 32)
+    assert switch.arrays.read_counter(0, NORMAL) == (1, 32)
 
 
 def test_resubmit_comes_before_multicast_and_after_clone(switch: Switch) -> None:
@@ -159,7 +159,7 @@ def test_resubmit_comes_before_multicast_and_after_clone(switch: Switch) -> None
 
 def test_recirculated_packet_is_what_the_deparser_wrote(switch: Switch) -> None:
     assert run(switch, 5, 3) == [plain(3, ingress_port=0, touched=4, turn=102, ingress_turn=3)]
-    assert switch.counter_read(0, RECIRC) == (3, 96)
+    assert switch.arrays.read_counter(0, RECIRC) == (3, 96)
 
 
 def test_recirculation_needs_no_port(switch: Switch) -> None:
@@ -171,7 +171,7 @@ def test_recirculated_packet_is_whole_and_as_long_as_it_is(switch: Switch) -> No
     tag = bytes.fromhex("ee000002")
     expected = plain(length=36, ingress_port=0, touched=2, turn=100, ingress_turn=1, tag=tag)
     assert run(switch, 23) == [expected]
-    assert switch.counter_read(0, RECIRC) == (1, 36)
+    assert switch.arrays.read_counter(0, RECIRC) == (1, 36)
 
 
 @pytest.mark.parametrize("command", [9, 10])
@@ -230,7 +230,7 @@ def test_digests_that_nobody_takes_are_counted(switch: Switch) -> None:
 
     switch.set_digest(take)
     switch.process(1, frame(3))
-    lost = switch.port_statistics(255)["dropped_digests"]
+    lost = switch.ports.statistics(255)["dropped_digests"]
     assert lost > 0
     assert len(taken) + lost == 80001
 
@@ -239,7 +239,7 @@ def test_drop_port_can_be_chosen() -> None:
     program = compile_program(PROGRAMS / "replication.json")
     with Switch(program, drop_port=2) as switch:
         for number in (1, 2):
-            switch.add_port(number, "mem")
+            switch.ports.add(number, "mem")
         assert run(switch, 0) == []
         assert drops(switch) == {"dropped_by_program": 1}
 
@@ -249,16 +249,16 @@ def row(data: bytes) -> npt.NDArray[np.uint8]:
 
 
 def test_endless_passes_do_not_hold_up_control(switch: Switch) -> None:
-    port, received = switch.mem_port(1), np.zeros((1, 64), np.uint8)
+    port, received = switch.ports.mem_port(1), np.zeros((1, 64), np.uint8)
     lengths = np.full(1, 32, np.int32)
     switch.start()
     for session in range(50):
         assert port.send(row(frame(10)), lengths) == 1
-        switch.set_clone_session(session, [(3, 2)])
+        switch.replication.set_clone_session(session, [(3, 2)])
     assert port.send(row(frame(0)), lengths) == 1
-    assert switch.mem_port(2).receive(received, lengths, timeout_s=60) == 1
+    assert switch.ports.mem_port(2).receive(received, lengths, timeout_s=60) == 1
     assert read(2, received[0, : lengths[0]].tobytes()) == plain()
-    before = switch.counter_read(0, RECIRC)[0]
-    while switch.counter_read(0, RECIRC)[0] == before:
+    before = switch.arrays.read_counter(0, RECIRC)[0]
+    while switch.arrays.read_counter(0, RECIRC)[0] == before:
         pass
     switch.stop()

@@ -60,8 +60,8 @@ def switch() -> Iterator[Switch]:
     program = compile_program(PROGRAMS / "standard_metadata.json", cflags=("-Werror",))
     with Switch(program) as held:
         for number in (1, 2, 3, 5, 77):
-            held.add_port(number, "mem")
-        held.set_multicast_group(3, [(2, 1), (3, 2)])
+            held.ports.add(number, "mem")
+        held.replication.set_multicast_group(3, [(2, 1), (3, 2)])
         yield held
 
 
@@ -124,7 +124,7 @@ def test_length_follows_set_valid_and_set_invalid(switch: Switch) -> None:
     assert (ingress.packet_length, egress.packet_length) == (14, 14 + SIZE - 3 + 3 + 3)
     assert len(frame) == 14 - 3 + 3 + 2 * SIZE
     # Counters count the packet as it came.
-    assert switch.counter_read(0, 0) == (1, 14)
+    assert switch.arrays.read_counter(0, 0) == (1, 14)
 
 
 def test_egress_spec_decides_in_ingress_and_egress_port_is_fixed(switch: Switch) -> None:
@@ -143,14 +143,14 @@ def test_egress_spec_decides_in_ingress_and_egress_port_is_fixed(switch: Switch)
 def test_queue_depths_are_those_of_the_shaped_port(
     switch: Switch, impairments: Impairments, expected: list[int]
 ) -> None:
-    switch.set_impairments(2, impairments, direction="out")
+    switch.ports.set_impairments(2, impairments, direction="out")
     switch.start()
     frames, lengths = np.zeros((3, 4), np.uint8), np.full(3, 4, np.int32)
-    assert switch.mem_port(1).send(frames, lengths) == 3
+    assert switch.ports.mem_port(1).send(frames, lengths) == 3
     received, sizes = np.zeros((3, 256), np.uint8), np.zeros(3, np.int32)
     depths: list[int] = []
     while len(depths) < 3:
-        count = switch.mem_port(2).receive(received, sizes, timeout_s=60)
+        count = switch.ports.mem_port(2).receive(received, sizes, timeout_s=60)
         assert count > 0
         for row in received[:count]:
             egress = views(row.tobytes())[1]
@@ -158,6 +158,6 @@ def test_queue_depths_are_those_of_the_shaped_port(
             depths.append(egress.enq_qdepth)
     assert depths == expected
     # Nothing waits any more, however many have passed.
-    assert switch.mem_port(1).send(frames, lengths) == 3
-    assert switch.mem_port(2).receive(received, sizes, timeout_s=60) > 0
+    assert switch.ports.mem_port(1).send(frames, lengths) == 3
+    assert switch.ports.mem_port(2).receive(received, sizes, timeout_s=60) > 0
     assert views(received[0].tobytes())[1].enq_qdepth == 0

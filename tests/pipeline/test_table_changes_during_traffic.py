@@ -48,38 +48,40 @@ def test_every_packet_sees_a_whole_entry_and_none_is_lost(table: str) -> None:
     changes = 0
     seen: set[str] = set()
     with Switch(program) as switch:
-        switch.add_port(1, "mem")
-        port = switch.mem_port(1)
+        switch.ports.add(1, "mem")
+        port = switch.ports.mem_port(1)
         switch.start()
 
         def change() -> None:
             nonlocal changes
-            switch.table_insert(model.position, match(subject), actions["answer"], params(1))
+            switch.tables.insert(model.position, match(subject), actions["answer"], params(1))
             others: list[int] = []
             while not is_done.is_set():
                 changes += 1
                 value = changes & 0xFFFFFFFF
-                switch.table_modify(
+                switch.tables.modify(
                     model.position, match(subject), actions["answer"], params(value)
                 )
-                switch.table_modify(model.position, match(subject), actions["other"], b"\0\0\0\x63")
+                switch.tables.modify(
+                    model.position, match(subject), actions["other"], b"\0\0\0\x63"
+                )
                 if changes % 3 == 0:
-                    switch.table_delete(model.position, match(subject))
-                    switch.table_insert(
+                    switch.tables.delete(model.position, match(subject))
+                    switch.tables.insert(
                         model.position, match(subject), actions["answer"], params(value)
                     )
                 # Neighbours come and go, so that the table grows and shrinks under way.
                 number = 10 + changes % 3000
                 if len(others) < 2000 and number not in others[-1:]:
                     try:
-                        switch.table_find(model.position, match(number))
+                        switch.tables.find(model.position, match(number))
                     except EntryNotFoundError:
-                        switch.table_insert(
+                        switch.tables.insert(
                             model.position, match(number), actions["answer"], params(number)
                         )
                         others.append(number)
                 elif others:
-                    switch.table_delete(model.position, match(others.pop(0)))
+                    switch.tables.delete(model.position, match(others.pop(0)))
 
         changer = threading.Thread(target=change)
         changer.start()
@@ -106,7 +108,7 @@ def test_every_packet_sees_a_whole_entry_and_none_is_lost(table: str) -> None:
         finally:
             is_done.set()
             changer.join()
-        statistics = switch.port_statistics(1)
+        statistics = switch.ports.statistics(1)
         assert statistics["rx_packets"] == statistics["tx_packets"] == BATCH * BATCHES
     assert changes > 100
     assert {"answer", "other"} <= seen

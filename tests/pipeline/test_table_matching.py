@@ -13,8 +13,8 @@ from pipeline_driver import PROGRAMS, Driver
 from switchfold.softswitch import Switch, compile_program
 from switchfold.softswitch.errors import BadArgumentError
 from switchfold.softswitch.program.model import KeyField
-from switchfold.softswitch.switch.control import Match
 from switchfold.softswitch.switch.pipeline import P_EXISTS, P_FULL, P_OK
+from switchfold.softswitch.switch.table_entries import Match
 
 Part = int | tuple[int, int]
 KINDS = {
@@ -220,6 +220,6 @@ def test_keys_of_the_wrong_size_are_refused() -> None:
                 if match == Match(bytes(6)):  # no mask: zeros
                     continue
                 with pytest.raises(BadArgumentError):
-                    switch.table_insert(KINDS["masks"], match, 0, bytes(8))
+                    switch.tables.insert(KINDS["masks"], match, 0, bytes(8))
                 with pytest.raises(BadArgumentError):
-                    switch.table_find(KINDS["masks"], match)
+                    switch.tables.find(KINDS["masks"], match)

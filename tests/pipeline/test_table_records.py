@@ -17,7 +17,7 @@ from switchfold.softswitch.p4runtime.service.device import Device
 from switchfold.softswitch.p4runtime.service.pipeline_config import Pipeline
 from switchfold.softswitch.p4runtime.writes.write import write_updates
 from switchfold.softswitch.program.model import Table
-from switchfold.softswitch.switch.table_control import Group, HeldEntry, Match, Member
+from switchfold.softswitch.switch.table_entries import Group, HeldEntry, Match, Member
 from test_table_matching import random_part
 
 
@@ -61,25 +61,25 @@ def test_entries_of_every_kind_come_back(name: str) -> None:
             params = rng.randbytes(8)
             if match in held:
                 with pytest.raises(EntryExistsError):
-                    switch.table_insert(table.position, match, action.position, params)
+                    switch.tables.insert(table.position, match, action.position, params)
                 if rng.random() < 0.5:
-                    switch.table_delete(table.position, match)
+                    switch.tables.delete(table.position, match)
                     del held[match]
                 continue
             try:
-                switch.table_insert(table.position, match, action.position, params)
+                switch.tables.insert(table.position, match, action.position, params)
             except TableFullError:
                 assert len(held) == table.max_size
                 continue
             held[match] = HeldEntry(match, action.position, params)
-        found = {item.match: item for item in switch.table_entries(table.position)}
+        found = {item.match: item for item in switch.tables.entries(table.position)}
         assert found == held
-        assert switch.table_size(table.position) == len(held)
+        assert switch.tables.size(table.position) == len(held)
         for match, item in held.items():
-            assert switch.table_get(table.position, match) == item
-            switch.table_delete(table.position, match)
-            assert switch.table_get(table.position, match) is None
-        assert not list(switch.table_entries(table.position))
+            assert switch.tables.get(table.position, match) == item
+            switch.tables.delete(table.position, match)
+            assert switch.tables.get(table.position, match) is None
+        assert not list(switch.tables.entries(table.position))
 
 
 def test_more_entries_than_one_step_and_errors_by_position() -> None:
@@ -89,16 +89,16 @@ def test_more_entries_than_one_step_and_errors_by_position() -> None:
         entries = [
             (number.to_bytes(6, "big"), action, number.to_bytes(8, "big")) for number in range(5000)
         ]
-        assert switch.table_insert_many(table.position, entries) == (5000, {})
-        found = [(item.match.key, item.action, item.params) for item in switch.table_entries(2)]
+        assert switch.tables.insert_many(table.position, entries) == (5000, {})
+        found = [(item.match.key, item.action, item.params) for item in switch.tables.entries(2)]
         assert found == entries
         more = [(b"new  1", action, bytes(8)), entries[7], (b"new  2", action, bytes(8))]
-        tried, errors = switch.table_insert_many(table.position, more, stop_at_failure=True)
+        tried, errors = switch.tables.insert_many(table.position, more, stop_at_failure=True)
         assert (tried, list(errors)) == (2, [1])
-        tried, errors = switch.table_insert_many(table.position, more)
+        tried, errors = switch.tables.insert_many(table.position, more)
         assert (tried, sorted(errors)) == (3, [0, 1])
         assert isinstance(errors[0], EntryExistsError)
-        assert switch.table_size(table.position) == 5002
+        assert switch.tables.size(table.position) == 5002
 
 
 @pytest.mark.parametrize("name", ["signed_parameters", "wide_storage", "tables"])
@@ -110,13 +110,13 @@ def test_parameters_of_any_width_come_back(name: str) -> None:
             if not table.key or table.action_profile is not None:
                 continue
             if table.entries:
-                found = [item[1:3] for item in switch.table_entries(table.position)]
+                found = [item[1:3] for item in switch.tables.entries(table.position)]
                 assert found == [(entry.action, entry.params) for entry in table.entries]
                 compared += len(found)
                 continue
             for action in table.actions:
                 match = _random_match(table, rng)
-                if switch.table_get(table.position, match) is not None:
+                if switch.tables.get(table.position, match) is not None:
                     continue
                 widths = [item.width for item in action.parameters]
                 numbers = [rng.randrange(1 << width) | 1 << (width - 1) for width in widths]
@@ -124,8 +124,8 @@ def test_parameters_of_any_width_come_back(name: str) -> None:
                     number.to_bytes((width + 7) // 8, "big")
                     for number, width in zip(numbers, widths, strict=True)
                 )
-                switch.table_insert(table.position, match, action.position, params)
-                held = switch.table_get(table.position, match)
+                switch.tables.insert(table.position, match, action.position, params)
+                held = switch.tables.get(table.position, match)
                 assert held is not None
                 assert (held.action, held.params) == (action.position, params)
                 compared += len(params)
@@ -139,13 +139,13 @@ def test_members_and_groups_come_back() -> None:
         assert profile is not None
         action = next(item for item in table.actions if item.name.endswith("set_value"))
         size = sum((item.width + 7) // 8 for item in action.parameters)
-        switch.profile_add_member(profile, 70, action.position, bytes(size))
-        switch.profile_set_group(profile, 5, [(70, 2)])
+        switch.profiles.add_member(profile, 70, action.position, bytes(size))
+        switch.profiles.set_group(profile, 5, [(70, 2)])
         key = sum((part.width + 7) // 8 for part in table.key if part.kind != "selector")
-        switch.table_insert(table.position, Match(bytes(key)), 0, b"", indirect=Member(70))
+        switch.tables.insert(table.position, Match(bytes(key)), 0, b"", indirect=Member(70))
         other = Match(bytes(key - 1) + b"\1")
-        switch.table_insert(table.position, other, 0, b"", indirect=Group(5))
-        found = [item.indirect for item in switch.table_entries(table.position)]
+        switch.tables.insert(table.position, other, 0, b"", indirect=Group(5))
+        found = [item.indirect for item in switch.tables.entries(table.position)]
         assert found == [Member(70), Group(5)]
 
 
@@ -190,7 +190,7 @@ def test_initial_entries_can_be_changed_where_the_table_is_not_const() -> None:
         found = [item.table_entry for item in pipeline.stores.read(query)]
         assert found == [changed, third]
         table = pipeline.schema.table(ids["started"])
-        keys = [item.match.key for item in switch.table_entries(table.position)]
+        keys = [item.match.key for item in switch.tables.entries(table.position)]
         assert keys == [b"\x91\x00", b"\x77\x77"]
 
 
@@ -206,6 +206,6 @@ def test_entries_of_const_tables_stay() -> None:
         assert error is not None
         assert error.code == rpc_code.PERMISSION_DENIED
         table = pipeline.schema.table(ids["fixed"])
-        held = next(switch.table_entries(table.position))
+        held = next(switch.tables.entries(table.position))
         with pytest.raises(UnsupportedControlError):
-            switch.table_delete(table.position, held.match)
+            switch.tables.delete(table.position, held.match)

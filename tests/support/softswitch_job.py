@@ -22,9 +22,9 @@ from switchfold.hostlib.transports.base import Transport
 from switchfold.hostlib.transports.mem import MemTransport
 from switchfold.hostlib.transports.tunnel import TunnelTransport
 from switchfold.softswitch.compilation.compiler import compile_program
-from switchfold.softswitch.switch.control import Match
 from switchfold.softswitch.switch.impairments import Impairments
 from switchfold.softswitch.switch.switch import Switch
+from switchfold.softswitch.switch.table_entries import Match
 
 JOB_ID, GENERATION, GROUP = 7, 1000, 1
 VALUES = {"narrow": VALUES_PER_PACKET_NARROW, "wide": VALUES_PER_PACKET_WIDE}
@@ -52,7 +52,9 @@ class SoftswitchJob:
         for worker_id in range(num_workers):
             spec = "mem" if port_kind == "mem" else "udp:127.0.0.1:0"
             chosen = impairments(worker_id) if impairments is not None else None
-            self.switch.add_port(worker_id + 1, spec, impairments_in=chosen, impairments_out=chosen)
+            self.switch.ports.add(
+                worker_id + 1, spec, impairments_in=chosen, impairments_out=chosen
+            )
         self._install()
         self.switch.start()
 
@@ -74,7 +76,7 @@ class SoftswitchJob:
                 [mac, address, end.udp_port],
             )
         ports = range(1, self.num_workers + 1)
-        self.switch.set_multicast_group(GROUP, [(port, port) for port in ports])
+        self.switch.replication.set_multicast_group(GROUP, [(port, port) for port in ports])
 
     def _insert(
         self, table_name: str, key: list[int], action_name: str, params: list[int]
@@ -90,7 +92,7 @@ class SoftswitchJob:
         key_bytes = pack(key, widths)
         param_bytes = pack(params, [parameter.width for parameter in action.parameters])
         match = Match(key_bytes)
-        self.switch.table_insert(table.position, match, action.position, param_bytes)
+        self.switch.tables.insert(table.position, match, action.position, param_bytes)
         return table.position, match
 
     def view(self, worker_id: int) -> JobView:
@@ -106,9 +108,11 @@ class SoftswitchJob:
 
     def transport(self, worker_id: int) -> Transport:
         if self._port_kind == "mem":
-            return MemTransport(self.switch.mem_port(worker_id + 1), worker_endpoint(worker_id))
+            return MemTransport(
+                self.switch.ports.mem_port(worker_id + 1), worker_endpoint(worker_id)
+            )
         return TunnelTransport(
-            worker_endpoint(worker_id), port_address=self.switch.udp_address(worker_id + 1)
+            worker_endpoint(worker_id), port_address=self.switch.ports.udp_address(worker_id + 1)
         )
 
     @contextmanager
@@ -126,7 +130,7 @@ class SoftswitchJob:
             for counter in self._program.model.counters
             if counter.name.rsplit(".", 1)[-1] == "outcomes"
         ]
-        counts = {o: self.switch.counter_read(counter.position, o)[0] for o in Outcome}
+        counts = {o: self.switch.arrays.read_counter(counter.position, o)[0] for o in Outcome}
         return {outcome: count for outcome, count in counts.items() if count}
 
     def close(self) -> None:

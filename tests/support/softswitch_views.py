@@ -15,8 +15,8 @@ from switchfold import p4src
 from switchfold.hostlib.control.view import JobView, Member, TreeView
 from switchfold.hostlib.slots.wire import NUM_SLOTS, UDP_PORT
 from switchfold.hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
-from switchfold.softswitch.switch.control import Match
 from switchfold.softswitch.switch.impairments import Impairments
+from switchfold.softswitch.switch.table_entries import Match
 
 Entry = tuple[str, list[int], str, list[int]]
 
@@ -66,7 +66,7 @@ class SoftswitchViews(SoftswitchJob):
             if self._next_slot + slot_count > NUM_SLOTS:
                 self._next_slot = 0
             group = next(self._next_group)
-            self.switch.set_multicast_group(group, [(i + 1, i + 1) for i in members])
+            self.switch.replication.set_multicast_group(group, [(i + 1, i + 1) for i in members])
             groups.append(group)
             quorum = straggler.quorum or len(members)
             children = sum(1 << i for i in members)
@@ -97,9 +97,9 @@ class SoftswitchViews(SoftswitchJob):
         view = self.views.pop(generation, None)
         if view is not None:
             for position, match in view.entries:
-                self.switch.table_delete(position, match)
+                self.switch.tables.delete(position, match)
             for group in view.groups:
-                self.switch.delete_multicast_group(group)
+                self.switch.replication.delete_multicast_group(group)
 
     def view(self, worker_id: int) -> JobView:
         view = self.views[self.generation]

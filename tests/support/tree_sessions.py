@@ -22,10 +22,10 @@ from switchfold.hostlib.slots.wire import Outcome
 from switchfold.hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
 from switchfold.hostlib.transports.mem import MAX_FRAME_BYTES, MemTransport
 from switchfold.softswitch.compilation.compiler import compile_program
-from switchfold.softswitch.switch.control import Match
 from switchfold.softswitch.switch.impairments import Impairments
 from switchfold.softswitch.switch.mem_port import MemPort
 from switchfold.softswitch.switch.switch import Switch
+from switchfold.softswitch.switch.table_entries import Match
 from tree_fabric import (
     PARENT_PORT,
     Address,
@@ -122,8 +122,8 @@ class TreeOfSwitches:
                     if node.parent is not None and node.own is not None:
                         if tree is not self.tree and node.parent != tree.root:
                             continue  # the first tree's link
-                        above = self.switches[node.parent].mem_port(node.own.port)
-                        below = self.switches[node.number].mem_port(tree.parent_port)
+                        above = self.switches[node.parent].ports.mem_port(node.own.port)
+                        below = self.switches[node.number].ports.mem_port(tree.parent_port)
                         stack.callback(_Link(above, below).close)
             self._resources = stack.pop_all()
 
@@ -136,7 +136,7 @@ class TreeOfSwitches:
         ports |= {job.tree.parent_port: False for job, node in places if node.own is not None}
         for port, is_host in ports.items():
             # A link between switches is impaired where its frames come in, a host's link here.
-            switch.add_port(
+            switch.ports.add(
                 port,
                 "mem",
                 impairments_in=self._next_impairments(),
@@ -145,7 +145,7 @@ class TreeOfSwitches:
         for job, node in places:
             for entry in job.entries(node):
                 self._insert(switch, entry)
-            switch.set_multicast_group(job.job_id, job.replicas(node))
+            switch.replication.set_multicast_group(job.job_id, job.replicas(node))
         switch.start()
         return switch
 
@@ -161,7 +161,7 @@ class TreeOfSwitches:
         (action,) = [a for a in table.actions if a.name.rsplit(".", 1)[-1] == entry.action]
         key = pack(list(entry.match.values()), [one.width for one in table.key])
         params = pack(list(entry.params.values()), [one.width for one in action.parameters])
-        switch.table_insert(table.position, Match(key), action.position, params)
+        switch.tables.insert(table.position, Match(key), action.position, params)
 
     def view(self, worker: int) -> JobView:
         """Return a worker's view of the job."""
@@ -192,7 +192,7 @@ class TreeOfSwitches:
             opened: list[Session] = []
             for worker in sorted(self.tree.workers):
                 node, child = self.tree.seat(worker)
-                port = self.switches[node.number].mem_port(child.port)
+                port = self.switches[node.number].ports.mem_port(child.port)
                 transport = MemTransport(port, _endpoint(worker_address(worker)))
                 peers = self.peers[worker]
                 session = Session.direct(self.view(worker), transport, options, peers)
@@ -207,7 +207,7 @@ class TreeOfSwitches:
             if counter.name.rsplit(".", 1)[-1] == "outcomes"
         ]
         switch = self.switches[node]
-        counts = {o: switch.counter_read(counter.position, o)[0] for o in Outcome}
+        counts = {o: switch.arrays.read_counter(counter.position, o)[0] for o in Outcome}
         return {outcome: count for outcome, count in counts.items() if count}
 
     def __enter__(self) -> TreeOfSwitches:

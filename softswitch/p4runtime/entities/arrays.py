@@ -75,7 +75,7 @@ class ArrayStore:
     def read_counters(self, query: p4r.CounterEntry) -> Iterator[p4r.Entity]:
         """Return the selected counters; id 0 selects those of all arrays."""
         found = [
-            (array.id, index, self._backend.dataplane.counter_read(array.position, index))
+            (array.id, index, self._backend.dataplane.arrays.read_counter(array.position, index))
             for array in select(self._schema.counters, query.counter_id, "counter_id")
             for index in selected_indexes(f"counter {array.name}", array.size, query)
         ]
@@ -84,7 +84,7 @@ class ArrayStore:
     def read_registers(self, query: p4r.RegisterEntry) -> Iterator[p4r.Entity]:
         """Return the selected cells; id 0 selects those of all registers."""
         found = [
-            (array, index, self._backend.dataplane.register_read(array.position, index))
+            (array, index, self._backend.dataplane.arrays.read_register(array.position, index))
             for array in select(self._schema.registers, query.register_id, "register_id")
             for index in selected_indexes(f"register {array.name}", array.size, query)
         ]
@@ -93,16 +93,20 @@ class ArrayStore:
     def _set_counter(self, array: Array, index: int, counts: tuple[int, int]) -> None:
         dataplane = self._backend.dataplane
         if self._backend.journal.is_batch:
-            old = dataplane.counter_read(array.position, index)
-            self._backend.journal.note(lambda: dataplane.counter_write(array.position, index, *old))
-        dataplane.counter_write(array.position, index, *counts)
+            old = dataplane.arrays.read_counter(array.position, index)
+            self._backend.journal.note(
+                lambda: dataplane.arrays.write_counter(array.position, index, *old)
+            )
+        dataplane.arrays.write_counter(array.position, index, *counts)
 
     def _set_register(self, array: Array, index: int, value: bytes) -> None:
         dataplane = self._backend.dataplane
         if self._backend.journal.is_batch:
-            old = dataplane.register_read(array.position, index)
-            self._backend.journal.note(lambda: dataplane.register_write(array.position, index, old))
-        dataplane.register_write(array.position, index, value)
+            old = dataplane.arrays.read_register(array.position, index)
+            self._backend.journal.note(
+                lambda: dataplane.arrays.write_register(array.position, index, old)
+            )
+        dataplane.arrays.write_register(array.position, index, value)
 
 
 def _encode_counter(counter_id: int, index: int, counts: tuple[int, int]) -> p4r.Entity:

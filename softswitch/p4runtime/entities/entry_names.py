@@ -59,7 +59,7 @@ class EntryNames:
 
     def _read(self, pipeline: Pipeline, position: int) -> dict[int, str]:
         table = next((t for t in pipeline.schema.tables.values() if t.position == position), None)
-        if table is None or self._switch.table_size(position) > ENTRIES_MAX:
+        if table is None or self._switch.tables.size(position) > ENTRIES_MAX:
             return {}
         found: dict[int, str] = {}
         query = p4r.Entity(table_entry=p4r.TableEntry(table_id=table.id))
@@ -68,7 +68,7 @@ class EntryNames:
             if entry.is_default_action:
                 continue
             try:
-                handle = self._switch.table_find(position, decode_match(table, entry))
+                handle = self._switch.tables.find(position, decode_match(table, entry))
             except SoftswitchError:  # removed meanwhile
                 continue
             found[handle] = describe_entry(entry)

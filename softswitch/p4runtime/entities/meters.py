@@ -87,7 +87,7 @@ class MeterStore:
         self._backend.journal.note(lambda: self._assign(meter, index, old))
 
     def _assign(self, meter: Meter, index: int, config: p4r.MeterConfig | None) -> None:
-        self._backend.dataplane.meter_write(meter.position, index, rates_of(config))
+        self._backend.dataplane.arrays.write_meter(meter.position, index, rates_of(config))
         if config is None:
             self._configs[meter.id].pop(index, None)
         else:

@@ -122,30 +122,30 @@ class ProfileContents:
         self.one_shots += step
 
     def _add_member(self, number: int, stored: StoredMember) -> None:
-        self._backend.dataplane.profile_add_member(
+        self._backend.dataplane.profiles.add_member(
             self._profile.position, number, stored.action, stored.params
         )
         self.members[number] = stored
 
     def _modify_member(self, number: int, action: int, params: bytes) -> None:
-        self._backend.dataplane.profile_modify_member(
+        self._backend.dataplane.profiles.modify_member(
             self._profile.position, number, action, params
         )
         stored = self.members[number]
         stored.action, stored.params = action, params
 
     def _delete_member(self, number: int) -> None:
-        self._backend.dataplane.profile_delete_member(self._profile.position, number)
+        self._backend.dataplane.profiles.delete_member(self._profile.position, number)
         del self.members[number]
 
     def _set_group(self, number: int, stored: StoredGroup) -> None:
-        self._backend.dataplane.profile_set_group(self._profile.position, number, stored.weights)
+        self._backend.dataplane.profiles.set_group(self._profile.position, number, stored.weights)
         self._count_members(number, -1)
         self.groups[number] = stored
         self._count_members(number, 1)
 
     def _delete_group(self, number: int) -> None:
-        self._backend.dataplane.profile_delete_group(self._profile.position, number)
+        self._backend.dataplane.profiles.delete_group(self._profile.position, number)
         self._count_members(number, -1)
         del self.groups[number]
 

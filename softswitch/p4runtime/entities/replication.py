@@ -69,11 +69,11 @@ class ReplicationStore:
 
     def _assign_group(self, number: int, entry: p4r.MulticastGroupEntry | None) -> None:
         if entry is None:
-            self._backend.dataplane.delete_multicast_group(number)
+            self._backend.dataplane.replication.delete_multicast_group(number)
             del self._groups[number]
         else:
             replicas = _decode_replicas("", entry.replicas)
-            self._backend.dataplane.set_multicast_group(number, replicas)
+            self._backend.dataplane.replication.set_multicast_group(number, replicas)
             self._groups[number] = entry
 
     def _write_session(self, update_type: int, entry: p4r.CloneSessionEntry) -> None:
@@ -103,10 +103,10 @@ class ReplicationStore:
 
     def _assign_session(self, number: int, entry: p4r.CloneSessionEntry | None) -> None:
         if entry is None:
-            self._backend.dataplane.delete_clone_session(number)
+            self._backend.dataplane.replication.delete_clone_session(number)
             del self._sessions[number]
         else:
-            self._backend.dataplane.set_clone_session(
+            self._backend.dataplane.replication.set_clone_session(
                 number,
                 _decode_replicas("", entry.replicas),
                 packet_length_bytes=entry.packet_length_bytes,

@@ -69,7 +69,7 @@ class TableStore:
 
     def rows(self, table: Table) -> Iterator[Row]:
         """Return all entries as they are now."""
-        held: Iterator[HeldEntry] = self._backend.dataplane.table_entries(table.position)
+        held: Iterator[HeldEntry] = self._backend.dataplane.tables.entries(table.position)
         annotations = dict(self._annotations[table.id])
         return (
             Row(
@@ -84,7 +84,7 @@ class TableStore:
 
     def row(self, table: Table, match: Match) -> Row | None:
         """Return one entry as it is now; None where there is none."""
-        held: HeldEntry | None = self._backend.dataplane.table_get(table.position, match)
+        held: HeldEntry | None = self._backend.dataplane.tables.get(table.position, match)
         if held is None:
             return None
         stored = stored_entry(table, held, self._annotation(table, match))
@@ -94,7 +94,7 @@ class TableStore:
         """Return the default entry as it is now."""
         counts = None
         if table.has_counter:
-            counts = self._backend.dataplane.direct_counter_read(table.position, None)
+            counts = self._backend.dataplane.tables.read_counter(table.position, None)
         return Row(table, None, self.defaults[table.id], counts, None)
 
     def insert(self, entry: p4r.TableEntry) -> None:
@@ -131,7 +131,7 @@ class TableStore:
         stop_at_failure: bool,
     ) -> list[RequestError | None]:
         """Add (key, action, params), all checked, to an exact table; a result for each tried."""
-        tried, errors = self._backend.dataplane.table_insert_many(
+        tried, errors = self._backend.dataplane.tables.insert_many(
             table.position, entries, stop_at_failure=stop_at_failure
         )
         results: list[RequestError | None] = [None] * tried
@@ -153,7 +153,7 @@ class TableStore:
                 rpc_code.ALREADY_EXISTS, f"table {table.name}: an entry with this match exists"
             )
         if isinstance(error, TableFullError):
-            held = self._backend.dataplane.table_size(table.position)
+            held = self._backend.dataplane.tables.size(table.position)
             return RequestError(
                 rpc_code.RESOURCE_EXHAUSTED,
                 f"table {table.name} is full: {held} entries of {table.max_size}",
@@ -246,23 +246,23 @@ class TableStore:
         )
 
     def _insert(self, table: Table, match: Match, stored: StoredEntry) -> None:
-        self._backend.dataplane.table_insert(
+        self._backend.dataplane.tables.insert(
             table.position, match, stored.action, stored.params, **_options(stored)
         )
         self._annotate(table, match, stored.annotation)
         if stored.meter is not None:
-            self._backend.dataplane.direct_meter_write(
+            self._backend.dataplane.tables.write_meter(
                 table.position, match, rates_of(stored.meter)
             )
 
     def _modify(self, table: Table, match: Match, stored: StoredEntry) -> None:
-        self._backend.dataplane.table_modify(
+        self._backend.dataplane.tables.modify(
             table.position, match, stored.action, stored.params, **_options(stored)
         )
         self._annotate(table, match, stored.annotation)
 
     def _delete(self, table: Table, match: Match) -> None:
-        self._backend.dataplane.table_delete(table.position, match)
+        self._backend.dataplane.tables.delete(table.position, match)
         self._annotations[table.id].pop(match, None)
 
     def _annotate(self, table: Table, match: Match, annotation: Annotation) -> None:
@@ -276,13 +276,13 @@ class TableStore:
     ) -> None:
         self._insert(table, match, stored)
         if counts is not None:
-            self._backend.dataplane.direct_counter_write(table.position, match, *counts)
+            self._backend.dataplane.tables.write_counter(table.position, match, *counts)
 
     def _counts(self, table: Table, match: Match | None) -> tuple[int, int] | None:
         """Read the counter of an entry, where it may have to be restored."""
         if not table.has_counter or not self._backend.journal.is_batch:
             return None
-        return self._backend.dataplane.direct_counter_read(table.position, match)
+        return self._backend.dataplane.tables.read_counter(table.position, match)
 
     def _retain(self, table: Table, stored: StoredEntry) -> None:
         if stored.choice is not None and table.profile is not None:
@@ -308,7 +308,7 @@ class TableStore:
     def _assign_meter(
         self, table: Table, match: Match | None, config: p4r.MeterConfig | None
     ) -> None:
-        self._backend.dataplane.direct_meter_write(table.position, match, rates_of(config))
+        self._backend.dataplane.tables.write_meter(table.position, match, rates_of(config))
         if match is None:
             self.defaults[table.id] = replace(self.defaults[table.id], meter=config)
         else:
@@ -322,10 +322,10 @@ class TableStore:
         counts = counts_of(f"table {table.name}", data)
         dataplane = self._backend.dataplane
         old = self._counts(table, match)
-        dataplane.direct_counter_write(table.position, match, *counts)
+        dataplane.tables.write_counter(table.position, match, *counts)
         if old is not None:
             self._backend.journal.note(
-                lambda: dataplane.direct_counter_write(table.position, match, *old)
+                lambda: dataplane.tables.write_counter(table.position, match, *old)
             )
 
     def _modify_default(self, table: Table, entry: p4r.TableEntry) -> None:
@@ -352,7 +352,7 @@ class TableStore:
             self._write_counter(table, None, entry.counter_data)
 
     def _set_default(self, table: Table, stored: StoredEntry) -> None:
-        self._backend.dataplane.table_set_default(table.position, stored.action, stored.params)
+        self._backend.dataplane.tables.set_default(table.position, stored.action, stored.params)
         self.defaults[table.id] = stored
 
     def _find(self, table: Table, match: Match) -> StoredEntry:

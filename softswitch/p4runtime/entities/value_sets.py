@@ -59,7 +59,7 @@ class ValueSetStore:
 
     def _assign(self, value_set: ValueSet, members: list[_Fields]) -> None:
         packed = [_pack(value_set, fields) for fields in members]
-        self._backend.dataplane.value_set_write(value_set.position, packed)
+        self._backend.dataplane.arrays.write_value_set(value_set.position, packed)
         self._members[value_set.id] = members
 
 

@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from ...errors import SoftswitchError
-from ...switch.table_control import Group, HeldEntry, Match, Member, MeterRates
+from ...switch.arrays import MeterRates
+from ...switch.table_entries import Group, HeldEntry, Match, Member
 
 __all__ = [
     "DataPlane",
@@ -25,21 +26,10 @@ Replicas = Sequence[tuple[int, int]]
 Indirect = Member | Group | None
 
 
-class DataPlane(Protocol):
-    """What `softswitch.Switch` offers. Positions as in the JSON; methods raise SoftswitchError."""
+class TableOperations(Protocol):
+    """Tables of the running program, as `Switch.tables`."""
 
-    def load(self, program: Any) -> None:
-        """Replace the program; tables, counters, registers, groups and sessions start afresh.
-
-        None: run without one.
-        """
-        ...
-
-    def atomically(self) -> AbstractContextManager[None]:
-        """Make the calls of this thread within the block one for every packet."""
-        ...
-
-    def table_insert(
+    def insert(
         self,
         table: int,
         match: Match,
@@ -52,7 +42,7 @@ class DataPlane(Protocol):
         """Add an entry; what is returned does not matter."""
         ...
 
-    def table_modify(
+    def modify(
         self,
         table: int,
         match: Match,
@@ -65,11 +55,11 @@ class DataPlane(Protocol):
         """Change the action of an entry."""
         ...
 
-    def table_delete(self, table: int, match: Match) -> None:
+    def delete(self, table: int, match: Match) -> None:
         """Remove an entry."""
         ...
 
-    def table_insert_many(
+    def insert_many(
         self,
         table: int,
         entries: Sequence[tuple[bytes, int, bytes]],
@@ -79,93 +69,97 @@ class DataPlane(Protocol):
         """Add (key, action, params) to an exact table; how many were tried, errors by position."""
         ...
 
-    def table_get(self, table: int, match: Match) -> HeldEntry | None:
+    def get(self, table: int, match: Match) -> HeldEntry | None:
         """Return an entry."""
         ...
 
-    def table_entries(self, table: int) -> Iterator[HeldEntry]:
+    def entries(self, table: int) -> Iterator[HeldEntry]:
         """Return the entries as they are now, those of the program too."""
         ...
 
-    def table_size(self, table: int) -> int:
+    def size(self, table: int) -> int:
         """Return how many entries there are."""
         ...
 
-    def table_open(self, table: int) -> None:
+    def open(self, table: int) -> None:
         """Let the entries that the program brings be changed."""
         ...
 
-    def table_set_default(self, table: int, action: int, params: bytes) -> None:
+    def set_default(self, table: int, action: int, params: bytes) -> None:
         """Change the default action."""
         ...
 
-    def table_idle_ns(self, table: int, match: Match) -> int:
+    def idle_ns(self, table: int, match: Match) -> int:
         """Return the time since the entry was last hit or written."""
         ...
 
-    def set_idle(self, callback: Callable[[int, Match], None] | None) -> None:
-        """Tell of entries that have expired, once until they are hit again or written."""
-        ...
-
-    def profile_add_member(self, profile: int, member: int, action: int, params: bytes) -> None:
-        """Add a member."""
-        ...
-
-    def profile_modify_member(self, profile: int, member: int, action: int, params: bytes) -> None:
-        """Change the action of a member."""
-        ...
-
-    def profile_delete_member(self, profile: int, member: int) -> None:
-        """Remove a member."""
-        ...
-
-    def profile_set_group(
-        self, profile: int, group: int, members: Sequence[tuple[int, int]]
-    ) -> None:
-        """Create or replace a group of (member id, weight) pairs."""
-        ...
-
-    def profile_delete_group(self, profile: int, group: int) -> None:
-        """Remove a group."""
-        ...
-
-    def meter_write(self, array: int, index: int, rates: MeterRates | None) -> None:
-        """Configure one meter; None: green for all packets."""
-        ...
-
-    def direct_meter_write(self, table: int, match: Match | None, rates: MeterRates | None) -> None:
+    def write_meter(self, table: int, match: Match | None, rates: MeterRates | None) -> None:
         """Configure the meter of an entry, or of the default one; no rates: green."""
         ...
 
-    def direct_counter_read(self, table: int, match: Match | None) -> tuple[int, int]:
+    def read_counter(self, table: int, match: Match | None) -> tuple[int, int]:
         """Return packets and bytes of an entry; None is the default entry."""
         ...
 
-    def direct_counter_write(
-        self, table: int, match: Match | None, packets: int, octets: int
-    ) -> None:
+    def write_counter(self, table: int, match: Match | None, packets: int, octets: int) -> None:
         """Set the counter of an entry."""
         ...
 
-    def counter_read(self, array: int, index: int) -> tuple[int, int]:
+
+class ProfileOperations(Protocol):
+    """Action profiles, as `Switch.profiles`."""
+
+    def add_member(self, profile: int, member: int, action: int, params: bytes) -> None:
+        """Add a member."""
+        ...
+
+    def modify_member(self, profile: int, member: int, action: int, params: bytes) -> None:
+        """Change the action of a member."""
+        ...
+
+    def delete_member(self, profile: int, member: int) -> None:
+        """Remove a member."""
+        ...
+
+    def set_group(self, profile: int, group: int, members: Sequence[tuple[int, int]]) -> None:
+        """Create or replace a group of (member id, weight) pairs."""
+        ...
+
+    def delete_group(self, profile: int, group: int) -> None:
+        """Remove a group."""
+        ...
+
+
+class ArrayOperations(Protocol):
+    """Counters, registers, meters and value sets, as `Switch.arrays`."""
+
+    def write_meter(self, array: int, index: int, rates: MeterRates | None) -> None:
+        """Configure one meter; None: green for all packets."""
+        ...
+
+    def read_counter(self, array: int, index: int) -> tuple[int, int]:
         """Return packets and bytes."""
         ...
 
-    def counter_write(self, array: int, index: int, packets: int, octets: int) -> None:
+    def write_counter(self, array: int, index: int, packets: int, octets: int) -> None:
         """Set one counter."""
         ...
 
-    def register_read(self, array: int, index: int) -> bytes:
+    def read_register(self, array: int, index: int) -> bytes:
         """Return one cell, big-endian."""
         ...
 
-    def register_write(self, array: int, index: int, value: bytes) -> None:
+    def write_register(self, array: int, index: int, value: bytes) -> None:
         """Set one cell, big-endian."""
         ...
 
-    def value_set_write(self, position: int, members: Sequence[tuple[bytes, bytes]]) -> None:
+    def write_value_set(self, position: int, members: Sequence[tuple[bytes, bytes]]) -> None:
         """Replace the (value, mask) pairs of a parser value set."""
         ...
+
+
+class ReplicationOperations(Protocol):
+    """Multicast groups and clone sessions, as `Switch.replication`."""
 
     def set_multicast_group(self, group: int, replicas: Replicas) -> None:
         """Create or replace a multicast group."""
@@ -183,6 +177,45 @@ class DataPlane(Protocol):
 
     def delete_clone_session(self, session_id: int) -> None:
         """Remove a clone session."""
+        ...
+
+
+class DataPlane(Protocol):
+    """What `softswitch.Switch` offers. Positions as in the JSON; methods raise SoftswitchError."""
+
+    @property
+    def tables(self) -> TableOperations:
+        """Operations on what the running program declares."""
+        ...
+
+    @property
+    def profiles(self) -> ProfileOperations:
+        """Operations on what the running program declares."""
+        ...
+
+    @property
+    def arrays(self) -> ArrayOperations:
+        """Operations on what the running program declares."""
+        ...
+
+    @property
+    def replication(self) -> ReplicationOperations:
+        """Operations on the replication engine."""
+        ...
+
+    def load(self, program: Any) -> None:
+        """Replace the program; tables, counters, registers, groups and sessions start afresh.
+
+        None: run without one.
+        """
+        ...
+
+    def atomically(self) -> AbstractContextManager[None]:
+        """Make the calls of this thread within the block one for every packet."""
+        ...
+
+    def set_idle(self, callback: Callable[[int, Match], None] | None) -> None:
+        """Tell of entries that have expired, once until they are hit again or written."""
         ...
 
     def set_digest(self, callback: Callable[[int, bytes], None] | None) -> None:

@@ -66,6 +66,6 @@ class IdleEntries:
         if not stored.idle_timeout_ns:
             return False
         try:
-            return self._dataplane.table_idle_ns(table, match) >= stored.idle_timeout_ns
+            return self._dataplane.tables.idle_ns(table, match) >= stored.idle_timeout_ns
         except (ControlError, SwitchStateError):
             return False  # it has gone with its program

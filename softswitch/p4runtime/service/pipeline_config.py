@@ -56,7 +56,7 @@ class Pipeline:
         """Let entries that the program brings be changed where they are not const."""
         for table in self.schema.tables.values():
             if table.program.entries and not table.is_const:
-                target.table_open(table.position)
+                target.tables.open(table.position)
 
 
 class PipelineConfig:

@@ -3,8 +3,8 @@
 """A gRPC service beside P4Runtime, which has no counters of ports: what each port counts.
 
 Method `/softswitch.Ports/Statistics` takes google.protobuf.Empty and returns a
-google.protobuf.Struct: for each port number an object with the counters of `Switch.port_statistics`
-that are not zero.
+google.protobuf.Struct. The struct has an object for each port number, with the counters of
+`Ports.statistics` that are not zero.
 """
 
 from collections.abc import Callable, Mapping

@@ -61,7 +61,7 @@ def serve(
         running=running,
         program=program,
         tls=tls,
-        port_statistics=switch.statistics,
+        port_statistics=switch.ports.all_statistics,
     )
 
 

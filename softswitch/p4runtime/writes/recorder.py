@@ -14,44 +14,47 @@ from ..service.dataplane import DataPlane, HeldEntry, Match
 
 
 class _Call(NamedTuple):
+    part: str
     method: str
     arguments: tuple[Any, ...]
     options: dict[str, Any]
 
 
-class RecordingDataPlane:
-    """Takes writes for a saved configuration and replays them at COMMIT.
+class _Part:
+    """A part of the data plane whose methods are all recorded, unless it has others."""
 
-    Reads return what was written; nothing else has changed, as no packet has passed.
-    """
+    def __init__(self, calls: list[_Call], name: str, methods: Iterable[str] = ()) -> None:
+        self._calls = calls
+        self._name = name
+        self._methods = frozenset(methods)
 
-    def __init__(self, tables: Iterable[Table]) -> None:
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        if name not in self._methods:
+            raise AttributeError(name)
+
+        def record(*arguments: object, **options: object) -> None:
+            self._record(name, *arguments, **options)
+
+        return record
+
+    def _record(self, method: str, *arguments: object, **options: object) -> None:
+        self._calls.append(_Call(self._name, method, arguments, options))
+
+
+class _Tables(_Part):
+    """Tables of a program that is not loaded: what it brings, and what was written."""
+
+    def __init__(self, calls: list[_Call], tables: Iterable[Table]) -> None:
+        super().__init__(calls, "tables", ("set_default", "write_meter"))
         self._sizes: dict[int, int] = {}
         self._held: dict[int, dict[Match, HeldEntry]] = {}
+        self._counts: dict[tuple[int, Match | None], tuple[int, int]] = {}
         for table in tables:
             entries = initial_entries(table)
             self._sizes[table.position] = max(table.max_size, len(entries), 1)
             self._held[table.position] = entries
-        self._calls: list[_Call] = []
-        self._written: dict[tuple[Any, ...], Any] = {}
 
-    @property
-    def has_writes(self) -> bool:
-        """Whether anything is recorded."""
-        return bool(self._calls)
-
-    def replay(self, target: DataPlane) -> None:
-        """Carry out every recorded write, in order."""
-        for call in self._calls:
-            getattr(target, call.method)(*call.arguments, **call.options)
-
-    def atomically(self) -> AbstractContextManager[None]:
-        """Nothing needs to be held: no packet passes."""
-        return contextlib.nullcontext()
-
-    def table_insert(
-        self, table: int, match: Match, action: int, params: bytes, **options: Any
-    ) -> None:
+    def insert(self, table: int, match: Match, action: int, params: bytes, **options: Any) -> None:
         """Record; a full table is refused now, not at COMMIT."""
         held = self._held[table]
         if match in held:
@@ -59,9 +62,9 @@ class RecordingDataPlane:
         if len(held) >= self._sizes[table]:
             raise TableFullError("the table is full")
         held[match] = HeldEntry(match, action, params, **options)
-        self._record("table_insert", table, match, action, params, **options)
+        self._record("insert", table, match, action, params, **options)
 
-    def table_insert_many(
+    def insert_many(
         self,
         table: int,
         entries: Sequence[tuple[bytes, int, bytes]],
@@ -72,102 +75,114 @@ class RecordingDataPlane:
         errors: dict[int, SoftswitchError] = {}
         for at, (key, action, params) in enumerate(entries):
             try:
-                self.table_insert(table, Match(key), action, params)
+                self.insert(table, Match(key), action, params)
             except SoftswitchError as exc:
                 errors[at] = exc
                 if stop_at_failure:
                     return at + 1, errors
         return len(entries), errors
 
-    def table_modify(
-        self, table: int, match: Match, action: int, params: bytes, **options: Any
-    ) -> None:
+    def modify(self, table: int, match: Match, action: int, params: bytes, **options: Any) -> None:
         """Record."""
         self._held[table][match] = HeldEntry(match, action, params, **options)
-        self._record("table_modify", table, match, action, params, **options)
+        self._record("modify", table, match, action, params, **options)
 
-    def table_get(self, table: int, match: Match) -> HeldEntry | None:
+    def delete(self, table: int, match: Match) -> None:
+        """Record."""
+        del self._held[table][match]
+        self._counts.pop((table, match), None)
+        self._record("delete", table, match)
+
+    def get(self, table: int, match: Match) -> HeldEntry | None:
         """Return what was written, or comes with the program."""
         held = self._held[table].get(match)
         return None if held is None else self._with_counts(table, held)
 
-    def table_entries(self, table: int) -> Iterator[HeldEntry]:
+    def entries(self, table: int) -> Iterator[HeldEntry]:
         """Return what was written, and comes with the program."""
         return iter([self._with_counts(table, held) for held in self._held[table].values()])
 
-    def table_size(self, table: int) -> int:
+    def size(self, table: int) -> int:
         """Return how many there are."""
         return len(self._held[table])
 
-    def _with_counts(self, table: int, held: HeldEntry) -> HeldEntry:
-        counts = self.direct_counter_read(table, held.match)
-        return held._replace(counts=counts, idle_ns=0)
-
-    def table_delete(self, table: int, match: Match) -> None:
-        """Record."""
-        del self._held[table][match]
-        self._written.pop(("direct", table, match), None)
-        self._record("table_delete", table, match)
-
-    def table_idle_ns(self, table: int, match: Match) -> int:
+    def idle_ns(self, table: int, match: Match) -> int:
         """Return 0: time starts with COMMIT."""
         del table, match
         return 0
 
-    def direct_counter_read(self, table: int, match: Match | None) -> tuple[int, int]:
+    def read_counter(self, table: int, match: Match | None) -> tuple[int, int]:
         """Return what was written, else zeros."""
-        return self._written.get(("direct", table, match), (0, 0))
+        return self._counts.get((table, match), (0, 0))
 
-    def direct_counter_write(
-        self, table: int, match: Match | None, packets: int, octets: int
-    ) -> None:
+    def write_counter(self, table: int, match: Match | None, packets: int, octets: int) -> None:
         """Record."""
-        self._written["direct", table, match] = packets, octets
-        self._record("direct_counter_write", table, match, packets, octets)
+        self._counts[table, match] = packets, octets
+        self._record("write_counter", table, match, packets, octets)
 
-    def counter_read(self, array: int, index: int) -> tuple[int, int]:
+    def _with_counts(self, table: int, held: HeldEntry) -> HeldEntry:
+        return held._replace(counts=self.read_counter(table, held.match), idle_ns=0)
+
+
+class _Arrays(_Part):
+    """Counters and registers that hold what was written, else zeros."""
+
+    def __init__(self, calls: list[_Call]) -> None:
+        super().__init__(calls, "arrays", ("write_meter", "write_value_set"))
+        self._counters: dict[tuple[int, int], tuple[int, int]] = {}
+        self._registers: dict[tuple[int, int], bytes] = {}
+
+    def read_counter(self, array: int, index: int) -> tuple[int, int]:
         """Return what was written, else zeros."""
-        return self._written.get(("counter", array, index), (0, 0))
+        return self._counters.get((array, index), (0, 0))
 
-    def counter_write(self, array: int, index: int, packets: int, octets: int) -> None:
+    def write_counter(self, array: int, index: int, packets: int, octets: int) -> None:
         """Record."""
-        self._written["counter", array, index] = packets, octets
-        self._record("counter_write", array, index, packets, octets)
+        self._counters[array, index] = packets, octets
+        self._record("write_counter", array, index, packets, octets)
 
-    def register_read(self, array: int, index: int) -> bytes:
+    def read_register(self, array: int, index: int) -> bytes:
         """Return what was written, else zero."""
-        return self._written.get(("register", array, index), b"\0")
+        return self._registers.get((array, index), b"\0")
 
-    def register_write(self, array: int, index: int, value: bytes) -> None:
+    def write_register(self, array: int, index: int, value: bytes) -> None:
         """Record."""
-        self._written["register", array, index] = value
-        self._record("register_write", array, index, value)
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        if name not in _RECORDED:
-            raise AttributeError(name)
-
-        def record(*arguments: object, **options: object) -> None:
-            self._record(name, *arguments, **options)
-
-        return record
-
-    def _record(self, method: str, *arguments: object, **options: object) -> None:
-        self._calls.append(_Call(method, arguments, options))
+        self._registers[array, index] = value
+        self._record("write_register", array, index, value)
 
 
-_RECORDED = {
-    "table_set_default",
-    "profile_add_member",
-    "profile_modify_member",
-    "profile_delete_member",
-    "profile_set_group",
-    "profile_delete_group",
-    "meter_write",
-    "direct_meter_write",
-    "value_set_write",
+class RecordingDataPlane:
+    """Takes writes for a saved configuration and replays them at COMMIT.
+
+    Reads return what was written; nothing else has changed, as no packet has passed.
+    """
+
+    def __init__(self, tables: Iterable[Table]) -> None:
+        self._calls: list[_Call] = []
+        self.tables = _Tables(self._calls, tables)
+        self.profiles = _Part(self._calls, "profiles", _PROFILES)
+        self.arrays = _Arrays(self._calls)
+        self.replication = _Part(self._calls, "replication", _REPLICATION)
+
+    @property
+    def has_writes(self) -> bool:
+        """Whether anything is recorded."""
+        return bool(self._calls)
+
+    def replay(self, target: DataPlane) -> None:
+        """Carry out every recorded write, in order."""
+        for call in self._calls:
+            getattr(getattr(target, call.part), call.method)(*call.arguments, **call.options)
+
+    def atomically(self) -> AbstractContextManager[None]:
+        """Nothing needs to be held: no packet passes."""
+        return contextlib.nullcontext()
+
+
+_PROFILES = ("add_member", "modify_member", "delete_member", "set_group", "delete_group")
+_REPLICATION = (
     "set_multicast_group",
     "delete_multicast_group",
     "set_clone_session",
     "delete_clone_session",
-}
+)

@@ -28,7 +28,7 @@ class SoftswitchTarget:
         with contextlib.ExitStack() as stack:
             self._switch = stack.enter_context(Switch())
             for port in PORTS:
-                self._switch.add_port(port, "mem")
+                self._switch.ports.add(port, "mem")
             server = stack.enter_context(serve(self._switch, address="127.0.0.1:0"))
             self._control = P4RuntimeControl(variant, server.address)
             stack.callback(self._control.close)

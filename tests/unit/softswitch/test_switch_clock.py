@@ -39,16 +39,16 @@ from first_byte import HandWrittenProgram
 
 with Switch(HandWrittenProgram(Path(sys.argv[1]))) as switch:
     for number in (1, 2):
-        switch.add_port(number, "mem")
-    switch.set_impairments(2, Impairments(rate_bits_per_s=5e6), direction="out")
+        switch.ports.add(number, "mem")
+    switch.ports.set_impairments(2, Impairments(rate_bits_per_s=5e6), direction="out")
     switch.start()
     frames = np.zeros((20, 1250), np.uint8)
     frames[:, 0], frames[:, 1] = 4, 2
     lengths = np.full(20, 1250, np.int32)
-    assert switch.mem_port(1).send(frames, lengths) == 20
+    assert switch.ports.mem_port(1).send(frames, lengths) == 20
     received = 0
     while received < 20:
-        count = switch.mem_port(2).receive(frames, lengths, 60.0)
+        count = switch.ports.mem_port(2).receive(frames, lengths, 60.0)
         assert count, f"{received} of 20 came out"
         received += count
 """

@@ -43,7 +43,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> HandWrittenProgram:
 def switch(program: HandWrittenProgram) -> Iterator[Switch]:
     with Switch(program) as switch:
         for number in (1, 2, 3, 4):
-            switch.add_port(number, "mem")
+            switch.ports.add(number, "mem")
         yield switch
 
 
@@ -87,21 +87,21 @@ def test_unicast_keeps_length(switch: Switch, length: int) -> None:
 
 
 def test_multicast_makes_one_replica_per_port_and_id(switch: Switch) -> None:
-    switch.set_multicast_group(7, [(1, 11), (2, 12), (2, 13)])
+    switch.replication.set_multicast_group(7, [(1, 11), (2, 12), (2, 13)])
     sent = switch.process(3, frame(1, 7))
     assert [(port, data[2], data[3]) for port, data in sent] == [(1, 11, 5), (2, 12, 5), (2, 13, 5)]
-    switch.delete_multicast_group(7)
+    switch.replication.delete_multicast_group(7)
     assert switch.process(3, frame(1, 7)) == []
-    assert switch.port_statistics(3)["dropped_unknown_group"] == 1
+    assert switch.ports.statistics(3)["dropped_unknown_group"] == 1
     with pytest.raises(EntryNotFoundError):
-        switch.delete_multicast_group(7)
+        switch.replication.delete_multicast_group(7)
 
 
 def test_drops_are_counted_by_cause(switch: Switch) -> None:
     assert switch.process(1, frame(3)) == []
     assert switch.process(1, frame(5)) == []
     assert switch.process(1, frame(4, 99)) == []
-    statistics = switch.port_statistics(1)
+    statistics = switch.ports.statistics(1)
     assert statistics["dropped_by_program"] == 2
     assert statistics["dropped_unknown_port"] == 1
     assert statistics["rx_packets"] == 3
@@ -111,13 +111,13 @@ def test_drops_are_counted_by_cause(switch: Switch) -> None:
 
 def test_switch_without_program_drops_and_counts() -> None:
     with Switch() as empty:
-        empty.add_port(1, "mem")
+        empty.ports.add(1, "mem")
         with pytest.raises(NoProgramError):
             empty.process(1, frame(0))
         with pytest.raises(NoProgramError):
-            empty.counter_read(0, 0)
+            empty.arrays.read_counter(0, 0)
         empty.packet_out(frame(0))
-        assert empty.port_statistics(255)["dropped_no_program"] == 1
+        assert empty.ports.statistics(255)["dropped_no_program"] == 1
 
 
 def test_load_replaces_program_and_keeps_ports(switch: Switch, program: HandWrittenProgram) -> None:
@@ -125,7 +125,7 @@ def test_load_replaces_program_and_keeps_ports(switch: Switch, program: HandWrit
     switch.packet_out(frame(4, 255, serial=1))
     assert switch.packet_in(60.0) is not None
     switch.load(program)
-    assert switch.counter_read(0, 0) == (0, 0)
+    assert switch.arrays.read_counter(0, 0) == (0, 0)
     switch.packet_out(frame(4, 255, serial=2))
     answer = switch.packet_in(60.0)
     assert answer is not None
@@ -133,14 +133,14 @@ def test_load_replaces_program_and_keeps_ports(switch: Switch, program: HandWrit
 
 
 def test_registers_and_counters_cross_the_seam(switch: Switch) -> None:
-    switch.register_write(0, 3, b"\1\2\3\4")
-    assert switch.register_read(0, 3) == b"\1\2\3\4"
+    switch.arrays.write_register(0, 3, b"\1\2\3\4")
+    assert switch.arrays.read_register(0, 3) == b"\1\2\3\4"
     switch.process(1, frame(0))
-    assert switch.counter_read(0, 0) == (1, 60)
-    switch.counter_write(0, 0, 5, 6)
-    assert switch.counter_read(0, 0) == (5, 6)
+    assert switch.arrays.read_counter(0, 0) == (1, 60)
+    switch.arrays.write_counter(0, 0, 5, 6)
+    assert switch.arrays.read_counter(0, 0) == (5, 6)
     with pytest.raises(BadArgumentError):
-        switch.register_read(0, 4)
+        switch.arrays.read_register(0, 4)
 
 
 def test_packet_in_reaches_callback_once(switch: Switch) -> None:
@@ -164,7 +164,7 @@ def test_packet_in_reaches_callback_once(switch: Switch) -> None:
 
 def test_loss_and_duplication_are_exactly_predictable(switch: Switch) -> None:
     settings = Impairments(loss=0.1, duplication=0.2, seed=7)
-    switch.set_impairments(1, settings, direction="in")
+    switch.ports.set_impairments(1, settings, direction="in")
     expected: list[int] = []
     generator = Generator(7, 1, is_out=False)
     for serial in range(2000):
@@ -177,26 +177,26 @@ def test_loss_and_duplication_are_exactly_predictable(switch: Switch) -> None:
         for _, data in switch.process(1, frame(4, 2, serial=serial))
     ]
     assert received == expected
-    statistics = switch.port_statistics(1)
+    statistics = switch.ports.statistics(1)
     lost = 2000 - len(set(expected))
     assert statistics["impaired_in_lost"] == lost
     assert statistics["impaired_in_duplicated"] == len(expected) - len(set(expected))
     assert statistics["rx_packets"] == 2000
-    assert switch.port_statistics(2)["tx_packets"] == len(expected)
+    assert switch.ports.statistics(2)["tx_packets"] == len(expected)
 
 
 def test_corruption_flips_one_bit(switch: Switch) -> None:
-    switch.set_impairments(2, Impairments(corruption=1.0, seed=3), direction="out")
+    switch.ports.set_impairments(2, Impairments(corruption=1.0, seed=3), direction="out")
     for _ in range(50):
         [(_, data)] = switch.process(1, frame(4, 2))
         difference = int.from_bytes(data, "big") ^ int.from_bytes(frame(4, 2), "big")
         assert difference.bit_count() == 1
-    assert switch.port_statistics(2)["impaired_out_corrupted"] == 50
+    assert switch.ports.statistics(2)["impaired_out_corrupted"] == 50
 
 
 def test_reordering_holds_for_as_many_packets_as_asked(switch: Switch) -> None:
     settings = Impairments(reordering=0.05, reordering_packets=300, seed=5)
-    switch.set_impairments(2, settings, direction="out")
+    switch.ports.set_impairments(2, settings, direction="out")
     generator = Generator(5, 2, is_out=True)
     expected: list[int] = []
     held: list[tuple[int, int]] = []
@@ -220,10 +220,10 @@ def test_reordering_holds_for_as_many_packets_as_asked(switch: Switch) -> None:
 
 
 def test_delay_rate_and_timed_reordering_in_the_thread(switch: Switch) -> None:
-    switch.set_impairments(
+    switch.ports.set_impairments(
         2, Impairments(delay_s=0.03, rate_bits_per_s=10e6, seed=1), direction="out"
     )
-    switch.set_impairments(
+    switch.ports.set_impairments(
         3, Impairments(reordering=1.0, reordering_delay_s=0.03, seed=1), direction="in"
     )
     switch.start()
@@ -231,13 +231,13 @@ def test_delay_rate_and_timed_reordering_in_the_thread(switch: Switch) -> None:
         begin = time.monotonic()
         frames = np.zeros((10, 1250), np.uint8)
         frames[:, 0], frames[:, 1] = 4, 2 if sender == 1 else 4
-        switch.mem_port(sender).send(frames, np.full(10, 1250, np.int32))
+        switch.ports.mem_port(sender).send(frames, np.full(10, 1250, np.int32))
         received = receive_all(switch, 2 if sender == 1 else 4, 10)
         assert received == 10
         # 10 frames of 1 ms behind a delay of 30 ms; the last one cannot come earlier
         assert time.monotonic() - begin >= (0.0395 if sender == 1 else 0.0295)
-    assert switch.port_statistics(2)["impaired_out_delayed"] == 10
-    assert switch.port_statistics(3)["impaired_in_reordered"] == 10
+    assert switch.ports.statistics(2)["impaired_out_delayed"] == 10
+    assert switch.ports.statistics(3)["impaired_in_reordered"] == 10
 
 
 def receive_all(switch: Switch, port: int, count: int, timeout_s: float = 60.0) -> int:
@@ -245,7 +245,7 @@ def receive_all(switch: Switch, port: int, count: int, timeout_s: float = 60.0) 
     end = time.monotonic() + timeout_s
     received = 0
     while received < count and time.monotonic() < end:
-        received += switch.mem_port(port).receive(frames, lengths, 1.0)
+        received += switch.ports.mem_port(port).receive(frames, lengths, 1.0)
     return received
 
 
@@ -255,7 +255,7 @@ def test_threaded_mem_carries_every_frame_in_order(switch: Switch) -> None:
         switch.process(1, frame(0))
     with pytest.raises(SwitchStateError):
         switch.start()
-    port = switch.mem_port(1)
+    port = switch.ports.mem_port(1)
     frames = np.zeros((256, 1500), np.uint8)
     frames[:, 4] = np.arange(256)
     got, lengths = np.zeros((256, 1500), np.uint8), np.zeros(256, np.int32)
@@ -286,15 +286,15 @@ def test_remove_port_wakes_a_waiting_receiver(switch: Switch) -> None:
     thread = threading.Thread(target=wait)
     thread.start()
     waiting.wait()
-    switch.remove_port(2)
+    switch.ports.remove(2)
     thread.join(60)
     assert errors
     with pytest.raises(PortNotFoundError):
-        switch.remove_port(2)
+        switch.ports.remove(2)
 
 
 def test_multicast_change_is_atomic_for_every_packet(switch: Switch) -> None:
-    switch.set_multicast_group(1, [(1, 1), (2, 1)])
+    switch.replication.set_multicast_group(1, [(1, 1), (2, 1)])
     switch.start()
     frames = np.zeros((64, 60), np.uint8)
     frames[:, 0] = 1
@@ -306,41 +306,41 @@ def test_multicast_change_is_atomic_for_every_packet(switch: Switch) -> None:
         frames[:, 8:12] = np.frombuffer(
             np.arange(batch * 64, batch * 64 + 64).astype(">u4").tobytes(), np.uint8
         ).reshape(64, 4)
-        switch.mem_port(3).send(frames, lengths)
-        switch.set_multicast_group(1, [(1, batch % 200), (2, batch % 200)])
+        switch.ports.mem_port(3).send(frames, lengths)
+        switch.replication.set_multicast_group(1, [(1, batch % 200), (2, batch % 200)])
     for port, rows in got.items():
         while len(rows) < 12800:
-            count = switch.mem_port(port).receive(buffer, sizes, 60.0)
+            count = switch.ports.mem_port(port).receive(buffer, sizes, 60.0)
             assert count > 0
             rows += [int(row[2]) for row in buffer[:count]]
     assert got[1] == got[2]
 
 
 def test_operations_of_one_block_are_one_for_every_packet(switch: Switch) -> None:
-    switch.set_multicast_group(1, [(1, 1)])
+    switch.replication.set_multicast_group(1, [(1, 1)])
     switch.start()
     frames = np.zeros((64, 60), np.uint8)
     frames[:, :2] = 1
     lengths = np.full(64, 60, np.int32)
     for round_number in range(100):
         with switch.atomically():
-            switch.delete_multicast_group(1)  # frames of this moment would be lost
-            assert switch.mem_port(3).send(frames, lengths) == 64
+            switch.replication.delete_multicast_group(1)  # frames of this moment would be lost
+            assert switch.ports.mem_port(3).send(frames, lengths) == 64
             with switch.atomically():
-                switch.set_multicast_group(1, [(1, round_number)])
+                switch.replication.set_multicast_group(1, [(1, round_number)])
     assert receive_all(switch, 1, 6400) == 6400
 
 
 def test_udp_port_echoes_to_last_source(program: HandWrittenProgram) -> None:
     with Switch(program) as switch, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as host:
-        switch.add_port(1, "udp:127.0.0.1:0")
+        switch.ports.add(1, "udp:127.0.0.1:0")
         switch.start()
         host.bind(("127.0.0.1", 0))
         host.settimeout(60)
         for serial in range(100):
-            host.sendto(frame(0, serial=serial, length=1500), switch.udp_address(1))
+            host.sendto(frame(0, serial=serial, length=1500), switch.ports.udp_address(1))
             assert serial_of(host.recv(2048)) == serial
-        statistics = switch.port_statistics(1)
+        statistics = switch.ports.statistics(1)
         assert (statistics["rx_packets"], statistics["tx_packets"]) == (100, 100)
 
 
@@ -352,36 +352,36 @@ def test_udp_port_with_fixed_peer_refuses_others(program: HandWrittenProgram) ->
     ):
         peer.bind(("127.0.0.1", 0))
         peer.settimeout(60)
-        switch.add_port(1, f"udp:127.0.0.1:0-127.0.0.1:{peer.getsockname()[1]}")
+        switch.ports.add(1, f"udp:127.0.0.1:0-127.0.0.1:{peer.getsockname()[1]}")
         switch.start()
-        other.sendto(frame(0, serial=1), switch.udp_address(1))
-        peer.sendto(frame(0, serial=2), switch.udp_address(1))
+        other.sendto(frame(0, serial=1), switch.ports.udp_address(1))
+        peer.sendto(frame(0, serial=2), switch.ports.udp_address(1))
         assert serial_of(peer.recv(2048)) == 2
-        assert switch.port_statistics(1)["rx_foreign"] == 1
+        assert switch.ports.statistics(1)["rx_foreign"] == 1
 
 
 def test_udp_port_counts_what_finds_no_room(program: HandWrittenProgram) -> None:
     with Switch(program) as switch, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         peer.bind(("127.0.0.1", 0))
-        switch.add_port(1, f"udp:127.0.0.1:0-127.0.0.1:{peer.getsockname()[1]}")
+        switch.ports.add(1, f"udp:127.0.0.1:0-127.0.0.1:{peer.getsockname()[1]}")
         sent = 3000
         for _ in range(sent):  # nobody takes them yet, and the buffer has 8 MiB at most
-            peer.sendto(frame(0, serial=1, length=9000), switch.udp_address(1))
-        wait_until(lambda: switch.port_statistics(1)["rx_overflow"], "a full buffer")
+            peer.sendto(frame(0, serial=1, length=9000), switch.ports.udp_address(1))
+        wait_until(lambda: switch.ports.statistics(1)["rx_overflow"], "a full buffer")
         switch.start()
 
         def are_all_counted() -> bool:
-            counts = switch.port_statistics(1)
+            counts = switch.ports.statistics(1)
             return counts["rx_packets"] + counts["rx_overflow"] == sent
 
         wait_until(are_all_counted, "every frame is received or counted")
-        assert switch.statistics()[1] == switch.port_statistics(1)
+        assert switch.ports.all_statistics()[1] == switch.ports.statistics(1)
 
 
 def test_capture_holds_both_directions(program: HandWrittenProgram, tmp_path: Path) -> None:
     scapy = pytest.importorskip("scapy.utils")
     with Switch(program) as switch:
-        switch.add_port(1, "mem", capture=tmp_path / "p1.pcap")
+        switch.ports.add(1, "mem", capture=tmp_path / "p1.pcap")
         switch.process(1, frame(0, serial=1))
         switch.process(1, frame(3, serial=2))
         with scapy.RawPcapReader(str(tmp_path / "p1.pcap")) as reader:
@@ -391,25 +391,25 @@ def test_capture_holds_both_directions(program: HandWrittenProgram, tmp_path: Pa
 
 def test_bad_ports_raise_typed_errors(switch: Switch, tmp_path: Path) -> None:
     with pytest.raises(PortExistsError, match="remove it first"):
-        switch.add_port(1, "mem")
+        switch.ports.add(1, "mem")
     for text in ("", "memory", "veth:", "udp:", "udp:127.0.0.1", "udp:127.0.0.1:99999"):
         with pytest.raises(PortSpecError):
-            switch.add_port(9, text)
+            switch.ports.add(9, text)
     with pytest.raises(PortSpecError):
-        switch.add_port(511, "mem")
+        switch.ports.add(511, "mem")
     missing = tmp_path / "none" / "a.pcap"
     with pytest.raises(CaptureError, match=f"capture file {missing} cannot be written: No such"):
-        switch.add_port(9, "mem", capture=missing)
+        switch.ports.add(9, "mem", capture=missing)
     with pytest.raises(CaptureError, match="/dev/full cannot be written: No space left"):
-        switch.add_port(9, "mem", capture=Path("/dev/full"))
+        switch.ports.add(9, "mem", capture=Path("/dev/full"))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
         holder.bind(("127.0.0.1", 0))
         with pytest.raises(PortInUseError, match="another socket"):
-            switch.add_port(9, f"udp:127.0.0.1:{holder.getsockname()[1]}")
+            switch.ports.add(9, f"udp:127.0.0.1:{holder.getsockname()[1]}")
     with pytest.raises((InterfaceNotFoundError, PortError)):
-        switch.add_port(9, "veth:no-such-if")
+        switch.ports.add(9, "veth:no-such-if")
     with pytest.raises(PortNotFoundError):
-        switch.mem_port(9)
+        switch.ports.mem_port(9)
     with pytest.raises(PortNotFoundError):
         switch.process(9, frame(0))
     with pytest.raises(ValueError, match="too long"):
@@ -444,29 +444,29 @@ def test_capture_that_breaks_is_counted_and_the_port_goes_on(
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     with Switch(program) as switch:
-        switch.add_port(1, "mem", capture=pipe)
+        switch.ports.add(1, "mem", capture=pipe)
         assert switch.process(1, frame(0)) == [(1, frame(0))]
         assert len(os.read(reader, 65536)) == 24 + 2 * (16 + 60)
         os.close(reader)
-        assert switch.port_statistics(1)["capture_errors"] == 0
+        assert switch.ports.statistics(1)["capture_errors"] == 0
         for _ in range(2):
             assert switch.process(1, frame(0)) == [(1, frame(0))]
-        statistics = switch.port_statistics(1)
+        statistics = switch.ports.statistics(1)
         assert (statistics["capture_errors"], statistics["tx_packets"]) == (3, 3)
 
 
 def test_every_statistic_is_documented(switch: Switch) -> None:
     page = (Path(__file__).parents[3] / "docs" / "softswitch.md").read_text(encoding="utf-8")
-    names = set(switch.port_statistics(1))
+    names = set(switch.ports.statistics(1))
     assert {name for name in names if f"`{name}`" not in page and "_out_" not in name} == set()
 
 
 def test_close_while_other_threads_use_a_port(program: HandWrittenProgram) -> None:
     for _ in range(20):
         switch = Switch(program)
-        switch.add_port(1, "mem")
+        switch.ports.add(1, "mem")
         switch.start()
-        port = switch.mem_port(1)
+        port = switch.ports.mem_port(1)
         errors: list[Exception] = []
 
         def use(port: MemPort = port, errors: list[Exception] = errors) -> None:

@@ -19,7 +19,7 @@ ROUNDS = 1000
 def switch(tmp_path: Path) -> Iterator[Switch]:
     with Switch(compile_first_byte(tmp_path)) as switch:
         for number in (1, 2):
-            switch.add_port(number, "mem")
+            switch.ports.add(number, "mem")
         yield switch
 
 
@@ -54,4 +54,4 @@ def test_receive_refuses_memory_that_is_not_to_be_written(switch: Switch) -> Non
     frames, lengths = np.zeros((4, 64), np.uint8), np.zeros(4, np.int32)
     frames.flags.writeable = False
     with pytest.raises(ValueError, match="writeable"):
-        switch.mem_port(1).receive(frames, lengths, 0)
+        switch.ports.mem_port(1).receive(frames, lengths, 0)

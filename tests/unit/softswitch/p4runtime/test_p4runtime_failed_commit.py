@@ -19,15 +19,15 @@ Set = p4r.SetForwardingPipelineConfigRequest
 
 
 def _refuse_inserts(monkeypatch: pytest.MonkeyPatch, dataplane: FakeDataPlane, *loads: int) -> None:
-    """Let table_insert fail while the program of one of these loads is there."""
-    real = dataplane.table_insert
+    """Let `tables.insert` fail while the program of one of these loads is there."""
+    real = dataplane.tables.insert
 
-    def table_insert(*arguments: Any, **options: Any) -> None:
+    def insert_entry(*arguments: Any, **options: Any) -> None:
         if dataplane.num_loads in loads:
             raise TableFullError("no memory for another entry")
         real(*arguments, **options)
 
-    monkeypatch.setattr(dataplane, "table_insert", table_insert)
+    monkeypatch.setattr(dataplane.tables, "insert", insert_entry)
 
 
 def _refused(client: BareClient, **changes: Any) -> str:
@@ -85,7 +85,7 @@ def test_a_restoration_that_fails_too_leaves_no_program(monkeypatch: pytest.Monk
     with loaded(CONTROL_PLANE) as (client, dataplane):
         client.write(insert(host(1)))
         _refuse_inserts(monkeypatch, dataplane, 2, 3)
-        monkeypatch.setattr(dataplane, "table_insert_many", _refuse_all)
+        monkeypatch.setattr(dataplane.tables, "insert_many", _refuse_all)
         other = {"p4info": CONTROL_PLANE.p4info, "blob": blob(host=100)}
         text = _refused(client, action=RECONCILE, **other)
         assert "the switch is without one now" in text

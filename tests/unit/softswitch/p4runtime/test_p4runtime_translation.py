@@ -31,7 +31,7 @@ Served = tuple[Switch, BareClient]
 def served() -> Iterator[Served]:
     with Switch(device_id=DEVICE_ID) as switch:
         for port in (1, 2, 3):
-            switch.add_port(port, "mem")
+            switch.ports.add(port, "mem")
         server = serve(switch, address="127.0.0.1:0")
         with server, BareClient(int(server.address.rsplit(":", 1)[1])) as client:
             client.become_primary()

@@ -392,7 +392,7 @@ def test_twenty_thousand_entries_in_one_write() -> None:
     count = 20_000
     with loaded() as (client, dataplane):
         # The fake's capacity check is quadratic: write through its dictionary instead.
-        dataplane.table_insert = (  # pyright: ignore[reportAttributeAccessIssue]
+        dataplane.tables.insert = (  # pyright: ignore[reportAttributeAccessIssue]
             lambda table, match, number, params: dataplane.entries.__setitem__(
                 (table, match), (number, params)
             )
