@@ -85,10 +85,21 @@ async def running_controller(
 
 
 class FakeWorker:
-    """One session stream, driven by hand."""
+    """One session stream, driven by hand.
+
+    It answers proposals of other views and enters what is committed by itself, as a worker without
+    tensors would, unless `is_following` is False or its heart is held.
+    """
 
     def __init__(
-        self, address: str, worker_id: int, num_workers: int = 2, /, **fields: Any
+        self,
+        address: str,
+        worker_id: int,
+        num_workers: int = 2,
+        /,
+        *,
+        is_following: bool = True,
+        **fields: Any,
     ) -> None:
         defaults: dict[str, Any] = {
             "job_name": "train",
@@ -104,16 +115,22 @@ class FakeWorker:
         stub: Any = session_pb2_grpc.SwitchfoldSessionStub(self._channel)
         self._call = stub.Join(metadata=token_metadata(token))
         self._heart: asyncio.Task[None] | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._messages: asyncio.Queue[pb.ControllerMessage | grpc.aio.AioRpcError | None] = (
+            asyncio.Queue()  # None: the stream's end
+        )
+        self._is_following = is_following
         self._is_beating = True
         self._writing = asyncio.Lock()
 
     async def join(self) -> FakeWorker:
-        await self.send(join_request=self.join_request)
+        await self.knock()
         self._heart = asyncio.create_task(self._beat())
         return self
 
     async def knock(self) -> FakeWorker:
         """Say JoinRequest without a heart."""
+        self._reader = asyncio.create_task(self._read())
         await self.send(join_request=self.join_request)
         return self
 
@@ -135,12 +152,42 @@ class FakeWorker:
 
     async def receive(self) -> pb.ControllerMessage:
         """Return the next message; raises AioRpcError when the stream was refused."""
-        message = await self._call.read()
+        message = await self._next()
         assert isinstance(message, pb.ControllerMessage), "stream ended"
         return message
 
     async def is_at_end(self) -> bool:
-        return not isinstance(await self._call.read(), pb.ControllerMessage)
+        return not isinstance(await self._next(), pb.ControllerMessage)
+
+    async def _next(self) -> pb.ControllerMessage | None:
+        if self._reader is None:  # it has not joined
+            self._reader = asyncio.create_task(self._read())
+        message = await self._messages.get()
+        if not isinstance(message, pb.ControllerMessage):
+            self._messages.put_nowait(message)  # an end is the end for whoever looks
+        if isinstance(message, grpc.aio.AioRpcError):
+            raise message
+        return message
+
+    async def _read(self) -> None:
+        try:
+            while isinstance(message := await self._call.read(), pb.ControllerMessage):
+                with suppress(asyncio.InvalidStateError):  # its end says more than that
+                    await self._take(message)
+            self._messages.put_nowait(None)
+        except grpc.aio.AioRpcError as error:
+            self._messages.put_nowait(error)
+
+    async def _take(self, message: pb.ControllerMessage) -> None:
+        is_following = self._is_following and self._is_beating
+        if is_following and message.HasField("view_proposal"):
+            generation = message.view_proposal.generation
+            await self.send(view_ready=pb.ViewReady(generation=generation))
+        elif is_following and message.HasField("view_commit"):
+            generation = message.view_commit.view.generation
+            await self.send(view_entered=pb.ViewEntered(generation=generation))
+        else:
+            self._messages.put_nowait(message)
 
     async def join_reply(self) -> pb.JoinReply:
         message = await self.receive()
@@ -150,7 +197,7 @@ class FakeWorker:
     async def refusal(self) -> tuple[grpc.StatusCode, str]:
         """Return the status that the stream ends with."""
         with suppress(grpc.aio.AioRpcError):
-            await self._call.read()
+            await self._next()
         return await self._call.code(), await self._call.details()
 
     def hold_heart(self) -> None:
@@ -159,8 +206,10 @@ class FakeWorker:
 
     async def close(self) -> None:
         """Break the connection."""
-        if self._heart is not None:
-            self._heart.cancel()
+        tasks = [task for task in (self._heart, self._reader) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._call.cancel()
         await self._channel.close()
 

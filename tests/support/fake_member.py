@@ -37,11 +37,9 @@ class FakeMember(FakeWorker):
         self.ended = ""
         """Why the job ended, or the status that the stream ended with."""
         self._changed = asyncio.Event()
-        self._reader: asyncio.Task[None] | None = None
 
     async def join(self) -> FakeMember:
         await super().join()
-        self._reader = asyncio.create_task(self._read())
         return self
 
     @property
@@ -105,12 +103,6 @@ class FakeMember(FakeWorker):
         """Answer the last proposal."""
         generation = self.proposals[-1].generation
         await self.send(view_ready=pb.ViewReady(generation=generation, position=self.position))
-
-    async def close(self) -> None:
-        if self._reader is not None:
-            self._reader.cancel()
-            await asyncio.gather(self._reader, return_exceptions=True)
-        await super().close()
 
     async def _read(self) -> None:
         try:

@@ -182,7 +182,7 @@ def test_job_leaves_a_link_that_is_taken_down(tmp_path: Path):
             )
             config = dataclasses.replace(config, switches=switches, links=links)
             async with serving(config) as server:
-                workers = await join_all(server.address, 2)
+                workers = await join_all(server.address, 2, is_following=False)
                 for worker in workers:
                     await worker.join_reply()
                 (before,) = server.views.placements("s1")
