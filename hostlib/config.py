@@ -119,14 +119,14 @@ def place_variables(variables: Mapping[str, str], rank: int | None = None) -> Ma
     return {**{name: str(value) for name, value in place.items()}, **variables}
 
 
-def trace_setting(variables: Mapping[str, str] | None = None) -> str:
+def trace_setting() -> str:
     """Return what SWITCHFOLD_TRACE says, "" for no traces."""
-    return (os.environ if variables is None else variables).get("SWITCHFOLD_TRACE", "")
+    return os.environ.get("SWITCHFOLD_TRACE", "")
 
 
-def precision_setting(variables: Mapping[str, str] | None = None) -> PrecisionSetting:
+def precision_setting() -> PrecisionSetting:
     """Return what SWITCHFOLD_PRECISION says; raises ConfigurationError."""
-    value = (os.environ if variables is None else variables).get("SWITCHFOLD_PRECISION", "auto")
+    value = os.environ.get("SWITCHFOLD_PRECISION", "auto")
     for choice in _PRECISIONS:
         if value == choice:
             return choice
@@ -204,9 +204,9 @@ def check_environment(variables: Mapping[str, str] | None = None) -> None:
     environment.require(*_JOB_NEEDS, *environment.transport_needs)
 
 
-def secret_from_environment(variables: Mapping[str, str] | None = None) -> str:
-    """Return SWITCHFOLD_TOKEN, empty where it is not set."""
-    return _Variables(variables).text("SWITCHFOLD_TOKEN", "")
+def secret_from_environment() -> str:
+    """Return SWITCHFOLD_TOKEN, empty if it is not set."""
+    return _Variables(None).text("SWITCHFOLD_TOKEN", "")
 
 
 def transport_from_environment(variables: Mapping[str, str] | None = None) -> Transport:

@@ -86,7 +86,6 @@ class GrpcControllerLink:
         self._boundary = 0
         self._lease_s = 0.0
         self._secret = b""  # for taking up a broken stream, from the first join reply
-        self._refusal: HostlibError | None = None
         self._ended: HostlibError | None = None
         self._on_ended: Callable[[HostlibError], None] | None = None
         self._waiting: set[tuple[str, int]] = set()  # barriers sent and not released
@@ -128,11 +127,11 @@ class GrpcControllerLink:
         self._thread.start()
         with self._lock:
             is_decided = self._lock.wait_for(
-                lambda: self._view is not None or self._refusal is not None,
+                lambda: self._view is not None or self._ended is not None,
                 max(0.0, deadline_s - time.monotonic()),
             )
-        if self._refusal is not None:
-            raise self._refusal
+        if self._ended is not None:
+            raise self._ended
         view = self._view
         if not is_decided or view is None:
             raise WorkerArrivalError(
@@ -148,7 +147,11 @@ class GrpcControllerLink:
 
     def listen(self, listener: ViewListener) -> None:
         """Tell `listener` of changes of the view and of the job's end, from the join on."""
-        self.on_job_ended(listener.fail)
+        with self._lock:
+            self._on_ended = listener.fail
+            ended = self._ended
+        if ended is not None:
+            listener.fail(ended)
         while True:
             with self._lock:
                 missed, self._missed = self._missed, []
@@ -176,14 +179,6 @@ class GrpcControllerLink:
             generation=generation, missing_workers=missing_workers, silent_s=silent_s
         )
         self._send(api.WorkerMessage(stalled=stalled))
-
-    def on_job_ended(self, callback: Callable[[HostlibError], None]) -> None:
-        """Call `callback` with the reason when the controller ends the job (at once if it has)."""
-        with self._lock:
-            self._on_ended = callback
-            ended = self._ended
-        if ended is not None:
-            callback(ended)
 
     def barrier(self, name: str, timeout_s: float) -> None:
         """Wait until all workers that are in the job have reached the barrier.
@@ -424,7 +419,7 @@ class GrpcControllerLink:
 
     def _end(self, error: HostlibError) -> None:
         with self._lock:
-            self._refusal = self._ended = error
+            self._ended = error
             callback = self._on_ended
             self._lock.notify_all()
             call = self._call

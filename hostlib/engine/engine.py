@@ -59,9 +59,9 @@ class Engine:
         transport: Transport,
         options: SessionOptions,
         *,
-        first_tensor: int = 0,
-        link: ControllerLink | None = None,
-        peers: PeerServer | None = None,
+        first_tensor: int,
+        link: ControllerLink | None,
+        peers: PeerServer | None,
     ) -> None:
         self._transport = transport
         self._options = options

@@ -21,7 +21,6 @@ MAX_WORKERS: Final = 32
 """Width of the worker bitmap."""
 NUM_SLOTS: Final = 1024
 """Slots of one switch; each has two physical copies, chosen by the round's parity."""
-SLOT_COPIES: Final = 2
 
 ETHERNET_BYTES: Final = 14
 IPV4_BYTES: Final = 20
@@ -29,8 +28,6 @@ UDP_BYTES: Final = 8
 HEADER_BYTES: Final = 44
 """The Switchfold header, directly behind UDP."""
 VALUE_BYTES: Final = 4
-ETHERNET_OVERHEAD_BYTES: Final = 24
-"""Frame check sequence (4), preamble and inter-packet gap (20), per frame on a real wire."""
 
 EXPONENT_BIAS: Final = 128
 """The header carries a block exponent e as e + 128: an unsigned maximum orders exponents."""
@@ -173,12 +170,6 @@ def datagram_bytes(values_per_packet: int) -> int:
 def frame_bytes(values_per_packet: int) -> int:
     """Return the size of the Ethernet frame without its check sequence, in bytes."""
     return ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + datagram_bytes(values_per_packet)
-
-
-def payload_efficiency(values_per_packet: int) -> float:
-    """Return the share of lane bytes on the wire; check sequence, preamble and gap count."""
-    total = frame_bytes(values_per_packet) + ETHERNET_OVERHEAD_BYTES
-    return VALUE_BYTES * values_per_packet / total
 
 
 def view_datagrams(buffer: NDArray[np.uint8], values_per_packet: int) -> NDArray[np.void]:
