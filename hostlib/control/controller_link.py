@@ -39,11 +39,11 @@ JOIN_METHOD = "/switchfold.session.v1.SwitchfoldSession/Join"
 CONNECT_TIMEOUT_S = 5.0
 """How long the controller may take to accept the connection."""
 FIRST_RESUME_S = 0.05
-"""Pause before the first attempt to take up a broken stream; the controller's patience is short."""
+"""Pause before the first attempt to resume a broken stream; the controller does not wait long."""
 RESUME_INTERVAL_S = 0.5
 """Longest pause between attempts to reach a controller that is gone."""
 BEAT_S = 2.0
-"""Longest pause between heartbeats: a worker that speaks is one that runs."""
+"""Longest pause between heartbeats, which show that a worker runs."""
 CONTROLLER_GONE_S = 6.0
 """A controller whose kernel does not take a heartbeat for so long is away."""
 LEAVE_S = 1.0
@@ -51,7 +51,7 @@ LEAVE_S = 1.0
 NEVER_MS = 2**31 - 2
 """In gRPC's options; one more would mean that the option is not set."""
 _CHANNEL_OPTIONS = (
-    # Left alone, gRPC waits up to two minutes between attempts; the controller's grace is shorter.
+    # By default gRPC waits up to two minutes between attempts; the controller waits less.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.min_reconnect_backoff_ms", 5000),  # in gRPC this limits one attempt
     ("grpc.max_reconnect_backoff_ms", 500),
@@ -68,7 +68,7 @@ _grpc = load_grpc()
 
 @final
 class GrpcControllerLink:
-    """One stream to the controller, kept alive by heartbeats and taken up again when it breaks.
+    """One stream to the controller, kept alive by heartbeats and resumed when it breaks.
 
     Aggregation does not need the controller: while it is away the data path goes on.
     """
@@ -85,7 +85,7 @@ class GrpcControllerLink:
         self._missed: list[api.ControllerMessage] = []  # came before anybody listened
         self._boundary = 0
         self._lease_s = 0.0
-        self._secret = b""  # for taking up a broken stream, from the first join reply
+        self._secret = b""  # to resume a broken stream; from the first join reply
         self._ended: HostlibError | None = None
         self._on_ended: Callable[[HostlibError], None] | None = None
         self._waiting: set[tuple[str, int]] = set()  # barriers sent and not released
@@ -113,7 +113,7 @@ class GrpcControllerLink:
         if problem := token_problem(self._request.options.token):
             raise ConfigurationError(f"job {self._request.job!r}: the token {problem}")
         deadline_s = time.monotonic() + timeout_s
-        # The refusal is worth more than a time-out: the last attempt ends before that.
+        # A refusal says more than a timeout: the last attempt ends before that.
         self._taken_deadline_s = time.monotonic() + min(taken_wait_s, timeout_s - 2.0)
         ready = _grpc.channel_ready_future(self._channel)
         try:
@@ -183,8 +183,8 @@ class GrpcControllerLink:
     def barrier(self, name: str, timeout_s: float) -> None:
         """Wait until all workers that are in the job have reached the barrier.
 
-        Who leaves or is lost is not waited for. Raises BarrierTimeoutError, SessionClosedError, or
-        JobEndedError when the job ends meanwhile.
+        Workers that leave or are lost do not count. Raises BarrierTimeoutError,
+        SessionClosedError, or JobEndedError when the job ends meanwhile.
         """
         with self._lock:
             self._uses[name] += 1
@@ -229,7 +229,7 @@ class GrpcControllerLink:
             self._thread.join(1.0)
 
     def _send(self, message: api.WorkerMessage) -> None:
-        """Queue a message for the stream; what is lost with a stream is asked for again."""
+        """Queue a message; the controller asks again for what is lost with a stream."""
         with self._lock:
             self._outbox.put(message)
 
@@ -275,9 +275,9 @@ class GrpcControllerLink:
             self._pause_s = min(2 * self._pause_s, RESUME_INTERVAL_S)
 
     def _is_taken(self, error: Any) -> bool:
-        """Return whether another process has this worker's place, and it is worth waiting for it.
+        """Return whether another process is this worker, and joining shall wait until it is gone.
 
-        One that was killed with its machine is in the job until the controller's lease ends.
+        A process that was killed with its machine is in the job until its lease ends.
         """
         if error.code() != _grpc.StatusCode.ALREADY_EXISTS:
             return False
@@ -404,7 +404,7 @@ class GrpcControllerLink:
                 for released in join_reply.barriers_released:
                     self._uses[released.name] = released.use
                 self._view = view
-            # The first heartbeat at once: what waits for it does not know the lease yet.
+            # The first heartbeat leaves at once: `_messages` waits without knowing the lease yet.
             self._outbox.put(api.WorkerMessage(heartbeat=api.Heartbeat()))
             self._lock.notify_all()
 
@@ -442,9 +442,9 @@ def _is_transient(error: Any) -> bool:
 def _refusal(error: Any, controller: str, request: JoinRequest) -> HostlibError:
     """Turn a gRPC status into our error."""
     code, text = error.code(), f"job {request.job!r} at {controller}: {error.details()}"
-    if code is _grpc.StatusCode.UNIMPLEMENTED:  # gRPC's word for any other server's HTTP 404, too
+    if code is _grpc.StatusCode.UNIMPLEMENTED:  # also for HTTP 404 of any other server
         return ControllerUnreachableError(
-            f"what answers at {controller} is no controller of Switchfold ({error.details()});"
+            f"the server at {controller} is no controller of Switchfold ({error.details()});"
             " check the address"
         )
     kinds: dict[Any, type[JoinError]] = {

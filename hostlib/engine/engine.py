@@ -38,9 +38,9 @@ from .view_runner import ViewRunner
 IDLE_S = 1.0
 """Longest wait without any event."""
 BUSY_S = 0.001
-"""Wait before sending again when the transport took less than all."""
+"""Wait before the next attempt to send, if the transport did not take all packets."""
 COALESCE_CHUNKS = 32
-"""With at least this many chunks under way, a short pause does not empty the window."""
+"""If this many chunks are under way, a short pause does not empty the window."""
 QUEUE_SHARE = 2
 """The pause is at most this part of the time that chunks wait in queues. If no queue accounts for
 the round trip, a pause would only delay results."""
@@ -87,7 +87,7 @@ class Engine:
         self._is_woken = threading.Event()
         self._is_idle = True  # whether sending has left nothing to do until something comes
         self._pace = ArrivalPace(options.coalesce_s)
-        self._nap = threading.Lock()  # held, but for a wake that no pause has seen yet
+        self._nap = threading.Lock()  # free only after a wake that no pause has seen yet
         self._nap.acquire()
         self._enter(Commit(view=view, boundary=first_tensor, source_worker=view.worker_id))
         self._thread = threading.Thread(target=self._run, name="switchfold-io", daemon=True)
@@ -150,7 +150,7 @@ class Engine:
 
     @property
     def window(self) -> int:
-        """Congestion window of the value stream in chunks, 0 on the host path."""
+        """Congestion window of the value stream in chunks, 0 if nothing limits them."""
         return self._runner.window
 
     @property
@@ -187,7 +187,7 @@ class Engine:
         self._post(take)
 
     def note_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
-        """Learn whom all that wait in a view wait for (any thread)."""
+        """Learn which workers a view waits for (any thread)."""
         self._post(partial(self._runner.note_missing, generation, missing_workers))
 
     def fail(self, error: HostlibError) -> None:
@@ -355,7 +355,7 @@ class Engine:
         self._runner.keep_deadlines(time.monotonic(), self._change.generation)
 
     def _receive_gathered(self, wait_s: float) -> int:
-        """Return how many datagrams came, after a pause where much is under way."""
+        """Return how many datagrams came; pause first if many chunks are under way."""
         outstanding = self._runner.outstanding
         if not outstanding:
             count = self._receive(wait_s)
@@ -400,7 +400,7 @@ class Engine:
         _logger.info("entered view %s from tensor %d on", commit.view, commit.boundary)
 
     def _end_all(self, error: HostlibError) -> None:
-        """Fail everything under way with the error and refuse what comes later."""
+        """Fail all unfinished tensors with the error, and refuse later ones."""
         with self._lock:
             if self._failure is None and not self._is_closing:
                 self._failure = error

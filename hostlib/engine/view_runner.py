@@ -63,7 +63,7 @@ class ViewRunner:
         `wake` ends the wait of the I/O thread, and `post` has it call something.
         """
         self.counters: Counter[str] = Counter()
-        """Received datagrams that were no awaited results by cause, and probes sent."""
+        """Received datagrams that were no awaited results, by cause; and probes sent."""
         self.num_completed = first_tensor
         """Tensors of the job that are complete, from its first; they complete in order."""
         self._reducer: Reducer | None = None  # None while no view is at work
@@ -155,7 +155,7 @@ class ViewRunner:
             self._deadlines.add(task)
 
     def stop(self) -> None:
-        """Give the view up: tensors without a result go back to the queue."""
+        """Leave the view: tensors without a result go back to the queue."""
         if self._reducer is not None:
             self._retire(self._reducer)
             self._reducer = None
@@ -182,8 +182,8 @@ class ViewRunner:
             self._remote = view.switch
         self.view = view
         self._source_worker = commit.source_worker
-        # Others may still lack results of the view before, as many as that one allows, until a
-        # tensor of this one shows that they are here.
+        # Until a tensor of this view completes, other workers may still be in the view before, and
+        # miss as many results as that view allows.
         self._is_retention_due = True
         self._reducer = self._open_reducer(commit.boundary)
         self._deadlines.begin_view(time.monotonic())
@@ -199,19 +199,19 @@ class ViewRunner:
             )
         if self._peers is None:
             raise SessionBrokenError(
-                f"job {self.view.job} moves to the host path, but this session has no peer server"
+                f"job {self.view.job} goes on without a switch, but this session has no peer server"
             )
         return HostReducer(self.view, self._peers, self._wake, first_tensor=first_tensor)
 
     def _limit_retention(self) -> None:
-        """Keep results as long as a member may lack them."""
+        """Keep results as long as a member may have missed them."""
         self._is_retention_due = False
         if self._peers is None:
             return
         view = self.view
         if view.is_on_switch and not view.straggler.allow_partial:
-            # Who contributes to a slot again holds the slot's result before: so nobody is further
-            # behind than all slots.
+            # A worker that contributes to a slot again has the slot's earlier result. So no worker
+            # is further behind than the number of slots.
             self._peers.results.set_limits(limit_chunks=view.slot_count, limit_bytes=None)
         else:
             limit_bytes = self._options.retain_bytes
@@ -227,7 +227,7 @@ class ViewRunner:
         while self._queued and (limit is None or self._queued[0].number < limit):
             task = self._queued[0]
             if task.number >= reducer.first_tensor and self._is_behind:
-                break  # the others forget what is older once they have a tensor of this view
+                break  # others forget older results once they have a tensor of this view
             self._begin(task)
             self._started.append(self._queued.popleft())
             if task.number < reducer.first_tensor:
@@ -252,7 +252,7 @@ class ViewRunner:
             if reducer.multicast is not None:
                 reducer.multicast.enqueue(task, time.monotonic())
             else:
-                task.refuse()  # on all workers alike
+                task.refuse()  # as on all other workers
             return
         if task.exponents is not None:
             reducer.exponents.enqueue(task.exponents)
@@ -291,7 +291,7 @@ class ViewRunner:
             if task.is_settled:
                 reducer.values.abandon(source)
             elif source.withheld is not None:
-                # A result that is lost on its way down cannot be asked for without contributing.
+                # A lost result can be asked for only by contributing, which this worker does not.
                 self._fetch(task, is_optional=True)
 
     def send(self, now_s: float) -> bool:
@@ -334,7 +334,7 @@ class ViewRunner:
             self._deadlines.keep_without_view(self.unfinished, now_s, generation)
 
     def note_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
-        """Learn whom all that wait in a view wait for."""
+        """Learn which workers a view waits for."""
         reducer = self._reducer
         if reducer is not None and reducer.view.generation == generation:
             reducer.note_missing(missing_workers)
@@ -421,7 +421,7 @@ class ViewRunner:
         """Take a result in the fetcher's thread."""
 
         def take() -> None:
-            # A request of a view that was given up since is none any more.
+            # A request of a view that was left since does not count any more.
             if self._fetching.get(request.tensor) is request:
                 del self._fetching[request.tensor]
                 if request.is_optional and isinstance(outcome, HostlibError):

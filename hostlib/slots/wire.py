@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The wire format's numbers and its header as a numpy structured view (big-endian on the wire)."""
+"""Numbers of the wire format, and its header as a numpy dtype (big-endian on the wire)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EXPONENT_BIAS: Final = 128
 
 
 class Operation(enum.IntEnum):
-    """What a packet asks of its slot, or what the switch answers."""
+    """What a packet asks the switch to do, or what the switch answers."""
 
     AGGREGATE_ADD = 1
     """Contribution: the lanes are added, saturating."""
@@ -49,14 +49,14 @@ class Operation(enum.IntEnum):
     NOTICE = 6
     """Down the tree: round, bitmap and count that the slot copy holds; lanes mean nothing."""
     MULTICAST = 7
-    """Not for a slot: the switch copies the packet to the other workers, lanes and all."""
+    """Uses no slot: the switch multicasts the packet with its lanes to the other workers."""
 
 
 class Flag(enum.IntFlag):
     """Bits of the 16-bit flags field."""
 
     PARTIAL = 1 << 0
-    """The result lacks at least one worker."""
+    """At least one worker is missing from the result."""
     FLUSHED = 1 << 1
     """The round was closed by a flush."""
     ECN_ECHO = 1 << 2
@@ -68,7 +68,7 @@ class Flag(enum.IntFlag):
     REPLAY = 1 << 5
     """Unicast repeat of a stored result, for a retransmission."""
     REPORT = 1 << 6
-    """Of a MULTICAST: the lanes say what its sender has received."""
+    """Of a MULTICAST: its lanes list what its sender has received."""
 
 
 class Outcome(enum.IntEnum):
@@ -90,7 +90,7 @@ class Outcome(enum.IntEnum):
     FLUSHED = 7
     """A flush ended the round; the partial result was multicast, or went to the parent as a sum."""
     FLUSH_IGNORED = 8
-    """A flush for a round that nobody contributed to: dropped."""
+    """A flush for a round without contributors: dropped."""
     BAD_LENGTH = 9
     """Not the variant's one datagram size, or the IPv4 and UDP lengths disagree."""
     BAD_CHECKSUM = 10
