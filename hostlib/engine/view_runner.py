@@ -8,7 +8,6 @@ reducer, by the retained result of another worker, or by an error that all worke
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +17,7 @@ from typing import final
 from ..allgather import AllgatherTask
 from ..control.controller_seam import ControllerLink
 from ..control.view import Endpoint, JobView
-from ..errors import HostlibError, RoundClosedError, SessionBrokenError
+from ..errors import HostlibError, SessionBrokenError
 from ..hosts.host_reducer import HostReducer
 from ..options import SessionOptions
 from ..peers import PeerServer
@@ -30,11 +29,9 @@ from ..transports.base import Transport
 from .allreduce_task import AllreduceTask, Quantizers
 from .array_pool import ArrayPool
 from .deadlines import Deadlines
+from .missed_results import MissedResults
 from .reducer import Reducer, Task
-from .result_fetcher import Outcome, Request, ResultFetcher
 from .view_change import Commit
-
-_logger = logging.getLogger(__name__)
 
 
 @final
@@ -74,12 +71,7 @@ class ViewRunner:
         self._peers = peers
         self._pool = ArrayPool()
         self._wake = wake
-        self._post = post
-        self._fetcher: ResultFetcher | None = None
-        if peers is not None:
-            self._fetcher = ResultFetcher(peers, self._on_fetched)
-        self._fetching: dict[int, Request] = {}  # by tensor number
-        self._arrived: deque[tuple[Task, Outcome]] = deque()
+        self._missed = MissedResults(peers, post)
         self._source_worker = -1
         self._is_retention_due = True
         self._remote: Endpoint | None = None
@@ -159,8 +151,7 @@ class ViewRunner:
         if self._reducer is not None:
             self._retire(self._reducer)
             self._reducer = None
-        self._fetching.clear()
-        self._arrived.clear()
+        self._missed.forget_all()
         self._waiting.clear()
         self._num_gathers = 0
         while self._started:
@@ -260,8 +251,7 @@ class ViewRunner:
 
     def _load_arrived(self, reducer: Reducer, quantizers: Quantizers) -> None:
         """Take results that other workers have retained; raise the error of a fetch."""
-        while self._arrived:
-            task, outcome = self._arrived.popleft()
+        for task, outcome in self._missed.arrived():
             if isinstance(outcome, HostlibError):
                 raise outcome
             if isinstance(task, AllgatherTask):
@@ -362,7 +352,7 @@ class ViewRunner:
             is_elsewhere = task.number < reducer.first_tensor
             if not _is_complete(task, reducer, is_elsewhere=is_elsewhere):
                 break
-            self._fetching.pop(task.number, None)
+            self._missed.forget(task)
             if self._is_retention_due and not is_elsewhere:
                 self._limit_retention()
             if self._peers is not None:
@@ -388,50 +378,8 @@ class ViewRunner:
                 self._fetch(task, is_optional=True)
 
     def _fetch(self, task: Task, *, is_optional: bool = False) -> None:
-        """Get a tensor's result from another worker: its rounds here are over.
-
-        With `is_optional` the result may still come by the streams.
-        """
-        request = self._fetching.get(task.number)
-        if task.is_settled or (request is not None and request.is_optional <= is_optional):
-            return
-        others = [
-            member
-            for member in self.view.members
-            if member.peer_port and member.worker_id != self.view.worker_id
-        ]
-        others.sort(key=lambda member: member.worker_id != self._source_worker)
-        if self._fetcher is None or not others:
-            if is_optional:
-                return
-            raise RoundClosedError(
-                f"tensor {task.tensor_id}: the job went on without this worker, and no other"
-                " worker serves results; fetch the model from another worker and join again"
-            )
-        request = Request(
-            tensor=task.number,
-            members=others,
-            deadline_s=task.deadline_s,
-            is_optional=is_optional,
-        )
-        self._fetching[task.number] = request
-        self._fetcher.request(request)
-
-    def _on_fetched(self, request: Request, outcome: Outcome) -> None:
-        """Take a result in the fetcher's thread."""
-
-        def take() -> None:
-            # A request of a view that was left since does not count any more.
-            if self._fetching.get(request.tensor) is request:
-                del self._fetching[request.tensor]
-                if request.is_optional and isinstance(outcome, HostlibError):
-                    _logger.info("result of tensor %d not fetched: %s", request.tensor, outcome)
-                    return
-                for task in self._started:
-                    if task.number == request.tensor and not task.is_settled:
-                        self._arrived.append((task, outcome))
-
-        self._post(take)
+        """Get a tensor's result from another worker; see `MissedResults.ask_for`."""
+        self._missed.ask_for(task, self.view, self._source_worker, is_optional=is_optional)
 
     def _retire(self, reducer: Reducer) -> None:
         self._retired.update(_stream_counts(reducer))
@@ -452,8 +400,7 @@ class ViewRunner:
         """Give everything up."""
         if self._reducer is not None:
             self._reducer.close()
-        if self._fetcher is not None:
-            self._fetcher.close()
+        self._missed.close()
 
 
 def _is_complete(task: Task, reducer: Reducer, *, is_elsewhere: bool) -> bool:
