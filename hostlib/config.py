@@ -6,7 +6,7 @@ SWITCHFOLD_CONTROLLER      controller, "host:port"
 SWITCHFOLD_JOB             name of the job
 SWITCHFOLD_WORKER_ID       0 .. number of workers - 1
 SWITCHFOLD_NUM_WORKERS     1 .. 65535
-SWITCHFOLD_INGRESS_PORT    switch port that the worker hangs on: P4 number or interface name
+SWITCHFOLD_INGRESS_PORT    switch port of the worker: P4 number or interface name
 SWITCHFOLD_TRANSPORT       udp (default), raw or tunnel
 SWITCHFOLD_ADDRESS         worker's IPv4 address (udp, tunnel)
 SWITCHFOLD_MAC             worker's MAC address (tunnel)
@@ -15,7 +15,7 @@ SWITCHFOLD_UDP_PORT        worker's UDP port; 0 or unset: any (tunnel: 21319)
 SWITCHFOLD_TUNNEL_LOCAL    "host:port" of this end of the cable (tunnel)
 SWITCHFOLD_TUNNEL_SWITCH   "host:port" of the switch's end (tunnel)
 SWITCHFOLD_PEER_ADDRESS    where other workers reach this one by TCP; unset: SWITCHFOLD_ADDRESS
-SWITCHFOLD_TOKEN           secret of the controller, where it wants one
+SWITCHFOLD_TOKEN           secret of the controller, if it wants one
 SWITCHFOLD_WEIGHT          the job's share of slots against other jobs; unset: 1
 SWITCHFOLD_PATH            auto (default), switch or host
 SWITCHFOLD_SLOTS           exactly so many slots; unset: the job's share
@@ -23,7 +23,7 @@ SWITCHFOLD_MIN_WORKERS     the job ends when fewer are left; unset: 1
 SWITCHFOLD_JOINING         1: this worker may come to a job that runs; unset or 0: it may not
 SWITCHFOLD_PLACES          JSON file with a list of such variables, one object per process of this
                            machine: LOCAL_RANK, else RANK, else SWITCHFOLD_WORKER_ID picks one.
-                           Variables that are set go before those of the file
+                           Variables that are set take precedence over the file
 SWITCHFOLD_PRECISION       float sums of torch's process groups: auto (default: DDP's gradients in
                            blocks, all else exact), exact or block; the same on all ranks
 SWITCHFOLD_TRACE           folder, or name ending in .json, for a trace of each rank (hostlib.torch)
@@ -71,14 +71,15 @@ _TRANSPORT_NEEDS: Final = {
     ),
 }
 TUNNEL_WORKER_UDP_PORT = UDP_PORT + 1
-"""Inside a tunnel no kernel hands out ports; any will do, as each worker has its own address."""
+"""Inside a tunnel no kernel hands out ports. Any port is right, as each worker has an address."""
 
 
 def place_variables(variables: Mapping[str, str], rank: int | None = None) -> Mapping[str, str]:
-    """Return the variables, with those of this process's place where SWITCHFOLD_PLACES names some.
+    """Return the variables, and those of this process's place if SWITCHFOLD_PLACES names a file.
 
-    One file serves all processes that torchrun starts on a machine. `rank` numbers a process that
-    no variable numbers, such as one that the script itself has spawned. Raises ConfigurationError.
+    One file serves all processes that torchrun starts on a machine. `rank` is the number of a
+    process that no variable numbers, such as one that the script has spawned. Raises
+    ConfigurationError.
     """
     path = variables.get("SWITCHFOLD_PLACES", "")
     if not path:
@@ -119,14 +120,14 @@ def place_variables(variables: Mapping[str, str], rank: int | None = None) -> Ma
     return {**{name: str(value) for name, value in place.items()}, **variables}
 
 
-def trace_setting(variables: Mapping[str, str] | None = None) -> str:
+def trace_setting() -> str:
     """Return what SWITCHFOLD_TRACE says, "" for no traces."""
-    return (os.environ if variables is None else variables).get("SWITCHFOLD_TRACE", "")
+    return os.environ.get("SWITCHFOLD_TRACE", "")
 
 
-def precision_setting(variables: Mapping[str, str] | None = None) -> PrecisionSetting:
+def precision_setting() -> PrecisionSetting:
     """Return what SWITCHFOLD_PRECISION says; raises ConfigurationError."""
-    value = (os.environ if variables is None else variables).get("SWITCHFOLD_PRECISION", "auto")
+    value = os.environ.get("SWITCHFOLD_PRECISION", "auto")
     for choice in _PRECISIONS:
         if value == choice:
             return choice
@@ -204,9 +205,9 @@ def check_environment(variables: Mapping[str, str] | None = None) -> None:
     environment.require(*_JOB_NEEDS, *environment.transport_needs)
 
 
-def secret_from_environment(variables: Mapping[str, str] | None = None) -> str:
-    """Return SWITCHFOLD_TOKEN, empty where it is not set."""
-    return _Variables(variables).text("SWITCHFOLD_TOKEN", "")
+def secret_from_environment() -> str:
+    """Return SWITCHFOLD_TOKEN, empty if it is not set."""
+    return _Variables(None).text("SWITCHFOLD_TOKEN", "")
 
 
 def transport_from_environment(variables: Mapping[str, str] | None = None) -> Transport:
@@ -276,9 +277,9 @@ def join_from_environment(
 ) -> Session:
     """Join the job that the environment names; raises what `Session.join` raises.
 
-    The environment sets an option only where `options` has its default. A `transport` goes before
-    that of the environment, and is closed when joining fails. Until the next release, options are
-    also taken as keywords (`moved`), with a DeprecationWarning.
+    The environment sets an option only where `options` has its default. A `transport` takes
+    precedence over that of the environment, and is closed when joining fails. Until the next
+    release, options are also taken as keywords (`moved`), with a DeprecationWarning.
     """
     environment = _Variables(variables)
     environment.require(*_JOB_NEEDS, *(() if transport else environment.transport_needs))

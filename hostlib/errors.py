@@ -14,8 +14,8 @@ HostlibError
 |  `- SaturationError (also OverflowError): an int32 sum left its range; every worker raises it
 |- AllreduceTimeoutError (also TimeoutError)
 |  |- SwitchUnreachableError: not even probes are answered
-|  `- WorkerMissingError: the switch answers and names who has not contributed
-|- AllgatherTimeoutError (also TimeoutError): names the workers whose blocks, or receipts, lack
+|  `- WorkerMissingError: the switch answers and names workers that have not contributed
+|- AllgatherTimeoutError (also TimeoutError): names workers whose blocks or receipts did not come
 |- MulticastUnavailableError: no switch can copy blocks in the job's present view
 |- RoundClosedError: the job went on without this worker
 |- SessionError
@@ -30,11 +30,11 @@ HostlibError
 |  |- WorkerArrivalError (also TimeoutError): a worker never joined
 |  `- VersionMismatchError
 |- PeerError: between two workers
-|  |- PeerUnreachableError: nobody answers at the other worker's address
+|  |- PeerUnreachableError: no answer at the other worker's address
 |  |- PeerRefusedError: wrong secret, another job, or a view that is over
 |  |- PeerProtocolError: bytes that are no frames, or frames out of place
 |  |- PeerMismatchError: the workers submitted different sequences of tensors
-|  |- PeerClosedError: the peer server, or the host path, was closed
+|  |- PeerClosedError: the peer server, or a host allreduce, was closed
 |  |- MemberError: names a member of the view
 |  |  |- MemberLostError: it died or fell silent
 |  |  `- MemberLeftError: it gave up the view, but lives
@@ -113,8 +113,8 @@ class SwitchUnreachableError(AllreduceTimeoutError):
 class WorkerMissingError(AllreduceTimeoutError):
     """Switches wait for workers that have not contributed.
 
-    `worker_ids` are those that certainly have not. On a tree it is empty where all that is known is
-    that somebody below another switch lacks; the message says who may be meant.
+    `worker_ids` are those that certainly have not. On a tree it may be empty: a worker below
+    another switch is missing, and the message names the candidates.
     """
 
     def __init__(self, message: str, worker_ids: list[int]) -> None:
@@ -206,7 +206,7 @@ class PeerMismatchError(PeerError):
 
 
 class PeerClosedError(PeerError):
-    """The peer server, or the host path, was closed."""
+    """The peer server, or a host allreduce, was closed."""
 
 
 class MemberError(PeerError):
@@ -270,7 +270,7 @@ class TransportError(HostlibError):
 
 
 class TransportPermissionError(TransportError, PermissionError):
-    """The transport needs privileges that this process lacks."""
+    """The transport needs privileges that this process does not have."""
 
 
 class InterfaceMissingError(TransportError):

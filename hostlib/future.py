@@ -18,7 +18,6 @@ from .tracing.transfer_times import TransferTimes
 _logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-DoneCallback = Callable[["AllreduceFuture"], None]
 
 
 class TransferFuture(Generic[Result]):

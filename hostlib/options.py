@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a user of a session may tune."""
+"""The options of a session, and of a single sum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .errors import ConfigurationError
 from .straggler import WAIT_FOR_ALL, StragglerPolicy
 
 LONGEST_LEASE_S = 7 * 86400.0
-"""No worker is waited for longer, whatever it asks for."""
+"""The longest lease that a worker asks for."""
 NonfinitePolicy = Literal["raise", "propagate"]
 ReduceOperation = Literal["sum", "mean"]
 Precision = Literal["exact", "block"]
@@ -24,7 +24,7 @@ PathChoice = Literal["auto", "switch", "host"]
 
 @dataclass(frozen=True, kw_only=True)
 class Summation:
-    """What is made of a tensor's values; the same on all workers."""
+    """How a tensor is summed; the same on all workers."""
 
     operation: ReduceOperation = "sum"
     nonfinite: NonfinitePolicy = "raise"
@@ -32,7 +32,7 @@ class Summation:
     round_to: Rounding | None = None
     """A narrower format than the array's dtype that exact results are rounded to."""
     label: str = ""
-    """Others are not added up."""
+    """Tensors of different labels are never added up."""
 
     def __post_init__(self) -> None:
         """Check choices."""
@@ -68,10 +68,11 @@ class SessionOptions:
     initial_rto_s: float = 0.1
     """Retransmission timeout before the first measured round trip."""
     coalesce_s: float = 0.012
-    """Longest pause before a receive while much is under way: larger batches, less work."""
+    """Longest pause before a receive while many chunks wait for results. Pauses make batches
+    larger, which costs less work."""
     retain_bytes: int = 256 << 20
-    """Results kept for workers that missed them, where results may be partial or without a switch;
-    else as many as the job's slots ask for."""
+    """Memory for results that other workers may have missed, if results may be partial or the view
+    has no switch. Otherwise the number of the job's slots limits what is kept."""
     join_timeout_s: float = 60.0
     """How long joining may take, the other workers' arrival included."""
     taken_wait_s: float = 0.0

@@ -44,7 +44,7 @@ class Session:
     """Sums tensors with the other workers of a job. Use `join`, or `direct` without a controller.
 
     One thread moves packets; all methods may be called from any thread. A session that failed stays
-    broken: every later allreduce raises SessionBrokenError until the job is joined anew.
+    broken: every later allreduce raises SessionBrokenError until the job is joined again.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class Session:
         options: SessionOptions | None = None,
         peers: PeerServer | None = None,
     ) -> Self:
-        """Start in a view that somebody else has set up; for tests and experiments.
+        """Start in a view that was set up without a controller; for tests and experiments.
 
-        The peer server serves results to other members, and carries lanes where the view has no
-        switch; the session closes it.
+        The peer server gives results to other members, and carries values if the view has no
+        switch. The session closes it.
         """
         return cls(view, transport, options or SessionOptions(), None, peers)
 
@@ -114,11 +114,11 @@ class Session:
     ) -> Self:
         """Join a job at the controller ("host:port") and wait for all of its workers.
 
-        All other wishes are `SessionOptions`. Until the next release they are also taken as
-        keywords (`moved`), with a DeprecationWarning. Raises JoinError and its kinds; the transport
-        is closed when joining fails.
+        `options` hold what the worker asks of its job. Until the next release those options are
+        also taken as keywords (`moved`), with a DeprecationWarning. Raises JoinError and its kinds;
+        the transport is closed when joining fails.
         """
-        # grpc is needed by those who join, not by those who import.
+        # Only joining needs grpc; importing this module does not.
         try:
             from .control.controller_link import GrpcControllerLink, JoinRequest  # noqa: PLC0415
         except ModuleNotFoundError as exc:
@@ -200,14 +200,15 @@ class Session:
         bit for bit, in the order of the view's members, this worker's own among them. Takes any
         dtype of plain bytes; shape and dtype are the same on all workers. Allgathers and allreduces
         are one sequence, which all workers submit in the same order. The array must not change
-        until the future is done. Raises MulticastUnavailableError where no switch can copy to all
+        until the future is done. Raises MulticastUnavailableError if no switch can copy to all
         (see `can_multicast`); a view change may also end the future with it, on all workers.
         """
         if not self.can_multicast:
             view = self.view
             raise MulticastUnavailableError(
                 f"job {view.job} has {len(view.trees)} trees over its {view.num_workers} workers;"
-                " blocks are copied where one switch has all of them; send them another way"
+                " a switch copies blocks if all workers are connected to it; send the arrays by"
+                " other means"
             )
         return self._engine.gather(array, self._checked(timeout_s))
 
@@ -231,12 +232,13 @@ class Session:
 
     @property
     def statistics(self) -> dict[str, int | float]:
-        """Packet counts since the start; now: smoothed round trip in seconds, window in chunks.
+        """Packet counts since the start, and two present values.
 
-        `value_packets_marked` counts results that met congestion. Of what was sent again
-        (`value_packets_retransmitted`), `value_packets_fast_retransmitted` was so because later
-        results had shown the loss, `value_packets_probe_retransmitted` after silence, and all else
-        as a timer ran out.
+        These are `round_trip_s`, the smoothed round trip in seconds, and `window`, in chunks.
+        `value_packets_marked` counts results that met congestion. `value_packets_retransmitted`
+        counts the packets that were sent again: `value_packets_fast_retransmitted` of them because
+        later results had shown a loss, `value_packets_probe_retransmitted` after silence, and the
+        others because a timer had run out.
         """
         counts = self._engine.statistics
         for cause, number in list(self._transport.counters.items()):
@@ -275,9 +277,9 @@ def break_session(session: Session, error: HostlibError) -> None:
 
 
 def _open_peers(transport: Transport, address: str | None, token: str) -> PeerServer | None:
-    """Listen for other workers, where they can reach this one.
+    """Listen for other workers at an address where they can reach this one.
 
-    Raises AddressUnreachableError if an address that was asked for is not this host's.
+    Raises AddressUnreachableError if `address` is given and is not this host's.
     """
     if address == "":
         return None

@@ -13,17 +13,17 @@ from .errors import ConfigurationError
 class StragglerPolicy:
     """Wait for all (the default), for the first `quorum` workers, or for `deadline_s` seconds.
 
-    Both together: a round closes at whatever comes first. All workers of a job hold the same
+    With both, a round closes at whichever comes first. All workers of a job hold the same
     policy, and all get the same bytes, whoever contributed.
     """
 
     quorum: int | None = None
-    """A round closes with so many workers in it; None: with all.
+    """Number of contributions that close a round; None: those of all workers.
 
-    On a tree of switches the controller adds a deadline where there is none.
+    On a tree of switches the controller adds a deadline if there is none.
     """
     deadline_s: float | None = None
-    """So long after its own contribution a worker closes the round for all; None: never."""
+    """Time after which a worker that has contributed closes the round for all; None: never."""
 
     def __post_init__(self) -> None:
         """Check ranges."""
@@ -38,7 +38,7 @@ class StragglerPolicy:
 
     @property
     def allow_partial(self) -> bool:
-        """Whether results may lack workers."""
+        """Whether a result may hold the values of some workers only."""
         return self.quorum is not None or self.deadline_s is not None
 
 

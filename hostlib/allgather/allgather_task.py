@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One allgather on its way: this worker's block to all others, and theirs to this one."""
+"""The state of one allgather: this worker sends its block to all others and receives theirs."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def check_block(array: NDArray[Any]) -> NDArray[np.uint8]:
 class AllgatherTask:
     """The state of one allgather; used by the I/O thread alone once it is submitted.
 
-    It stands in the same sequence as the allreduces, and like them begins anew when the view that
-    it runs in is given up.
+    It is in the same sequence as the allreduces. Like them it begins again when its view is left
+    before it completes.
     """
 
     def __init__(
@@ -60,14 +60,14 @@ class AllgatherTask:
         self.number = number
         """Position in the job's sequence, from 0."""
         self.tensor_id = number + 1
-        """What people call it."""
+        """Its number in messages, from 1."""
         self.wire_id = self.tensor_id & 0xFFFFFFFF
-        """What headers call it."""
+        """Its id in headers."""
         self.future = AllgatherFuture(self.tensor_id, array.nbytes)
         self.deadline_s = deadline_s
         self.timeout_s = timeout_s
         self.has_begun = False
-        """Whether a view runs it."""
+        """Whether a view runs the allgather."""
         self.is_asked_for = False
         """Whether other workers were asked for its result, in the present view."""
         self.num_words = math.ceil(array.nbytes / WORD_BYTES)
@@ -75,7 +75,7 @@ class AllgatherTask:
         self.num_chunks = 0
         """Of a block, in the present view."""
         self.signature = zlib.crc32(repr((array.dtype.str, array.shape)).encode()) & 0xFF
-        """Of dtype and shape: what the header says of them."""
+        """Checksum of dtype and shape, which the header carries."""
         self._error: HostlibError | None = None
         self._fetched: RetainedResult | None = None
         self._members: tuple[int, ...] = ()
@@ -83,7 +83,7 @@ class AllgatherTask:
         self._is_sent = False
 
     def begin(self, view: JobView, *, retains: bool) -> None:
-        """Start in a view; forget what an earlier one has done."""
+        """Start in a view; forget what was done in an earlier one."""
         self._members = tuple(view.member_ids)
         self._fetched = self._error = None
         self._retains = retains
@@ -94,7 +94,7 @@ class AllgatherTask:
         values = view.values_per_packet
         self.num_chunks = -(-self.num_words // values)
         self._left = {i: self.num_chunks for i in self._members if i != view.worker_id}
-        # Whole chunks, so that the last one needs no care.
+        # Of whole chunks, so that the last one is no special case.
         self._blocks = np.zeros((len(self._members), self.num_chunks, values), np.uint32)
         own = self._blocks[self._members.index(view.worker_id)]
         own.reshape(-1).view(np.uint8)[: len(self._bytes)] = self._bytes
@@ -105,15 +105,15 @@ class AllgatherTask:
         """Settle on the error of a view without a switch that copies."""
         self._error = MulticastUnavailableError(
             f"tensor {self.tensor_id}: the job moved to a view without a switch that copies to"
-            " all workers; send the block another way"
+            " all workers; send the block by other means"
         )
 
-    def store(self, worker_id: int, first: int, lanes: Words) -> None:
+    def store(self, worker_id: int, first: int, words: Words) -> None:
         """Take chunks of another worker's block, from chunk `first` on; each comes once."""
         if self._fetched is not None:
             return
-        self._blocks[self._members.index(worker_id), first : first + len(lanes)] = lanes
-        self._left[worker_id] -= len(lanes)
+        self._blocks[self._members.index(worker_id), first : first + len(words)] = words
+        self._left[worker_id] -= len(words)
 
     def note_sent(self) -> None:
         """Learn that all of this worker's chunks were sent, and are kept by the sender."""
@@ -147,7 +147,7 @@ class AllgatherTask:
         if len(result.lanes) != len(result.members) * self.num_words:
             self._error = MulticastUnavailableError(
                 f"tensor {self.tensor_id}: the job completed it without copies by a switch; send"
-                " the block another way"
+                " the block by other means"
             )
             return
         self._members = result.members
@@ -160,10 +160,10 @@ class AllgatherTask:
         """Return what other workers need to end with the same bytes."""
         if self._fetched is not None:
             return self._fetched
-        lanes = np.empty(0, np.int32)
+        words = np.empty(0, np.int32)
         if self._retains and self._error is None:
             flat = self._blocks.reshape(len(self._members), -1)[:, : self.num_words]
-            lanes = flat.flatten().view(np.int32)  # a copy: the arrays are the caller's
+            words = flat.flatten().view(np.int32)  # a copy: the arrays are the caller's
         return RetainedResult(
             tensor=self.number,
             generation=self._generation,
@@ -171,7 +171,7 @@ class AllgatherTask:
             dtype=self._dtype.name,
             shape=self._shape,
             operation=ALLGATHER,
-            lanes=lanes,
+            lanes=words,
             exponents=np.empty(0, np.int32),
             contributors=np.empty(0, np.uint16),
             num_contributors=len(self._members),

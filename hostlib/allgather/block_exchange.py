@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The blocks of one view: sent once by each worker, copied by its switch to all others.
 
-Every worker multicasts one sequence of chunks and receives those of the others. What it has of them
-is said in the headers of its own chunks, one other worker in each; and in reports, when it has
-nothing to send for a moment or chunks lack. See docs/protocol.md.
+Every worker multicasts one sequence of chunks and receives those of the others. The headers of its
+own chunks carry how much it has received, of one other worker in each. It sends reports as well,
+when it has nothing to send for a moment or chunks are missing. See docs/protocol.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from .packet import (
 )
 
 DELAY_SHARE = 2
-"""Between them it waits for this part of a round trip, and half as long where chunks lack."""
+"""The pause between reports is a round trip divided by this, and half of that if chunks are
+missing."""
 
 
 class BlockExchange:
@@ -69,7 +70,7 @@ class BlockExchange:
         """Append an allgather to the sequence, which is the same on all workers."""
         self._waiting.append(task)
         self.sender.enqueue(task)
-        # Before what has come is looked at: if that is of another tensor, they shall know too.
+        # This comes first: if the others have sent another tensor, they must learn of it, too.
         self.sender.pump(now_s)
         self.receiver.enqueue(task, now_s)
 
@@ -85,7 +86,7 @@ class BlockExchange:
 
     @property
     def is_owing(self) -> bool:
-        """Whether some member may lack what this worker has sent, or what it has to report."""
+        """Whether a member may still miss chunks, or a report, of this worker."""
         return bool(self.sender.outstanding) or self.receiver.due_since_s is not None
 
     @property
@@ -94,16 +95,16 @@ class BlockExchange:
         return self._blame(self.receiver.missing_workers)
 
     def _blame(self, incomplete: list[int]) -> list[int]:
-        """Return whom to wait for, of those whose blocks lack and those who lag with ours.
+        """Return the workers to wait for, given those whose blocks are incomplete here.
 
-        A worker who is late takes nothing, so that all others stop within their windows: nobody's
-        block is complete then, and only the late one lags.
+        A late worker takes no chunks, so all others stop within their windows. Then no block is
+        complete, and the late worker is the only one that lags in taking this worker's block.
         """
         lagging = self.sender.lagging_workers
         return [i for i in incomplete if i in lagging] or incomplete or lagging
 
     def take(self, words: Words, now_s: float) -> int:
-        """Take multicasts; return how many told something new. Others are counted by cause.
+        """Take multicasts; return how many brought news. Others are counted by cause.
 
         Raises PeerMismatchError.
         """
@@ -178,7 +179,7 @@ class BlockExchange:
         words[:HEADER_WORDS] = report_header(self._template, len(rows))
         lanes = words[HEADER_WORDS:][: len(rows) * REPORT_WORDS]
         lanes.reshape(len(rows), REPORT_WORDS)[:] = [pack_row(row) for row in rows]
-        # What the transport does not take is lost like any packet: the sender will ask.
+        # A report that the transport does not take is like a lost one: the sender sends again.
         self.reports += self._transport.send(datagram)
         if self.receiver.due_since_s is None:
             self._reported_s = now_s
@@ -198,13 +199,15 @@ class BlockExchange:
         )
 
     def verdict(self, task: AllgatherTask) -> AllgatherTimeoutError:
-        """Return the error that says what an allgather waited for in vain."""
+        """Return the error that says why an allgather has no result in time."""
         what = f"tensor {task.tensor_id}: no result of the allgather after {task.timeout_s} s"
         incomplete = task.missing_workers
         missing = self._blame(incomplete)
-        lack = "its block is not complete" if incomplete else "it does not take this worker's block"
+        cause = "its block is not complete"
+        if not incomplete:
+            cause = "it does not take this worker's block"
         return AllgatherTimeoutError(
             f"{what}; job {self._view.job} waits for worker {', '.join(str(i) for i in missing)}"
-            f" ({lack}): see whether it runs and submits the same sequence of tensors",
+            f" ({cause}): see whether it runs and submits the same sequence of tensors",
             missing,
         )

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What comes from the other workers: put in sequence, handed to allgathers, and reported.
+"""Receiving the blocks of other workers: chunks are put in sequence, handed over, and reported.
 
-Chunks wait in a ring until all before them are there, and until the allgather that they belong to
-is submitted here. Only what an allgather has taken counts as received; so a sender stops by itself
+Chunks wait in a ring until all before them are there, and until this worker submits the allgather
+that they belong to. Only chunks that an allgather has taken count as received. So a sender stops
 when this worker is late.
 """
 
@@ -46,17 +46,17 @@ class BlockReceiver:
         self._order = np.arange(2 * WINDOW_CHUNKS) % WINDOW_CHUNKS
         self._taken = np.zeros(len(self._others), np.int64)
         self._marks = np.zeros(len(self._others), np.int64)
-        self._is_due = np.zeros(len(self._others), np.bool_)  # of whom something is to be reported
+        self._is_due = np.zeros(len(self._others), np.bool_)  # by member: a report is due
         self._tasks: deque[tuple[int, AllgatherTask]] = deque()  # not complete
         self._end = 0  # first chunk of each sequence that belongs to no allgather yet
         self._next_row = 0
         self.received = 0
         """Chunks that were new."""
         self.due_since_s: float | None = None
-        """Since when there has been something that was not reported."""
+        """Since when a report is due; None if none is."""
 
     def enqueue(self, task: AllgatherTask, now_s: float) -> None:
-        """Append an allgather: everybody's next block is for it."""
+        """Append an allgather, to which the next block of each member belongs."""
         self._tasks.append((self._end, task))
         self._end += task.num_chunks
         for row in range(len(self._others)):
@@ -105,7 +105,7 @@ class BlockReceiver:
             self.due_since_s = now_s
 
     def _hand_over(self, row: int, now_s: float) -> None:
-        """Give an allgather what has come of its block without a gap."""
+        """Give allgathers the chunks of one member that have come without a gap."""
         for start, task in self._tasks:
             end = start + task.num_chunks
             while True:
@@ -125,7 +125,7 @@ class BlockReceiver:
                 return
 
     def _check(self, task: AllgatherTask, row: int, first: int, chunks: Words) -> None:
-        """Compare with what the other worker's headers say that it submitted."""
+        """Raise PeerMismatchError if the other worker's headers are of another tensor."""
         headers = chunks[:, :HEADER_WORDS].byteswap()
         numbers = np.arange(first, first + len(chunks))
         ends = np.minimum((numbers + 1) * self._values, task.num_words)
@@ -157,11 +157,11 @@ class BlockReceiver:
 
     @property
     def has_gap(self) -> bool:
-        """Whether chunks came behind one that did not, or before their allgather."""
+        """Whether chunks came beyond a missing one, or before their allgather."""
         return bool(self._is_here.any())
 
     def receipts(self, count: int, now_s: float) -> Receipts:
-        """Return what to say in the headers of `count` packets: of one member after the other."""
+        """Return the receipts for the headers of `count` packets: one member after the other."""
         rows = (self._next_row + np.arange(count)) % len(self._others)
         self._next_row = int(rows[-1] + 1) % len(self._others)
         is_told = np.zeros(len(self._others), np.bool_)
@@ -173,7 +173,7 @@ class BlockReceiver:
         return self._ids[rows], received, (self._marks[rows] & 0xFF).astype(np.uint32)
 
     def rows_due(self, most: int) -> list[ReportRow]:
-        """Return what is to be reported, at most so many rows; it counts as reported then."""
+        """Return at most `most` rows of a report that is due; they count as reported then."""
         rows: list[int] = np.flatnonzero(self._is_due)[:most].tolist()
         self._is_due[rows] = False
         if not self._is_due.any():

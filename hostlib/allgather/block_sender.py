@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One worker's endless sequence of chunks to all others: window, receipts, sending again.
+"""One worker's sequence of chunks to all others: window, receipts, retransmissions.
 
 A chunk stays in the ring until every other member has it, in sequence. So a block may be forgotten
 once all of its chunks were sent.
@@ -44,16 +44,16 @@ from .packet import (
 )
 
 INITIAL_CHUNKS = 16
-"""Least window, over all workers that send to the same ports; they begin with it."""
+"""Least window of all workers together that send to the same ports, and their first one."""
 MINIMUM_WINDOW = 4
-"""Least window of one worker: what comes behind a lost chunk shows the loss."""
+"""Least window of one worker: chunks after a lost one show the loss."""
 MAX_BACKOFF = 8
 STORM_LIMIT = 8
 """Chunks sent again when nothing at all comes back."""
 
 
 def largest_window(window: int, num_others: int) -> int:
-    """Return the most chunks of one worker under way, of a session's window.
+    """Return the largest window of one worker, as a share of a session's window.
 
     All members send to the same ports at a time.
     """
@@ -184,7 +184,7 @@ class BlockSender:
         self._lanes[place] = task.chunks[first : first + count]
 
     def _add_receipts(self, headers: Headers, now_s: float) -> None:
-        """Write what this worker has received of others over what the headers said before."""
+        """Write the present receipts into headers, over older ones."""
         workers, received, marks = self._receipts(len(headers), now_s)
         headers[:, WORD_TREE] = headers[:, WORD_TREE] & 0xFFFFFF00 | workers
         headers[:, WORD_RECEIVED] = received
@@ -201,7 +201,7 @@ class BlockSender:
         self.counters.sent += count
 
     def take_receipts(self, receipts: Receipts, now_s: float) -> None:
-        """Learn what members, who are named here, say of this worker's chunks."""
+        """Learn from the headers of members how many of this worker's chunks they have."""
         workers, received, marks = receipts
         marked = 0
         for worker_id in np.unique(workers).tolist():
@@ -212,7 +212,7 @@ class BlockSender:
         self._advance(marked, now_s)
 
     def take_report(self, worker_id: int, report: ReportRow, now_s: float) -> None:
-        """Learn from a member which chunks of this worker it has, and send what it lacks."""
+        """Learn from a member which chunks of this worker it has, and send the lost ones again."""
         row = self._rows[worker_id]
         near = self._taken[row : row + 1]
         start = int(unwrap(np.array([report.received], np.uint32), near)[0])
@@ -225,7 +225,7 @@ class BlockSender:
         lost = under_way[~self._is_held[row, under_way % WINDOW_CHUNKS]]
         if not len(lost):
             return
-        # What was sent before something that came is late; the rest may be under way.
+        # A chunk is late if a later one has come; the rest may be under way.
         last = int(held[-1]) if len(held) else -1
         age_s = now_s - self._sent_at_s[lost % WINDOW_CHUNKS]
         lost = lost[age_s > np.where(lost < last, self.round_trip_s, self._timer.steady_s)]
@@ -234,7 +234,7 @@ class BlockSender:
             self._send_again(lost, now_s)
 
     def _note_taken(self, row: int, taken: int, now_s: float) -> None:
-        """Note that a member has so many chunks without a gap; it may be told late."""
+        """Note that a member has so many chunks without a gap; the news may be outdated."""
         taken = min(taken, self._next)
         if taken > self._taken[row]:
             self._acknowledge(row, np.arange(int(self._taken[row]), taken), now_s)
@@ -245,7 +245,7 @@ class BlockSender:
         slots = chunks % WINDOW_CHUNKS
         slots = slots[~self._is_held[row, slots]]
         self._is_held[row, slots] = True
-        # What was sent again, and what waited for it, tells nothing of the round trip.
+        # Chunks that were sent again, and those that waited for them, yield no round trip.
         if len(slots) and not self._is_again[slots].any():
             self._timer.add_sample(now_s - float(self._sent_at_s[slots[-1]]))
 
@@ -257,7 +257,7 @@ class BlockSender:
         return fresh
 
     def _advance(self, marked: int, now_s: float) -> None:
-        """Move the base over what all members have taken."""
+        """Move the base beyond the chunks that all members have taken."""
         base, before = int(self._taken.min()), self.outstanding
         count = base - self._base
         if count:
@@ -270,24 +270,25 @@ class BlockSender:
 
     @property
     def _timeout_s(self) -> float:
-        """Receipts may be held back for a moment; progress, not a sample, ends a back-off."""
+        """Retransmission timeout: receipts may be delayed, and only progress ends a back-off."""
         steady_s = self._timer.steady_s + min(MAX_DELAY_S, self.round_trip_s)
         backed_off_s = steady_s * (1 << min(self._expiries, MAX_BACKOFF))
         return min(max(self._maximum_s, steady_s), backed_off_s)
 
     def keep_time(self, now_s: float) -> None:
-        """Send again what nobody has spoken of for too long."""
+        """Send chunks again if no member has taken any for too long."""
         if now_s < self.expiry_s:
             return
         under_way = np.arange(self._base, self._next)
-        lacking = under_way[~self._is_held[:, under_way % WINDOW_CHUNKS].all(axis=0)]
-        if not len(lacking):
-            # All hold them, but have not submitted the allgather yet, or it was not told: ask.
-            lacking = under_way[:1]
-        elif len(lacking) < len(under_way):
+        missing = under_way[~self._is_held[:, under_way % WINDOW_CHUNKS].all(axis=0)]
+        if not len(missing):
+            # All members hold the chunks. They have not submitted the allgather yet, or their
+            # receipts were lost: one chunk makes them report.
+            missing = under_way[:1]
+        elif len(missing) < len(under_way):
             self._window.on_loss(self.outstanding)
         self._expiries += 1
-        self._send_again(lacking[:STORM_LIMIT], now_s)
+        self._send_again(missing[:STORM_LIMIT], now_s)
         self.expiry_s = now_s + self._timeout_s
 
     def _send_again(self, chunks: NDArray[np.int64], now_s: float) -> None:

@@ -30,13 +30,13 @@ Receipts = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]
 """One element per packet: worker id, chunks received of that worker, chunks marked."""
 
 WORD_RECEIVED, WORD_SEQUENCE, WORD_SIGNATURE = WORD_SLOT, WORD_ROUND, WORD_CONTRIBUTORS
-"""What multicasts use fields for that mean something else elsewhere."""
+"""Fields that have another meaning in other packets."""
 WINDOW_CHUNKS: Final = 128
-"""Most chunks of a sequence that a receiver holds in front of a gap."""
+"""Most chunks of a sequence that a receiver holds beyond a gap."""
 REPORT_WORDS: Final = 6
 MIN_DELAY_S: Final = 0.001
 MAX_DELAY_S: Final = 0.1
-"""Bounds of how long a report waits for chunks that could carry what it says."""
+"""Bounds of how long a report waits for chunks that could carry the same receipts."""
 NOBODY: Final = 255
 """In a header's priority field: this packet says nothing about a worker's chunks."""
 OPERATION_MASK: Final = np.array([0xFFFF0000], ">u4").view(np.uint32)[0]
@@ -76,7 +76,7 @@ class ReportRow:
     received: int
     """Chunks without a gap, modulo 2^32."""
     is_held: NDArray[np.bool_]
-    """Of the WINDOW_CHUNKS chunks behind those: which have come."""
+    """Which of the next WINDOW_CHUNKS chunks have come."""
 
 
 def pack_row(row: ReportRow) -> Headers:
@@ -88,10 +88,10 @@ def pack_row(row: ReportRow) -> Headers:
     return words
 
 
-def unpack_rows(header: Headers, lanes: Words) -> list[ReportRow]:
-    """Return the rows of a report, from its header and its lanes in wire order."""
-    count = min(int(header[WORD_END]), len(lanes)) // REPORT_WORDS
-    words = lanes[: count * REPORT_WORDS].byteswap().reshape(count, REPORT_WORDS)
+def unpack_rows(header: Headers, payload: Words) -> list[ReportRow]:
+    """Return the rows of a report, from its header and its payload in wire order."""
+    count = min(int(header[WORD_END]), len(payload)) // REPORT_WORDS
+    words = payload[: count * REPORT_WORDS].byteswap().reshape(count, REPORT_WORDS)
     bits = words[:, 2:].astype("<u4").view(np.uint8)
     held = np.unpackbits(bits, axis=1, bitorder="little").astype(np.bool_)
     return [

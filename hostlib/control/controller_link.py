@@ -39,11 +39,11 @@ JOIN_METHOD = "/switchfold.session.v1.SwitchfoldSession/Join"
 CONNECT_TIMEOUT_S = 5.0
 """How long the controller may take to accept the connection."""
 FIRST_RESUME_S = 0.05
-"""Pause before the first attempt to take up a broken stream; the controller's patience is short."""
+"""Pause before the first attempt to resume a broken stream; the controller does not wait long."""
 RESUME_INTERVAL_S = 0.5
 """Longest pause between attempts to reach a controller that is gone."""
 BEAT_S = 2.0
-"""Longest pause between heartbeats: a worker that speaks is one that runs."""
+"""Longest pause between heartbeats, which show that a worker runs."""
 CONTROLLER_GONE_S = 6.0
 """A controller whose kernel does not take a heartbeat for so long is away."""
 LEAVE_S = 1.0
@@ -51,7 +51,7 @@ LEAVE_S = 1.0
 NEVER_MS = 2**31 - 2
 """In gRPC's options; one more would mean that the option is not set."""
 _CHANNEL_OPTIONS = (
-    # Left alone, gRPC waits up to two minutes between attempts; the controller's grace is shorter.
+    # By default gRPC waits up to two minutes between attempts; the controller waits less.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.min_reconnect_backoff_ms", 5000),  # in gRPC this limits one attempt
     ("grpc.max_reconnect_backoff_ms", 500),
@@ -68,7 +68,7 @@ _grpc = load_grpc()
 
 @final
 class GrpcControllerLink:
-    """One stream to the controller, kept alive by heartbeats and taken up again when it breaks.
+    """One stream to the controller, kept alive by heartbeats and resumed when it breaks.
 
     Aggregation does not need the controller: while it is away the data path goes on.
     """
@@ -85,8 +85,7 @@ class GrpcControllerLink:
         self._missed: list[api.ControllerMessage] = []  # came before anybody listened
         self._boundary = 0
         self._lease_s = 0.0
-        self._secret = b""  # for taking up a broken stream, from the first join reply
-        self._refusal: HostlibError | None = None
+        self._secret = b""  # to resume a broken stream; from the first join reply
         self._ended: HostlibError | None = None
         self._on_ended: Callable[[HostlibError], None] | None = None
         self._waiting: set[tuple[str, int]] = set()  # barriers sent and not released
@@ -114,7 +113,7 @@ class GrpcControllerLink:
         if problem := token_problem(self._request.options.token):
             raise ConfigurationError(f"job {self._request.job!r}: the token {problem}")
         deadline_s = time.monotonic() + timeout_s
-        # The refusal is worth more than a time-out: the last attempt ends before that.
+        # A refusal says more than a timeout: the last attempt ends before that.
         self._taken_deadline_s = time.monotonic() + min(taken_wait_s, timeout_s - 2.0)
         ready = _grpc.channel_ready_future(self._channel)
         try:
@@ -128,11 +127,11 @@ class GrpcControllerLink:
         self._thread.start()
         with self._lock:
             is_decided = self._lock.wait_for(
-                lambda: self._view is not None or self._refusal is not None,
+                lambda: self._view is not None or self._ended is not None,
                 max(0.0, deadline_s - time.monotonic()),
             )
-        if self._refusal is not None:
-            raise self._refusal
+        if self._ended is not None:
+            raise self._ended
         view = self._view
         if not is_decided or view is None:
             raise WorkerArrivalError(
@@ -148,7 +147,11 @@ class GrpcControllerLink:
 
     def listen(self, listener: ViewListener) -> None:
         """Tell `listener` of changes of the view and of the job's end, from the join on."""
-        self.on_job_ended(listener.fail)
+        with self._lock:
+            self._on_ended = listener.fail
+            ended = self._ended
+        if ended is not None:
+            listener.fail(ended)
         while True:
             with self._lock:
                 missed, self._missed = self._missed, []
@@ -177,19 +180,11 @@ class GrpcControllerLink:
         )
         self._send(api.WorkerMessage(stalled=stalled))
 
-    def on_job_ended(self, callback: Callable[[HostlibError], None]) -> None:
-        """Call `callback` with the reason when the controller ends the job (at once if it has)."""
-        with self._lock:
-            self._on_ended = callback
-            ended = self._ended
-        if ended is not None:
-            callback(ended)
-
     def barrier(self, name: str, timeout_s: float) -> None:
         """Wait until all workers that are in the job have reached the barrier.
 
-        Who leaves or is lost is not waited for. Raises BarrierTimeoutError, SessionClosedError, or
-        JobEndedError when the job ends meanwhile.
+        Workers that leave or are lost do not count. Raises BarrierTimeoutError,
+        SessionClosedError, or JobEndedError when the job ends meanwhile.
         """
         with self._lock:
             self._uses[name] += 1
@@ -234,7 +229,7 @@ class GrpcControllerLink:
             self._thread.join(1.0)
 
     def _send(self, message: api.WorkerMessage) -> None:
-        """Queue a message for the stream; what is lost with a stream is asked for again."""
+        """Queue a message; the controller asks again for what is lost with a stream."""
         with self._lock:
             self._outbox.put(message)
 
@@ -280,9 +275,9 @@ class GrpcControllerLink:
             self._pause_s = min(2 * self._pause_s, RESUME_INTERVAL_S)
 
     def _is_taken(self, error: Any) -> bool:
-        """Return whether another process has this worker's place, and it is worth waiting for it.
+        """Return whether another process is this worker, and joining shall wait until it is gone.
 
-        One that was killed with its machine is in the job until the controller's lease ends.
+        A process that was killed with its machine is in the job until its lease ends.
         """
         if error.code() != _grpc.StatusCode.ALREADY_EXISTS:
             return False
@@ -409,7 +404,7 @@ class GrpcControllerLink:
                 for released in join_reply.barriers_released:
                     self._uses[released.name] = released.use
                 self._view = view
-            # The first heartbeat at once: what waits for it does not know the lease yet.
+            # The first heartbeat leaves at once: `_messages` waits without knowing the lease yet.
             self._outbox.put(api.WorkerMessage(heartbeat=api.Heartbeat()))
             self._lock.notify_all()
 
@@ -424,7 +419,7 @@ class GrpcControllerLink:
 
     def _end(self, error: HostlibError) -> None:
         with self._lock:
-            self._refusal = self._ended = error
+            self._ended = error
             callback = self._on_ended
             self._lock.notify_all()
             call = self._call
@@ -447,9 +442,9 @@ def _is_transient(error: Any) -> bool:
 def _refusal(error: Any, controller: str, request: JoinRequest) -> HostlibError:
     """Turn a gRPC status into our error."""
     code, text = error.code(), f"job {request.job!r} at {controller}: {error.details()}"
-    if code is _grpc.StatusCode.UNIMPLEMENTED:  # gRPC's word for any other server's HTTP 404, too
+    if code is _grpc.StatusCode.UNIMPLEMENTED:  # also for HTTP 404 of any other server
         return ControllerUnreachableError(
-            f"what answers at {controller} is no controller of Switchfold ({error.details()});"
+            f"the server at {controller} is no controller of Switchfold ({error.details()});"
             " check the address"
         )
     kinds: dict[Any, type[JoinError]] = {

@@ -48,7 +48,7 @@ class ViewListener(Protocol):
         ...
 
     def note_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
-        """Learn whom this worker and all others wait for in a view."""
+        """Learn which workers this one and all others wait for in a view."""
         ...
 
     def fail(self, error: HostlibError) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker says when it joins a job, or comes back to it."""
+"""What a worker tells the controller when it joins a job, or resumes its membership."""
 
 from __future__ import annotations
 

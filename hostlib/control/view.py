@@ -17,7 +17,7 @@ from ..slots.wire import (
 from ..straggler import WAIT_FOR_ALL, StragglerPolicy
 
 UNKNOWN_MAC = "00:00:00:00:00:00"
-"""Where the kernel builds the frames, nobody here knows the MAC address."""
+"""Stands for the MAC address if the kernel builds the frames and this process need not know it."""
 MIN_SLOTS = 2
 """One slot for exponents and one for values."""
 MAX_JOB_WORKERS = 0xFFFF
@@ -72,9 +72,9 @@ class JobView:
     worker_id: int
     members: tuple[Member, ...]
     trees: tuple[TreeView, ...]
-    """The same, in the same order, on all workers; none: the view runs on the host path."""
+    """The same, in the same order, on all workers; none: the hosts sum."""
     child_id: int
-    """What this worker is called at its switch: the header's `worker_id`."""
+    """This worker's id at its switch: the header's `worker_id`."""
     worker_bitmap: int
     """This worker as a contributor, in headers."""
     values_per_packet: int

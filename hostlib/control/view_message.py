@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Views as the controller sends them, and what a worker keeps of them."""
+"""Decoding the views that the controller sends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .view import UNKNOWN_MAC, Endpoint, JobView, Member, TreeView
 
 
 def decode_view(view: api.View, *, job: int, worker_id: int, values_per_packet: int) -> JobView:
-    """Return the view of a view; ConfigurationError when its numbers make no sense."""
+    """Return the view of a message; ConfigurationError when its numbers make no sense."""
     return JobView(
         job=job,
         generation=view.generation,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One allreduce on its way: exponents first (float tensors), then values, then the result."""
+"""The state of one allreduce: exponents first (float tensors), then values, then the result."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ Quantizers = dict[np.dtype[Any], Quantizer]
 """Cache by dtype."""
 SUPPORTED_DTYPES = ("float16", "float32", "float64", "int32")
 POSITION_BITS: Final = 20
-"""Of a header's tensor id; the bits above are a signature. Far more tensors than are under way."""
+"""Bits of a header's tensor id that count tensors; the bits above are a signature. Far fewer
+tensors than they can count are under way at a time."""
 MAX_ELEMENTS = (1 << 32) - 1024
 """Ranges are 32-bit element numbers; a padded last chunk must not wrap."""
 
@@ -82,9 +83,10 @@ def check_tensor(array: NDArray[Any], summation: Summation) -> NDArray[Any]:
 
 
 def wire_id(number: int, summation: Summation, *, is_exact: bool = False) -> int:
-    """Return what headers call the tensor of this number, from 0: docs/wire_format.md.
+    """Return the id in headers of the tensor of this number, from 0: docs/wire_format.md.
 
-    Switches add up only what has the same: so it tells sums, means, limbs and labels apart.
+    A switch adds up only packets with the same id. So sums, means, limbs and labels have different
+    ids.
     """
     operation, label = summation.operation, summation.label
     signature = 0
@@ -115,9 +117,9 @@ class AllreduceTask:
         self.number = number
         """Position in the sequence of the job's allreduces, from 0."""
         self.tensor_id = number + 1
-        """What people call it."""
+        """Its number in messages, from 1."""
         self.wire_id = wire_id(number, summation, is_exact=self._is_exact)
-        """What headers call it."""
+        """Its id in headers."""
         self.future = AllreduceFuture(self.tensor_id, array.nbytes)
         self.deadline_s = deadline_s
         self.timeout_s = timeout_s
@@ -126,9 +128,9 @@ class AllreduceTask:
         self.source: FloatSource | ExactSource | IntegerSource | None = None
         """What the value stream carries, once it is known."""
         self.is_in_values = False
-        """Whether the value stream has it."""
+        """Whether the value stream has the tensor."""
         self.has_begun = False
-        """Whether a view runs it."""
+        """Whether a view runs the tensor."""
         self._error: TensorError | None = None
         self._agreed = np.empty(0, np.int32)
         self._fetched: RetainedResult | None = None
@@ -137,7 +139,7 @@ class AllreduceTask:
         self._summation = summation
 
     def begin(self, view: JobView, *, retains: bool, empty: Empty = np.empty) -> None:
-        """Start from the submitted array in a view; forget what an earlier one has done."""
+        """Start from the submitted array in a view; forget what was done in an earlier one."""
         values = view.values_per_packet
         self._view = view
         self._retains = retains
@@ -196,7 +198,7 @@ class AllreduceTask:
                 self.source = self._exact_source(layout, outliers)
         else:
             if dtype not in quantizers or not self._view.is_on_switch:
-                # On the host path another thread quantises: it must not share the scratch rows.
+                # In a host allreduce another thread quantises: it must not share the scratch rows.
                 quantizers[dtype] = Quantizer(BLOCK_CHUNKS, values, dtype)
             self.source = FloatSource(
                 self.wire_id,
@@ -254,9 +256,10 @@ class AllreduceTask:
             )
         if layout.is_spread and view.is_on_switch and view.straggler.allow_partial:
             return TensorTooLargeError(
-                f"{what}: one value takes more than the {view.values_per_packet} lanes of a packet,"
-                " so wide is the range of bits, and in a job that may leave late workers out all"
-                " lanes of a value must have the same contributors; ask for precision='block'"
+                f"{what}: the range of bits is so wide that one value takes more than the"
+                f" {view.values_per_packet} lanes of a packet. In a job that may leave late workers"
+                " out, all lanes of a value must have the same contributors; ask for"
+                " precision='block'"
             )
         return None
 

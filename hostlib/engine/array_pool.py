@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of large arrays, used again once nobody holds the array.
+"""Memory of large arrays, used again once no reference to the array is left.
 
-A tensor's sums and its result are two arrays as large as the tensor. From the system, each page of
-them is cleared first, which costs more than to write the values; on a virtual machine, whose host
-may have to find the page, several times as much.
+A tensor's sums and its result are two arrays as large as the tensor. The system clears each page of
+new memory first, which costs more than writing the values. On a virtual machine, whose host may
+have to find the page, it costs several times as much.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from numpy.typing import DTypeLike, NDArray
 SMALLEST_BYTES: Final = 1 << 17
 """For smaller arrays the memory allocator keeps pages itself."""
 LIMIT_BYTES: Final = 512 << 20
-"""Most memory that waits for a new use; an array that is larger is none of the pool's."""
+"""Most memory that waits for a new use; the pool does not keep a larger array."""
 
 _Memory = NDArray[np.uint8]
 
 
 class _Lease:
-    """What arrays over a piece of memory refer to, so that its end is that of the last of them."""
+    """The base of all arrays over a piece of memory; it is freed with the last of them."""
 
     def __init__(self, memory: _Memory, returned: deque[_Memory]) -> None:
         self.__array_interface__ = memory.__array_interface__
@@ -33,7 +33,7 @@ class _Lease:
         self._returned = returned
 
     def __del__(self) -> None:
-        # In whatever thread, perhaps amid a collection of garbage: nothing here may wait.
+        # This runs in any thread, perhaps during a garbage collection: nothing here may wait.
         self._returned.append(self._memory)
 
 
@@ -45,7 +45,7 @@ class ArrayPool:
         self._returned: deque[_Memory] = deque()
         self._free: OrderedDict[int, list[_Memory]] = OrderedDict()  # by size, last used last
         self.idle_bytes = 0
-        """Memory that waits for a new use, but for what was dropped since the last one began."""
+        """Memory that waits for a new use, as of the last call of `empty`."""
 
     def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Return a new array of arbitrary contents."""
@@ -63,7 +63,7 @@ class ArrayPool:
         return np.asarray(_Lease(memory, self._returned)).view(dtype).reshape(shape)
 
     def _collect(self) -> None:
-        """Take in what was dropped; let go of the sizes that were not asked for the longest."""
+        """Take in what was dropped; free the sizes that were asked for the longest time ago."""
         while self._returned:
             memory = self._returned.popleft()
             self._free.setdefault(memory.nbytes, []).append(memory)

@@ -83,7 +83,7 @@ class Deadlines:
         self.next_s = min(self.next_s, _ask_at_s(task))
 
     def note_progress(self, now_s: float) -> None:
-        """Learn that something of what is waited for came at `now_s`, or that nothing is due."""
+        """Learn that an awaited result came at `now_s`, or that none is due."""
         self._progress_s = max(self._progress_s, now_s)
 
     def keep(self, reducer: Reducer, tasks: Iterable[Task], now_s: float, generation: int) -> None:
@@ -143,7 +143,7 @@ class Deadlines:
                 raise reducer.verdict(task)
 
     def _report(self, reducer: Reducer, due: list[Deadline], now_s: float) -> None:
-        """Tell the controller of a stall, and whom the oldest chunk waits for."""
+        """Report a stall to the controller, with the workers that the oldest chunk waits for."""
         is_stalled = any(deadline.kind is Kind.STALL for deadline in due)
         if self._link is None or not is_stalled or now_s < self._reported_s + REPORT_S:
             return

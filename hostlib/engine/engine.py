@@ -31,17 +31,16 @@ from ..slots.datagram_ring import Words
 from ..slots.wire import datagram_bytes
 from ..transports.base import Transport
 from .allreduce_task import AllreduceTask, Quantizers
-from .deadlines import Deadlines
-from .reducer import Reducer, Task
+from .reducer import Task
 from .view_change import Commit, ViewChange
 from .view_runner import ViewRunner
 
 IDLE_S = 1.0
 """Longest wait without any event."""
 BUSY_S = 0.001
-"""Wait before sending again when the transport took less than all."""
+"""Wait before the next attempt to send, if the transport did not take all packets."""
 COALESCE_CHUNKS = 32
-"""With at least this many chunks under way, a short pause does not empty the window."""
+"""If this many chunks are under way, a short pause does not empty the window."""
 QUEUE_SHARE = 2
 """The pause is at most this part of the time that chunks wait in queues. If no queue accounts for
 the round trip, a pause would only delay results."""
@@ -60,9 +59,9 @@ class Engine:
         transport: Transport,
         options: SessionOptions,
         *,
-        first_tensor: int = 0,
-        link: ControllerLink | None = None,
-        peers: PeerServer | None = None,
+        first_tensor: int,
+        link: ControllerLink | None,
+        peers: PeerServer | None,
     ) -> None:
         self._transport = transport
         self._options = options
@@ -72,10 +71,10 @@ class Engine:
             options,
             peers,
             first_tensor=first_tensor,
+            link=link,
             wake=self._wake,
             post=self._post,
         )
-        self._deadlines = Deadlines(link)
         self._change = ViewChange(view.generation, link)
         self._heard = view.generation  # generation of the newest proposal
         self._quantizers: Quantizers = {}
@@ -86,8 +85,9 @@ class Engine:
         self._failure: HostlibError | None = None
         self._is_closing = False
         self._is_woken = threading.Event()
+        self._is_idle = True  # whether sending has left nothing to do until something comes
         self._pace = ArrivalPace(options.coalesce_s)
-        self._nap = threading.Lock()  # held, but for a wake that no pause has seen yet
+        self._nap = threading.Lock()  # free only after a wake that no pause has seen yet
         self._nap.acquire()
         self._enter(Commit(view=view, boundary=first_tensor, source_worker=view.worker_id))
         self._thread = threading.Thread(target=self._run, name="switchfold-io", daemon=True)
@@ -146,14 +146,12 @@ class Engine:
     @property
     def round_trip_s(self) -> float:
         """Smoothed round trip of the value stream, 0 without a measurement."""
-        reducer = self._runner.reducer
-        return reducer.values.round_trip_s if reducer is not None else 0.0
+        return self._runner.round_trip_s
 
     @property
     def window(self) -> int:
-        """Congestion window of the value stream in chunks, 0 on the host path."""
-        reducer = self._runner.reducer
-        return reducer.values.window if reducer is not None else 0
+        """Congestion window of the value stream in chunks, 0 if nothing limits them."""
+        return self._runner.window
 
     @property
     def proposed(self) -> int:
@@ -189,14 +187,8 @@ class Engine:
         self._post(take)
 
     def note_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
-        """Learn whom all that wait in a view wait for (any thread)."""
-
-        def take() -> None:
-            reducer = self._runner.reducer
-            if reducer is not None and reducer.view.generation == generation:
-                reducer.note_missing(missing_workers)
-
-        self._post(take)
+        """Learn which workers a view waits for (any thread)."""
+        self._post(partial(self._runner.note_missing, generation, missing_workers))
 
     def fail(self, error: HostlibError) -> None:
         """Break the session from any thread: every allreduce fails with `error`."""
@@ -257,14 +249,13 @@ class Engine:
         self._take_commands()
         self._enter_committed_view()
         self._start_tensors()
-        reducer = self._runner.reducer
-        if reducer is None:
+        if self._runner.is_stopped:
             self._await_commit()
             return
-        is_idle = self._send(reducer)
-        self._receive_results(reducer, is_idle=is_idle)
-        self._keep_timers(reducer)
-        self._keep_deadlines(reducer)
+        self._send()
+        self._receive_results()
+        self._keep_timers()
+        self._keep_deadlines()
 
     def _take_inbox(self) -> None:
         """Queue the submitted tensors; raise the error if the session failed or was closed.
@@ -277,8 +268,6 @@ class Engine:
             failure, is_closing = self._failure, self._is_closing
             tasks, self._inbox = self._inbox, deque()
         self._runner.queue(tasks)
-        for task in tasks:
-            self._deadlines.add(task)
         if failure is not None:
             raise failure
         if is_closing:
@@ -315,11 +304,8 @@ class Engine:
         This comes before sending, so that their first packets leave in the same turn.
         """
         runner, change = self._runner, self._change
-        reducer = runner.reducer
-        if reducer is None or not reducer.is_waiting:
-            self._deadlines.note_progress(time.monotonic())  # no result is due: nothing stalls
         runner.start(change.limit, self._quantizers)
-        if runner.num_gathers and change.is_committed:
+        if change.is_committed:
             runner.fetch_gathers()
 
     def _await_commit(self) -> None:
@@ -327,69 +313,56 @@ class Engine:
 
         This takes the place of all later steps, which need a view.
         """
-        runner, now_s = self._runner, time.monotonic()
+        runner = self._runner
         until_s = min((task.deadline_s for task in runner.unfinished), default=np.inf)
-        count = self._receive(max(0.0, min(IDLE_S, until_s - now_s)))
+        count = self._receive(max(0.0, min(IDLE_S, until_s - time.monotonic())))
         runner.counters["generation"] += count
-        self._deadlines.keep_without_view(
-            runner.unfinished, time.monotonic(), self._change.generation
-        )
+        self._keep_deadlines()
 
-    def _send(self, reducer: Reducer) -> bool:
-        """Send what windows and slots allow; return whether the thread may wait for results.
+    def _send(self) -> None:
+        """Send what windows and slots allow.
 
         This comes before receiving: while the thread waits there, these packets are under way.
         """
-        runner, now_s = self._runner, time.monotonic()
-        is_idle = reducer.pump(now_s)
-        # Sending may end allgathers, and fetched results end tensors from before this view.
-        if (runner.num_gathers or runner.is_behind) and runner.finish():
-            self._deadlines.note_progress(now_s)
-            return False  # they may have held back others
-        return is_idle
+        self._is_idle = self._runner.send(time.monotonic())
 
-    def _receive_results(self, reducer: Reducer, *, is_idle: bool) -> None:
+    def _receive_results(self) -> None:
         """Wait for datagrams, take them, and complete tensors.
 
         This comes before the timers: what a result completes is not sent again.
         """
-        count = self._receive_gathered(reducer, self._wait_s(reducer) if is_idle else BUSY_S)
+        now_s = time.monotonic()
+        wait_s = BUSY_S
+        if self._is_idle:
+            wait_s = max(0.0, min(self._runner.next_s, now_s + IDLE_S) - now_s)
+        count = self._receive_gathered(wait_s)
         now_s = time.monotonic()
         self._pace.note(count, now_s)
-        has_results = count > 0 and self._runner.take(self._received_words[:count], now_s)
-        if self._runner.finish() or has_results:
-            self._deadlines.note_progress(now_s)
+        self._runner.receive(self._received_words[:count], now_s)
 
-    def _keep_timers(self, reducer: Reducer) -> None:
+    def _keep_timers(self) -> None:
         """Send again what is overdue.
 
         This comes before the deadlines: what can be repaired is repaired before the worker asks.
         """
-        reducer.keep_time(time.monotonic())
-        self._deadlines.note_progress(reducer.moved_s)
+        self._runner.keep_time(time.monotonic())
 
-    def _keep_deadlines(self, reducer: Reducer) -> None:
+    def _keep_deadlines(self) -> None:
         """Ask, report or give up where results do not come.
 
         This comes last: a result that came in this turn is in time.
         """
-        self._deadlines.keep(
-            reducer, self._runner.unfinished, time.monotonic(), self._change.generation
-        )
+        self._runner.keep_deadlines(time.monotonic(), self._change.generation)
 
-    def _wait_s(self, reducer: Reducer) -> float:
-        now_s = time.monotonic()
-        return max(0.0, min(reducer.next_s, now_s + IDLE_S, self._deadlines.next_s) - now_s)
-
-    def _receive_gathered(self, reducer: Reducer, wait_s: float) -> int:
-        """Return how many datagrams came, after a pause where much is under way."""
-        outstanding = reducer.outstanding
+    def _receive_gathered(self, wait_s: float) -> int:
+        """Return how many datagrams came; pause first if many chunks are under way."""
+        outstanding = self._runner.outstanding
         if not outstanding:
             count = self._receive(wait_s)
             self._pace.rest()
             return count
         if outstanding >= COALESCE_CHUNKS:
-            limit_s = min(wait_s, reducer.values.queueing_s / QUEUE_SHARE)
+            limit_s = min(wait_s, self._runner.queueing_s / QUEUE_SHARE)
             pause_s = self._pace.pause_s(outstanding, limit_s)
             if pause_s:
                 # One call of the interpreter, which a new tensor ends; an event takes a dozen.
@@ -406,33 +379,28 @@ class Engine:
 
     def _linger(self) -> None:
         """Stay until the others have this worker's blocks, which no switch keeps for them."""
-        reducer = self._runner.reducer
-        exchange = reducer.multicast if reducer is not None else None
-        if exchange is None:
-            return
         until_s = time.monotonic() + LINGER_S
         try:
-            while exchange.is_owing and (now_s := time.monotonic()) < until_s:
-                wait_s = max(0.0, min(exchange.next_s, until_s) - now_s)
-                count = self._receive(wait_s)
+            while (next_s := self._runner.next_owed_s) is not None:
                 now_s = time.monotonic()
-                if count:
-                    self._runner.take(self._received_words[:count], now_s)
-                exchange.keep_time(now_s)
+                if now_s >= until_s:
+                    return
+                count = self._receive(max(0.0, min(next_s, until_s) - now_s))
+                self._runner.keep_owed(self._received_words[:count], time.monotonic())
         except HostlibError as error:
-            _logger.info("closed while others may lack blocks of job %d: %s", self.view.job, error)
+            _logger.info("closed while others may miss blocks of job %d: %s", self.view.job, error)
 
     def _enter(self, commit: Commit) -> None:
+        """Run in a view, with a receive buffer for its size of datagrams."""
         self._quantizers.clear()
         size = datagram_bytes(commit.view.values_per_packet)
         self._received = np.empty((self._options.batch, size), np.uint8)
         self._received_words: Words = self._received.view(np.uint32)
         self._runner.enter(commit)
-        self._deadlines.begin_view(time.monotonic())
         _logger.info("entered view %s from tensor %d on", commit.view, commit.boundary)
 
     def _end_all(self, error: HostlibError) -> None:
-        """Fail everything under way with the error and refuse what comes later."""
+        """Fail all unfinished tensors with the error, and refuse later ones."""
         with self._lock:
             if self._failure is None and not self._is_closing:
                 self._failure = error

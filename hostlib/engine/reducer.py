@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The seam between the engine and the way that a view's chunks take: switches or hosts."""
+"""What the engine needs of a reducer, which sums over switch slots or among hosts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ChunkStream(Protocol):
         ...
 
     def abandon(self, source: ChunkSource) -> None:
-        """Count all chunks of an enqueued tensor as done: its result came another way."""
+        """Count all chunks of an enqueued tensor as done: its result came from another worker."""
         ...
 
     def is_finished(self, source: ChunkSource) -> bool:
@@ -46,7 +46,7 @@ class ChunkStream(Protocol):
 
     @property
     def queueing_s(self) -> float:
-        """Part of it that queues and waiting account for."""
+        """Part of the round-trip time that queues and waiting account for."""
         ...
 
     @property
@@ -60,9 +60,9 @@ class Arrivals:
     """What a batch of datagrams brought."""
 
     results: int
-    """Results that were waited for."""
+    """Number of awaited results."""
     behind: tuple[int, ...] = ()
-    """Tensor ids whose rounds the others have left behind."""
+    """Ids of tensors whose rounds the other workers have left."""
 
 
 class Reducer(Protocol):
@@ -72,9 +72,9 @@ class Reducer(Protocol):
     first_tensor: int
     """Number of the first tensor that runs here."""
     failure: HostlibError | None
-    """Why nothing will come of this view any more, if that is known."""
+    """Why no result of this view will come any more; None if that is not known."""
     multicast: BlockExchange | None
-    """Where the view's allgathers run, if a switch copies there."""
+    """Runs the view's allgathers; None if no switch copies blocks."""
 
     @property
     def exponents(self) -> ChunkStream:
@@ -102,12 +102,12 @@ class Reducer(Protocol):
 
     @property
     def stall_s(self) -> float:
-        """A worker that waits for so long while nothing moves tells the controller."""
+        """Time without progress after which a worker that waits reports a stall."""
         ...
 
     @property
     def moved_s(self) -> float:
-        """When something of what is waited for last moved that `take` does not tell of."""
+        """When awaited data last moved without a call of `take`."""
         ...
 
     def take(self, words: Words, now_s: float) -> Arrivals:
@@ -115,7 +115,7 @@ class Reducer(Protocol):
         ...
 
     def keep_time(self, now_s: float) -> None:
-        """Do what timers ask for."""
+        """Send again what timers ask for."""
         ...
 
     @property
@@ -124,11 +124,11 @@ class Reducer(Protocol):
         ...
 
     def ask(self, now_s: float) -> None:
-        """Find out what the oldest chunk waits for, soon."""
+        """Begin to find out what the oldest chunk waits for."""
         ...
 
     def end_probe(self) -> None:
-        """Ask no more."""
+        """Stop asking, and forget the answers."""
         ...
 
     @property
@@ -141,11 +141,11 @@ class Reducer(Protocol):
         ...
 
     def note_missing(self, workers: Sequence[int]) -> None:
-        """Learn from the controller who does lack, of those that `missing` names."""
+        """Learn from the controller which of the workers that `missing` names are missing."""
         ...
 
     def verdict(self, task: Task) -> HostlibError:
-        """Return the error that says what a task waited for in vain."""
+        """Return the error that says why a task has no result in time."""
         ...
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fetching the results that this worker missed from those who retain them."""
+"""Fetching the results that this worker missed from workers that retain them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ATTEMPT_S = 1.0
 UNREACHABLE_S = 3.0
 """How long members that do not answer are asked again."""
 PAUSE_S = 0.02
-"""Between two rounds over the members, where none has the result yet or none answers."""
+"""Pause before all members are asked again, if none has the result yet or none answers."""
 
 Outcome = RetainedResult | HostlibError
 OnFetched = Callable[["Request", Outcome], None]
@@ -39,11 +39,11 @@ class Request:
     tensor: int
     """Number in the job, from 0."""
     members: Sequence[Member]
-    """Whom to ask, in this order."""
+    """The members to ask, in this order."""
     deadline_s: float
     """When to give up (monotonic clock)."""
     is_optional: bool = False
-    """Whether the result may come another way."""
+    """Whether the result may also come by the streams."""
 
 
 @final
@@ -66,7 +66,7 @@ class ResultFetcher:
         self._requests.put(request)
 
     def close(self) -> None:
-        """Give up what is under way; the thread ends within ATTEMPT_S."""
+        """Give up all requests; the thread ends within ATTEMPT_S."""
         self._is_closing.set()
         self._requests.put(None)
 

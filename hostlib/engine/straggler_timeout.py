@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""When a worker stops waiting for others and closes the rounds of its slots."""
+"""When a worker stops waiting for late ones and closes the rounds of its slots."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LATER_SHARE = 4
-"""Chunks of a tensor whose deadline has passed wait for this part of it."""
+"""If a tensor's deadline has passed, its later chunks wait for this part of the deadline."""
 MAX_LEVEL = 0xFFFF
 """Levels have 16 bits in a header; no tree is as deep."""
 
@@ -17,8 +17,8 @@ class StragglerTimeout:
     """Times at which FLUSH is due for each slot of a stream.
 
     The clock runs per tensor, from its first chunk: once a tensor has waited `deadline_s`, its
-    later chunks wait only for a share of it, and at least a round trip. Else a lost worker would
-    cost the deadline once per window.
+    later chunks wait only for a share of it, and at least a round trip. Otherwise a lost worker
+    would cost the deadline once per window.
     """
 
     def __init__(self, slot_count: int, deadline_s: float, maximum_s: float) -> None:
@@ -33,7 +33,7 @@ class StragglerTimeout:
         self._levels = np.zeros(slot_count, np.uint32)
 
     def prepare(self, rows: slice, since_s: float) -> None:
-        """Learn since when the tensor of these rows has been under way."""
+        """Learn when the first chunk of the tensor of these rows was sent."""
         self._since_s[rows] = since_s
 
     def start(self, rows: slice, now_s: float, margin_s: float) -> None:
@@ -52,8 +52,8 @@ class StragglerTimeout:
     def due(self, now_s: float) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
         """Return the rows to flush now, and up to which level of switches their rounds are to end.
 
-        They are due again after a longer pause, for one level more: a switch shall hear from those
-        below it before its own round ends.
+        They are due again after a longer pause, for one level more: the switches below a switch
+        must answer it before its own round ends.
         """
         rows = np.flatnonzero(self._due_s <= now_s)
         self._due_s[rows] = now_s + self._pause_s[rows]

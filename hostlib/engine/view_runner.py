@@ -2,21 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tensors of a session in their order, and the view that they run in.
 
-Tensors start, and complete, in the order of their numbers. One completes by the streams of its
-path; by the retained result of another worker; or by an error that all workers share.
+Tensors start, and complete, in the order of their numbers. A tensor completes by the streams of its
+reducer, by the retained result of another worker, or by an error that all workers share.
 """
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
+from typing import final
 
 from ..allgather import AllgatherTask
+from ..control.controller_seam import ControllerLink
 from ..control.view import Endpoint, JobView
-from ..errors import HostlibError, RoundClosedError, SessionBrokenError
+from ..errors import HostlibError, SessionBrokenError
 from ..hosts.host_reducer import HostReducer
 from ..options import SessionOptions
 from ..peers import PeerServer
@@ -27,15 +28,19 @@ from ..slots.wire import datagram_bytes
 from ..transports.base import Transport
 from .allreduce_task import AllreduceTask, Quantizers
 from .array_pool import ArrayPool
+from .deadlines import Deadlines
+from .missed_results import MissedResults
 from .reducer import Reducer, Task
-from .result_fetcher import Outcome, Request, ResultFetcher
 from .view_change import Commit
 
-_logger = logging.getLogger(__name__)
 
-
+@final
 class ViewRunner:
-    """Used by the I/O thread alone, but for `statistics`, `view` and `num_completed`."""
+    """Drives the reducer of the view at work; nothing else calls it.
+
+    Used by the I/O thread alone. Other threads may read `statistics`, `round_trip_s`, `window`,
+    `view` and `num_completed`.
+    """
 
     view: JobView
 
@@ -46,28 +51,27 @@ class ViewRunner:
         peers: PeerServer | None,
         *,
         first_tensor: int,
+        link: ControllerLink | None,
         wake: Callable[[], None],
         post: Callable[[Callable[[], None]], None],
     ) -> None:
+        """Begin with tensor `first_tensor`, and report stalls to `link`.
+
+        `wake` ends the wait of the I/O thread, and `post` has it call something.
+        """
         self.counters: Counter[str] = Counter()
-        """Received datagrams that were no awaited results by cause, and probes sent."""
-        self.reducer: Reducer | None = None
-        """The view at work; None while it is given up and the next one not known."""
-        self.num_gathers = 0
-        """Allgathers under way: sending may end them, not only what comes."""
+        """Received datagrams that were no awaited results, by cause; and probes sent."""
         self.num_completed = first_tensor
         """Tensors of the job that are complete, from its first; they complete in order."""
+        self._reducer: Reducer | None = None  # None while no view is at work
+        self._deadlines = Deadlines(link)
+        self._num_gathers = 0  # allgathers under way
         self._transport = transport
         self._options = options
         self._peers = peers
         self._pool = ArrayPool()
         self._wake = wake
-        self._post = post
-        self._fetcher: ResultFetcher | None = None
-        if peers is not None:
-            self._fetcher = ResultFetcher(peers, self._on_fetched)
-        self._fetching: dict[int, Request] = {}  # by tensor number
-        self._arrived: deque[tuple[Task, Outcome]] = deque()
+        self._missed = MissedResults(peers, post)
         self._source_worker = -1
         self._is_retention_due = True
         self._remote: Endpoint | None = None
@@ -82,14 +86,51 @@ class ViewRunner:
         return self._remote is not None
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether no view is at work: one is given up and the next one not known."""
+        return self._reducer is None
+
+    @property
+    def round_trip_s(self) -> float:
+        """Smoothed round trip of the value stream, 0 without a measurement."""
+        reducer = self._reducer
+        return reducer.values.round_trip_s if reducer is not None else 0.0
+
+    @property
+    def window(self) -> int:
+        """Congestion window of the value stream in chunks, 0 if nothing limits them."""
+        reducer = self._reducer
+        return reducer.values.window if reducer is not None else 0
+
+    @property
+    def outstanding(self) -> int:
+        """Value chunks that were sent and have no result yet."""
+        return self._at_work.outstanding
+
+    @property
+    def queueing_s(self) -> float:
+        """Part of the round trip that queues and waiting account for."""
+        return self._at_work.values.queueing_s
+
+    @property
+    def next_s(self) -> float:
+        """When a timer or a deadline is due next."""
+        return min(self._at_work.next_s, self._deadlines.next_s)
+
+    @property
+    def _at_work(self) -> Reducer:
+        assert self._reducer is not None, "a view is at work"
+        return self._reducer
+
+    @property
     def num_started(self) -> int:
         """Tensors of the job that were started, from its first."""
         return self.num_completed + len(self._started)
 
     @property
-    def is_behind(self) -> bool:
-        """Whether results from before the view at work are still lacking here."""
-        reducer = self.reducer
+    def _is_behind(self) -> bool:
+        """Whether this worker still misses results from before the view at work."""
+        reducer = self._reducer
         if reducer is None or not self._started:
             return False
         return self._started[0].number < reducer.first_tensor
@@ -101,24 +142,25 @@ class ViewRunner:
 
     def queue(self, tasks: Iterable[Task]) -> None:
         """Append tensors."""
-        self._queued.extend(tasks)
+        for task in tasks:
+            self._queued.append(task)
+            self._deadlines.add(task)
 
     def stop(self) -> None:
-        """Give the view up: tensors without a result go back to the queue."""
-        if self.reducer is not None:
-            self._retire(self.reducer)
-            self.reducer = None
-        self._fetching.clear()
-        self._arrived.clear()
+        """Leave the view: tensors without a result go back to the queue."""
+        if self._reducer is not None:
+            self._retire(self._reducer)
+            self._reducer = None
+        self._missed.forget_all()
         self._waiting.clear()
-        self.num_gathers = 0
+        self._num_gathers = 0
         while self._started:
             task = self._started.pop()
             task.has_begun = False
             self._queued.appendleft(task)
 
     def enter(self, commit: Commit) -> None:
-        """Run in a view from now on; what ran in the one before is complete, or starts anew."""
+        """Run in a view from now on; a tensor that is not complete begins again there."""
         if commit.boundary < self.num_completed:
             raise SessionBrokenError(
                 f"the job goes back to tensor {commit.boundary + 1}, but {self.num_completed}"
@@ -131,10 +173,11 @@ class ViewRunner:
             self._remote = view.switch
         self.view = view
         self._source_worker = commit.source_worker
-        # Others may still lack results of the view before, as many as that one allows, until a
-        # tensor of this one shows that they are here.
+        # Until a tensor of this view completes, other workers may still be in the view before, and
+        # miss as many results as that view allows.
         self._is_retention_due = True
-        self.reducer = self._open_reducer(commit.boundary)
+        self._reducer = self._open_reducer(commit.boundary)
+        self._deadlines.begin_view(time.monotonic())
 
     def _open_reducer(self, first_tensor: int) -> Reducer:
         if self.view.is_on_switch:
@@ -147,19 +190,19 @@ class ViewRunner:
             )
         if self._peers is None:
             raise SessionBrokenError(
-                f"job {self.view.job} moves to the host path, but this session has no peer server"
+                f"job {self.view.job} goes on without a switch, but this session has no peer server"
             )
         return HostReducer(self.view, self._peers, self._wake, first_tensor=first_tensor)
 
     def _limit_retention(self) -> None:
-        """Keep results as long as a member may lack them."""
+        """Keep results as long as a member may have missed them."""
         self._is_retention_due = False
         if self._peers is None:
             return
         view = self.view
         if view.is_on_switch and not view.straggler.allow_partial:
-            # Who contributes to a slot again holds the slot's result before: so nobody is further
-            # behind than all slots.
+            # A worker that contributes to a slot again has the slot's earlier result. So no worker
+            # is further behind than the number of slots.
             self._peers.results.set_limits(limit_chunks=view.slot_count, limit_bytes=None)
         else:
             limit_bytes = self._options.retain_bytes
@@ -167,13 +210,15 @@ class ViewRunner:
 
     def start(self, limit: int | None, quantizers: Quantizers) -> None:
         """Start queued tensors below `limit`, and move those that can to the value stream."""
-        reducer = self.reducer
+        reducer = self._reducer
         if reducer is None:
             return
+        if not reducer.is_waiting:
+            self._deadlines.note_progress(time.monotonic())  # no result is due: nothing stalls
         while self._queued and (limit is None or self._queued[0].number < limit):
             task = self._queued[0]
-            if task.number >= reducer.first_tensor and self.is_behind:
-                break  # the others forget what is older once they have a tensor of this view
+            if task.number >= reducer.first_tensor and self._is_behind:
+                break  # others forget older results once they have a tensor of this view
             self._begin(task)
             self._started.append(self._queued.popleft())
             if task.number < reducer.first_tensor:
@@ -194,11 +239,11 @@ class ViewRunner:
     def _enqueue(self, task: Task, reducer: Reducer) -> None:
         """Give a tensor that has begun to the reducer."""
         if isinstance(task, AllgatherTask):
-            self.num_gathers += 1
+            self._num_gathers += 1
             if reducer.multicast is not None:
                 reducer.multicast.enqueue(task, time.monotonic())
             else:
-                task.refuse()  # on all workers alike
+                task.refuse()  # as on all other workers
             return
         if task.exponents is not None:
             reducer.exponents.enqueue(task.exponents)
@@ -206,8 +251,7 @@ class ViewRunner:
 
     def _load_arrived(self, reducer: Reducer, quantizers: Quantizers) -> None:
         """Take results that other workers have retained; raise the error of a fetch."""
-        while self._arrived:
-            task, outcome = self._arrived.popleft()
+        for task, outcome in self._missed.arrived():
             if isinstance(outcome, HostlibError):
                 raise outcome
             if isinstance(task, AllgatherTask):
@@ -237,14 +281,27 @@ class ViewRunner:
             if task.is_settled:
                 reducer.values.abandon(source)
             elif source.withheld is not None:
-                # A result that is lost on its way down cannot be asked for without contributing.
+                # A lost result can be asked for only by contributing, which this worker does not.
                 self._fetch(task, is_optional=True)
+
+    def send(self, now_s: float) -> bool:
+        """Send what may be sent; return whether nothing is left to do until something comes."""
+        is_idle = self._at_work.pump(now_s)
+        # Sending may end allgathers, and fetched results end tensors from before this view.
+        if (self._num_gathers or self._is_behind) and self.finish():
+            self._deadlines.note_progress(now_s)
+            return False  # they may have held back others
+        return is_idle
+
+    def receive(self, words: Words, now_s: float) -> None:
+        """Take datagrams, and complete tensors."""
+        has_results = len(words) > 0 and self.take(words, now_s)
+        if self.finish() or has_results:
+            self._deadlines.note_progress(now_s)
 
     def take(self, words: Words, now_s: float) -> bool:
         """Take datagrams; return whether there were results among them."""
-        reducer = self.reducer
-        assert reducer is not None
-        arrivals = reducer.take(words, now_s)
+        arrivals = self._at_work.take(words, now_s)
         if not self.view.is_on_switch:
             self.counters["generation"] += len(words)
         for tensor_id in arrivals.behind:
@@ -253,17 +310,49 @@ class ViewRunner:
                     self._fetch(task)
         return arrivals.results > 0
 
+    def keep_time(self, now_s: float) -> None:
+        """Send again what is overdue."""
+        reducer = self._at_work
+        reducer.keep_time(now_s)
+        self._deadlines.note_progress(reducer.moved_s)
+
+    def keep_deadlines(self, now_s: float, generation: int) -> None:
+        """Ask, report or give up where results do not come; see `Deadlines.keep`."""
+        if self._reducer is not None:
+            self._deadlines.keep(self._reducer, self.unfinished, now_s, generation)
+        else:
+            self._deadlines.keep_without_view(self.unfinished, now_s, generation)
+
+    def note_missing(self, generation: int, missing_workers: Sequence[int]) -> None:
+        """Learn which workers a view waits for."""
+        reducer = self._reducer
+        if reducer is not None and reducer.view.generation == generation:
+            reducer.note_missing(missing_workers)
+
+    @property
+    def next_owed_s(self) -> float | None:
+        """When `keep_owed` is due next; None once no member can miss blocks of this worker."""
+        exchange = self._reducer.multicast if self._reducer is not None else None
+        return exchange.next_s if exchange is not None and exchange.is_owing else None
+
+    def keep_owed(self, words: Words, now_s: float) -> None:
+        """Take datagrams, and send blocks again that members miss."""
+        if len(words):
+            self.take(words, now_s)
+        exchange = self._at_work.multicast
+        assert exchange is not None
+        exchange.keep_time(now_s)
+
     def finish(self) -> bool:
         """Complete tensors in their order; return whether there were any."""
-        reducer = self.reducer
-        assert reducer is not None
+        reducer = self._at_work
         has_finished = False
         while self._started:
             task = self._started[0]
             is_elsewhere = task.number < reducer.first_tensor
             if not _is_complete(task, reducer, is_elsewhere=is_elsewhere):
                 break
-            self._fetching.pop(task.number, None)
+            self._missed.forget(task)
             if self._is_retention_due and not is_elsewhere:
                 self._limit_retention()
             if self._peers is not None:
@@ -271,66 +360,26 @@ class ViewRunner:
             self._started.popleft()
             self.num_completed += 1
             if isinstance(task, AllgatherTask) and not is_elsewhere:
-                self.num_gathers -= 1
+                self._num_gathers -= 1
             task.finish()
             has_finished = True
         return has_finished
 
     def fetch_gathers(self) -> None:
-        """Ask for the allgathers under way elsewhere too: the view is to be left.
+        """Ask other workers for the allgathers under way, as the view is to be left.
 
-        Who has all blocks leaves it at once, and sends nothing again to those who lack some.
+        A worker that has all blocks leaves the view at once, and sends none of them again.
         """
+        if not self._num_gathers:
+            return
         for task in self._started:
             if isinstance(task, AllgatherTask) and not task.is_asked_for:
                 task.is_asked_for = True
                 self._fetch(task, is_optional=True)
 
     def _fetch(self, task: Task, *, is_optional: bool = False) -> None:
-        """Get a tensor's result from another worker: its rounds here are over.
-
-        With `is_optional` the result may still come by the streams.
-        """
-        request = self._fetching.get(task.number)
-        if task.is_settled or (request is not None and request.is_optional <= is_optional):
-            return
-        others = [
-            member
-            for member in self.view.members
-            if member.peer_port and member.worker_id != self.view.worker_id
-        ]
-        others.sort(key=lambda member: member.worker_id != self._source_worker)
-        if self._fetcher is None or not others:
-            if is_optional:
-                return
-            raise RoundClosedError(
-                f"tensor {task.tensor_id}: the job went on without this worker, and no other"
-                " worker serves results; fetch the model from another worker and join again"
-            )
-        request = Request(
-            tensor=task.number,
-            members=others,
-            deadline_s=task.deadline_s,
-            is_optional=is_optional,
-        )
-        self._fetching[task.number] = request
-        self._fetcher.request(request)
-
-    def _on_fetched(self, request: Request, outcome: Outcome) -> None:
-        """Take a result in the fetcher's thread."""
-
-        def take() -> None:
-            # A request of a view that was given up since is none any more.
-            if self._fetching.get(request.tensor) is request:
-                del self._fetching[request.tensor]
-                if request.is_optional and isinstance(outcome, HostlibError):
-                    _logger.info("result of tensor %d not fetched: %s", request.tensor, outcome)
-                    return
-                for task in self._started:
-                    if task.number == request.tensor and not task.is_settled:
-                        self._arrived.append((task, outcome))
-
-        self._post(take)
+        """Get a tensor's result from another worker; see `MissedResults.ask_for`."""
+        self._missed.ask_for(task, self.view, self._source_worker, is_optional=is_optional)
 
     def _retire(self, reducer: Reducer) -> None:
         self._retired.update(_stream_counts(reducer))
@@ -339,7 +388,7 @@ class ViewRunner:
     def statistics(self) -> Counter[str]:
         """Return packets by stream over all views, and what was refused by cause."""
         counts = Counter(self._retired)
-        reducer = self.reducer
+        reducer = self._reducer
         if reducer is not None:
             counts.update(_stream_counts(reducer))
         counts[PROBES_SENT] += 0
@@ -349,10 +398,9 @@ class ViewRunner:
 
     def close(self) -> None:
         """Give everything up."""
-        if self.reducer is not None:
-            self.reducer.close()
-        if self._fetcher is not None:
-            self._fetcher.close()
+        if self._reducer is not None:
+            self._reducer.close()
+        self._missed.close()
 
 
 def _is_complete(task: Task, reducer: Reducer, *, is_elsewhere: bool) -> bool:

@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many chunks of a stream may be under way at a time.
+"""The congestion window: how many chunks of a stream may be without result at a time.
 
 Slow start up to the first sign of congestion, then additive increase and multiplicative decrease,
 at most once per round trip, like TCP with ECN (RFC 3168). A round trip is a window of results, not
-a time. A sign is a result with ECN_ECHO; that a result is late is none, since it may wait for
-another worker. Nor is a loss, as queues of this network mark long before they are full: it only
-makes room for others to go on while a chunk waits to be sent again. Only where more is lost than
-links lose at random, as queues without marks do that overflow, a loss counts like a mark.
+a time. The sign is a result with ECN_ECHO. A late result is no sign, since it may wait for another
+worker. A loss is no sign either, as queues of this network mark packets long before they are full.
+A loss only limits the window so that other chunks find free slots while one waits to be sent again.
+But if more packets are lost than links lose at random, as when queues without marks overflow, a
+loss counts like a mark.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from typing import Final
 INITIAL_CHUNKS: Final = 16
 """Window of a new stream."""
 MINIMUM_CHUNKS: Final = 2
-"""Least window: the next chunk is on its way while the switch adds this one up."""
+"""Least window: the next chunk travels while the switch adds this one."""
 DECREASE: Final = 0.7
-"""What congestion leaves of a window: as TCP's CUBIC (RFC 9438), with which it shares links."""
+"""Factor of a window at congestion: that of TCP's CUBIC (RFC 9438), with which it shares links."""
 INCREASE: Final = 0.16
-"""Chunks by which the window grows in a window of results: measured so that a job and a TCP flow
-take about equal shares. TCP's own 0.53 would be too much: its bursts find longer queues."""
+"""Chunks by which the window grows in a window of results. Measured: with it, a job and a TCP flow
+take about equal shares. TCP's own 0.53 would be too much, as TCP's bursts find longer queues."""
 
 TOLERATED_PER_HOP: Final = 0.1
-"""Part of the packets that links may lose at random. A queue that overflows loses as much only
-where windows together are far larger than it."""
+"""Part of the packets that links may lose at random. A queue that overflows loses as much only if
+the windows together are far larger than the queue."""
 LEAST_SAMPLE: Final = 128
-"""Losses are compared with at least so many results: a small window does not tell a share."""
+"""Losses are compared with at least so many results: a small window shows no share."""
 
 
 def tolerated_loss(num_workers: int) -> float:
@@ -40,10 +41,10 @@ def tolerated_loss(num_workers: int) -> float:
 
 
 class CongestionWindow:
-    """The window of one stream; told of everything that it could react to.
+    """The window of one stream; learns of results and losses.
 
-    All workers of a job see the marks of contributions alike, and results only come when everybody
-    has contributed: so the worker with the smallest window sets the pace of the job.
+    All workers of a job see the same marks of contributions, and a result comes only when all have
+    contributed. So the worker with the smallest window sets the pace of the job.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class CongestionWindow:
     ) -> None:
         """Allow `minimum` to `maximum` chunks without result, and `initial` in the beginning.
 
-        Losses leave at least `floor` chunks; but those beyond the part `tolerated` of the results
+        A loss leaves at least `floor` chunks. But losses beyond the part `tolerated` of the results
         count like marks.
         """
         self._maximum = maximum
@@ -67,7 +68,7 @@ class CongestionWindow:
         self._deaf_for = 0  # results still to come of chunks sent before the last decrease
         self._tolerated = tolerated
         self._floor = float(floor)
-        # Of about a window, or a LEAST_SAMPLE.
+        # Over about a window, or over LEAST_SAMPLE results.
         self._recent_results = 0.0
         self._recent_losses = 0.0
 
@@ -89,7 +90,7 @@ class CongestionWindow:
             return
         self._deaf_for = max(0, self._deaf_for - count)
         if under_way < self.limit:
-            return  # tensor or slots were the limit: nothing is known about a larger window
+            return  # the tensor or its slots were the limit, which says nothing of a larger window
         if self._is_slow_start:
             self._chunks += count
         else:
@@ -104,7 +105,7 @@ class CongestionWindow:
             self._decrease(under_way)
         elif self._chunks > self._floor:
             self._is_slow_start = False
-            self._chunks = self._floor  # and marks are heard all the same
+            self._chunks = self._floor  # marks still count, unlike after a decrease
 
     @property
     def _sample(self) -> int:

@@ -20,9 +20,9 @@ WORD_TREE = 1
 WORD_GENERATION, WORD_SLOT, WORD_ROUND, WORD_TENSOR, WORD_CHUNK = 2, 3, 4, 5, 6
 WORD_START, WORD_END, WORD_BITMAP, WORD_CONTRIBUTORS = 7, 8, 9, 10
 TABLE_CHUNKS = 1024
-"""Headers computed at a time: the calls are a thousand chunks', not those of each block."""
+"""Headers computed at a time, which costs fewer calls than computing them for each block."""
 PLAIN_FLAGS = int(Flag.PARTIAL | Flag.LAST)
-"""Flags of a result that ask for nothing."""
+"""Flags of a result that need no action."""
 
 Words = NDArray[np.uint32]
 """Datagrams as 32-bit words in wire order (big-endian), shape (count, words)."""
@@ -49,7 +49,7 @@ class DatagramRing:
         self._slot_count = slot_count
         self._values = view.values_per_packet
         own = slice(first_slot, first_slot + slot_count)
-        # What a slot's headers have in common.
+        # The fields that all headers of a slot share.
         self._constant = np.zeros((slot_count, HEADER_WORDS), np.uint32)
         self._constant[:, 0] = WIRE_VERSION << 24 | operation << 16
         tree_words = slot_map.tree_ids[own] << np.uint32(16) | np.uint32(view.child_id << 8)
@@ -60,7 +60,7 @@ class DatagramRing:
         self._mask = _result_mask(0)
         self._plain_mask = _result_mask(0xFFFF & ~PLAIN_FLAGS)
         self._result_word = _result_word()
-        # Headers of the chunks that come next, and what to expect of their results.
+        # Headers of the next chunks, and the headers that their results must have.
         self._source: ChunkSource | None = None
         self._first = 0
         self._table: Words = np.empty((0, HEADER_WORDS), np.uint32)
@@ -102,14 +102,14 @@ class DatagramRing:
         self._source, self._first = source, first
 
     def forget(self, source: ChunkSource) -> None:
-        """Keep nothing of a tensor; it is written, or never will be."""
+        """Drop a tensor that is written, or will never be."""
         if self._source is source:
             self._source = None
 
     def is_plain_run(self, words: Words, row: int) -> bool:
         """Return whether datagrams are the results of the rows from `row` on, one by one.
 
-        Results with a flag that asks for something do not count.
+        Results with a flag that needs an action do not count.
         """
         difference = words[:, :CHECKED_WORDS] ^ self._expected[row : row + len(words)]
         difference &= self._plain_mask
@@ -124,7 +124,7 @@ class DatagramRing:
 def _result_mask(flags: int) -> NDArray[np.uint32]:
     """Return the mask over the checked words, in wire order; `flags` are checked to be clear."""
     mask = np.full(CHECKED_WORDS, 0xFFFFFFFF, ">u4")
-    mask[0] = 0xFFFF0000 | flags  # version and operation; flags are the switch's
+    mask[0] = 0xFFFF0000 | flags  # version and operation; the switch sets the flags
     mask[1] = 0xFFFF0000  # tree; a multicast result names another worker
     return mask.view(np.uint32)
 

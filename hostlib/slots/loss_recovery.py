@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which chunks of a stream are to be sent again, and when: by later results, silence, or timers.
 
-Every transmission has a number of its own, first ones and repeated ones alike, as in QUIC (RFC
+Every transmission has a number of its own, both the first and the repeated ones, as in QUIC (RFC
 9002). A result comes only when all workers have contributed, and workers send the chunks of a tree
 in the same order. So three results of chunks that were first sent later, on the same tree, show
-that something of an earlier chunk was lost. Of a chunk that was sent again it is three results of
-whatever was sent later, and half a round trip: the others may notice a loss later, so the order of
-what they send again is another. Where nothing comes back at all, the last chunks may have been
-lost, which no later result can show: the oldest few are sent again, as a probe (RFC 8985). The
+that a packet of an earlier chunk was lost. For a chunk that was sent again, the sign is three
+results of any later transmissions, and half a round trip: other workers may notice a loss later,
+and send again in another order. If no result comes at all, the last chunks may have been lost,
+which no later result can show. Then the oldest few are sent again, as a probe (RFC 8985). The
 retransmission timer is the last resort.
 """
 
@@ -22,15 +22,15 @@ from numpy.typing import NDArray
 from .rtt import RoundTripTimer
 
 LATER_RESULTS: Final = 3
-"""So many results of later transmissions show a loss; fewer may be reordering."""
+"""Results of later transmissions that show a loss; fewer may be due to reordering."""
 SKEW_SHARE: Final = 0.5
-"""Part of the round trip by which others may notice a loss later."""
+"""Other workers may notice a loss later by this part of the round trip."""
 PROBE_CHUNKS: Final = LATER_RESULTS + 1
 """Chunks sent again after silence: their results show what else was lost."""
 STORM_LIMIT: Final = 8
 """Retransmissions per expiry while nothing at all arrives."""
 NEVER: Final = np.iinfo(np.int64).max
-"""Number of what is not under way: nothing is later."""
+"""Number of a row that waits for no result; no transmission is later."""
 
 Rows = NDArray[np.int64]
 
@@ -42,7 +42,7 @@ class _LatestNumbers:
         self._numbers = np.full((num_trees, LATER_RESULTS), -1)
 
     def least(self, trees: Rows | int) -> NDArray[np.int64] | np.int64:
-        """Return what a transmission of a tree must be below, to have LATER_RESULTS after it."""
+        """Return the number below which transmissions have LATER_RESULTS later results."""
         return self._numbers[trees, 0]
 
     def latest(self, trees: Rows) -> Rows:
@@ -64,7 +64,7 @@ class _LatestNumbers:
 
 
 class LossRecovery:
-    """The transmissions of one stream's slots, one row each; rows of several trees may differ."""
+    """The transmissions of one stream's slots: one row for each slot, which belongs to a tree."""
 
     def __init__(self, tree_of_row: NDArray[np.int64], timer: RoundTripTimer) -> None:
         rows = len(tree_of_row)
@@ -80,22 +80,22 @@ class LossRecovery:
         self._has_again = False  # whether any of these may be set
         self._has_withheld = False
         self._next_number = 0
-        # By tree, the latest of what has results: by first and by latest transmission.
+        # By tree, the latest transmissions with results: counted by first and by latest one.
         self._first_done = _LatestNumbers(num_trees)
         self._done = _LatestNumbers(num_trees)
         self._next_expiry_s = np.inf
-        self._probe_s = np.inf  # when silence asks for a probe; inf: nothing is under way, or done
+        self._probe_s = np.inf  # when to probe after silence; inf: nothing is due, or it was done
         self._has_progress = True
         self._has_sample = True
 
     @property
     def next_s(self) -> float:
-        """When `is_silent` or `expired` may have something, at the latest."""
+        """When `silent` or `expired` is to be called next."""
         return min(self._next_expiry_s, self._probe_s)
 
     @property
     def has_again(self) -> bool:
-        """Whether something is under way that was sent again, or is withheld."""
+        """Whether a chunk without result was sent again, or is withheld."""
         return self._has_again
 
     def start(
@@ -108,7 +108,7 @@ class LossRecovery:
     ) -> None:
         """Note first transmissions; those `withheld` are not sent, now or ever."""
         if after_pause:
-            # The others may be late: the first expiry sends a few again, not all.
+            # Other workers may be late: the first expiry sends a few chunks again, not all.
             self._has_progress = False
             self._probe_s = now_s + self._timer.probe_s
         deadline_s = now_s + self._timer.timeout_s
@@ -120,7 +120,7 @@ class LossRecovery:
         self._sent_at_s[rows] = now_s
         self._deadline_s[rows] = deadline_s
         if withheld is not None:
-            # What was not sent yields no round trip.
+            # Chunks that were not sent yield no round trip.
             self._is_again[rows] = withheld
             self._has_again = self._has_withheld = True
             self._number[rows][withheld] = self._first[rows][withheld] = NEVER
@@ -139,7 +139,7 @@ class LossRecovery:
     def finish_run(self, rows: slice, now_s: float, *, is_sampled: bool, is_idle: bool) -> None:
         """Note the results of the oldest chunks, with nothing missing between them.
 
-        With `is_idle` nothing else is under way, here and below.
+        With `is_idle` no other chunk is without result, here and below.
         """
         if self._has_again:
             if is_sampled and not self._is_again[rows.start]:
@@ -147,7 +147,7 @@ class LossRecovery:
             self._note_latest(np.arange(rows.start, rows.stop, dtype=np.int64), now_s)
         elif is_sampled:
             self._add_sample(now_s - float(self._sent_at_s[rows.start]))
-        # Else all that is under way was sent after these: they can show no loss.
+        # Otherwise all chunks without result were sent after these, which can show no loss.
         self._release(rows)
         self._note_progress(now_s, is_idle=is_idle)
 
@@ -157,14 +157,14 @@ class LossRecovery:
         """Note results in any order, one of each row; only prompt ones tell the round trip."""
         fresh = rows[~self._is_again[rows] & is_prompt]
         if len(fresh):
-            # The slowest of a batch stands for it: one sample per batch, on the safe side.
+            # One sample per batch, that of the slowest chunk, which is on the safe side.
             self._add_sample(now_s - float(self._sent_at_s[fresh].min()))
         self._note_latest(rows, now_s)
         self._release(rows)
         self._note_progress(now_s, is_idle=is_idle)
 
     def abandon(self, rows: Rows, *, is_idle: bool) -> None:
-        """Wait for rows no more."""
+        """Stop waiting for rows."""
         self._release(rows)
         if is_idle:
             self._probe_s = np.inf
@@ -201,12 +201,12 @@ class LossRecovery:
         if now_s < self._next_expiry_s:
             return np.empty(0, np.int64), 0
         rows = self._in_order(np.flatnonzero(self._deadline_s <= now_s))
-        # If all wait, another worker may be late.
+        # If all chunks wait, another worker may be late.
         latest = self._first_done.latest(self._tree_of_row[rows])
         outrun = int(np.count_nonzero(self._number[rows] < latest))
         if len(rows):
             if not self._has_sample:
-                # Results that come at all come late: the round trip exceeds the timeout.
+                # No result came within the timeout: the round trip may exceed it.
                 self._timer.back_off()
             self._deadline_s[rows] = now_s + self._timer.timeout_s
             if not self._has_progress:
@@ -216,7 +216,7 @@ class LossRecovery:
         return rows, outrun
 
     def _note_latest(self, rows: Rows, now_s: float) -> None:
-        """Learn from the transmissions that results answer, or may answer."""
+        """Note the transmissions that results answer, or may answer."""
         trees = self._tree_of_row[rows]
         first = self._first[rows]
         if self._has_withheld:
@@ -225,7 +225,7 @@ class LossRecovery:
         self._first_done.add(trees, first)
         latest = first
         if self._has_again:
-            # What came back faster than anything ever did answers an earlier transmission.
+            # A result that came faster than any before it answers an earlier transmission.
             is_answer = self._sent_at_s[rows] <= now_s - self._timer.least_s
             latest = np.where(is_answer, self._number[rows], first)
         self._done.add(trees, latest)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Datagrams that are no awaited result: what they are, counted by cause."""
+"""Datagrams that are no awaited results, counted by cause."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .wire import HEADER_BYTES, HEADER_DTYPE, WIRE_VERSION, Operation
 
 @dataclass(frozen=True, kw_only=True)
 class Notice:
-    """What the switch says about a slot copy."""
+    """The switch's answer to a probe: the state of a slot copy."""
 
     slot: int
-    """The view's."""
+    """Number of the slot in the view."""
     round: int
     worker_bitmap: int
 
@@ -41,9 +41,9 @@ def sort_out(
 ) -> list[Notice]:
     """Count datagrams that are no awaited results by cause; return the notices among them.
 
-    `slots` are the view's slots of the datagrams.
-    Causes: version, operation, foreign_job, generation, slot, mismatch (awaited round, other tensor
-    or range), duplicate (a result that is there already).
+    `slots` are the view's slots of the datagrams. Causes are version, operation, foreign_job,
+    generation, slot, mismatch (the awaited round with another tensor or range), and duplicate (a
+    result that has come before).
     """
     headers = headers_of(words)
     left = np.ones(len(headers), np.bool_)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 
 PROBE_MARGIN_S = 0.001
-"""Least margin of a probe's time over the smoothed round trip; else it is half of that."""
+"""Least margin of a probe's time over the smoothed round trip; half the round trip if larger."""
 SMOOTHING = 1 / 8
 """Weight of a new sample in the smoothed round-trip time (alpha)."""
 VARIATION = 1 / 4
@@ -17,9 +17,9 @@ VARIATION = 1 / 4
 class RoundTripTimer:
     """Smoothed round-trip time and the timeout that follows from it, with exponential backoff.
 
-    Feed it only with samples of packets that were sent once (Karn's rule). Times are seconds.
-    `minimum_s` is the least margin over the smoothed round trip: it stands for the RFC's clock
-    granularity, here the time that a busy machine may keep a thread waiting.
+    It takes only samples of packets that were sent once (Karn's rule). Times are seconds.
+    `minimum_s` is the least margin over the smoothed round trip. It takes the place of the RFC's
+    clock granularity, as a busy machine may keep a thread waiting for so long.
     """
 
     def __init__(self, *, initial_s: float, minimum_s: float, maximum_s: float) -> None:
@@ -50,8 +50,8 @@ class RoundTripTimer:
     def probe_s(self) -> float:
         """How long no result at all may come before a probe asks for one; at most `timeout_s`.
 
-        It runs from the last result, so one round trip is as long as the slowest answer to what
-        that result let go: a probe in vain costs a few packets. Infinite before the first sample.
+        The time runs from the last result, which let further chunks leave; their results take a
+        round trip. An unneeded probe costs a few packets. Infinite before the first sample.
         """
         if self._smoothed_s is None:
             return math.inf

@@ -27,7 +27,7 @@ class SlotMap:
         counts = np.array([tree.slot_count for tree in trees], np.int64)
         trees_of = np.repeat(np.arange(len(trees)), counts)
         local = np.concatenate([np.arange(tree.slot_count, dtype=np.int64) for tree in trees])
-        # Slot i of c is due at (i + 1/2) / c of the way; equal dues go by the order of the trees.
+        # Slot i of a tree of c slots stands at (i + 1/2) / c; ties go by the order of the trees.
         order = np.lexsort((trees_of, (2 * local + 1) / (2 * counts[trees_of])))
         ids = np.array([tree.tree_id for tree in trees], np.uint32)
         self.tree_ids: NDArray[np.uint32] = ids[trees_of[order]]
@@ -37,7 +37,7 @@ class SlotMap:
         self._is_single = len(trees) == 1
         self._slot_count = int(counts.sum())
         if not self._is_single:
-            # Row 0 of this table is for ids of no tree.
+            # Row 0 of this table is for unknown tree ids.
             self._rows = np.zeros(1 << 16, np.int16)
             self._rows[ids] = np.arange(1, len(trees) + 1)
             self._width = int(counts.max())
@@ -47,7 +47,7 @@ class SlotMap:
     def slots(self, tree_ids: NDArray[np.uint32], local: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Return the view's slots for pairs (tree id, slot in the tree); UNKNOWN_SLOT: none.
 
-        With one tree the ids are not looked at: the caller compares them anyhow.
+        With one tree the ids are ignored, as the caller compares them.
         """
         if self._is_single:
             slots = local.astype(np.int64)

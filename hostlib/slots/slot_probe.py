@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""When nothing comes back: ask the switch what the oldest slot waits for, to name the cause."""
+"""Probes: if no result comes, the worker asks the switch what the oldest slot waits for."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .wire import Operation
 
 INTERVAL_S = 0.05
 FORGETFULNESS = 5
-"""What was answered counts no more after so many probes without an answer."""
+"""After so many probes without an answer, earlier answers do not count any more."""
 STANDING_NOTICES = 5
-"""Where results have come since the questions began, so many notices without a result between
-show that the job stands. One alone is a moment of a job that moves: a contribution was under way,
-or lost and about to be sent again."""
+"""If results have come since the first probe, so many notices without a result between them show
+that the job makes no progress. A single notice may come from a job that does: a contribution was
+under way, or lost and about to be sent again."""
 PROBES_SENT = "probe_packets_sent"
 """Key in the counters."""
 
 
 class SlotProbe:
-    """Sends probes and keeps what came back."""
+    """Sends probes and keeps what their answers show."""
 
     def __init__(self, view: JobView, transport: Transport, counters: Counter[str]) -> None:
         self._view = view
@@ -48,7 +48,7 @@ class SlotProbe:
     def _forget(self) -> None:
         self._unanswered = 0
         self._has_answer = False
-        self._has_results = False  # since the questions began
+        self._has_results = False  # since the first probe
         self._num_notices = 0  # about the awaited round, since the last result
         self._bitmap: int | None = None
 
@@ -65,31 +65,31 @@ class SlotProbe:
             datagram[OPERATION_BYTE] = Operation.PROBE
             datagram[FLAGS_BYTES] = 0
             if self._unanswered == FORGETFULNESS:
-                self._forget()  # it was reachable once, and is no more
+                self._forget()  # the switch was reachable, and is not any more
             self._unanswered += 1
             self._silent_since_s = min(self._silent_since_s, now_s)
             self._counters[PROBES_SENT] += self._transport.send(datagram[None, :])
 
     def note_answer(self) -> None:
-        """Note that something came from the switch: it can be reached."""
+        """Note that a packet came from the switch, which can thus be reached."""
         self._has_answer = True
         self._unanswered = 0
         self._silent_since_s = math.inf
 
     def note_results(self) -> None:
-        """Note that results came: what notices told before may be over."""
+        """Note that results came: earlier notices may be outdated."""
         self.note_answer()
         self._has_results = True
         self._num_notices = 0
         self._bitmap = None
 
     def note_notice(self, notice: Notice, *, is_same_round: bool) -> None:
-        """Keep who is in the slot's present round."""
+        """Keep which workers are in the slot's present round."""
         self._bitmap = notice.worker_bitmap if is_same_round else 0
         self._num_notices += 1
 
     def note_missing(self, workers: Sequence[int]) -> None:
-        """Keep whom all workers wait for, which the controller has found out."""
+        """Keep the workers that all others wait for, as the controller has found out."""
         self._told = frozenset(workers)
 
     def silent_s(self, now_s: float) -> float:
@@ -98,10 +98,10 @@ class SlotProbe:
 
     @property
     def missing(self) -> list[int]:
-        """Workers that have not contributed to the oldest slot, as far as notices told.
+        """Workers that have not contributed to the oldest slot, as far as notices show.
 
-        On a tree these are too many: a notice comes from one switch, and does not name who has
-        contributed to others and waits there.
+        On a tree these are too many. A notice comes from one switch, and does not name the workers
+        that have contributed at other switches and wait there.
         """
         if self._bitmap is None or not self._bitmap & self._view.worker_bitmap:
             return []
@@ -110,15 +110,15 @@ class SlotProbe:
     def _certain(self, candidates: list[int]) -> list[int]:
         """Return which of the workers that a notice does not name are missing without doubt.
 
-        Those at this worker's own switch, which answers by itself while it lacks one of them; and
-        those that the controller names, which has heard of all others.
+        These are the workers at this worker's own switch, which answers by itself while one of
+        them is missing, and those that the controller names, which has heard from all workers.
         """
         if len(candidates) == 1:
             return candidates
         return [i for i in candidates if i in self._told or self._view.is_neighbour(i)]
 
     def _mtu_hint(self) -> str:
-        """Return what ICMP messages claimed about the MTU; nobody can tell whether it is true."""
+        """Return what ICMP messages claimed about the MTU; they may be forged."""
         claims = self._transport.counters["path_mtu_ignored"]
         if not claims:
             return ""
@@ -128,7 +128,7 @@ class SlotProbe:
         )
 
     def verdict(self, task: AllreduceTask, progress: str = "") -> AllreduceTimeoutError:
-        """Return the error that says what a task waited for in vain; `progress`: how far it is."""
+        """Return the error that says why a task has no result; `progress`: how far it is."""
         what = f"tensor {task.tensor_id}: no result after {task.timeout_s} s{progress}"
         view = self._view
         if not self._has_answer:
@@ -151,7 +151,7 @@ class SlotProbe:
         )
 
     def _standing(self, what: str) -> AllreduceTimeoutError | None:
-        """Return what notices tell of a round that does not end, if they tell something."""
+        """Return the error for a round that does not end, if notices show a cause."""
         view = self._view
         candidates = self.missing
         missing = self._certain(candidates)
@@ -166,7 +166,7 @@ class SlotProbe:
         if candidates:
             names = ", ".join(str(i) for i in candidates)
             return WorkerMissingError(
-                f"{what}; job {view.job} waits for somebody below another switch, among workers"
+                f"{what}; job {view.job} waits for workers below another switch, some of"
                 f" {names}: see whether they run and submit the same sequence of tensors",
                 [],
             )
@@ -176,6 +176,6 @@ class SlotProbe:
                 f"{what}; the switch has this round from worker {names} but takes none from worker"
                 f" {view.worker_id}: if 'mismatch' in 'switchfold job show' is not 0, the workers"
                 " submit different shapes, dtypes, operations or labels; if it is, this worker's"
-                " packets are likely lost on their way to the switch"
+                " packets are likely lost before they reach the switch"
             )
         return None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A view whose chunks go through switches: two slot streams over the slots of its trees."""
+"""The reducer of a view with switches: two slot streams over the slots of its trees."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from .slot_stream import SlotStream
 from .wire import Operation
 
 FREE_SHARE = 2
-"""Losses leave at most this part of the slots in the window: a chunk that is sent again holds its
-slot, and the others go on in those that are free. Measured; with all slots in the window, 5 % loss
-costs up to a sixth more of the rate."""
+"""After losses, the window is at most the number of slots divided by this. A chunk that is sent
+again holds its slot, and other chunks use the free ones. Measured: if the window has all slots, 5 %
+loss costs up to a sixth more of the rate."""
 STALL_S = 1.0
-"""A worker without results for so long asks why, and tells the controller."""
+"""A worker without results for so long asks why, and reports it to the controller."""
 
 
 def split_slots(slot_count: int) -> tuple[int, int]:
@@ -59,7 +59,7 @@ class SwitchReducer:
         self.view = view
         self.first_tensor = first_tensor
         self.failure: HostlibError | None = None
-        """Never known: a silent switch may come back."""
+        """Always None: a silent switch may come back."""
         self._transport = transport
         self._options = options
         self._counters = counters
@@ -119,12 +119,12 @@ class SwitchReducer:
 
     @property
     def stall_s(self) -> float:
-        """Soon: whatever a switch answers comes within round trips."""
+        """A short time, as answers of a switch take round trips only."""
         return STALL_S
 
     @property
     def moved_s(self) -> float:
-        """Nothing moves but the results that `take` counts."""
+        """Minus infinity: only results move, which `take` counts."""
         return -np.inf
 
     def take(self, words: Words, now_s: float) -> Arrivals:
@@ -178,7 +178,7 @@ class SwitchReducer:
     def _accept(
         self, stream: SlotStream, words: Words, slots: NDArray[np.int64], now_s: float
     ) -> NDArray[np.bool_]:
-        """Give datagrams to a stream; a result that came twice in one batch counts as duplicate."""
+        """Pass datagrams to a stream; a result twice in one batch counts as a duplicate."""
         before = stream.counters.received
         taken = stream.accept(words, slots, now_s)
         repeated = int(np.count_nonzero(taken)) - (stream.counters.received - before)
@@ -187,14 +187,14 @@ class SwitchReducer:
         return taken
 
     def _take_notice(self, notice: Notice) -> list[int]:
-        """Note what a slot waits for; return the tensor if its round was left behind."""
+        """Note what a slot waits for; return its tensor if the others have left its round."""
         stream = self.exponents
         if notice.slot >= self.values.first_slot:
             stream = self.values
         own_round = stream.outstanding_round(notice.slot)
         self.probe.note_answer()
         if own_round is None or (notice.round ^ own_round) & 1:
-            return []  # about another copy than the one this worker waits for
+            return []  # not about the copy that this worker waits for
         ahead = (notice.round - own_round) & 0xFFFFFFFF
         if 0 < ahead < 1 << 31:
             return [stream.outstanding_tensor(notice.slot)]
@@ -215,7 +215,7 @@ class SwitchReducer:
         return next_s if self.multicast is None else min(next_s, self.multicast.next_s)
 
     def ask(self, now_s: float) -> None:
-        """Probe the oldest slot: values come after exponents, so their chunks are older."""
+        """Probe the oldest slot that waits, which holds values if any value slot waits."""
         stream = self.values
         if not stream.outstanding:
             stream = self.exponents
@@ -237,18 +237,18 @@ class SwitchReducer:
         return self.probe.silent_s(now_s)
 
     def note_missing(self, workers: Sequence[int]) -> None:
-        """Learn from the controller who does lack, of those that `missing` names."""
+        """Learn from the controller which of the workers that `missing` names are missing."""
         self.probe.note_missing(workers)
 
     def verdict(self, task: Task) -> HostlibError:
-        """Return the error that says what a task waited for in vain."""
+        """Return the error that says why a task has no result in time."""
         if isinstance(task, AllgatherTask):
             assert self.multicast is not None, "else it would not have begun"
             return self.multicast.verdict(task)
         return self.probe.verdict(task, self._progress(task))
 
     def _progress(self, task: AllreduceTask) -> str:
-        """Return how far a task is and what was sent again, as known here."""
+        """Return how far a task is, and how many packets were sent again."""
         counts = [stream.counters for stream in self._streams]
         again = sum(each.retransmitted for each in counts)
         sent = sum(each.sent for each in counts) + again

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The wire format's numbers and its header as a numpy structured view (big-endian on the wire)."""
+"""Numbers of the wire format, and its header as a numpy dtype (big-endian on the wire)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ MAX_WORKERS: Final = 32
 """Width of the worker bitmap."""
 NUM_SLOTS: Final = 1024
 """Slots of one switch; each has two physical copies, chosen by the round's parity."""
-SLOT_COPIES: Final = 2
 
 ETHERNET_BYTES: Final = 14
 IPV4_BYTES: Final = 20
@@ -29,15 +28,13 @@ UDP_BYTES: Final = 8
 HEADER_BYTES: Final = 44
 """The Switchfold header, directly behind UDP."""
 VALUE_BYTES: Final = 4
-ETHERNET_OVERHEAD_BYTES: Final = 24
-"""Frame check sequence (4), preamble and inter-packet gap (20), per frame on a real wire."""
 
 EXPONENT_BIAS: Final = 128
 """The header carries a block exponent e as e + 128: an unsigned maximum orders exponents."""
 
 
 class Operation(enum.IntEnum):
-    """What a packet asks of its slot, or what the switch answers."""
+    """What a packet asks the switch to do, or what the switch answers."""
 
     AGGREGATE_ADD = 1
     """Contribution: the lanes are added, saturating."""
@@ -52,14 +49,14 @@ class Operation(enum.IntEnum):
     NOTICE = 6
     """Down the tree: round, bitmap and count that the slot copy holds; lanes mean nothing."""
     MULTICAST = 7
-    """Not for a slot: the switch copies the packet to the other workers, lanes and all."""
+    """Uses no slot: the switch multicasts the packet with its lanes to the other workers."""
 
 
 class Flag(enum.IntFlag):
     """Bits of the 16-bit flags field."""
 
     PARTIAL = 1 << 0
-    """The result lacks at least one worker."""
+    """At least one worker is missing from the result."""
     FLUSHED = 1 << 1
     """The round was closed by a flush."""
     ECN_ECHO = 1 << 2
@@ -71,7 +68,7 @@ class Flag(enum.IntFlag):
     REPLAY = 1 << 5
     """Unicast repeat of a stored result, for a retransmission."""
     REPORT = 1 << 6
-    """Of a MULTICAST: the lanes say what its sender has received."""
+    """Of a MULTICAST: its lanes list what its sender has received."""
 
 
 class Outcome(enum.IntEnum):
@@ -93,7 +90,7 @@ class Outcome(enum.IntEnum):
     FLUSHED = 7
     """A flush ended the round; the partial result was multicast, or went to the parent as a sum."""
     FLUSH_IGNORED = 8
-    """A flush for a round that nobody contributed to: dropped."""
+    """A flush for a round without contributors: dropped."""
     BAD_LENGTH = 9
     """Not the variant's one datagram size, or the IPv4 and UDP lengths disagree."""
     BAD_CHECKSUM = 10
@@ -173,12 +170,6 @@ def datagram_bytes(values_per_packet: int) -> int:
 def frame_bytes(values_per_packet: int) -> int:
     """Return the size of the Ethernet frame without its check sequence, in bytes."""
     return ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + datagram_bytes(values_per_packet)
-
-
-def payload_efficiency(values_per_packet: int) -> float:
-    """Return the share of lane bytes on the wire; check sequence, preamble and gap count."""
-    total = frame_bytes(values_per_packet) + ETHERNET_OVERHEAD_BYTES
-    return VALUE_BYTES * values_per_packet / total
 
 
 def view_datagrams(buffer: NDArray[np.uint8], values_per_packet: int) -> NDArray[np.void]:

@@ -56,5 +56,5 @@ def install_even_straggler_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _is_waiting(engine: Engine) -> bool:
     """Return whether results are due here: one that has nothing to do seldom runs."""
-    reducer = engine._runner.reducer  # pyright: ignore[reportPrivateUsage]
+    reducer = engine._runner._reducer  # pyright: ignore[reportPrivateUsage]
     return reducer is not None and reducer.is_waiting
