@@ -202,7 +202,7 @@ class FactorExchange:
         self.counters["received_floats"] += received
         future.set_result([block.pair() for block in blocks])
 
-    # What follows runs in the loop's thread.
+    # The methods below run in the loop's thread.
 
     def _begin(self, name: _Name, block: FactorBlock, future: Future[list[FactorPair]]) -> None:
         assert self._mesh is not None

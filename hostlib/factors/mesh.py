@@ -78,7 +78,7 @@ class Mesh:
                 self._is_closed = True  # the server is closed, and its thread with it
         self._server.close()
 
-    # What follows runs in the loop's thread.
+    # The methods below run in the loop's thread.
 
     def _start(self, peers: Sequence[tuple[str, int]], job: int) -> None:
         self._server.add_view(GENERATION, _Door(self))

@@ -163,7 +163,7 @@ class HostAllreduce:
         except PeerClosedError:
             self._is_closed = True  # the server is closed, and its thread with it
 
-    # What follows runs in the loop's thread.
+    # The methods below run in the loop's thread.
 
     def _submit(self, reduction: Reduction, *, is_plain: bool) -> None:
         if is_plain:
@@ -273,7 +273,7 @@ class HostAllreduce:
         """A member's host gives no sign of life: find out whether it accepts a call."""
         now_s = time.monotonic()
         if now_s >= self._called_s.get(position, now_s):
-            # Kernels probe ever less often where a full buffer waits for its process.
+            # Kernels probe less and less often while a full buffer waits for its process.
             self._called_s[position] = now_s + self._silence_s
             silence = PeerClosedError(f"no sign of its host for {silent_s:.1f} s")
             self.suspect(position, silence, has_left=False)

@@ -147,7 +147,7 @@ class HostReducer:
         tag: int,
         is_plain: bool,
     ) -> None:
-        """Reduce a tensor's lanes in place; `then(has_saturated)` is called in the I/O thread."""
+        """Reduce a tensor's values in place; `then(has_saturated)` is called in the I/O thread."""
 
         def on_done(reduction: Reduction) -> None:
             self._done.append(lambda: then(reduction.has_saturated))

@@ -28,8 +28,8 @@ from ..errors import (
 from ..peers.event_loop import EventLoop
 from ..peers.frames import RestoreFrame
 from .layout import PAIR_BYTES, Pair, PairLayout
+from .pair_state import Failure, FailureKind
 from .restoration import Restoration
-from .rounds import Failure, FailureKind
 from .rules import Values
 from .server import ParameterServer
 from .shard_link import LocalShard, RemoteShard, ShardLink
@@ -164,9 +164,9 @@ class ParameterClient:
         """Go back to the newest checkpoint that all shards have; all workers must call this.
 
         Open transfers fail with ServerRestartedError, here and soon at workers that have not called
-        this yet. The future has the restored iteration, -1 if no shard has one; its errors are
-        ExchangeTimeoutError and ServerLostError. Then call `initialise` for the keys, which brings
-        the parameters, and continue with the next iteration.
+        this yet. The future has the restored iteration, -1 if the shards have none in common; its
+        errors are ExchangeTimeoutError and ServerLostError. Then call `initialise` for the keys,
+        which brings the parameters, and continue with the next iteration.
         """
         deadline_s = time.monotonic() + self.options.timeout_s
         restoration = Restoration(len(self._shards), deadline_s)
@@ -248,7 +248,7 @@ class ParameterClient:
             self._loop.post(lambda: self._begin(transfer))
         return transfer.future
 
-    # What follows runs in the loop's thread.
+    # The methods below run in the loop's thread.
 
     def _start(
         self, servers: Sequence[tuple[str, int]], local_server: ParameterServer | None

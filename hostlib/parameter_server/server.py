@@ -26,17 +26,17 @@ from ..peers.frames import Greeting, Purpose
 from .checkpoint import Checkpoint, CheckpointStore
 from .layout import Pair, PairLayout
 from .options import ServerOptions
-from .recovery import NOTHING, Recovery
-from .rounds import (
+from .pair_state import (
     Answer,
     Answered,
     BufferPool,
     Failure,
     FailureKind,
     Origin,
-    PairRounds,
-    Round,
+    PairState,
+    PendingSum,
 )
+from .recovery import NOTHING, Recovery
 from .rules import PairParameters, Values, as_workers_sent
 from .worker_end import WorkerEnd
 
@@ -74,7 +74,7 @@ class ParameterServer:
         self.layout: PairLayout | None = None
         """None until the first worker declares its keys."""
         self._pool = BufferPool(1)
-        self._pairs: dict[tuple[int, int], PairRounds] = {}
+        self._pairs: dict[tuple[int, int], PairState] = {}
         self._ends: dict[int, Answered] = {}
         self._gone_s: dict[int, float] = {}
         self._store: CheckpointStore | None = None
@@ -111,7 +111,7 @@ class ParameterServer:
     ) -> None:
         self.close()
 
-    # What follows runs in the loop's thread.
+    # The methods below run in the loop's thread.
 
     def _start(self) -> None:
         self._peers.add_view(GENERATION, _Door(self))
@@ -196,36 +196,34 @@ class ParameterServer:
         """Return memory for an update."""
         return self._pool.take(num_values)
 
-    def _rounds(self, key: int, pair: int) -> PairRounds:
-        rounds = self._pairs.get((key, pair))
-        if rounds is None:
+    def _state_of(self, key: int, pair: int) -> PairState:
+        state = self._pairs.get((key, pair))
+        if state is None:
             self.pair(key, pair)  # raises PeerProtocolError
-            rounds = PairRounds(self._pool, self.options.num_workers)
-            self._pairs[key, pair] = rounds
-        return rounds
+            state = PairState(self._pool, self.options.num_workers)
+            self._pairs[key, pair] = state
+        return state
 
     def initialise(self, worker_id: int, key: int, pair: int, values: Values) -> None:
         """Set a pair's parameters if there are none; send the pair's parameters."""
-        rounds = self._rounds(key, pair)
+        state = self._state_of(key, pair)
         if not self.options.rule.keeps_parameters:
             text = f"a server with the {self.options.rule.kind.value} rule keeps no parameters"
             self._tell(worker_id, key, None, Failure(FailureKind.UNREADY, text))
             return
-        if rounds.kept is None:
-            rounds.kept = PairParameters(values.copy())
-        self._ends[worker_id].send_initial(
-            key, pair, rounds.kept.applied, rounds.kept.values.copy()
-        )
+        if state.kept is None:
+            state.kept = PairParameters(values.copy())
+        self._ends[worker_id].send_initial(key, pair, state.kept.applied, state.kept.values.copy())
 
     def update(
         self, origin: Origin, key: int, pair: int, values: Values, *, is_lent: bool = False
     ) -> None:
         """Take an update; lent values are only read, others now belong to the server."""
         worker_id, iteration, open_from = origin
-        rounds = self._rounds(key, pair)
-        rounds.acknowledge(worker_id, open_from)
-        waiting = rounds.rounds.get(iteration)
-        if self._is_over(rounds, worker_id, key, pair, iteration) or (
+        state = self._state_of(key, pair)
+        state.acknowledge(worker_id, open_from)
+        waiting = state.pending.get(iteration)
+        if self._is_over(state, worker_id, key, pair, iteration) or (
             waiting is not None and worker_id in waiting.contributors
         ):
             if waiting is not None:
@@ -233,7 +231,7 @@ class ParameterServer:
             if not is_lent:
                 self._pool.give(values)
             return
-        for older in rounds.unfillable(worker_id, iteration):
+        for older in state.unfillable(worker_id, iteration):
             text = (
                 f"{self._name(key)}: worker {worker_id} is at iteration {iteration} and will not"
                 f" contribute to iteration {older}: it skipped that one, or has its answer from a"
@@ -242,7 +240,7 @@ class ParameterServer:
             self._fail(key, pair, older, Failure(FailureKind.RESTARTED, text, (worker_id,)))
         self.counters["updates"] += 1
         if waiting is None:
-            waiting = rounds.rounds[iteration] = Round(self._pool, time.monotonic())
+            waiting = state.pending[iteration] = PendingSum(self._pool, time.monotonic())
             self._plan_drop(key, pair, iteration)
         waiting.add(worker_id, values, is_lent=is_lent)
         self._close_if_complete(key, pair, iteration)
@@ -251,8 +249,8 @@ class ParameterServer:
         """Note that a worker wants to go back to a checkpoint, as all must."""
         self._recovery.ask(worker_id)
         if self._recovery.is_asked:
-            for (key, pair), rounds in self._pairs.items():
-                for iteration in list(rounds.rounds):
+            for (key, pair), state in self._pairs.items():
+                for iteration in list(state.pending):
                     self._fail(key, pair, iteration, _RESTORING)
 
     def restore(self, worker_id: int, iteration: int) -> None:
@@ -292,11 +290,11 @@ class ParameterServer:
             self.layout.merge(checkpoint.layout, NOTHING)
         everybody = frozenset(range(self.options.num_workers))
         for (key, pair), kept in checkpoint.pairs.items():
-            rounds = self._rounds(key, pair)
-            rounds.kept, rounds.is_restored = kept, True
+            state = self._state_of(key, pair)
+            state.kept, state.is_restored = kept, True
             # A worker that did not get this answer before the server was killed asks again.
-            rounds.last_closed = kept.applied
-            rounds.answers[kept.applied] = Answer(kept.values.copy(), everybody)
+            state.last_closed = kept.applied
+            state.answers[kept.applied] = Answer(kept.values.copy(), everybody)
 
     def _save(self, key: int, pair: int, kept: PairParameters) -> None:
         store, layout = self._store, self.layout
@@ -308,51 +306,51 @@ class ParameterServer:
         store.collect((key, pair), kept, num_pairs=self._num_pairs[1], layout=layout.description)
 
     def _is_over(
-        self, rounds: PairRounds, worker_id: int, key: int, pair: int, iteration: int
+        self, state: PairState, worker_id: int, key: int, pair: int, iteration: int
     ) -> bool:
         """Answer an update that comes too late or too early; return whether it is one."""
-        failure = rounds.failures.get(iteration)
-        answer = rounds.answers.get(iteration)
+        failure = state.failures.get(iteration)
+        answer = state.answers.get(iteration)
         if answer is not None:
             kind = "replayed" if worker_id in answer.contributors else "late"
             self.counters[f"{kind}_updates"] += 1
             self._answer(worker_id, key, pair, iteration, answer)
             return True
-        if failure is None and rounds.has_answered(worker_id, iteration):
+        if failure is None and state.has_answered(worker_id, iteration):
             self.counters["replayed_updates"] += 1
             # A worker that sent it twice expects no answer; a new run of the worker does.
             failure = Failure(
                 FailureKind.LATE,
                 f"{self._name(key)}: worker {worker_id} had the answer of iteration {iteration}; a"
-                f" new run with this server counts on from {rounds.last_closed + 1}, or restart the"
+                f" new run with this server counts on from {state.last_closed + 1}, or restart the"
                 " servers",
                 (worker_id,),
             )
-        elif failure is None and iteration <= rounds.last_closed:
+        elif failure is None and iteration <= state.last_closed:
             self.counters["late_updates"] += 1
             failure = Failure(
                 FailureKind.LATE,
                 f"{self._name(key)}: iteration {iteration} is too old, the newest is"
-                f" {rounds.last_closed}; worker {worker_id} is too late",
+                f" {state.last_closed}; worker {worker_id} is too late",
                 (worker_id,),
             )
         if failure is None and self._recovery.is_asked:
             failure = _RESTORING
         if failure is None:
-            failure = self._unready(rounds, key, iteration)
+            failure = self._unready(state, key, iteration)
         if failure is not None:
             self._tell(worker_id, key, iteration, failure)
         return failure is not None
 
-    def _unready(self, rounds: PairRounds, key: int, iteration: int) -> Failure | None:
-        kept = rounds.kept
+    def _unready(self, state: PairState, key: int, iteration: int) -> Failure | None:
+        kept = state.kept
         if not self.options.rule.keeps_parameters:
             return None
         if kept is None:
             return Failure(
                 FailureKind.UNREADY, f"{self._name(key)}: no parameters yet; initialise it first"
             )
-        if rounds.is_restored and not {iteration, *rounds.rounds} & {kept.applied + 1}:
+        if state.is_restored and not {iteration, *state.pending} & {kept.applied + 1}:
             return Failure(
                 FailureKind.RESTARTED,
                 f"{self._name(key)}: the server came back with a checkpoint of iteration"
@@ -361,9 +359,9 @@ class ParameterServer:
         return None
 
     def _close_if_complete(self, key: int, pair: int, iteration: int) -> None:
-        rounds = self._pairs.get((key, pair))  # None: the shard was set back meanwhile
-        waiting = rounds.rounds.get(iteration) if rounds is not None else None
-        if rounds is None or waiting is None:
+        state = self._pairs.get((key, pair))  # None: the shard was set back meanwhile
+        waiting = state.pending.get(iteration) if state is not None else None
+        if state is None or waiting is None:
             return
         count = len(waiting.contributors)
         drop = self.options.stragglers
@@ -374,13 +372,13 @@ class ParameterServer:
                 return
             self.counters["partial_pairs"] += 1
         total = waiting.total()
-        self.options.rule.apply(total, count, rounds.kept)
-        if rounds.kept is not None:
-            rounds.kept.applied = iteration
-            rounds.is_restored = False
-            self._save(key, pair, rounds.kept)
+        self.options.rule.apply(total, count, state.kept)
+        if state.kept is not None:
+            state.kept.applied = iteration
+            state.is_restored = False
+            self._save(key, pair, state.kept)
         answer = Answer(total, frozenset(waiting.contributors))
-        rounds.close(iteration, answer)
+        state.close(iteration, answer)
         self.counters["broadcasts"] += 1
         for worker_id in sorted(waiting.contributors):
             self._answer(worker_id, key, pair, iteration, answer)
@@ -416,14 +414,16 @@ class ParameterServer:
 
     def _check_overdue(self) -> None:
         now_s = time.monotonic()
-        for (key, pair), rounds in self._pairs.items():
-            for iteration, waiting in list(rounds.rounds.items()):
+        for (key, pair), state in self._pairs.items():
+            for iteration, waiting in list(state.pending.items()):
                 failure = self._overdue(key, iteration, waiting, now_s)
                 if failure is not None:
                     self._fail(key, pair, iteration, failure)
         self.loop.call_later(_CHECK_S, self._check_overdue)
 
-    def _overdue(self, key: int, iteration: int, waiting: Round, now_s: float) -> Failure | None:
+    def _overdue(
+        self, key: int, iteration: int, waiting: PendingSum, now_s: float
+    ) -> Failure | None:
         missing = [w for w in range(self.options.num_workers) if w not in waiting.contributors]
         gone = [w for w in missing if now_s - self._gone_s.get(w, now_s) > self.options.grace_s]
         what = f"{self._name(key)}, iteration {iteration}"

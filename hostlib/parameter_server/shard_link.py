@@ -26,7 +26,7 @@ from ..peers.frames import (
     unpack_answer,
 )
 from .layout import VALUE_BYTES, Pair
-from .rounds import Answer, Failure, FailureKind, Origin
+from .pair_state import Answer, Failure, FailureKind, Origin
 from .rules import Values
 from .server import GENERATION, ParameterServer
 from .transfer import Transfer, TransferKind, TransferName
@@ -159,7 +159,7 @@ class RemoteShard:
         assert self._link is not None
         self._link.send(frame, payload)
 
-    # What follows is called by the dialled link.
+    # The dialled link calls the methods below.
 
     def on_up(self, link: DialledLink) -> None:
         """Declare the keys, and send all that is not answered, possibly once more."""
@@ -295,7 +295,7 @@ class LocalShard:
         """Detach from the server."""
         self._server.detach(self._client.worker_id, self)
 
-    # What follows is called by the server.
+    # The server calls the methods below.
 
     def send_answer(self, key: int, pair: int, iteration: int, answer: Answer) -> None:
         """Pass an answer on."""

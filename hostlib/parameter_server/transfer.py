@@ -20,7 +20,7 @@ from ..errors import (
     ServerRestartedError,
 )
 from .layout import Key, Pair
-from .rounds import Failure, FailureKind
+from .pair_state import Failure, FailureKind
 from .rules import Values
 
 

@@ -26,7 +26,7 @@ from ..peers.frames import (
 from ..peers.heartbeat import Heartbeat
 from ..peers.inbound import REFUSED_S
 from .layout import VALUE_BYTES
-from .rounds import Answer, Failure, Origin
+from .pair_state import Answer, Failure, Origin
 from .rules import Values
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class WorkerEnd:
         connection.send(Frame(FrameKind.WELCOME))
         Heartbeat(server.loop, connection)
 
-    # What follows is called by the server.
+    # The server calls the methods below.
 
     def send_answer(self, key: int, pair: int, iteration: int, answer: Answer) -> None:
         """Send an answer's values."""
@@ -82,7 +82,7 @@ class WorkerEnd:
         text = json.dumps(choices).encode()
         self.connection.send(RestorableFrame(len(text), choices is None), memoryview(text))
 
-    # What follows is called by the connection.
+    # The connection calls the methods below.
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         """Return room for updates of this shard's pairs, and for declarations."""

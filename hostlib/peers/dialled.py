@@ -149,7 +149,7 @@ class DialledLink:
             ),
         )
 
-    # What follows is called by the connection.
+    # The connection calls the methods below.
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         """Return room for what the other end sends."""

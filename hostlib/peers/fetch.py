@@ -87,7 +87,7 @@ class Fetch:
         if self._connection is not None:
             self._connection.close()
 
-    # What follows is called by the connection.
+    # The connection calls the methods below.
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         """Return room for the answer; pieces go to their place in the result's arrays."""

@@ -138,7 +138,7 @@ class RetainedResults:
         self._limit_chunks = limit_chunks
         self._limit_bytes = limit_bytes
         self.gathered_limit_bytes = DEFAULT_LIMIT_BYTES
-        """Most memory for results of allgathers, which count no chunks."""
+        """Most memory for results of allgathers; the limit of chunks fits only sums."""
         self._gathered: deque[int] = deque()
 
     def set_limits(self, *, limit_chunks: int | None, limit_bytes: int | None) -> None:

@@ -175,7 +175,7 @@ class PeerServer:
     ) -> None:
         self.close()
 
-    # What follows runs in the loop's thread.
+    # The methods below run in the loop's thread.
 
     def add_view(self, generation: int, view: View) -> None:
         """Give the connections of a generation to `view`, including those that wait for it."""

@@ -109,7 +109,7 @@ class Answered(Protocol):
 
 
 @final
-class Round:
+class PendingSum:
     """Contributions of one iteration to one pair."""
 
     def __init__(self, pool: BufferPool, started_s: float) -> None:
@@ -165,11 +165,11 @@ class Round:
 
 
 @final
-class PairRounds:
+class PairState:
     """A server's state of one pair."""
 
     def __init__(self, pool: BufferPool, num_workers: int) -> None:
-        self.rounds: dict[int, Round] = {}
+        self.pending: dict[int, PendingSum] = {}
         self.answers: dict[int, Answer] = {}  # in rising order of iterations
         self.failures: dict[int, Failure] = {}
         self.kept: PairParameters | None = None
@@ -196,7 +196,7 @@ class PairRounds:
 
     def close(self, iteration: int, answer: Answer) -> None:
         """Keep an answer until all workers have it."""
-        del self.rounds[iteration]
+        del self.pending[iteration]
         self.last_closed = max(self.last_closed, iteration)
         self.answers[iteration] = answer
         if len(self.answers) > KEPT_ANSWERS:
@@ -207,7 +207,7 @@ class PairRounds:
         """Give an iteration up; return its contributors."""
         self.failures[iteration] = failure
         self.last_closed = max(self.last_closed, iteration)
-        dropped = self.rounds.pop(iteration, None)
+        dropped = self.pending.pop(iteration, None)
         if dropped is None:
             return set()
         dropped.drop()
@@ -218,6 +218,6 @@ class PairRounds:
         open_from = self._open_from[worker_id]
         return [
             older
-            for older, waiting in self.rounds.items()
+            for older, waiting in self.pending.items()
             if older < min(iteration, open_from) and worker_id not in waiting.contributors
         ]
