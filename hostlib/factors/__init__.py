@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sufficient factors: every worker gets every other's, and makes the layer's gradient itself."""
+"""Sufficient factors: workers exchange them, and each one rebuilds the layer's gradient."""
 
 from .block import FactorPair, rebuild
 from .exchange import ExchangeOptions, FactorExchange

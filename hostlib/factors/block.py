@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Factors of one worker, as one row of memory, and the gradient that all factors make."""
+"""Factors of one worker in one array, and the gradient of all workers' factors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..errors import ConfigurationError, PeerProtocolError, UnsupportedDtypeErro
 
 Floats = NDArray[np.float32]
 PREFIX_WORDS = 4
-"""32-bit words before a block that a switch copies: rows, M, N, and a check of what it is."""
+"""32-bit words before a multicast block: rows, M, N, and a check of key and iteration."""
 
 
 class FactorPair(NamedTuple):
@@ -27,7 +27,7 @@ class FactorPair(NamedTuple):
 
 @final
 class FactorBlock:
-    """u and v one behind the other."""
+    """u and v, one after the other."""
 
     def __init__(self, values: Floats, rows: int, columns: tuple[int, int]) -> None:
         self.values = values
@@ -37,7 +37,7 @@ class FactorBlock:
 
     @classmethod
     def of(cls, u: Floats, v: Floats) -> FactorBlock:
-        """Copy factors; raise ConfigurationError or UnsupportedDtypeError for what is none."""
+        """Copy factors. Raises ConfigurationError and UnsupportedDtypeError."""
         if u.ndim != 2 or v.ndim != 2 or len(u) != len(v) or not (u.shape[1] and v.shape[1]):
             raise ConfigurationError(
                 f"factors of shapes {u.shape} and {v.shape}; give [K, M] and [K, N]"
@@ -57,19 +57,19 @@ class FactorBlock:
         )
 
     def with_prefix(self, key: str, iteration: int) -> NDArray[np.int32]:
-        """Return the bits as int32, behind shape and check."""
+        """Return shape and check, then the bits of u and v as int32."""
         prefix = np.array([self.rows, *self.columns, _check(key, iteration)], np.int32)
         return np.concatenate([prefix, self.values.view(np.int32)])
 
     @classmethod
     def of_prefixed(cls, words: NDArray[np.int32], key: str, iteration: int) -> FactorBlock:
-        """Undo `with_prefix`; raise PeerProtocolError where it is something else."""
+        """Return the block of `with_prefix`; raise PeerProtocolError for another key's words."""
         rows, *columns, check = (int(word) for word in words[:PREFIX_WORDS])
         size = words.size - PREFIX_WORDS
         if check != _check(key, iteration) or rows < 0 or rows * sum(columns) != size:
             raise PeerProtocolError(
-                f"no factors of {key!r}, iteration {iteration}: do all workers exchange in the"
-                " same order?"
+                f"no block of {key!r}, iteration {iteration}: do all workers exchange in the same"
+                " order?"
             )
         values = np.ascontiguousarray(words[PREFIX_WORDS:]).view(np.float32)
         return cls(values, rows, (columns[0], columns[1]))
@@ -79,12 +79,12 @@ def _check(key: str, iteration: int) -> int:
     return zlib.crc32(f"{iteration} {key}".encode()) & 0x7FFFFFFF
 
 
-@np.errstate(over="ignore", invalid="ignore")  # infinity and not-a-number travel, too
+@np.errstate(over="ignore", invalid="ignore")  # infinity and not-a-number are results
 def rebuild(pairs: Sequence[FactorPair], out: Floats | None = None) -> Floats:
     """Return the sum [M, N] of all workers' u^T v, float32.
 
-    One matrix product over all rows in the order of `pairs`: equal bytes on all workers whose
-    numpy, processor and number of threads of the linear algebra library are equal.
+    It is one matrix product over all rows in the order of `pairs`. Workers get the same bytes if
+    numpy, processor and number of threads of the linear algebra library are the same.
     """
     if not pairs:
         raise ConfigurationError("no factors to rebuild a gradient from")

@@ -31,9 +31,9 @@ from .mesh import Mesh, out_of_place
 
 MAX_KEY_BYTES = 1024
 MAX_EARLY_BYTES = 4 << 30
-"""Factors that workers may send before this one exchanges theirs."""
+"""Most bytes that workers may send before this one exchanges the same keys."""
 KEPT_NAMES = 1 << 14
-"""Exchanges whose late or repeated factors are told from early ones."""
+"""Finished exchanges that are remembered, to tell repeated factors from early ones."""
 _CHECK_S = 0.5
 _Name = tuple[str, int]
 
@@ -42,7 +42,7 @@ class AllgatherHandle(Protocol):
     """The future of an allgather."""
 
     def result(self, timeout_s: float | None = None, /) -> Sequence[NDArray[Any]]:
-        """Return the members' arrays in their order."""
+        """Return the members' arrays in the order of their ids."""
         ...
 
     def add_done_callback(self, callback: Callable[[Any], None], /) -> None:
@@ -51,24 +51,24 @@ class AllgatherHandle(Protocol):
 
 
 class Multicast(Protocol):
-    """Something that brings every worker's int32 array to all, in their order: a session."""
+    """Brings every worker's int32 array to all workers; a session does."""
 
     def allgather(self, array: NDArray[Any], /, *, timeout_s: float | None) -> AllgatherHandle:
-        """Send an array; all workers in the same order. The future ends after `timeout_s`."""
+        """Send an array; all workers call this in the same order. Ends after `timeout_s`."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExchangeOptions:
-    """How workers find each other; the same on all."""
+    """Options of an exchange, the same on all workers."""
 
     job: int = 1
     token: str = ""
     """Secret that the workers share."""
     timeout_s: float = 30.0
-    """For an exchange; then an error names who did not send."""
+    """Limit for an exchange; its error names the missing workers."""
     connect_s: float = 20.0
-    """For all workers to come."""
+    """Limit for the connections of all workers."""
 
     def __post_init__(self) -> None:
         if not (self.timeout_s > 0 and self.connect_s > 0):
@@ -81,10 +81,10 @@ class ExchangeOptions:
 class FactorExchange:
     """Exchanges factors by key and iteration; safe from any thread.
 
-    `peers`: (address, port) by worker id; the own entry is where this one listens, or `server`
-    listens already (unused before, closed with this). `multicast`: exchange by its `allgather`
-    instead, where `peers` may be empty; then all workers must exchange in the same order, and give
-    equally many rows if it wants arrays of equal size.
+    `peers`: (address, port) by worker id. This worker listens at its own entry, or `server` listens
+    there already; it must be unused, and is closed with the exchange. `multicast`: exchange by its
+    `allgather` instead, and `peers` may be empty. Then all workers must exchange in the same order,
+    and with the same number of rows if it needs arrays of one size.
 
     `counters`: sent_floats and received_floats are payload; ignored_blocks came twice.
     """
@@ -129,23 +129,23 @@ class FactorExchange:
         self._loop.run(self._check_deadlines)
 
     def exchange(self, key: str, u: Floats, v: Floats, iteration: int) -> Future[list[FactorPair]]:
-        """Send factors u [K, M] and v [K, N]; the future brings all workers', in worker order.
+        """Send factors u [K, M] and v [K, N]; the future has all factors in worker order.
 
-        The factors are copied. K may differ between workers, and be 0; M and N must not. An
-        iteration of a key is exchanged once. The future's errors: PeerMismatchError (names worker
-        and key), MemberLostError, ExchangeTimeoutError. Raises ConfigurationError,
+        The factors are copied. K may differ between workers and may be 0; M and N must be the same.
+        An iteration of a key is exchanged once. The future's errors: PeerMismatchError, which names
+        worker and key, MemberLostError, ExchangeTimeoutError. Raises ConfigurationError,
         UnsupportedDtypeError, PeerClosedError.
         """
         block = FactorBlock.of(u, v)
         if block.values.nbytes > MAX_FACTOR_BYTES - MAX_KEY_BYTES:
-            raise ConfigurationError(f"{block.values.nbytes} bytes of factors; too many")
+            raise ConfigurationError(f"{block.values.nbytes} bytes of factors are too many")
         if not 0 < len(key.encode()) <= MAX_KEY_BYTES or not 0 <= iteration < 1 << 64:
             raise ConfigurationError(
                 f"key {key[:40]!r}, iteration {iteration}; give a name of up to {MAX_KEY_BYTES}"
                 " bytes, and count from 0"
             )
         future: Future[list[FactorPair]] = Future()
-        future.set_running_or_notify_cancel()  # what is on the wire cannot be called back
+        future.set_running_or_notify_cancel()  # sent frames cannot be cancelled
         with self._lock:
             if self._is_closed:
                 raise PeerClosedError("the exchange of factors is closed")
@@ -195,14 +195,14 @@ class FactorExchange:
             blocks = [FactorBlock.of_prefixed(b, key, iteration) for b in done.result(0)]
             for worker_id, block in enumerate(blocks):
                 _check_shapes(worker_id, key, block, own)
-        except Exception as error:  # whatever ended it belongs to who waits
+        except Exception as error:  # for the caller, who waits for the future
             future.set_exception(error)
             return
         received = sum(block.values.size for block in blocks) - own.values.size
         self.counters["received_floats"] += received
         future.set_result([block.pair() for block in blocks])
 
-    # What follows runs in the loop's thread.
+    # The methods below run in the loop's thread.
 
     def _begin(self, name: _Name, block: FactorBlock, future: Future[list[FactorPair]]) -> None:
         assert self._mesh is not None
@@ -288,7 +288,7 @@ class FactorExchange:
         self._finish(exchange)
 
     def on_lost(self, error: MemberLostError) -> None:
-        """Fail what needs factors of a worker that is gone."""
+        """Fail the exchanges that wait for a lost worker."""
         for exchange in list(self._open.values()):
             exchange.lose(error)
             self._finish(exchange)
@@ -296,7 +296,7 @@ class FactorExchange:
 
 @final
 class _Exchange:
-    """Blocks of one key and iteration; without a future they came early."""
+    """Blocks of one key and iteration; no future yet: they came early."""
 
     def __init__(self, name: _Name, num_workers: int) -> None:
         self.name = name
@@ -336,23 +336,23 @@ class _Exchange:
             self._error = self._error or error
 
     def lose(self, error: MemberLostError) -> None:
-        """Learn that a worker is gone; no loss if its block is here."""
+        """Learn that a worker is lost; this matters only if its block is missing."""
         if error.worker_id not in self.blocks:
             self._error = self._error or error
 
     def check_deadline(self, now_s: float, timeout_s: float) -> None:
-        """Fail if it took too long."""
+        """Fail if the exchange takes too long."""
         if self.future is not None and now_s - self._started_s > timeout_s:
             missing = [peer for peer in range(self._num_workers) if peer not in self.blocks]
             key, iteration = self.name
             self._error = self._error or ExchangeTimeoutError(
-                f"key {key!r}, iteration {iteration}: no factors of worker"
+                f"key {key!r}, iteration {iteration}: no factors from worker"
                 f" {', '.join(map(str, missing))} in {timeout_s:g} s",
                 missing,
             )
 
     def finish(self) -> bool:
-        """End the exchange if all is here, or all is lost; return whether it did."""
+        """End the exchange if it is complete or has failed; return whether it ended."""
         if self.future is None or self.future.done():
             return False
         if self._error is not None:

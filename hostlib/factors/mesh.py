@@ -32,7 +32,7 @@ _DRAIN_CHECK_S = 0.005
 
 @final
 class Mesh:
-    """Connections by worker id; what is sent before one stands waits."""
+    """Connections by worker id; frames for a connection that is not up wait here."""
 
     def __init__(
         self,
@@ -57,8 +57,8 @@ class Mesh:
             peer: deque() for peer in range(len(peers)) if peer != worker_id
         }
         self._welcomed: set[Connection] = set()
-        """Taken over, but not known to be in use: who dials gives up what it is not welcomed on in
-        time, dials again, and is heard on the newer connection first, or on that alone."""
+        """Connections that are not known to be in use. A worker that gets no welcome in time dials
+        again, and then uses only the newer connection."""
         self._inbound: dict[int, Connection] = {}
         self._dialled: dict[int, DialledLink] = {}
         self._drained = threading.Event()
@@ -66,7 +66,7 @@ class Mesh:
         server.enter_job(job, worker_id)
 
     def close(self) -> None:
-        """Close the connections and the server, after all that was sent has left, or LINGER_S."""
+        """Close the connections and the server when all frames have left, or after LINGER_S."""
         if self._is_closed:
             return
         if not self._server.loop.is_own_thread:
@@ -78,7 +78,7 @@ class Mesh:
                 self._is_closed = True  # the server is closed, and its thread with it
         self._server.close()
 
-    # What follows runs in the loop's thread.
+    # The methods below run in the loop's thread.
 
     def _start(self, peers: Sequence[tuple[str, int]], job: int) -> None:
         self._server.add_view(GENERATION, _Door(self))
@@ -95,7 +95,7 @@ class Mesh:
         self._server.loop.call_later(self._connect_s, self._lose_absent)
 
     def send(self, worker_id: int, frame: Packable, payload: memoryview) -> None:
-        """Send a frame; the payload must not change any more."""
+        """Send a frame; its payload must never change again."""
         inbound, dialled = self._inbound.get(worker_id), self._dialled.get(worker_id)
         if worker_id in self.lost:
             return
@@ -122,7 +122,7 @@ class Mesh:
         connection.send(Frame(FrameKind.WELCOME))
 
     def confirm(self, peer: int, connection: Connection) -> None:
-        """Use this connection from now on: the other end has had the welcome, and sends."""
+        """Use this connection from now on: the other end has the welcome, and sends."""
         if connection not in self._welcomed:
             return
         if peer in self._inbound:
@@ -132,14 +132,14 @@ class Mesh:
         self.flush(peer)
 
     def end_inbound(self, peer: int, connection: Connection, error: PeerError) -> None:
-        """Give a worker up whose connection was in use; another one may be dialled again."""
+        """Give a worker up if its connection was in use; otherwise the worker dials again."""
         if connection in self._welcomed:
             self._welcomed.remove(connection)
         else:
             self.lose(peer, error)
 
     def flush(self, peer: int) -> None:
-        """Send what has waited for this worker."""
+        """Send the frames that wait for this worker."""
         waiting = self._waiting[peer]
         while waiting:
             self.send(peer, *waiting.popleft())
@@ -191,7 +191,7 @@ class Mesh:
 
 @final
 class _Door:
-    """What the peer server sees: a view that takes workers' connections."""
+    """Gives workers' connections from the peer server to the mesh."""
 
     def __init__(self, mesh: Mesh) -> None:
         self._mesh = mesh
@@ -200,12 +200,12 @@ class _Door:
         self._mesh.adopt(connection, greeting)
 
     def close(self) -> None:
-        """The mesh has closed its connections; the server closes itself."""
+        """Do nothing: the mesh closes its connections, and the server itself."""
 
 
 @final
 class _InboundEnd:
-    """A connection that a worker with a higher id has opened."""
+    """The end of a connection that a worker with a higher id has opened."""
 
     def __init__(self, mesh: Mesh, worker_id: int) -> None:
         self._mesh = mesh
@@ -227,7 +227,7 @@ class _InboundEnd:
 
 @final
 class _DialledEnd:
-    """A connection to a worker with a lower id; not opened again once it stood."""
+    """A connection to a worker with a lower id; once it was up, it is never opened again."""
 
     def __init__(self, mesh: Mesh, worker_id: int) -> None:
         self._mesh = mesh
@@ -252,5 +252,5 @@ class _DialledEnd:
 
 
 def out_of_place(worker_id: int, frame: Frame) -> PeerProtocolError:
-    """Return the error for a frame that means nothing here."""
+    """Return the error for a frame of another purpose."""
     return PeerProtocolError(f"{frame.kind.name} frame from worker {worker_id}")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Allreduce of integer lanes among the members of a view, over TCP, without a switch."""
+"""Allreduce of integers among the members of a view, over TCP, without a switch."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from .source_parts import SourceParts
 from .values import Lanes
 
 SILENCE_S = 3.0
-"""A member whose kernel says nothing for so long, and does not accept a call, is lost."""
+"""A member whose kernel gives no sign of life for so long, and accepts no call, is lost."""
 DEFAULT_COSTS = LinkCosts()
 CLOSE_S = 5.0
-"""Longest wait for the other thread to let go of a path."""
+"""Longest wait until the peer thread has closed a host allreduce."""
 _STANDING_S = 0.5
 _PURPOSES = {
     Operation.AGGREGATE_ADD: Purpose.REDUCE_ADD,
@@ -51,24 +51,25 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """Where the reductions of a path stand, or stood half a second ago."""
+    """Progress of the reductions, at most half a second old."""
 
     moved_s: float
-    """When bytes of lanes, or of a new connection, last came or went, on the monotonic clock."""
+    """When bytes of values last came or left, or a connection began, on the monotonic clock."""
     awaited: tuple[int, ...]
-    """Worker ids of members whose lanes are due here."""
+    """Worker ids of members whose values are due here."""
 
 
 @final
 class HostAllreduce:
-    """The host path of one view; reductions run in the peer server's thread.
+    """The host allreduce of one view; reductions run in the peer server's thread.
 
-    All members must submit the same sequence of tags and lengths per operation.
+    All members must submit the same sequence of tags and lengths for each operation, and give the
+    same `costs`.
 
-    `on_failure` is called at most once, in that thread; then no callback of a reduction follows,
-    and the path is of no more use than to be closed. A member that died is named at once when its
-    host says so, else within SILENCE_S, two heartbeats and 1 s. One whose process does not run, but
-    whose host answers, is waited for. All members must give the same `costs`.
+    `on_failure` is called at most once, in that thread. After it, no callback of a reduction comes,
+    and only `close` makes sense. A dead member is named at once if its host reports it, otherwise
+    within SILENCE_S, two heartbeats and 1 s. A member whose process does not run, but whose host
+    answers, is waited for.
     """
 
     def __init__(
@@ -82,7 +83,9 @@ class HostAllreduce:
         silence_s: float = SILENCE_S,
     ) -> None:
         if server.place is None:
-            raise ConfigurationError("enter the job at the peer server before opening a host path")
+            raise ConfigurationError(
+                "enter the job at the peer server before opening a host allreduce"
+            )
         self.generation = generation
         self.members = tuple(members)
         self.standing = Standing(moved_s=time.monotonic(), awaited=())
@@ -102,7 +105,7 @@ class HostAllreduce:
         self._failure: PeerError | None = None
         self._is_closed = False
         self._left: set[int] = set()  # positions
-        self._missed: set[int] = set()  # positions of those who left too early
+        self._missed: set[int] = set()  # positions of members that left too early
         self._checks: dict[int, LifeSign] = {}  # positions
         self._called_s: dict[int, float] = {}  # when to call a silent member again, by position
         self._timer: Timer | None = None
@@ -119,25 +122,28 @@ class HostAllreduce:
         is_plain: bool = False,
         parts: SourceParts | None = None,
     ) -> Reduction:
-        """Reduce lanes with those of the other members, in place; from any thread.
+        """Reduce values with those of the other members, in place; from any thread.
 
-        `lanes`: int32, native byte order, one dimension, contiguous; not to be touched until
-        `on_done`, which is called in the peer thread and must be short. Look at `has_saturated`
-        there. The number of contributors is that of the members. `tag`: what is reduced; the
-        path fails with PeerMismatchError where members' tags or lengths differ. `is_plain`: a sum
-        before which no maximum goes whose tag has the same upper 16 bits; the path fails likewise
-        where another member begins one. `parts` writes the lanes when they are needed, and reads
-        the results as they become final. Raises the error that ended the path, if one did.
+        `lanes`: the values, int32 in native byte order, one dimension, contiguous. They must not be
+        touched until `on_done`, which is called in the peer thread and must be short; it finds
+        `has_saturated` in the reduction. All members contribute. `tag` names the tensor. The host
+        allreduce fails with PeerMismatchError if members' tags or lengths differ. `is_plain`: a sum
+        without a maximum before it whose tag has the same upper 16 bits; it fails in the same
+        manner if another member begins such a maximum. `parts` writes the values when they are
+        needed, and reads the results when they are final. Raises the error that ended the host
+        allreduce, if there was one.
         """
         if operation not in _PURPOSES:
             raise ConfigurationError(f"hosts do not reduce with {operation.name}")
         if lanes.dtype != np.int32 or lanes.ndim != 1 or not lanes.flags.carray:
-            raise ConfigurationError("lanes must be a writable contiguous row of native int32")
+            raise ConfigurationError(
+                "the values must be a writable contiguous array of native int32"
+            )
         failure = self._failure
         if failure is not None:
             raise failure
         if self._is_closed:
-            raise PeerClosedError("the host path is closed")
+            raise PeerClosedError("the host allreduce is closed")
 
         def finish(done: Reduction) -> None:
             self._plain.discard(done.tag >> 16)
@@ -149,7 +155,7 @@ class HostAllreduce:
         return reduction
 
     def close(self) -> None:
-        """Leave the view at once: after this nothing is called, and no lanes are touched."""
+        """Leave the view at once: after this no callback comes, and no values are touched."""
         if self._is_closed:
             return
         try:
@@ -157,7 +163,7 @@ class HostAllreduce:
         except PeerClosedError:
             self._is_closed = True  # the server is closed, and its thread with it
 
-    # What follows runs in the loop's thread.
+    # The methods below run in the loop's thread.
 
     def _submit(self, reduction: Reduction, *, is_plain: bool) -> None:
         if is_plain:
@@ -172,9 +178,9 @@ class HostAllreduce:
         self._channels[_PURPOSES[reduction.operation]].submit(reduction)
 
     def check_early(self, purpose: Purpose, tag: int) -> None:
-        """Refuse a maximum that belongs to a sum which goes without one here.
+        """Refuse a maximum of a tensor that this member sums without one.
 
-        Else both members would wait, each for the other's operation.
+        Otherwise both members would wait, each for the other's operation.
         """
         if purpose is Purpose.REDUCE_MAX and tag >> 16 in self._plain:
             raise PeerMismatchError(
@@ -209,7 +215,7 @@ class HostAllreduce:
             channel.stop()
             for link in (*channel.links.values(), *channel.inbound.values()):
                 if is_idle and self._failure is None:
-                    # The last lanes may still be on their way to the slower members.
+                    # The last values may still be on their path to slower members.
                     link.connection.close_gently()
                 else:
                     link.connection.close()
@@ -219,11 +225,11 @@ class HostAllreduce:
         self._server.loop.call_later(0, call)
 
     def choose(self, num_lanes: int) -> Algorithm:
-        """Return the algorithm for so many lanes."""
+        """Return the algorithm for so many values."""
         return self._costs.choose(self.num_members, num_lanes)
 
     def open_link(self, channel: Channel, position: int) -> OutboundLink:
-        """Connect to a member for the lanes of a channel."""
+        """Connect to a member for a channel; raise PeerUnreachableError if that fails at once."""
         member = self.members[position]
         greeting = Greeting(
             self._job, self.generation, self._worker_id, member.worker_id, channel.purpose
@@ -239,7 +245,7 @@ class HostAllreduce:
             raise PeerRefusedError(f"worker {greeting.sender} is no member of this view")
         channel = self._channels.get(greeting.purpose)
         if channel is None:
-            raise PeerRefusedError(f"a host path takes no {greeting.purpose.name} connections")
+            raise PeerRefusedError(f"a host allreduce takes no {greeting.purpose.name} connections")
         if position in channel.inbound:
             raise PeerRefusedError(f"worker {greeting.sender} has such a connection already")
         channel.inbound[position] = InboundLink(channel, position, connection)
@@ -251,7 +257,7 @@ class HostAllreduce:
         )
 
     def check_members(self) -> bool:
-        """Return whether all members are there; else fail."""
+        """Return whether all members are there to start a reduction; fail if one has left."""
         if self._failure is not None or self._checks.keys() & self._left:
             return False
         if self._left:
@@ -260,20 +266,20 @@ class HostAllreduce:
         return True
 
     def on_inbound_broken(self, position: int, error: PeerError) -> None:
-        """A member's connection is gone: is the member?"""
+        """A member's connection is gone: find out whether the member is."""
         self._on_broken(position, error, is_missed=False)
 
     def on_silence(self, position: int, silent_s: float) -> None:
-        """A member's host gives no sign of life: does it answer a call?"""
+        """A member's host gives no sign of life: find out whether it accepts a call."""
         now_s = time.monotonic()
         if now_s >= self._called_s.get(position, now_s):
-            # Kernels probe ever less often where a full buffer waits for its process.
+            # Kernels probe less and less often while a full buffer waits for its process.
             self._called_s[position] = now_s + self._silence_s
             silence = PeerClosedError(f"no sign of its host for {silent_s:.1f} s")
             self.suspect(position, silence, has_left=False)
 
     def on_link_broken(self, position: int, error: PeerError, *, was_drained: bool) -> None:
-        """The connection to a member is gone: is the member?"""
+        """The connection to a member is gone: find out whether the member is."""
         self._on_broken(position, error, is_missed=not was_drained)
 
     def _on_broken(self, position: int, error: PeerError, *, is_missed: bool) -> None:
@@ -285,7 +291,7 @@ class HostAllreduce:
             self.suspect(position, error, has_left=True, is_missed=is_missed)
 
     def on_member_reported_lost(self, worker_id: int) -> None:
-        """Another member lost one: look for oneself, without blame if it lives."""
+        """Another member has lost this one: call it; nothing happens if it lives."""
         position = self._positions.get(worker_id, self.position)
         if position != self.position:
             self.suspect(position, PeerClosedError("another member lost it"), has_left=False)
@@ -293,9 +299,9 @@ class HostAllreduce:
     def suspect(
         self, position: int, error: PeerError, *, has_left: bool, is_missed: bool = False
     ) -> None:
-        """Call the member: without an answer it is lost.
+        """Call a member, which is lost if it does not accept.
 
-        `has_left`: if it lives, it has left the view; `is_missed`: while still needed.
+        `has_left`: if it lives, it has left the view. `is_missed`: it was still needed.
         """
         if self._failure is not None or self._is_closed:
             return

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The reductions of one operation, one after the other, over connections of their own.
+"""The reductions of one operation, one after the other, over their own connections.
 
-ADD and MAX do not wait for each other, as on the switch: values of one tensor and exponents of the
-next are under way at once. Within a channel all members reduce in the same order.
+As on a switch, ADD and MAX do not wait for each other: the values of one tensor are reduced while
+the exponents of the next one are. Within a channel all members reduce in the same order.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Channel:
         self.links: dict[int, OutboundLink] = {}
         self.inbound: dict[int, InboundLink] = {}
         self.early_tags: set[int] = set()
-        """Of what others have begun and this member has not submitted."""
+        """Tags that other members have begun to reduce and this member has not submitted."""
         self._owner = owner
         self._queue: deque[Reduction] = deque()
         self._active: Reduction | None = None
@@ -53,7 +53,7 @@ class Channel:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether no reduction is open."""
         return self._active is None and not self._queue
 
     def submit(self, reduction: Reduction) -> None:
@@ -62,30 +62,30 @@ class Channel:
         self.advance()
 
     def stop(self) -> None:
-        """Drop all reductions, and stop reading lanes."""
+        """Drop all reductions, and stop reading values."""
         self._is_stopped = True
         self._queue.clear()
         self._active = self._schedule = None
 
     def awaits(self, position: int) -> bool:
-        """Return whether lanes are due from this member."""
+        """Return whether values are due from this member."""
         return self._schedule is not None and self._schedule.awaits(position)
 
     def misses(self, position: int) -> bool:
-        """Return whether lanes are due from this member, and no connection brings them."""
+        """Return whether values are due from this member, which has no connection to here."""
         if not self.awaits(position):
             return False
         inbound = self.inbound.get(position)
         return inbound is None or inbound.connection.is_closed
 
     def link(self, position: int) -> OutboundLink:
-        """Return the connection to a member; open it the first time."""
+        """Return the connection to a member; open it at the first call."""
         if position not in self.links:
             self.links[position] = self._owner.open_link(self, position)
         return self.links[position]
 
     def advance(self) -> None:
-        """Start the next reduction if none is under way."""
+        """Start the next reduction unless one is active."""
         while self._active is None and self._queue and not self._is_stopped:
             reduction = self._queue[0]
             if self._owner.num_members > 1:
@@ -108,12 +108,12 @@ class Channel:
             inbound.connection.resume()
 
     def _send_own(self, schedule: Schedule) -> None:
-        """Send what needs nothing from others, turn by turn of the loop."""
+        """Send values that need no others, a part in each turn of the loop."""
         if schedule is self._schedule and schedule.start():
             self._owner.call_soon(lambda: self._send_own(schedule))
 
     def finish(self) -> None:
-        """End the active reduction if it is complete and all that was sent has left."""
+        """End the active reduction if it is complete and all sent values have left."""
         reduction, schedule = self._active, self._schedule
         if reduction is None:
             return
@@ -154,7 +154,7 @@ class Channel:
             self._owner.suspect(position, error, has_left=True, is_missed=True)
 
     def target(self, position: int, frame: ValuesFrame) -> memoryview | None:
-        """Return where a member's lanes go, None while this worker is not that far."""
+        """Return memory for a member's values, None while this worker has not begun with them."""
         ahead = frame.reduction - self._sequence
         if not self._is_stopped and ahead == 0 and self._active is None and not self._queue:
             self._owner.check_early(self.purpose, frame.tag)
@@ -162,11 +162,13 @@ class Channel:
         if self._is_stopped or ahead == 1 or (ahead == 0 and self._active is None):
             return None
         if ahead != 0 or self._active is None or self._schedule is None:
-            raise PeerProtocolError(f"lanes of reduction {frame.reduction} at {self._sequence}")
+            raise PeerProtocolError(
+                f"values of reduction {frame.reduction} during {self._sequence}"
+            )
         own = (self._active.tag, len(self._active.lanes))
         if (frame.tag, frame.total) != own:
             raise PeerMismatchError(
-                f"another worker reduces another tensor: {frame.total} lanes there, {own[1]}"
+                f"another worker reduces another tensor: {frame.total} values there, {own[1]}"
                 " here, padding included; all workers must submit the same sequence of shapes,"
                 " dtypes and operations"
             )
@@ -174,19 +176,19 @@ class Channel:
         if frame.flags & ValueFlag.WIDE:
             width = 8
             if self.purpose is Purpose.REDUCE_MAX:
-                raise PeerProtocolError("wide lanes of a maximum")
+                raise PeerProtocolError("wide values of a maximum")
         if frame.payload_bytes != width * frame.num_values:
-            raise PeerProtocolError(f"{frame.num_values} lanes in {frame.payload_bytes} bytes")
+            raise PeerProtocolError(f"{frame.num_values} values in {frame.payload_bytes} bytes")
         return self._schedule.target(position, frame)
 
     def on_lanes(self, position: int, frame: ValuesFrame) -> None:
-        """Take lanes that are in their target."""
+        """Take values that are in their memory."""
         if self._schedule is not None and frame.reduction == self._sequence:
             self._schedule.on_lanes(position, frame)
             self.finish()
 
     def on_inbound_broken(self, inbound: InboundLink, error: PeerError) -> None:
-        """Forget the connection, and tell the path."""
+        """Tell the host allreduce, unless a newer connection is in use."""
         if self.inbound.get(inbound.position) is inbound:
             self._owner.on_inbound_broken(inbound.position, error)
 
@@ -216,7 +218,7 @@ class InboundLink:
         connection.send(Frame(FrameKind.WELCOME))
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
-        """Return room for what members send."""
+        """Return memory for a member's frames."""
         if frame.kind is FrameKind.LANES:
             self._values = ValuesFrame.unpack(frame)
             return self._channel.target(self.position, self._values)
@@ -225,7 +227,7 @@ class InboundLink:
         raise PeerProtocolError(f"{frame.kind.name} frame from a member")
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
-        """Take lanes, hear of losses."""
+        """Take values and reports of losses."""
         if frame.kind is FrameKind.LANES:
             assert self._values is not None
             self._channel.on_lanes(self.position, self._values)
@@ -233,7 +235,7 @@ class InboundLink:
             self._channel.on_member_reported_lost(LostFrame.unpack(frame).worker_id)
 
     def on_drained(self, connection: Connection) -> None:
-        """Nothing waits for this."""
+        """Do nothing: no frame waits for this."""
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
         """Tell the channel."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which algorithm a reduction takes: a pure function of what all members know.
+"""The choice of an algorithm for a reduction, by costs that all members know.
 
 With n members, S bytes, a latency L per message and a time B per byte:
 
@@ -9,8 +9,8 @@ With n members, S bytes, a latency L per message and a time B per byte:
                                             L more, and at least 2 S B
     doubling  r (L + S B)                   r = log2 n; n not a power of two: floor(log2 n) + 2
 
-Few bytes are a matter of latency, many of bandwidth. The ring is taken unless another is clearly
-cheaper: it loads each link of a fabric evenly, and adds while it receives.
+Latency counts for few bytes, bandwidth for many. The ring is taken unless another algorithm is
+clearly cheaper: it loads each link of a fabric evenly, and adds while it receives.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Final
 
 LANE_BYTES = 4
 CLEARLY: Final = 0.8
-"""Of the ring's cost, what another algorithm may cost at most to be taken."""
+"""Largest share of the ring's cost at which another algorithm is taken."""
 
 
 class Algorithm(enum.Enum):
-    """How members reduce lanes among themselves."""
+    """Algorithms by which members reduce values among themselves."""
 
     RING = "ring"
     HALVING = "halving"
@@ -34,10 +34,10 @@ class Algorithm(enum.Enum):
 
 @dataclass(frozen=True)
 class LinkCosts:
-    """What a message costs, known to all members.
+    """Cost of a message, the same at all members.
 
-    The defaults are those of links of 1 Gbit/s. They are not measured: a measurement when a view
-    starts takes as long as a small tensor, and tells more of the start than of what follows.
+    The defaults are for links of 1 Gbit/s. They are not measured: a measurement at the start of a
+    view takes as long as a small tensor, and says little about the time after the start.
     """
 
     latency_ns: int = 300_000
@@ -74,13 +74,13 @@ class LinkCosts:
         return Algorithm.DOUBLING if doubling_s <= halving_s else Algorithm.HALVING
 
     def _time_s(self, num_messages: float, times: float, num_lanes: int) -> float:
-        """Return the seconds of so many messages that carry the lanes so many times together."""
+        """Return the seconds of so many messages that together carry the values so many times."""
         megabytes = times * num_lanes * LANE_BYTES / 2**20
         return num_messages * self.latency_ns * 1e-9 + megabytes * self.megabyte_us * 1e-6
 
 
 def doubling_steps(num_members: int) -> int:
-    """Return the messages, one after the other, of recursive doubling."""
+    """Return the number of messages, one after the other, of recursive doubling."""
     steps = num_members.bit_length() - 1
     if num_members != 1 << steps:
         return steps + 2

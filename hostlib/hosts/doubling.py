@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recursive doubling: in step s partners whose positions differ in bit s - 1 exchange their sums.
 
-Of n members the first 2^k <= n take part; a member beyond gives its lanes to the one 2^k before it
-first (step 0) and gets the result from it in the end (step k + 1). Exact addition makes the result
-the same everywhere, though partners add in different orders. Segments do not wait for each other.
+Of n members the first 2^k <= n take part. A member beyond them sends its values to the one 2^k
+places before it in step 0, and gets the result from it in step k + 1. Addition is exact, so all
+members get the same result, though they add in different orders. Segments do not wait for each
+other.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .values import Lanes, Sums, bytes_of, combine, cut, is_narrow, saturate
 
 
 class Move(NamedTuple):
-    """What a member does in a step."""
+    """One step of a member."""
 
     step: int
     partner: int
@@ -45,21 +46,21 @@ def plan_moves(position: int, num_members: int) -> list[Move]:
 
 
 class _Segment:
-    """Where one segment stands at this member."""
+    """State of one segment at this member."""
 
     def __init__(self, lanes: Lanes) -> None:
-        self.lanes = lanes  # its part of the reduction's lanes
-        self.wide: NDArray[np.int64] | None = None  # the sums, where they are not int32
+        self.lanes = lanes  # its part of the reduction's values
+        self.wide: NDArray[np.int64] | None = None  # the sums, if they are not int32
         self.place = 0  # in the plan
         self.has_sent = False  # the message of this place
-        self.coming: dict[int, Sums] = {}  # by step: announced, not whole yet
+        self.coming: dict[int, Sums] = {}  # by step: not complete yet
         self.arrived: dict[int, Sums] = {}
         self.flags = 0
 
 
 @final
 class DoublingSchedule:
-    """Recursive doubling at work; implements Schedule."""
+    """Recursive doubling for one reduction; implements Schedule."""
 
     def __init__(
         self, reduction: Reduction, position: int, num_members: int, send: SendLanes
@@ -75,7 +76,7 @@ class DoublingSchedule:
         self._num_open = len(self._segments)
 
     def start(self) -> bool:
-        """Send what needs nothing from others."""
+        """Send all values that need no others."""
         for first, segment in self._segments.items():
             self._go_on(first, segment)
         return False
@@ -94,10 +95,10 @@ class DoublingSchedule:
         )
 
     def target(self, sender: int, frame: ValuesFrame) -> memoryview:
-        """Return fresh memory: partners may be a step ahead."""
+        """Return new memory, as partners may be a step ahead."""
         segment = self._segments.get(frame.first)
         if segment is None or not self._is_due(segment, sender, frame):
-            raise PeerProtocolError(f"lanes out of place in recursive doubling: {frame}")
+            raise PeerProtocolError(f"values out of place in recursive doubling: {frame}")
         is_wide = frame.flags & ValueFlag.WIDE
         if is_wide and frame.step == self._last_step:
             raise PeerProtocolError("final sums are not int32")
@@ -116,7 +117,7 @@ class DoublingSchedule:
         return is_planned and is_new and frame.num_values == len(segment.lanes)
 
     def on_lanes(self, sender: int, frame: ValuesFrame) -> None:
-        """Take the lanes, and do what had to wait for them."""
+        """Take the values, and continue with their segment."""
         segment = self._segments[frame.first]
         segment.arrived[frame.step] = segment.coming.pop(frame.step)
         segment.flags |= frame.flags & ValueFlag.OVERFLOW

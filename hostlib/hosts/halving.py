@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recursive halving, then doubling: few messages, and about as few bytes as a ring's.
 
-Of n members the first w = 2^k <= n take part; the lanes are w blocks, and block b ends up at member
-b. A member begins with all blocks; in each step it gives the half of them in which its partner is
-to its partner, and adds what the partner gives of the other half (partners differ in bit k - 1,
-then k - 2, ..). After k steps it has one block; k steps back the members give each other what they
-have. A member beyond w gives block b to member b at once, and gets the final one from there.
+Of n members the first w = 2^k <= n take part. The values form w blocks, and block b ends up at
+member b. A member begins with all blocks. In each step it sends its partner the half in which the
+partner's block is, and adds the other half that the partner sends. Partners differ in bit k - 1,
+then k - 2, and so on. After k steps a member has one block. In k more steps, in reverse order, the
+members send each other their final blocks. A member beyond w sends block b to member b at once, and
+gets the final block from there.
 
-    step 0 .. k - 1    halves that are given away, partial sums
-    step k .. 2 k - 1  final sums on their way back
+    step 0 .. k - 1    partial sums of halves
+    step k .. 2 k - 1  final sums, in reverse order
     step 2 k, 2 k + 1  blocks from, and final blocks to, a member beyond w
 """
 
@@ -27,7 +28,7 @@ from .values import SEGMENT_LANES, Sums, bytes_of, combine, is_narrow, saturate
 
 
 class Exchange(NamedTuple):
-    """One step of one member: blocks are ranges (first, end)."""
+    """One step of one member; blocks are ranges (first, end)."""
 
     step: int
     partner: int
@@ -53,7 +54,7 @@ def plan_exchanges(position: int, bits: int) -> list[Exchange]:
 
 @final
 class HalvingSchedule:
-    """Recursive halving and doubling at work; implements Schedule."""
+    """Recursive halving and doubling for one reduction; implements Schedule."""
 
     def __init__(
         self, reduction: Reduction, position: int, num_members: int, send: SendLanes
@@ -69,7 +70,7 @@ class HalvingSchedule:
         self._flags = 0
         self._place = 0  # in the exchanges
         self._scratch: dict[int, NDArray[np.uint8]] = {}  # by sender
-        self._due: dict[tuple[int, int, int], int] = {}  # (step, sender, first lane): lanes
+        self._due: dict[tuple[int, int, int], int] = {}  # (step, sender, first value): values
         self._open: dict[int, int] = {}  # step: messages that are due
         if position < self._width:
             self._exchanges = plan_exchanges(position, self._bits)
@@ -86,7 +87,7 @@ class HalvingSchedule:
         return range(self._width, self._num_members)
 
     def _segments(self, blocks: tuple[int, int]) -> list[tuple[int, int]]:
-        """Return what a range of blocks travels in: (first lane, number of lanes)."""
+        """Return the segments of a range of blocks: (first value, number of values)."""
         num_lanes = len(self._reduction.lanes)
         first, end = (block * num_lanes // self._width for block in blocks)
         return [
@@ -99,7 +100,7 @@ class HalvingSchedule:
             self._open[step] = self._open.get(step, 0) + 1
 
     def start(self) -> bool:
-        """Give the first half away; outside of the power of two, all blocks."""
+        """Send the first half; beyond the power of two, send all blocks."""
         if self._position < self._width:
             if self._exchanges:
                 self._give(self._exchanges[0])
@@ -111,22 +112,22 @@ class HalvingSchedule:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all lanes are final here."""
+        """Whether all values are final here."""
         return not self._due
 
     def awaits(self, sender: int) -> bool:
-        """Return whether lanes are still due from this member."""
+        """Return whether values are still due from this member."""
         return any(each == sender for _, each, _ in self._due)
 
     def target(self, sender: int, frame: ValuesFrame) -> memoryview:
         """Return scratch for partial sums; final sums go to their place at once."""
         count = self._due.get((frame.step, sender, frame.first))
         if count is None or count != frame.num_values:
-            raise PeerProtocolError(f"lanes out of place in recursive halving: {frame}")
+            raise PeerProtocolError(f"values out of place in recursive halving: {frame}")
         if self._is_final(frame.step):
             if frame.flags & ValueFlag.WIDE:
                 raise PeerProtocolError("final sums are not int32")
-            # Whoever has the final sum has had this member's lanes: they need not be kept.
+            # The sender of a final sum has this member's values, so they need not be kept.
             return bytes_of(self._reduction.lanes[frame.first : frame.first + count])
         if sender not in self._scratch:
             self._scratch[sender] = np.empty(8 * SEGMENT_LANES, np.uint8)
@@ -136,7 +137,7 @@ class HalvingSchedule:
         return self._bits <= step < 2 * self._bits or step == 2 * self._bits + 1
 
     def on_lanes(self, sender: int, frame: ValuesFrame) -> None:
-        """Add partial sums, in whatever order they come, or take final ones."""
+        """Add partial sums, in whatever order they come, or take final sums."""
         count = self._due.pop((frame.step, sender, frame.first))
         self._open[frame.step] -= 1
         if self._is_final(frame.step):
@@ -161,7 +162,7 @@ class HalvingSchedule:
             self._wide[span] += received
 
     def _go_on(self) -> None:
-        """End the exchanges whose lanes are all here, and begin those that waited for them."""
+        """End the exchanges whose values are all here, and begin those that waited for them."""
         while self._place < len(self._exchanges):
             exchange = self._exchanges[self._place]
             if self._open.get(exchange.step):
@@ -177,7 +178,7 @@ class HalvingSchedule:
             self._reduction.has_saturated = True
 
     def _finish_block(self) -> None:
-        """Make this member's own block final; those beyond the power of two get it at once."""
+        """Make this member's own block final; send it beyond the power of two at once."""
         if self._wide is not None:
             for first, count in self._segments((self._position, self._position + 1)):
                 sums = self._wide[first : first + count]
@@ -197,7 +198,7 @@ class HalvingSchedule:
             self._send_lanes(receiver, step, first, count)
 
     def _send_lanes(self, receiver: int, step: int, first: int, count: int) -> None:
-        """Send lanes as they are: nobody adds to them, or replaces them, before they have left."""
+        """Send values without a copy: they do not change before they have left."""
         span = slice(first, first + count)
         if self._is_final(step):
             self._send(receiver, step, first, self._reduction.lanes[span], self._flags)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A view without a switch: the same chunks, reduced by its members among themselves.
+"""The reducer of a view without a switch: its members reduce the chunks among themselves.
 
-Quantisation and order are those of the switch path, so the results are the same bytes. All members
-are waited for, whatever the job's policy for stragglers says.
+Quantisation and order are those of a view on switches, so the results are the same bytes. It waits
+for all members, whatever the job's policy for stragglers is.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from .reduction import Reduction
 from .source_parts import SourceParts
 
 STALL_S = 5.0
-"""Longer than the host path takes to name a member that it has lost."""
+"""Longer than a host allreduce takes to name a lost member."""
 FLOW_S = 1.5
-"""Lanes that moved so lately still flow: a path looks each half second."""
+"""Values that moved so lately still flow: a host allreduce looks twice a second."""
 
 
 class HostStream:
-    """One operation's tensors, each reduced at once."""
+    """The tensors of one operation, each reduced as a whole."""
 
     def __init__(self, lanes: HostReducer, operation: Operation) -> None:
         self.counters = StreamCounters()
@@ -51,26 +51,26 @@ class HostStream:
 
     @property
     def round_trip_s(self) -> float:
-        """No single chunk is timed."""
+        """0: no single chunk is timed."""
         return 0.0
 
     @property
     def queueing_s(self) -> float:
-        """Not measured here."""
+        """0: not measured here."""
         return 0.0
 
     @property
     def window(self) -> int:
-        """TCP has windows of its own."""
+        """0: TCP has its own windows."""
         return 0
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether no tensor is being reduced."""
         return not self._unfinished
 
     def enqueue(self, source: ChunkSource) -> None:
-        """Hand the source to the host path, which reduces its lanes where the results are kept."""
+        """Hand the source to the host allreduce, which works in the memory of the results."""
         self._unfinished.add(id(source))
         self.counters.sent += source.num_chunks
         contributors = np.full(source.num_chunks, self._lanes.view.num_workers, np.uint16)
@@ -80,13 +80,13 @@ class HostStream:
             self._finish(source, has_saturated=has_saturated)
 
         source.times.note_first_packet()
-        # Padding hides small differences in length from the number of lanes.
-        # The upper bits of the id, too, tell tensors apart that are not to be added up.
+        # With padding, tensors of different lengths may have the same number of values.
+        # The upper bits of the id, too, tell tensors apart that must not be added up.
         folded = (source.tensor_id ^ source.tensor_id >> 17) & 0x7FFF
         tag = 1 << 31 | folded << 16 | source.num_elements & 0xFFFF
         parts = SourceParts(source)
         if self._operation is Operation.AGGREGATE_MAX:
-            # Few lanes that take long: they would hold up the host path's thread.
+            # Few values that take long: they would hold up the peer thread.
             parts.prepare(0, len(parts.lanes))
         self._lanes.reduce(self._operation, parts, finish, tag=tag, is_plain=source.is_plain)
 
@@ -98,7 +98,7 @@ class HostStream:
             source.has_saturated = has_saturated
 
     def abandon(self, source: ChunkSource) -> None:
-        """Ignore the result that is to come: it came another way."""
+        """Ignore the result that is due: it was fetched."""
         self._unfinished.discard(id(source))
 
     def is_finished(self, source: ChunkSource) -> bool:
@@ -108,7 +108,7 @@ class HostStream:
 
 @final
 class HostReducer:
-    """Runs a view's chunks over the host path of its members."""
+    """Reduces a view's chunks by the host allreduce of its members."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class HostReducer:
         tag: int,
         is_plain: bool,
     ) -> None:
-        """Reduce a tensor's lanes in place; `then(has_saturated)` is called in the I/O thread."""
+        """Reduce a tensor's values in place; `then(has_saturated)` is called in the I/O thread."""
 
         def on_done(reduction: Reduction) -> None:
             self._done.append(lambda: then(reduction.has_saturated))
@@ -166,7 +166,7 @@ class HostReducer:
             self.failure = error
 
     def pump(self, now_s: float) -> bool:
-        """Take what the other thread has finished; False then, as its tensors can go on at once."""
+        """Take finished reductions of the peer thread; return whether there were none."""
         is_idle = not self._done
         while self._done:
             self._done.popleft()()
@@ -174,7 +174,7 @@ class HostReducer:
 
     @property
     def outstanding(self) -> int:
-        """No chunk waits in a queue of the network that a pause could empty."""
+        """0: no chunk waits in a queue of the network that a pause could empty."""
         return 0
 
     @property
@@ -184,49 +184,49 @@ class HostReducer:
 
     @property
     def stall_s(self) -> float:
-        """Later than the host path names a lost member: another view has the same hosts."""
+        """Longer than it takes to name a lost member, as another view has the same hosts."""
         return STALL_S
 
     @property
     def moved_s(self) -> float:
-        """When bytes of lanes last came or went, of finished segments or not."""
+        """When bytes of values last came or left, whether or not they completed a segment."""
         return self._host_allreduce.standing.moved_s
 
     def take(self, words: Words, now_s: float) -> Arrivals:
-        """Refuse datagrams: they are of a view on switches."""
+        """Ignore datagrams, which belong to a view on switches."""
         return Arrivals(results=0)
 
     def keep_time(self, now_s: float) -> None:
-        """Nothing is sent again: the connections are TCP."""
+        """Do nothing: TCP retransmits."""
 
     @property
     def next_s(self) -> float:
-        """Never."""
+        """Infinity: no timer is set."""
         return np.inf
 
     def ask(self, now_s: float) -> None:
-        """Members that die are named by the host path itself."""
+        """Do nothing: the host allreduce itself names dead members."""
 
     def end_probe(self) -> None:
-        """Nothing was asked."""
+        """Do nothing: there are no probes."""
 
     @property
     def missing(self) -> list[int]:
-        """The member that the host path has lost, if it has."""
+        """The member that the host allreduce has lost, if any."""
         if isinstance(self.failure, MemberError):
             return [self.failure.worker_id]
         return []
 
     def silent_s(self, now_s: float) -> float:
-        """No switch is asked."""
+        """0: no switch is probed."""
         return 0.0
 
     def note_missing(self, workers: Sequence[int]) -> None:
-        """Members that die are named by the host path itself."""
+        """Do nothing: the host allreduce itself names dead members."""
 
     def verdict(self, task: Task) -> AllreduceTimeoutError:
-        """Return the error that says what a task waited for in vain."""
-        what = f"tensor {task.tensor_id}: no result after {task.timeout_s} s on the host path"
+        """Return the error of a task whose time is over."""
+        what = f"tensor {task.tensor_id}: no result of the host allreduce after {task.timeout_s} s"
         if self.missing:
             return WorkerMissingError(f"{what}; {self.failure}", self.missing)
         if self.failure is not None:
@@ -235,17 +235,17 @@ class HostReducer:
         still_s = time.monotonic() - standing.moved_s
         if still_s < FLOW_S:
             return AllreduceTimeoutError(
-                f"{what}, though its lanes flow: the last moved {still_s:.1f} s ago; give a tensor"
+                f"{what}, though its values flow: the last moved {still_s:.1f} s ago; give a tensor"
                 " of this size more time on these links"
             )
-        awaited = f", which waits for lanes of workers {list(standing.awaited)}"
+        awaited = f", which waits for values of workers {list(standing.awaited)}"
         return AllreduceTimeoutError(
-            f"{what}; all members live, but no lanes have moved at this worker"
+            f"{what}; all members live, but no values have moved at this worker"
             f"{awaited if standing.awaited else ''} for {still_s:.0f} s. A guess: some worker has"
-            " not submitted this tensor, or waits itself for one that has not; see whether each"
+            " not submitted this tensor, or waits for one that has not; see whether each"
             " submits the same sequence of tensors"
         )
 
     def close(self) -> None:
-        """Leave the view; no callback comes any more."""
+        """Leave the view; after this no callback comes."""
         self._host_allreduce.close()

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A call to a member's peer server: where the process lives, its kernel accepts it.
+"""A call to a member's peer server: while the process lives, its kernel accepts the connection.
 
-A process that runs answers with a challenge at once. One that is stopped, or that holds its
-interpreter lock, lives too: then the connection stands until the time is over. That of a process
-that is just dying does not, and a frozen host accepts none.
+A running process answers with a challenge at once. A process that is stopped, or whose interpreter
+lock is held, lives, too: its connection stays open until the time is over. The connection to a
+dying process breaks, and a frozen host accepts none.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..peers.connection import Connection
 from ..peers.frames import Frame
 
 ANSWER_S = 1.0
-"""Time to answer."""
+"""Longest wait for an answer."""
 
 
 @final
 class LifeSign:
-    """One call; tells once, in the loop's thread, whether the member lives."""
+    """One call; reports once, in the loop's thread, whether the member lives."""
 
     def __init__(
         self, server: PeerServer, address: tuple[str, int], on_answer: Callable[[bool], None]
@@ -37,23 +37,23 @@ class LifeSign:
             server.loop.call_later(0, lambda: self._end(False))
 
     def cancel(self) -> None:
-        """Tell nothing any more."""
+        """End the call without a report."""
         self._on_answer = None
         self._end(False)
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
-        """Return room for what the member says, which adds nothing."""
+        """Return room for the member's answer, which is not read."""
         return memoryview(bytearray(frame.payload_bytes))
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
-        """It lives, and runs."""
+        """The member lives, and its process runs."""
         self._end(True)
 
     def on_drained(self, connection: Connection) -> None:
-        """The connection stands; the next moment tells whether it stays."""
+        """Do nothing: the connection is open, but may break at once."""
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
-        """It does not."""
+        """The member does not live."""
         self._end(False)
 
     def _expire(self) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @final
 class OutboundLink:
-    """Connects at once; what is sent before the other member's welcome waits here."""
+    """Connects at once; frames wait here until the other member's welcome."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class OutboundLink:
             self._waiting.append((frame, payload))
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
-        """Return room for what a server sends; values only come over inbound connections."""
+        """Return room for a server's frames; values only come over inbound connections."""
         room = self._handshake.room(frame)
         if room is None and frame.kind is not FrameKind.LOST:
             raise PeerProtocolError(f"{frame.kind.name} frame from a server")
@@ -77,7 +77,7 @@ class OutboundLink:
             self.on_drained(connection)
 
     def on_drained(self, connection: Connection) -> None:
-        """Let the channel finish what only had to leave."""
+        """Let the channel end a reduction whose last values have left."""
         if self.is_drained:
             self._channel.finish()
 

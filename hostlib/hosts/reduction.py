@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One reduction, and what its algorithm must offer."""
+"""One reduction, and the interface of its algorithm."""
 
 from __future__ import annotations
 
@@ -17,64 +17,64 @@ from .values import Lanes, Sums
 
 @dataclass(eq=False)
 class Reduction:
-    """Lanes that become the sum, or the maximum, over all members; given to the callback."""
+    """Values that become the sum, or the maximum, over all members; given to the callback."""
 
     operation: Operation
     lanes: Lanes
-    """Own lanes before, result after; undefined while under way and after a failure."""
+    """Own values before, results after; undefined meanwhile and after a failure."""
     on_done: Callable[[Reduction], None]
     tag: int = 0
-    """What is reduced, 32 bits; all members must say the same."""
+    """Names the tensor, 32 bits; all members must give the same tag."""
     has_saturated: bool = False
-    """Some true sum is outside int32; known to all members alike."""
+    """Some true sum is outside int32; the same at all members."""
     algorithm: Algorithm | None = None
-    """How it was done; None: there are no other members."""
+    """The algorithm taken; None: there are no other members."""
     parts: SourceParts | None = None
-    """What writes the own lanes and reads the results; None: the caller, before and after."""
+    """Writes the own values and reads the results; None: the caller does, before and after."""
 
     @property
     def grain(self) -> int:
-        """Lanes that belong together: no segment of a ring parts them."""
+        """Values that belong together: no segment of a ring separates them."""
         return 1 if self.parts is None else self.parts.grain
 
     def prepare(self, first: int, count: int) -> None:
-        """Have the own lanes of a range written: they are needed now."""
+        """Have the own values of a range written, as they are needed now."""
         if self.parts is not None and count:
             self.parts.prepare(first, count)
 
     def settle(self, first: int, count: int) -> None:
-        """Have the results of a range read: they are final. They stay, to be sent on."""
+        """Have the final results of a range read; they stay, to be sent on."""
         if self.parts is not None and count:
             self.parts.settle(first, count)
 
 
 SendLanes = Callable[[int, int, int, Sums, int], None]
-"""(position of the receiver, step, first lane, lanes, flags); the lanes must not change then."""
+"""(position of the receiver, step, first value, values, flags); the values must not change then."""
 
 
 class Schedule(Protocol):
-    """An algorithm at work on one reduction at one member; positions are those among members."""
+    """An algorithm for one reduction at one member; senders and receivers are positions."""
 
     def start(self) -> bool:
-        """Send what needs nothing from others, a part of it; return whether there is more.
+        """Send a part of the values that need no others; return whether there are more.
 
-        Called again then, in the next turn of the loop, which must not be held up for long.
+        If so, it is called again in the next turn of the loop, which must not be held up for long.
         """
         ...
 
     def target(self, sender: int, frame: ValuesFrame) -> memoryview:
-        """Return where the lanes go; raise PeerProtocolError if none are due from there."""
+        """Return memory for the values; raise PeerProtocolError if none are due from there."""
         ...
 
     def on_lanes(self, sender: int, frame: ValuesFrame) -> None:
-        """Take the lanes that are in the target now."""
+        """Take the values that are in their memory now."""
         ...
 
     def awaits(self, sender: int) -> bool:
-        """Return whether lanes are still due from this member."""
+        """Return whether values are still due from this member."""
         ...
 
     @property
     def is_complete(self) -> bool:
-        """Whether all lanes are final here (what was sent may still be leaving)."""
+        """Whether all values are final here; sent ones may still be leaving."""
         ...

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ring allreduce: reduce-scatter, then all-gather, segment by segment.
 
-With n members, the lanes are n blocks. In step s = 0 .. n - 2 member p gets block p - s - 1 (mod n)
-of its predecessor's partial sums and adds its own; after these, block p + 1 is final at p. In step
-s = n - 1 .. 2 n - 3 it gets the final block p - s + n - 1. What arrives in one step is what leaves
-in the next, so segments go round without waiting for each other.
+With n members, the values form n blocks. In step s = 0 .. n - 2 member p gets block p - s - 1 (mod
+n) of its predecessor's partial sums and adds its own; after these steps, block p + 1 is final at p.
+In step s = n - 1 .. 2 n - 3 it gets the final block p - s + n - 1. A segment that arrives in one
+step leaves in the next, so segments do not wait for each other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SCRATCH = 8 * SEGMENT_LANES
 
 @final
 class RingSchedule:
-    """A ring at work; implements Schedule."""
+    """A ring for one reduction; implements Schedule."""
 
     def __init__(
         self, reduction: Reduction, position: int, num_members: int, send: SendLanes
@@ -63,7 +63,7 @@ class RingSchedule:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every segment has gone round."""
+        """Whether every segment is final."""
         return not self._due
 
     def awaits(self, sender: int) -> bool:
@@ -74,10 +74,10 @@ class RingSchedule:
         """Return scratch for partial sums; final sums go to their place at once."""
         count = self._due.get((frame.step, frame.first))
         if sender != self._predecessor or count is None or count != frame.num_values:
-            raise PeerProtocolError(f"lanes out of place in a ring: {frame}")
+            raise PeerProtocolError(f"values out of place in a ring: {frame}")
         first = frame.first
         if frame.step >= self._num_members - 1 and not frame.flags & ValueFlag.WIDE:
-            # All have this member's lanes of the segment, so it need not keep them.
+            # All members have this member's values of the segment, so it need not keep them.
             return bytes_of(self._reduction.lanes[first : first + count])
         return self._scratch.data
 

@@ -14,10 +14,10 @@ from ..summation.chunks import BLOCK_CHUNKS, ChunkSource
 
 @final
 class SourceParts:
-    """The lanes of a tensor, quantised and turned back in the host path's thread, part by part.
+    """Quantises the values of a tensor, and turns sums into results, part by part.
 
-    So the network does not wait for the arithmetic, and a part is still in the cache when it is
-    sent. Implements LaneParts.
+    Used in the peer thread, once for each range; ranges are multiples of `grain`. So the network
+    does not wait for the arithmetic, and a part is still in the cache when it is sent.
     """
 
     def __init__(self, source: ChunkSource) -> None:
@@ -25,14 +25,15 @@ class SourceParts:
         self._rows = source.results.view(np.int32)
         self.lanes: NDArray[np.int32] = self._rows.reshape(-1)
         self.grain: int = self._rows.shape[1]
+        """Values that belong together: those of a chunk."""
 
     def prepare(self, first: int, count: int) -> None:
-        """Fill whole chunks."""
+        """Write the own values of a range."""
         for block in self._blocks(first, count):
             self._source.fill(block.start, self._rows[block])
 
     def settle(self, first: int, count: int) -> None:
-        """Turn whole chunks into results; sums beyond a dtype's range are infinite."""
+        """Read the sums of a range, and leave them as they are."""
         with np.errstate(over="ignore", under="ignore"):
             for block in self._blocks(first, count):
                 self._source.take(block.start, self._rows[block])

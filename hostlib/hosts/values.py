@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic on lanes, exact in any order: partial sums that leave int32 travel as int64.
+"""Arithmetic on values, exact in any order: partial sums that leave int32 travel as int64.
 
 A switch saturates each partial sum, so whether it reports OVERFLOW may depend on the order of
-arrival. Hosts add in an order that depends on algorithm and position, so that partial sums must not
-matter: a reduction overflows exactly when the true sum is outside int32. Where neither reports
-OVERFLOW, both give the true sum: the same bytes.
+arrival. Hosts add in an order that depends on algorithm and position, so partial sums must not
+matter: a reduction overflows exactly when the true sum is outside int32. If neither switch nor
+hosts report OVERFLOW, both give the true sum: the same bytes.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from numpy.typing import NDArray
 from ..slots.wire import Operation
 
 SEGMENT_LANES = 1 << 16
-"""Lanes of one LANES frame at most: 256 KiB stay in a core's cache while they are added."""
+"""Most values of a segment: 256 KiB stay in a core's cache while they are added."""
 MIN_SEGMENT_LANES = 1 << 13
-"""Shorter frames cost more in handling than they gain."""
+"""Shorter segments cost more time than they gain."""
 PIPELINE_DEPTH = 4
 MIN_LANE, MAX_LANE = -(1 << 31), (1 << 31) - 1
 
 Lanes = NDArray[np.int32]
 """Native byte order, one dimension."""
 Sums = NDArray[np.int32] | NDArray[np.int64]
-"""Partial sums: int64 where any is outside int32."""
+"""Partial sums: int64 if any of them is outside int32."""
 
 
 def cut(start: int, stop: int, grain: int = 1) -> list[tuple[int, int]]:
-    """Cut a range of lanes into segments (first lane, number of lanes), in multiples of `grain`.
+    """Cut a range of values into segments (first value, number of values), multiples of `grain`.
 
-    Small ranges give PIPELINE_DEPTH segments, as long as these are not tiny: while one is passed
-    on, the next arrives, and a member that is late for a moment delays nobody.
+    Small ranges give PIPELINE_DEPTH segments, unless these would be tiny: while one is passed on,
+    the next arrives, and a member that is late for a moment does not delay the others.
     """
     size = -(-(stop - start) // PIPELINE_DEPTH)
     size = min(max(size, MIN_SEGMENT_LANES), SEGMENT_LANES) // grain * grain
@@ -44,7 +44,7 @@ def cut(start: int, stop: int, grain: int = 1) -> list[tuple[int, int]]:
 def combine(operation: Operation, own: Lanes, received: Sums) -> NDArray[np.int64] | None:
     """Add `received` to `own`, or maximise, in place.
 
-    Returns the sums as int64 when some are outside int32; `own` is as it was then.
+    Returns the sums as int64 if some are outside int32; `own` does not change then.
     """
     if operation is Operation.AGGREGATE_MAX:
         assert received.dtype == np.int32
@@ -66,7 +66,7 @@ def is_narrow(sums: NDArray[np.int64]) -> bool:
 
 
 def saturate(sums: NDArray[np.int64], out: Lanes) -> None:
-    """Write the sums to `out`, as near as int32 gets."""
+    """Write the sums to `out`, limited to the range of int32."""
     np.clip(sums, MIN_LANE, MAX_LANE, out=sums)
     out[...] = sums
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A shard's parameters on disk: whole files only, the two newest."""
+"""A shard's parameters on disk: the two newest checkpoints, each a complete file."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from ..errors import ConfigurationError
 from .rules import PairParameters
 
 KEPT_FILES = 2
-"""A shard may be one checkpoint behind the others when it is killed: they need an older one."""
+"""A shard that is killed may be one checkpoint behind; then the others need their older one."""
 _logger = logging.getLogger(__name__)
 PairName = tuple[int, int]
-"""Key and pair, as numbers."""
+"""Numbers of key and pair."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointPlan:
-    """Where and how often a shard saves; the same `every` on all shards."""
+    """Where and how often a shard saves. All shards need the same `every`."""
 
     directory: Path
     every: int = 1
-    """After iterations every - 1, 2 every - 1 and so on, once all keys took part in one."""
+    """It saves after the iterations every - 1, 2 every - 1 and so on that all keys took part in."""
 
     def __post_init__(self) -> None:
         if self.every < 1:
@@ -42,20 +42,20 @@ class CheckpointPlan:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a file holds."""
+    """The content of a file."""
 
     iteration: int
     layout: bytes
-    """The keys, as workers declared them."""
+    """The keys as workers declared them, in JSON."""
     pairs: dict[PairName, PairParameters]
 
 
 @final
 class CheckpointStore:
-    """Collects the pairs of an iteration, and writes them in a thread of its own.
+    """Collects the pairs of an iteration, and writes them in its own thread.
 
-    A file is written beside its place and renamed when it is on the disk: what has its name is
-    whole. Raises ConfigurationError where the directory cannot be written to.
+    A file is written under another name and renamed when it is on the disk, so a file with its
+    final name is complete. Raises ConfigurationError if the directory cannot be written to.
     """
 
     def __init__(self, plan: CheckpointPlan, shard: int) -> None:
@@ -68,20 +68,20 @@ class CheckpointStore:
             self._iterations()
         except OSError as error:
             raise ConfigurationError(
-                f"no checkpoints in {plan.directory}: {error}; choose another directory"
+                f"cannot keep checkpoints in {plan.directory}: {error}; choose another directory"
             ) from error
         if not os.access(plan.directory, os.W_OK):
             raise ConfigurationError(f"cannot write checkpoints to {plan.directory}")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="switchfold-checkpoint")
 
     def is_due(self, iteration: int) -> bool:
-        """Return whether this iteration's parameters are wanted."""
+        """Return whether this iteration's parameters are to be saved."""
         return (iteration + 1) % self._plan.every == 0
 
     def collect(
         self, name: PairName, kept: PairParameters, *, num_pairs: int, layout: Callable[[], bytes]
     ) -> None:
-        """Copy a pair's parameters; with the last of the shard's, write the iteration's file."""
+        """Copy a pair's parameters; write the file when all pairs of the shard are there."""
         iteration = kept.applied
         collected = self._collected.setdefault(iteration, {})
         velocity = None if kept.velocity is None else kept.velocity.copy()
@@ -94,17 +94,19 @@ class CheckpointStore:
         self._writer.submit(self._write, checkpoint)
 
     def forget(self) -> None:
-        """Forget what was collected and not written."""
+        """Forget the collected pairs that are not written."""
         self._collected.clear()
 
     def list_iterations(self, then: Callable[[list[int]], None]) -> None:
-        """Call `then`, in the writer's thread, with the iterations on disk after all writing."""
+        """Call `then` in the writer's thread, after all writing, with the iterations on disk."""
 
         def look() -> None:
             try:
                 found = self._iterations()
-            except OSError as error:  # as good as none; workers learn how far they go back
-                _logger.error("no checkpoints in %s: %s", self._plan.directory, error)
+            except (
+                OSError
+            ) as error:  # the same as none; the workers learn which iteration they go back to
+                _logger.error("cannot list the checkpoints in %s: %s", self._plan.directory, error)
                 found = []
             then(found)
 
@@ -136,11 +138,11 @@ class CheckpointStore:
             try:
                 return self.load(iteration)
             except (OSError, ValueError) as error:
-                _logger.warning("checkpoint of iteration %d left out: %s", iteration, error)
+                _logger.warning("ignored the checkpoint of iteration %d: %s", iteration, error)
         return None
 
     def close(self) -> None:
-        """Wait for what is being written."""
+        """Wait until all files are written."""
         self._writer.shutdown()
 
     def _path(self, iteration: int) -> Path:
@@ -168,4 +170,4 @@ class CheckpointStore:
             for old in self._iterations()[:-KEPT_FILES]:
                 self._path(old).unlink()
         except Exception as error:  # training goes on; the next checkpoint may succeed
-            _logger.error("checkpoint %s failed: %s", path, error)
+            _logger.error("cannot write the checkpoint %s: %s", path, error)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's side of the parameter server."""
+"""The client of a parameter server, for a worker."""
 
 from __future__ import annotations
 
@@ -28,47 +28,47 @@ from ..errors import (
 from ..peers.event_loop import EventLoop
 from ..peers.frames import RestoreFrame
 from .layout import PAIR_BYTES, Pair, PairLayout
+from .pair_state import Failure, FailureKind
 from .restoration import Restoration
-from .rounds import Failure, FailureKind
 from .rules import Values
 from .server import ParameterServer
 from .shard_link import LocalShard, RemoteShard, ShardLink
 from .transfer import PullFuture, Transfer, TransferKind, TransferName, error_of
 
 MAX_BEHIND = 0xFFFF
-"""Largest difference of two iterations of a key that are under way."""
+"""Largest difference between two open iterations of a key."""
 _CHECK_S = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClientOptions:
-    """How a client reaches its servers."""
+    """Options of a client."""
 
     worker_id: int
-    """From 0 to below the servers' number of workers."""
+    """From 0 to the servers' number of workers less 1."""
     job: int = 1
     token: str = ""
     """Secret that servers and workers share."""
     source: str = "0.0.0.0"  # noqa: S104 - any of this host's
-    """Address that connections come from."""
+    """Address from which the client connects."""
     pair_bytes: int = PAIR_BYTES
     """Size of a pair; the same for all workers."""
     timeout_s: float = 40.0
-    """For a key to come back; longer than the servers' timeout, whose errors name workers."""
+    """Limit for an answer; longer than the servers' timeout, whose errors name workers."""
     reconnect_s: float = 20.0
-    """Time for a server to come (back)."""
+    """Limit for a connection to a server, at first and after a break."""
 
 
 @final
 class ParameterClient:
-    """Pushes keys and pulls what the servers make of them; safe from any thread.
+    """Pushes updates of keys and pulls the servers' answers; safe from any thread.
 
     `servers`: (address, port) by shard, the same on all workers. `local_server`: the shard of this
-    process, whose own entry in `servers` is not used: its part never touches the wire.
+    process. Its entry in `servers` is not used, and its pairs never travel on the wire.
 
-    Keys must be first used in the same order on all workers, or declared. Arrays must not change
-    until their future is done; after an error the result's memory may still be written to until
-    the client is closed. `counters`: sent_floats and received_floats are payload on the wire.
+    All workers must first use the keys in the same order, or declare them. Arrays must not change
+    until their future is done. After an error, the client may still write to the result's memory
+    until it is closed. `counters`: sent_floats and received_floats count payload on the wire.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ParameterClient:
         self.options = options
         self.worker_id = options.worker_id
         self.layout = PairLayout(len(servers), pair_bytes=options.pair_bytes)
-        """Where the keys are; `declare` adds some."""
+        """Places of the keys; `declare` adds keys."""
         self.counters: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._last: dict[int, int] = {}
@@ -107,7 +107,7 @@ class ParameterClient:
         self._loop.run(lambda: self._start(servers, local_server))
 
     def declare(self, sizes: Mapping[str, int]) -> None:
-        """Add keys of so many values, in this order. Raises ConfigurationError if one differs."""
+        """Add keys with their numbers of values, in order. Raises ConfigurationError."""
         with self._lock:
             self.layout.add_all(sizes)
 
@@ -118,12 +118,13 @@ class ParameterClient:
         iteration: int,
         out: NDArray[np.float32] | None = None,
     ) -> PullFuture:
-        """Send an update of a key; the future brings what the servers answer, in `out`.
+        """Send an update of a key, and return at once; the future has the answer, in `out`.
 
-        `array`: contiguous float32 of any shape, the result's too; `out` may be `array` itself.
-        `iteration` counts from 0, rising by key. Returns at once. The future's errors:
-        ExchangeTimeoutError and MemberLostError (workers are missing), PeerMismatchError (workers
-        disagree), ServerLostError, ServerRestartedError. Raises ConfigurationError and TensorError.
+        `array`: contiguous float32 of any shape, which is the result's shape, too; `out` may be
+        `array` itself. `iteration` counts from 0 and rises with each update of a key. The future's
+        errors: ExchangeTimeoutError and MemberLostError (workers are missing), PeerMismatchError
+        (workers disagree), ServerLostError, ServerRestartedError. Raises ConfigurationError and
+        TensorError.
         """
         return self._submit(TransferKind.UPDATE, key, array, iteration, out)
 
@@ -137,8 +138,8 @@ class ParameterClient:
     ) -> PullFuture:
         """Send factors u [K, M] and v [K, N] of the update u^T v, as by `push_pull` of [M, N].
 
-        K may be 0. The key's matrix is on one server, which multiplies for all workers: less goes
-        up, and all that comes down leaves one machine (the strategy of Adam, as a baseline).
+        K may be 0. The key's matrix is on one server, which multiplies for all workers. So workers
+        send less, but one machine sends all answers (the strategy of Adam, as a baseline).
         """
         if u.ndim != 2 or v.ndim != 2 or len(u) != len(v) or not (u.shape[1] and v.shape[1]):
             raise ConfigurationError(
@@ -153,19 +154,19 @@ class ParameterClient:
     def initialise(
         self, key: str, array: NDArray[np.float32], out: NDArray[np.float32] | None = None
     ) -> PullFuture:
-        """Set a key's parameters, unless the servers have some; the future brings what they are.
+        """Set a key's parameters unless the servers have some; the future has the servers' values.
 
-        For servers that keep parameters. Its `applied` says up to which iteration they are.
+        For servers that keep parameters. The future's `applied` is the last iteration in them.
         """
         return self._submit(TransferKind.INITIAL, key, array, -1, out)
 
     def restore(self) -> Future[int]:
-        """Go back to the newest checkpoint that all shards have; all workers must do this.
+        """Go back to the newest checkpoint that all shards have; all workers must call this.
 
-        What is under way fails with ServerRestartedError, here and, soon, at workers that have not
-        called this yet. The future brings the iteration restored, -1 for the time before the first;
-        its errors are ExchangeTimeoutError and ServerLostError. Then `initialise` the keys, which
-        brings the parameters, and count on from the next iteration.
+        Open transfers fail with ServerRestartedError, here and soon at workers that have not called
+        this yet. The future has the restored iteration, -1 if the shards have none in common; its
+        errors are ExchangeTimeoutError and ServerLostError. Then call `initialise` for the keys,
+        which brings the parameters, and continue with the next iteration.
         """
         deadline_s = time.monotonic() + self.options.timeout_s
         restoration = Restoration(len(self._shards), deadline_s)
@@ -177,7 +178,7 @@ class ParameterClient:
         return restoration.future
 
     def close(self) -> None:
-        """Close all connections; what is under way fails with PeerClosedError."""
+        """Close all connections; open transfers fail with PeerClosedError."""
         with self._lock:
             if self._is_closed:
                 return
@@ -219,7 +220,9 @@ class ParameterClient:
         else:
             _check(out)
             if out.shape != shape or not out.flags.writeable:
-                raise ConfigurationError(f"result of shape {out.shape} for {shape}, or read-only")
+                raise ConfigurationError(
+                    f"`out` has the shape {out.shape}, not {shape}, or is read-only"
+                )
         with self._lock:
             if self._is_closed:
                 raise PeerClosedError("the parameter client is closed")
@@ -245,7 +248,7 @@ class ParameterClient:
             self._loop.post(lambda: self._begin(transfer))
         return transfer.future
 
-    # What follows runs in the loop's thread.
+    # The methods below run in the loop's thread.
 
     def _start(
         self, servers: Sequence[tuple[str, int]], local_server: ParameterServer | None
@@ -294,7 +297,7 @@ class ParameterClient:
         return None if self._restoration is None else self._restoration.step(shard)
 
     def on_restore(self, shard: int, choices: list[int] | None) -> None:
-        """Take what a shard can restore; None: it is done."""
+        """Take the iterations that a shard can restore; None: it has restored one."""
         restoration = self._restoration
         if restoration is None:
             return
@@ -324,7 +327,7 @@ class ParameterClient:
             if now_s > transfer.deadline_s:
                 shards = sorted({transfer.key.pairs[number].shard for number in transfer.remaining})
                 text = (
-                    f"key {transfer.key.name!r}, iteration {transfer.iteration}: no answer of"
+                    f"key {transfer.key.name!r}, iteration {transfer.iteration}: no answer from"
                     f" server {', '.join(map(str, shards))} in {self.options.timeout_s:g} s"
                 )
                 self._fail(transfer, ExchangeTimeoutError(text, []))
@@ -342,7 +345,7 @@ class ParameterClient:
             transfer.future.set_exception(error)
 
     def find(self, name: TransferName) -> Transfer | None:
-        """Return a transfer that is under way."""
+        """Return an open transfer."""
         return self._open.get(name)
 
     def transfers_at(self, shard: int) -> list[Transfer]:
@@ -350,7 +353,7 @@ class ParameterClient:
         return [transfer for transfer in self._open.values() if transfer.pairs_of(shard)]
 
     def open_from(self, transfer: Transfer) -> int:
-        """Return the lowest iteration of the transfer's key that is under way."""
+        """Return the lowest open iteration of the transfer's key."""
         for key, iteration in self._open:
             if key == transfer.number and iteration is not None:
                 return max(iteration, transfer.iteration - MAX_BEHIND)
@@ -376,7 +379,7 @@ class ParameterClient:
         transfer.take(pair, values, num_contributors)
 
     def on_failure(self, name: TransferName | None, failure: Failure) -> None:
-        """Fail a transfer; None: all."""
+        """Fail a transfer; None: all of them."""
         if failure.kind is FailureKind.UNREADY and self._was_answered:
             failure = failure._replace(kind=FailureKind.RESTARTED)
         for transfer in list(self._open.values()):
@@ -386,7 +389,7 @@ class ParameterClient:
             self._fail_restore(error_of(failure))
 
     def on_shard_lost(self, shard: int, error: PeerError) -> None:
-        """Fail what this shard had to answer."""
+        """Fail the transfers that this shard had to answer."""
         for transfer in self.transfers_at(shard):
             self._fail(transfer, error)
         if self.restore_step(shard) is not None:

@@ -22,8 +22,8 @@ from .server import ParameterServer
 
 _SIGNALS = frozenset((signal.SIGINT, signal.SIGTERM))
 _DESCRIPTION = """\
-Run one shard of a parameter server. Prints "listening on ADDRESS:PORT" once workers may come, and
-runs until SIGINT or SIGTERM. The secret is read from the variable SWITCHFOLD_TOKEN.
+Run one shard of a parameter server. It prints "listening on ADDRESS:PORT" when workers may connect,
+and runs until SIGINT or SIGTERM. The secret is read from the variable SWITCHFOLD_TOKEN.
 """
 
 
@@ -32,27 +32,39 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m switchfold.hostlib.parameter_server", description=_DESCRIPTION
     )
     parser.add_argument("--address", required=True, help="IPv4 address of this host to listen on")
-    parser.add_argument("--port", type=int, default=0, help="TCP port; 0, the default: any")
-    parser.add_argument("--num-workers", type=int, required=True, help="updates that make a sum")
+    parser.add_argument("--port", type=int, default=0, help="TCP port; by default 0: any")
+    parser.add_argument("--num-workers", type=int, required=True, help="number of updates in a sum")
     parser.add_argument("--shard", type=int, default=0, help="position among the servers (0)")
-    parser.add_argument("--job", type=int, default=1, help="number that workers give too (1)")
+    parser.add_argument(
+        "--job", type=int, default=1, help="job number, the same as at the workers (1)"
+    )
     parser.add_argument(
         "--rule",
         choices=[kind.value for kind in RuleKind],
         default=RuleKind.SUM.value,
-        help="what becomes of the summed updates (sum)",
+        help="rule for the summed updates (sum)",
     )
-    parser.add_argument("--learning-rate", type=float, default=0.0, help="of sgd")
-    parser.add_argument("--momentum", type=float, default=0.0, help="of sgd (0)")
+    parser.add_argument("--learning-rate", type=float, default=0.0, help="learning rate of sgd")
+    parser.add_argument("--momentum", type=float, default=0.0, help="momentum of sgd (0)")
     parser.add_argument(
-        "--timeout", type=float, default=30.0, metavar="S", help="to wait for a worker's part (30)"
+        "--timeout",
+        type=float,
+        default=30.0,
+        metavar="S",
+        help="longest wait for a worker's update (30)",
     )
     parser.add_argument(
-        "--drop-after", type=float, metavar="S", help="close sums without workers later than this"
+        "--drop-after",
+        type=float,
+        metavar="S",
+        help="complete sums without workers that are later than this",
     )
-    parser.add_argument("--quorum", type=int, help="fewest workers of such a sum")
+    parser.add_argument("--quorum", type=int, help="fewest workers in such a sum")
     parser.add_argument(
-        "--checkpoints", type=Path, metavar="DIRECTORY", help="of sgd: save here, start with these"
+        "--checkpoints",
+        type=Path,
+        metavar="DIRECTORY",
+        help="for sgd: save here, and start with the newest",
     )
     parser.add_argument(
         "--every", type=int, default=1, metavar="N", help="iterations per checkpoint (1)"
@@ -78,14 +90,14 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _wake(_number: int, _frame: FrameType | None) -> None:
-    """Nothing to do: a signal that has a handler is written to the wake-up socket."""
+    """Do nothing: the interpreter writes a signal that has a handler to the wake-up socket."""
 
 
 @contextmanager
 def _stop_signal() -> Generator[Callable[[], object]]:
-    """Give what waits for SIGINT or SIGTERM, whichever thread the kernel gives it to.
+    """Give a function that waits for SIGINT or SIGTERM, in whichever thread the signal arrives.
 
-    Blocking the signals would not do: numpy's threads are there before anything of ours runs.
+    The signals cannot be blocked instead: numpy starts its threads at its import.
     """
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)

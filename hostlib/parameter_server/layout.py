@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the values of each key are: cut into pairs of a fixed size, spread evenly over shards."""
+"""Places of the values of each key: in pairs of a fixed size, spread evenly over the shards."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MAX_NAME_CHARACTERS = 4096
 
 
 class Pair(NamedTuple):
-    """A run of values of a key that travels, is counted and is summed as one."""
+    """Consecutive values of a key that travel, count and are summed as one."""
 
     number: int
-    """Position in its key, from 0."""
+    """Position in the key, from 0."""
     shard: int
-    """Server that holds it."""
+    """Server that holds the pair."""
     first: int
-    """Its first value's position in the key."""
+    """Position of its first value in the key."""
     num_values: int
 
 
@@ -37,16 +37,16 @@ class Key(NamedTuple):
     name: str
     num_values: int
     is_whole: bool
-    """All pairs are on one server: that one multiplies factors."""
+    """Whether all pairs are on one server, which can multiply factors."""
     pairs: tuple[Pair, ...]
 
 
 @final
 class PairLayout:
-    """Keys in the order in which they were added; equal on all workers and servers.
+    """Keys in the order in which they were added, the same on all workers and servers.
 
-    A pair goes to the shard with the fewest values so far (the lowest of such shards): no two
-    shards ever differ by more than one pair. So does a whole key.
+    Each pair goes to the shard with the fewest values so far, the lowest one of several. So two
+    shards never differ by more than one pair. A whole key goes to one shard by the same rule.
     """
 
     def __init__(self, num_servers: int = 1, *, pair_bytes: int = PAIR_BYTES) -> None:
@@ -65,11 +65,11 @@ class PairLayout:
 
     @property
     def num_servers(self) -> int:
-        """How many shards there are."""
+        """Number of shards."""
         return len(self.shard_values)
 
     def add(self, name: str, num_values: int, *, is_whole: bool = False) -> int:
-        """Add a key, or find it; return its position. Raises ConfigurationError if it differs."""
+        """Add a key unless it is there; return its position. Raises ConfigurationError."""
         number = self._numbers.get(name)
         if number is not None:
             key = self.keys[number]
@@ -133,10 +133,10 @@ class PairLayout:
             raise PeerProtocolError(f"malformed declaration of keys: {error!r}") from error
 
     def merge(self, description: bytes, worker_id: int) -> None:
-        """Take over what a worker declares.
+        """Add the keys that a worker declares.
 
-        Raises PeerMismatchError, which names worker and key, where it differs from what others
-        declared, and PeerProtocolError where it makes no sense.
+        Raises PeerMismatchError, which names worker and key, if another worker declared something
+        else, and PeerProtocolError if the description is malformed.
         """
         try:
             fields: dict[str, Any] = json.loads(description)
@@ -151,7 +151,9 @@ class PairLayout:
                 f" here it is {self.num_servers} servers and {self.pair_bytes} bytes"
             )
         if not 0 <= first <= len(self.keys):
-            raise PeerProtocolError(f"keys from {first} on; {len(self.keys)} are known")
+            raise PeerProtocolError(
+                f"declaration of keys from {first} on, but only {len(self.keys)} are known"
+            )
         for position, (name, num_values, is_whole) in enumerate(keys, first):
             if position < len(self.keys):
                 known = self.keys[position]

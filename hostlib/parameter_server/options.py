@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a parameter server works."""
+"""Options of a parameter server."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from .rules import UpdateRule
 
 @dataclass(frozen=True, kw_only=True)
 class StragglerDrop:
-    """Rounds close without the slowest workers; their late updates are thrown away."""
+    """Sums complete without the slowest workers; late updates are thrown away."""
 
     deadline_s: float
-    """From a pair's first update of an iteration; then it closes with those who are in."""
+    """Time from a pair's first update of an iteration until the sum may be partial."""
     quorum: int
-    """Fewest contributors; with fewer the pair waits on."""
+    """Fewest contributors of a partial sum."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOptions:
-    """How a shard works; the same on all shards but for `shard`."""
+    """Options of a shard; all shards need the same ones, except for `shard`."""
 
     num_workers: int
-    """How many updates complete a pair."""
+    """Number of updates that complete a sum."""
     shard: int = 0
     """This server's position in the clients' list of servers."""
     rule: UpdateRule = UpdateRule()  # noqa: RUF009 - frozen
     timeout_s: float = 30.0
-    """From a pair's first update; then its workers get an error that names who is missing."""
+    """Time from a pair's first update until its workers get an error with the missing workers."""
     grace_s: float = 5.0
-    """Time for a worker to come back after its connection broke, while others wait for it."""
+    """Time for a worker to connect again after its connection broke, while others wait for it."""
     stragglers: StragglerDrop | None = None
     checkpoints: CheckpointPlan | None = None
-    """Of parameters; a server that finds some starts with the newest."""
+    """A server starts with the newest checkpoint that it finds."""
 
     def __post_init__(self) -> None:
         if self.checkpoints is not None and not self.rule.keeps_parameters:

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Going back to a checkpoint, all workers together.
+"""The server's part when all workers go back to a checkpoint.
 
-First every worker asks: only then nobody's older updates are under way, and a shard says what it
-has on disk, to all the same. Workers choose the newest iteration that all shards have, and the
-first to say so sets the shard back.
+First every worker asks; after that no older update is under way. Then the shard offers all workers
+the iterations that it has on disk. The workers choose the newest iteration that all shards have,
+and the first choice that arrives sets the shard back.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import final
 from .checkpoint import CheckpointStore
 
 NOTHING = -1
-"""The checkpoint before the first: always there, and empty."""
+"""Iteration of the empty checkpoint, which every shard has."""
 
 
 @final
 class Recovery:
-    """A shard's part; runs in the loop's thread."""
+    """State of one shard; used in the loop's thread."""
 
     def __init__(
         self,
@@ -38,18 +38,19 @@ class Recovery:
         self._reset = reset
         self._asked: set[int] = set()
         self._choices: list[int] | None = None
-        self._owed: set[int] = set()  # who has not chosen since `_choices` were wanted
+        self._owed: set[int] = set()  # workers that have not chosen since the last offer was due
         self._current: int | None = None
 
     @property
     def is_asked(self) -> bool:
-        """Whether some workers, not all, want to go back."""
+        """Whether some workers, but not all, have asked."""
         return bool(self._asked)
 
     def ask(self, worker_id: int) -> None:
-        """Note that a worker wants to go back; after the last, `offer` is called, for all (None).
+        """Note that a worker asks; after the last one, call `offer` for all workers (None).
 
-        Who asks again before it has chosen lost its connection meanwhile: it gets the offer anew.
+        A worker that asks again before it has chosen has lost its connection: it gets the same
+        offer again.
         """
         if worker_id in self._owed and not self._asked:
             if self._choices is not None:
@@ -70,7 +71,7 @@ class Recovery:
         self._offer(self._choices, None)
 
     def go_back(self, worker_id: int, iteration: int) -> None:
-        """Set the shard back, for the first worker that says so; others find it done."""
+        """Set the shard back at the first choice; for later ones it is done already."""
         self._owed.discard(worker_id)
         if self._current != iteration:
             self._reset(iteration)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's way back to a checkpoint: what all shards have is asked first, then chosen."""
+"""The worker's part in going back to a checkpoint: it asks all shards, then chooses."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Restoration:
 
     def __init__(self, num_shards: int, deadline_s: float) -> None:
         self.future: Future[int] = Future()
-        self.future.set_running_or_notify_cancel()  # what is on the wire cannot be called back
+        self.future.set_running_or_notify_cancel()  # sent frames cannot be cancelled
         self.deadline_s = deadline_s
         self.waiting = set(range(num_shards))
-        """Shards that have not answered the current step."""
+        """Shards whose answer to the current step is due."""
         self._num_shards = num_shards
         self._common: set[int] | None = None
         self._chosen: int | None = None
@@ -29,9 +29,9 @@ class Restoration:
         return RestoreFrame(self._chosen) if shard in self.waiting else None
 
     def take(self, shard: int, choices: list[int] | None) -> bool:
-        """Take an answer; return whether all shards are now to be told the next step."""
+        """Take an answer; return whether the next step is now to be sent to all shards."""
         if shard not in self.waiting or (choices is None) != (self._chosen is not None):
-            return False  # said twice, as the connection broke
+            return False  # an answer to the step before: the connection broke meanwhile
         self.waiting.discard(shard)
         if choices is not None:
             self._common = set(choices) if self._common is None else self._common & set(choices)

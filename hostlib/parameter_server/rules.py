@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a server makes of the summed updates of a pair."""
+"""Rules by which a server turns the summed updates of a pair into an answer."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from ..errors import ConfigurationError
 Values = NDArray[np.float32]
 
 as_workers_sent = np.errstate(over="ignore", invalid="ignore")
-"""For what adds up gradients: infinity and not-a-number are results, not reasons for a warning."""
+"""For sums of gradients: infinity and not-a-number are results and cause no warning."""
 
 
 class RuleKind(enum.Enum):
-    """Names of rules, as the command line takes them."""
+    """Names of rules on the command line."""
 
     SUM = "sum"
     """Answer the sum of the updates; nothing is kept."""
     MEAN = "mean"
-    """Answer the sum divided by how many workers contributed; nothing is kept."""
+    """Answer the sum divided by the number of contributors; nothing is kept."""
     SGD = "sgd"
     """Keep parameters, step against the mean of the updates, answer the parameters."""
 
 
 @final
 class PairParameters:
-    """What SGD keeps of a pair: float32 rows of the pair's length."""
+    """State of SGD for a pair: float32 arrays of the pair's length."""
 
     def __init__(self, values: Values, velocity: Values | None = None, applied: int = -1) -> None:
         self.values = values

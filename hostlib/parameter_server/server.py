@@ -26,35 +26,35 @@ from ..peers.frames import Greeting, Purpose
 from .checkpoint import Checkpoint, CheckpointStore
 from .layout import Pair, PairLayout
 from .options import ServerOptions
-from .recovery import NOTHING, Recovery
-from .rounds import (
+from .pair_state import (
     Answer,
     Answered,
     BufferPool,
     Failure,
     FailureKind,
     Origin,
-    PairRounds,
-    Round,
+    PairState,
+    PendingSum,
 )
+from .recovery import NOTHING, Recovery
 from .rules import PairParameters, Values, as_workers_sent
 from .worker_end import WorkerEnd
 
 _RESTORING = Failure(
-    FailureKind.RESTARTED, "another worker goes back to a checkpoint; restore this one too"
+    FailureKind.RESTARTED, "another worker goes back to a checkpoint; restore this one, too"
 )
 GENERATION = 1
-"""Of the greetings of parameter servers; they have no views."""
+"""Generation in greetings to parameter servers, which have no views."""
 _CHECK_S = 0.5
 _logger = logging.getLogger(__name__)
 
 
 @final
 class ParameterServer:
-    """Listens at once; `port` is then known. One thread does all: use one server per core.
+    """Listens as soon as it is made. One thread does all the work: use one server per core.
 
-    `counters`: updates, replayed_updates and late_updates (both ignored), broadcasts (pairs
-    answered), partial_pairs (without late workers), failed_pairs, restored, received_floats and
+    `counters`: updates, replayed_updates and late_updates (both ignored), broadcasts (answered
+    pairs), partial_pairs (without late workers), failed_pairs, restored, received_floats and
     sent_floats (payload on the wire).
     """
 
@@ -72,16 +72,16 @@ class ParameterServer:
         self.options = options
         self.counters: Counter[str] = Counter()
         self.layout: PairLayout | None = None
-        """Known from the first worker's declaration on."""
+        """None until the first worker declares its keys."""
         self._pool = BufferPool(1)
-        self._pairs: dict[tuple[int, int], PairRounds] = {}
+        self._pairs: dict[tuple[int, int], PairState] = {}
         self._ends: dict[int, Answered] = {}
         self._gone_s: dict[int, float] = {}
         self._store: CheckpointStore | None = None
         if options.checkpoints is not None:
             self._store = CheckpointStore(options.checkpoints, options.shard)
             self._take_over(self._store.newest())
-        self._num_pairs = (0, 0)  # number of keys, pairs of theirs on this shard
+        self._num_pairs = (0, 0)  # the number of keys, and of their pairs on this shard
         self._peers = PeerServer(address, port, token=token)
         self.address, self.port, self.loop = address, self._peers.port, self._peers.loop
         self._recovery = Recovery(
@@ -111,14 +111,14 @@ class ParameterServer:
     ) -> None:
         self.close()
 
-    # What follows runs in the loop's thread; PeerServer calls some of it `close` and `adopt`.
+    # The methods below run in the loop's thread.
 
     def _start(self) -> None:
         self._peers.add_view(GENERATION, _Door(self))
         self._check_overdue()
 
     def adopt(self, connection: Connection, greeting: Greeting) -> None:
-        """Take over a worker's connection; a newer one replaces an older."""
+        """Take over a worker's connection; it replaces an older one of the same worker."""
         worker_id = greeting.sender
         if greeting.purpose is not Purpose.PARAMETERS:
             raise PeerRefusedError("this is a parameter server")
@@ -134,7 +134,7 @@ class ParameterServer:
         self.attach(worker_id, WorkerEnd(self, worker_id, connection))
 
     def attach(self, worker_id: int, end: Answered) -> None:
-        """Answer a worker by `end` from now on."""
+        """Answer a worker through `end` from now on."""
         self._ends[worker_id] = end
         self._gone_s.pop(worker_id, None)
 
@@ -145,13 +145,13 @@ class ParameterServer:
             self._gone_s[worker_id] = time.monotonic()
 
     def close_connections(self) -> None:
-        """Close the connections of all workers; they come again."""
+        """Close the connections of all workers; they will connect again."""
         for end in list(self._ends.values()):
             if isinstance(end, WorkerEnd):
                 end.connection.close(PeerClosedError("closed by the server"))
 
     def declare(self, worker_id: int, description: bytes) -> None:
-        """Learn of keys. Raises PeerMismatchError, PeerProtocolError."""
+        """Add a worker's keys. Raises PeerMismatchError and PeerProtocolError."""
         if self.layout is None:
             self.layout = PairLayout.of_description(description)
             self._pool = BufferPool(self.layout.pair_bytes // 4)
@@ -164,7 +164,7 @@ class ParameterServer:
         self.layout.merge(description, worker_id)
 
     def pair(self, key: int, pair: int) -> Pair:
-        """Return a pair of this shard; raise PeerProtocolError for others."""
+        """Return a pair of this shard; raise PeerProtocolError for a pair of another shard."""
         keys = self.layout.keys if self.layout is not None else []
         if key < len(keys) and pair < len(keys[key].pairs):
             found = keys[key].pairs[pair]
@@ -174,7 +174,7 @@ class ParameterServer:
 
     @as_workers_sent
     def multiply(self, origin: Origin, key: int, u: Values, v: Values) -> None:
-        """Take a worker's factors, u of [K, M] and v of [K, N]: its update is u^T v."""
+        """Take a worker's factors u [K, M] and v [K, N] of its update u^T v."""
         values = np.matmul(u.T, v).reshape(-1)
         assert self.layout is not None
         for pair in self.layout.keys[key].pairs:
@@ -182,7 +182,7 @@ class ParameterServer:
             self.update(origin, key, pair.number, part)
 
     def check_factors(self, key: int, rows: int, columns: int) -> None:
-        """Raise PeerProtocolError unless such a matrix is the key's, and the key is here."""
+        """Raise PeerProtocolError unless the key is here and has so many rows and columns."""
         self.pair(key, 0)
         assert self.layout is not None
         found = self.layout.keys[key]
@@ -196,36 +196,34 @@ class ParameterServer:
         """Return memory for an update."""
         return self._pool.take(num_values)
 
-    def _rounds(self, key: int, pair: int) -> PairRounds:
-        rounds = self._pairs.get((key, pair))
-        if rounds is None:
-            self.pair(key, pair)  # raises for a pair of another shard
-            rounds = PairRounds(self._pool, self.options.num_workers)
-            self._pairs[key, pair] = rounds
-        return rounds
+    def _state_of(self, key: int, pair: int) -> PairState:
+        state = self._pairs.get((key, pair))
+        if state is None:
+            self.pair(key, pair)  # raises PeerProtocolError
+            state = PairState(self._pool, self.options.num_workers)
+            self._pairs[key, pair] = state
+        return state
 
     def initialise(self, worker_id: int, key: int, pair: int, values: Values) -> None:
-        """Set a pair's parameters if they are not; answer what they are."""
-        rounds = self._rounds(key, pair)
+        """Set a pair's parameters if there are none; send the pair's parameters."""
+        state = self._state_of(key, pair)
         if not self.options.rule.keeps_parameters:
             text = f"a server with the {self.options.rule.kind.value} rule keeps no parameters"
             self._tell(worker_id, key, None, Failure(FailureKind.UNREADY, text))
             return
-        if rounds.kept is None:
-            rounds.kept = PairParameters(values.copy())
-        self._ends[worker_id].send_initial(
-            key, pair, rounds.kept.applied, rounds.kept.values.copy()
-        )
+        if state.kept is None:
+            state.kept = PairParameters(values.copy())
+        self._ends[worker_id].send_initial(key, pair, state.kept.applied, state.kept.values.copy())
 
     def update(
         self, origin: Origin, key: int, pair: int, values: Values, *, is_lent: bool = False
     ) -> None:
-        """Take an update; lent values are only read, others belong to the server now."""
+        """Take an update; lent values are only read, others now belong to the server."""
         worker_id, iteration, open_from = origin
-        rounds = self._rounds(key, pair)
-        rounds.acknowledge(worker_id, open_from)
-        waiting = rounds.rounds.get(iteration)
-        if self._is_over(rounds, worker_id, key, pair, iteration) or (
+        state = self._state_of(key, pair)
+        state.acknowledge(worker_id, open_from)
+        waiting = state.pending.get(iteration)
+        if self._is_over(state, worker_id, key, pair, iteration) or (
             waiting is not None and worker_id in waiting.contributors
         ):
             if waiting is not None:
@@ -233,26 +231,26 @@ class ParameterServer:
             if not is_lent:
                 self._pool.give(values)
             return
-        for older in rounds.unfillable(worker_id, iteration):
+        for older in state.unfillable(worker_id, iteration):
             text = (
                 f"{self._name(key)}: worker {worker_id} is at iteration {iteration} and will not"
-                f" contribute to iteration {older}: it left that out, or has its answer of a server"
-                " that was killed"
+                f" contribute to iteration {older}: it skipped that one, or has its answer from a"
+                " server that was killed"
             )
             self._fail(key, pair, older, Failure(FailureKind.RESTARTED, text, (worker_id,)))
         self.counters["updates"] += 1
         if waiting is None:
-            waiting = rounds.rounds[iteration] = Round(self._pool, time.monotonic())
+            waiting = state.pending[iteration] = PendingSum(self._pool, time.monotonic())
             self._plan_drop(key, pair, iteration)
         waiting.add(worker_id, values, is_lent=is_lent)
         self._close_if_complete(key, pair, iteration)
 
     def ask_restore(self, worker_id: int) -> None:
-        """Learn that a worker wants to go back to a checkpoint: all must."""
+        """Note that a worker wants to go back to a checkpoint, as all must."""
         self._recovery.ask(worker_id)
         if self._recovery.is_asked:
-            for (key, pair), rounds in self._pairs.items():
-                for iteration in list(rounds.rounds):
+            for (key, pair), state in self._pairs.items():
+                for iteration in list(state.pending):
                     self._fail(key, pair, iteration, _RESTORING)
 
     def restore(self, worker_id: int, iteration: int) -> None:
@@ -292,11 +290,11 @@ class ParameterServer:
             self.layout.merge(checkpoint.layout, NOTHING)
         everybody = frozenset(range(self.options.num_workers))
         for (key, pair), kept in checkpoint.pairs.items():
-            rounds = self._rounds(key, pair)
-            rounds.kept, rounds.is_restored = kept, True
-            # Who did not get it before the server was killed asks for it again.
-            rounds.last_closed = kept.applied
-            rounds.answers[kept.applied] = Answer(kept.values.copy(), everybody)
+            state = self._state_of(key, pair)
+            state.kept, state.is_restored = kept, True
+            # A worker that did not get this answer before the server was killed asks again.
+            state.last_closed = kept.applied
+            state.answers[kept.applied] = Answer(kept.values.copy(), everybody)
 
     def _save(self, key: int, pair: int, kept: PairParameters) -> None:
         store, layout = self._store, self.layout
@@ -308,51 +306,51 @@ class ParameterServer:
         store.collect((key, pair), kept, num_pairs=self._num_pairs[1], layout=layout.description)
 
     def _is_over(
-        self, rounds: PairRounds, worker_id: int, key: int, pair: int, iteration: int
+        self, state: PairState, worker_id: int, key: int, pair: int, iteration: int
     ) -> bool:
-        """Deal with the update of an iteration that takes no more; return whether it is one."""
-        failure = rounds.failures.get(iteration)
-        answer = rounds.answers.get(iteration)
+        """Answer an update that comes too late or too early; return whether it is one."""
+        failure = state.failures.get(iteration)
+        answer = state.answers.get(iteration)
         if answer is not None:
             kind = "replayed" if worker_id in answer.contributors else "late"
             self.counters[f"{kind}_updates"] += 1
             self._answer(worker_id, key, pair, iteration, answer)
             return True
-        if failure is None and rounds.has_answered(worker_id, iteration):
+        if failure is None and state.has_answered(worker_id, iteration):
             self.counters["replayed_updates"] += 1
-            # Who sent it twice does not ask any more; a new run of the worker does.
+            # A worker that sent it twice expects no answer; a new run of the worker does.
             failure = Failure(
                 FailureKind.LATE,
                 f"{self._name(key)}: worker {worker_id} had the answer of iteration {iteration}; a"
-                f" new run with this server counts on from {rounds.last_closed + 1}, or start the"
-                " servers anew",
+                f" new run with this server counts on from {state.last_closed + 1}, or restart the"
+                " servers",
                 (worker_id,),
             )
-        elif failure is None and iteration <= rounds.last_closed:
+        elif failure is None and iteration <= state.last_closed:
             self.counters["late_updates"] += 1
             failure = Failure(
                 FailureKind.LATE,
-                f"{self._name(key)}: iteration {iteration} is long over, the newest is"
-                f" {rounds.last_closed}; worker {worker_id} lags too far behind",
+                f"{self._name(key)}: iteration {iteration} is too old, the newest is"
+                f" {state.last_closed}; worker {worker_id} is too late",
                 (worker_id,),
             )
         if failure is None and self._recovery.is_asked:
             failure = _RESTORING
         if failure is None:
-            failure = self._unready(rounds, key, iteration)
+            failure = self._unready(state, key, iteration)
         if failure is not None:
             self._tell(worker_id, key, iteration, failure)
         return failure is not None
 
-    def _unready(self, rounds: PairRounds, key: int, iteration: int) -> Failure | None:
-        kept = rounds.kept
+    def _unready(self, state: PairState, key: int, iteration: int) -> Failure | None:
+        kept = state.kept
         if not self.options.rule.keeps_parameters:
             return None
         if kept is None:
             return Failure(
                 FailureKind.UNREADY, f"{self._name(key)}: no parameters yet; initialise it first"
             )
-        if rounds.is_restored and not {iteration, *rounds.rounds} & {kept.applied + 1}:
+        if state.is_restored and not {iteration, *state.pending} & {kept.applied + 1}:
             return Failure(
                 FailureKind.RESTARTED,
                 f"{self._name(key)}: the server came back with a checkpoint of iteration"
@@ -361,9 +359,9 @@ class ParameterServer:
         return None
 
     def _close_if_complete(self, key: int, pair: int, iteration: int) -> None:
-        rounds = self._pairs.get((key, pair))  # none: the shard was set back meanwhile
-        waiting = rounds.rounds.get(iteration) if rounds is not None else None
-        if rounds is None or waiting is None:
+        state = self._pairs.get((key, pair))  # None: the shard was set back meanwhile
+        waiting = state.pending.get(iteration) if state is not None else None
+        if state is None or waiting is None:
             return
         count = len(waiting.contributors)
         drop = self.options.stragglers
@@ -374,13 +372,13 @@ class ParameterServer:
                 return
             self.counters["partial_pairs"] += 1
         total = waiting.total()
-        self.options.rule.apply(total, count, rounds.kept)
-        if rounds.kept is not None:
-            rounds.kept.applied = iteration
-            rounds.is_restored = False
-            self._save(key, pair, rounds.kept)
+        self.options.rule.apply(total, count, state.kept)
+        if state.kept is not None:
+            state.kept.applied = iteration
+            state.is_restored = False
+            self._save(key, pair, state.kept)
         answer = Answer(total, frozenset(waiting.contributors))
-        rounds.close(iteration, answer)
+        state.close(iteration, answer)
         self.counters["broadcasts"] += 1
         for worker_id in sorted(waiting.contributors):
             self._answer(worker_id, key, pair, iteration, answer)
@@ -394,7 +392,7 @@ class ParameterServer:
 
     def _answer(self, worker_id: int, key: int, pair: int, iteration: int, answer: Answer) -> None:
         end = self._ends.get(worker_id)
-        if end is not None:  # else it asks again when it is back
+        if end is not None:  # otherwise it sends the update again when it is back
             end.send_answer(key, pair, iteration, answer)
 
     def _tell(
@@ -416,27 +414,29 @@ class ParameterServer:
 
     def _check_overdue(self) -> None:
         now_s = time.monotonic()
-        for (key, pair), rounds in self._pairs.items():
-            for iteration, waiting in list(rounds.rounds.items()):
+        for (key, pair), state in self._pairs.items():
+            for iteration, waiting in list(state.pending.items()):
                 failure = self._overdue(key, iteration, waiting, now_s)
                 if failure is not None:
                     self._fail(key, pair, iteration, failure)
         self.loop.call_later(_CHECK_S, self._check_overdue)
 
-    def _overdue(self, key: int, iteration: int, waiting: Round, now_s: float) -> Failure | None:
+    def _overdue(
+        self, key: int, iteration: int, waiting: PendingSum, now_s: float
+    ) -> Failure | None:
         missing = [w for w in range(self.options.num_workers) if w not in waiting.contributors]
         gone = [w for w in missing if now_s - self._gone_s.get(w, now_s) > self.options.grace_s]
         what = f"{self._name(key)}, iteration {iteration}"
         if gone and self.options.stragglers is None:
-            text = f"{what}: worker {_list(gone)} is gone; restart it, or all"
+            text = f"{what}: worker {_list(gone)} is gone; restart it, or all workers"
             return Failure(FailureKind.LOST, text, tuple(gone))
         if now_s - waiting.started_s > self.options.timeout_s:
-            text = f"{what}: no update of worker {_list(missing)} in {self.options.timeout_s:g} s"
+            text = f"{what}: no update from worker {_list(missing)} in {self.options.timeout_s:g} s"
             return Failure(FailureKind.MISSING, text, tuple(missing))
         return None
 
     def refuse(self, worker_id: int, end: WorkerEnd, error: PeerError) -> None:
-        """Tell a worker that its keys, or its frames, do not fit."""
+        """Tell a worker that its keys or frames are refused."""
         _logger.warning("server %d: worker %d: %s", self.options.shard, worker_id, error)
         end.send_failure(None, None, Failure(FailureKind.MISMATCH, str(error), (worker_id,)))
 
@@ -447,7 +447,7 @@ def _list(worker_ids: Sequence[int]) -> str:
 
 @final
 class _Door:
-    """What the peer server sees: a view that takes workers' connections."""
+    """Gives workers' connections from the peer server to the parameter server."""
 
     def __init__(self, server: ParameterServer) -> None:
         self._server = server

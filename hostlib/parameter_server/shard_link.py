@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a client reaches a shard: over TCP, or in its own process without bytes on the wire."""
+"""A client's access to a shard: over TCP, or in its own process without bytes on the wire."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..peers.frames import (
     unpack_answer,
 )
 from .layout import VALUE_BYTES, Pair
-from .rounds import Answer, Failure, FailureKind, Origin
+from .pair_state import Answer, Failure, FailureKind, Origin
 from .rules import Values
 from .server import GENERATION, ParameterServer
 from .transfer import Transfer, TransferKind, TransferName
@@ -39,7 +39,7 @@ class ShardLink(Protocol):
     """A shard, as the client sees it; called in the client's thread."""
 
     def submit(self, transfer: Transfer) -> None:
-        """Bring a transfer's part."""
+        """Send the shard's pairs of a transfer."""
         ...
 
     def restore(self) -> None:
@@ -81,18 +81,18 @@ class RemoteShard:
         self._place: Values | None = None
 
     def submit(self, transfer: Transfer) -> None:
-        """Send now, or when the connection stands."""
-        if self._stands():
+        """Send now, or when the connection is up."""
+        if self._is_up():
             self._declare()
             self._send(transfer)
 
     def restore(self) -> None:
-        """Send now, or when the connection stands."""
-        if self._stands():
+        """Send now, or when the connection is up."""
+        if self._is_up():
             self._send_restore()
 
-    def _stands(self) -> bool:
-        """Return whether there is a connection; dial if there is not even an attempt."""
+    def _is_up(self) -> bool:
+        """Return whether the connection is up; dial if there is no link."""
         if self._link is None:
             self._link = DialledLink(
                 self._loop,
@@ -159,11 +159,11 @@ class RemoteShard:
         assert self._link is not None
         self._link.send(frame, payload)
 
-    # What follows is called by the dialled link.
+    # The dialled link calls the methods below.
 
     def on_up(self, link: DialledLink) -> None:
-        """Say which keys there are; send all that is not answered, once more if need be."""
-        self._link = link  # it may stand before the constructor has returned
+        """Declare the keys, and send all that is not answered, possibly once more."""
+        self._link = link  # it may be up before the constructor has returned
         self._declared = 0
         self._declare()
         self._send_restore()
@@ -171,14 +171,14 @@ class RemoteShard:
             self._send(transfer)
 
     def on_down(self, link: DialledLink, error: PeerError) -> bool:
-        """Dial again, idle or not: the server gives up who is gone for long."""
+        """Dial again, even when idle: the server gives up a worker that is gone for long."""
         is_restoring = self._client.restore_step(self.shard) is not None
         if is_restoring or self._client.transfers_at(self.shard):
             self._client.counters["reconnections"] += 1
         return True
 
     def on_lost(self, link: DialledLink, error: PeerError) -> None:
-        """Fail what this shard had to answer."""
+        """Fail the transfers that this shard had to answer."""
         self._link = None
         if not isinstance(error, PeerRefusedError):
             lost = ServerLostError(f"parameter server {self.shard}: {error}", self.shard)
@@ -187,7 +187,7 @@ class RemoteShard:
         self._client.on_shard_lost(self.shard, error)
 
     def target(self, frame: Frame) -> memoryview:
-        """Return the place of an answer, among the results if it is still wanted."""
+        """Return memory for an answer: in the result if the answer is still due."""
         self._place = None
         if frame.kind is FrameKind.ANSWER:
             self._answer = unpack_answer(frame)
@@ -243,7 +243,7 @@ class RemoteShard:
 
 @final
 class LocalShard:
-    """The shard on the worker's own host: its server runs in the client's thread."""
+    """A shard in the worker's own process, whose server runs in the client's thread."""
 
     def __init__(self, client: ParameterClient, server: ParameterServer) -> None:
         self._client = client
@@ -278,7 +278,7 @@ class LocalShard:
                 server.update(origin, transfer.number, pair.number, part, is_lent=True)
 
     def restore(self) -> None:
-        """Ask, or choose."""
+        """Ask for the checkpoints, or choose one."""
         step = self._client.restore_step(self._shard)
         if step is None:
             return
@@ -288,23 +288,23 @@ class LocalShard:
             self._server.restore(self._client.worker_id, step.chosen)
 
     def send_restore(self, choices: list[int] | None) -> None:
-        """Pass it on."""
+        """Pass the choices on."""
         self._client.on_restore(self._shard, choices)
 
     def close(self) -> None:
-        """Leave the server."""
+        """Detach from the server."""
         self._server.detach(self._client.worker_id, self)
 
-    # What follows is called by the server.
+    # The server calls the methods below.
 
     def send_answer(self, key: int, pair: int, iteration: int, answer: Answer) -> None:
-        """Copy an answer."""
+        """Pass an answer on."""
         found = self._wanted(TransferName(key, iteration), pair)
         if found is not None:
             self._client.on_answer(*found, answer.values, len(answer.contributors))
 
     def send_initial(self, key: int, pair: int, iteration: int, values: Values) -> None:
-        """Copy parameters."""
+        """Pass parameters on."""
         found = self._wanted(TransferName(key, None), pair)
         if found is not None:
             self._client.on_parameters(*found, values, iteration)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One key's values on their way to the shards and back."""
+"""The exchange of one key's values with the shards."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from ..errors import (
     ServerRestartedError,
 )
 from .layout import Key, Pair
-from .rounds import Failure, FailureKind
+from .pair_state import Failure, FailureKind
 from .rules import Values
 
 
 @final
 class PullFuture(Future[NDArray[np.float32]]):
-    """What comes back of a key; callbacks run in the client's thread and must be short."""
+    """The result of a key; callbacks run in the client's thread and must be short."""
 
     def __init__(self) -> None:
         super().__init__()
         self.num_contributors = 0
-        """Fewest workers that any pair of the result holds; 0 until done."""
+        """Fewest contributors of any pair of the result; 0 until done."""
         self.applied = -1
-        """Of `initialise`: last iteration in the oldest of the parameters, -1 for none."""
-        self.set_running_or_notify_cancel()  # what is on the wire cannot be called back
+        """For `initialise`: last iteration in the oldest parameters, -1 for none."""
+        self.set_running_or_notify_cancel()  # sent frames cannot be cancelled
 
 
 class TransferKind(enum.Enum):
-    """What goes up."""
+    """Kinds of transfers."""
 
     UPDATE = enum.auto()
     INITIAL = enum.auto()
@@ -46,7 +46,7 @@ class TransferKind(enum.Enum):
 
 
 class TransferName(NamedTuple):
-    """What tells a client's transfers apart."""
+    """Identifies one of a client's transfers."""
 
     key: int
     """Number of the key in the parameter layout."""
@@ -56,7 +56,7 @@ class TransferName(NamedTuple):
 
 @final
 class Transfer:
-    """State of one call; used in the client's thread alone."""
+    """State of one call; used only in the client's thread."""
 
     def __init__(
         self,
@@ -71,28 +71,28 @@ class Transfer:
     ) -> None:
         self.kind = kind
         self.number = number
-        """Of the key, in the layout."""
+        """Number of the key in the parameter layout."""
         self.key = key
         self.iteration = iteration
         self.source: Values = source.reshape(-1)
         self.matrix = matrix
-        """Of factors: rows of u and v, columns of u, columns of v."""
+        """For factors: rows of u and v, columns of u, columns of v."""
         self.future = PullFuture()
         self.deadline_s = 0.0
         self.remaining: set[int] = {pair.number for pair in key.pairs}
-        """Pairs that are not back."""
+        """Pairs whose answer is due."""
         self._out = out
         self._flat: Values = out.reshape(-1)
         self._is_shared = np.may_share_memory(source, out)
 
     @property
     def name(self) -> TransferName:
-        """What answers call it."""
+        """The name of this transfer in answers."""
         is_initial = self.kind is TransferKind.INITIAL
         return TransferName(self.number, None if is_initial else self.iteration)
 
     def pairs_of(self, shard: int) -> list[Pair]:
-        """Return the pairs of a shard that are not back."""
+        """Return the pairs of a shard whose answer is due."""
         return [p for p in self.key.pairs if p.shard == shard and p.number in self.remaining]
 
     def part(self, pair: Pair) -> Values:
@@ -100,9 +100,9 @@ class Transfer:
         return self.source[pair.first : pair.first + pair.num_values]
 
     def place(self, pair: Pair) -> Values:
-        """Return where an answer may be received.
+        """Return memory in which an answer may be received.
 
-        Not in the source's memory: if the server dies meanwhile, that is sent once more.
+        It is never the source's memory, which is sent once more if the server dies meanwhile.
         """
         if self._is_shared:
             return np.empty(pair.num_values, np.float32)
@@ -122,7 +122,7 @@ class Transfer:
 
 
 def error_of(failure: Failure) -> PeerError:
-    """Return the error that a server's failure means."""
+    """Return the exception for a server's failure."""
     if failure.kind is FailureKind.LOST:
         return MemberLostError(failure.text, failure.worker_ids[0])
     if failure.kind in (FailureKind.MISSING, FailureKind.LATE):

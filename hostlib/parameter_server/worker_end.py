@@ -26,7 +26,7 @@ from ..peers.frames import (
 from ..peers.heartbeat import Heartbeat
 from ..peers.inbound import REFUSED_S
 from .layout import VALUE_BYTES
-from .rounds import Answer, Failure, Origin
+from .pair_state import Answer, Failure, Origin
 from .rules import Values
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class _Update(NamedTuple):
-    """What comes: its header, and where its values go."""
+    """An update that is being received: its header, and memory for its values."""
 
     frame: UpdateFrame | InitialFrame | PushedFactorsFrame
     room: Values
@@ -42,7 +42,7 @@ class _Update(NamedTuple):
 
 @final
 class WorkerEnd:
-    """Checks and counts what comes; runs in the loop's thread."""
+    """Checks and counts received frames, and sends answers; runs in the loop's thread."""
 
     def __init__(self, server: ParameterServer, worker_id: int, connection: Connection) -> None:
         self.connection = connection
@@ -54,7 +54,7 @@ class WorkerEnd:
         connection.send(Frame(FrameKind.WELCOME))
         Heartbeat(server.loop, connection)
 
-    # What follows is called by the server.
+    # The server calls the methods below.
 
     def send_answer(self, key: int, pair: int, iteration: int, answer: Answer) -> None:
         """Send an answer's values."""
@@ -73,16 +73,16 @@ class WorkerEnd:
         self.connection.send(frame, values.data.cast("B"))
 
     def send_failure(self, key: int | None, iteration: int | None, failure: Failure) -> None:
-        """Send the reason."""
+        """Send the reason why no answer will come."""
         text = json.dumps(failure._asdict()).encode()
         self.connection.send(FailedFrame(len(text), key, iteration), memoryview(text))
 
     def send_restore(self, choices: list[int] | None) -> None:
-        """Send what can be restored, or that it is."""
+        """Send the iterations that can be restored; None: the chosen one is restored."""
         text = json.dumps(choices).encode()
         self.connection.send(RestorableFrame(len(text), choices is None), memoryview(text))
 
-    # What follows is called by the connection.
+    # The connection calls the methods below.
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         """Return room for updates of this shard's pairs, and for declarations."""
@@ -152,14 +152,14 @@ class WorkerEnd:
         self._server.multiply(origin, frame.key, u, v)
 
     def on_drained(self, connection: Connection) -> None:
-        """Nothing waits for this."""
+        """Do nothing: no frame waits for this."""
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
-        """Tell the server that the worker is gone, perhaps only for a moment."""
+        """Tell the server that the connection is gone; the worker may connect again."""
         self._server.detach(self._worker_id, self)
 
     def _refuse(self, error: PeerError) -> None:
         self._server.refuse(self._worker_id, self, error)
         self._is_refused = True
-        # Closing with bytes unread would reset the connection, and the reason might get lost.
+        # Closing with unread bytes would reset the connection, and the reason might get lost.
         self._server.loop.call_later(REFUSED_S, lambda: self.connection.close(error))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What workers say to each other over TCP: frames, a server per session, retained results."""
+"""TCP connections between workers: frames, a server per session, retained results."""
 
 from .results import RetainedResult, RetainedResults
 from .server import PeerAddress, PeerServer

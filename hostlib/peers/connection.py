@@ -25,44 +25,45 @@ from .frames import HEADER_BYTES, Frame, Packable
 
 _logger = logging.getLogger(__name__)
 READ_BUDGET_BYTES = 4 << 20
-"""Bytes read from one connection before the others get their turn."""
+"""Bytes read from one connection before the loop turns to the others."""
 AHEAD_BYTES = 16 << 10
-"""What one system call may read beyond a payload: the next header, and small frames whole."""
+"""Bytes that one system call may read beyond a payload: the next header, or whole small frames."""
 LOW_WATER_BYTES = 64 << 10
-"""Of a payload so much is collected by the kernel before it wakes this thread, or the rest of it;
-on a slow link each segment would."""
+"""The kernel collects this much of a payload, or the rest of it, before it wakes this thread. On a
+slow link each segment would wake it otherwise."""
 KEEPALIVE_S = 1
-"""The kernel asks a silent other end so often: its kernel answers, whatever the process does."""
+"""Pause between two probes of a silent connection. The other kernel answers them, whatever its
+process does."""
 KEEPALIVE_PROBES = 90
-"""So many without an answer end a connection; who needs to know earlier looks at `alive_s`."""
+"""This many probes without an answer end a connection; `alive_s` shows silence earlier."""
 LINGER_S = 2.0
-"""Longest time that a connection closed gently stays."""
+"""Longest time that a gently closed connection stays open."""
 SEND_BUFFERS = 16
-"""Buffers that one system call sends."""
+"""Most buffers that one system call sends."""
 _TCP_INFO_AGES = struct.Struct("=52x2I")
-"""Of Linux's tcp_info: milliseconds since bytes came, and since an acknowledgement came."""
+"""Fields of Linux's tcp_info: milliseconds since the last bytes and the last acknowledgement."""
 
 
 def is_to_itself(sock: socket.socket) -> bool:
     """Return whether a connection has no other end.
 
-    The kernel may give who calls from the address that it calls the very port that it calls, if
-    nobody listens there any more.
+    If nobody listens on a local port any more, the kernel may choose that same port for the calling
+    end, which then is connected to itself.
     """
     try:
         return sock.getsockname() == sock.getpeername()
-    except OSError:  # over already
+    except OSError:  # already closed
         return False
 
 
 class FrameReceiver(Protocol):
-    """What happens with the frames of a connection; called in the loop's thread."""
+    """Takes the frames of a connection; called in the loop's thread."""
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
-        """Return where the payload goes, of the frame's payload_bytes.
+        """Return memory of at least the frame's payload_bytes for its payload.
 
-        None: not now; reading stops until `resume`, which asks again. A PeerError ends the
-        connection.
+        None: there is no place yet. Reading stops until `resume`, and then this is called again. A
+        PeerError ends the connection.
         """
         ...
 
@@ -71,28 +72,28 @@ class FrameReceiver(Protocol):
         ...
 
     def on_drained(self, connection: Connection) -> None:
-        """Learn that what had to wait for the network has left; not called if nothing had to."""
+        """Learn that all waiting bytes have left, or that the connection is established."""
         ...
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
-        """Learn that the connection is gone, by the other end or by an error."""
+        """Learn that the other end, or an error, has ended the connection."""
         ...
 
 
 @final
 class Connection:
-    """Both directions of one connection; used in the loop's thread alone."""
+    """Both directions of one connection; used only in the loop's thread."""
 
     def __init__(
         self, loop: EventLoop, sock: socket.socket, receiver: FrameReceiver, *, is_connecting: bool
     ) -> None:
         self.receiver = receiver
         self.sent_bytes = 0
-        """What the kernel has taken."""
+        """Bytes that the kernel has taken."""
         self.sent_s = 0.0
-        """When it last took some, on the monotonic clock."""
+        """When the kernel last took some, on the monotonic clock."""
         self.was_drained = True
-        """After the end: whether all that was sent had left for the kernel."""
+        """After the end: whether the kernel had taken all that was sent."""
         self._loop = loop
         self._socket = sock
         self._is_connecting = is_connecting
@@ -101,9 +102,9 @@ class Connection:
         self._is_ending = False
         self._ahead = bytearray(AHEAD_BYTES)
         self._ahead_view = memoryview(self._ahead)
-        self._ahead_start: int = 0  # of what was read and belongs to no payload yet
+        self._ahead_start: int = 0  # of the bytes read that belong to no payload yet
         self._ahead_end: int = 0
-        self._is_dry = False  # whether the kernel had less than there was room for
+        self._is_dry = False  # whether the kernel had fewer bytes than there was room for
         self._frame: Frame | None = None
         self._payload: memoryview | None = None
         self._filled = 0
@@ -114,7 +115,7 @@ class Connection:
         self._events = 0
         with contextlib.suppress(OSError):  # not TCP in a test
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            # A host that vanished leaves nothing behind for ever.
+            # So that the connection to a host that vanished ends at last.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_S)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_S)
@@ -126,7 +127,7 @@ class Connection:
     def open(
         cls, loop: EventLoop, address: tuple[str, int], source: str, receiver: FrameReceiver
     ) -> Connection:
-        """Start to connect from the address `source`; errors come to the receiver later."""
+        """Start to connect from the address `source`; the receiver learns of later errors."""
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             sock.setblocking(False)
@@ -142,7 +143,7 @@ class Connection:
 
     @property
     def heard_s(self) -> float:
-        """When the last byte was read, or came into a payload that is being collected."""
+        """When the last byte was read, or arrived for a payload that the kernel collects."""
         if self._low_water == 1:
             return self._read_s
         ages_ms = self._ages_ms()
@@ -150,18 +151,18 @@ class Connection:
 
     @property
     def moved_s(self) -> float:
-        """When bytes of a payload last came, read or not, or left; at first: since when it is."""
+        """When bytes of a payload last arrived or left; at first, when the connection began."""
         if self._low_water == 1:
             return self._payload_s
         return max(self._payload_s, self.heard_s)
 
     @property
     def alive_s(self) -> float:
-        """When the other end's kernel gave a sign of life: bytes, read or not, or receipts of ours.
+        """When the other end's kernel last gave a sign of life: bytes, or receipts of our bytes.
 
-        A stream that loses the same packets again and again brings nothing for many seconds, though
-        both ends live. But a process that hangs has a living kernel: who relies on this needs a
-        time-out besides.
+        A stream that loses the same packets again and again brings no bytes for many seconds,
+        although both ends live. A process that hangs still has a living kernel, so users of this
+        need a timeout as well.
         """
         ages_ms = self._ages_ms()
         return (
@@ -169,7 +170,7 @@ class Connection:
         )
 
     def _ages_ms(self) -> tuple[int, int] | None:
-        """Return how long ago bytes and an acknowledgement came; None if not TCP, or closed."""
+        """Return the ages of the last bytes and the last receipt; None if not TCP, or closed."""
         try:
             info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_AGES.size)
             return _TCP_INFO_AGES.unpack(info)
@@ -178,7 +179,7 @@ class Connection:
 
     @property
     def is_established(self) -> bool:
-        """Whether the other end's kernel has accepted, also if nobody has looked since."""
+        """Whether the other end's kernel has accepted, even before the loop notices it."""
         if self._is_closed:
             return False
         try:
@@ -189,12 +190,12 @@ class Connection:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it is over, or only waits for its last bytes to arrive."""
+        """Whether nothing can be sent any more; the last bytes may still be on their path."""
         return self._is_closed or self._is_ending
 
     @property
     def is_drained(self) -> bool:
-        """Whether all that was sent has left for the kernel."""
+        """Whether the kernel has taken all that was sent."""
         return not self._outgoing
 
     def send(self, frame: Packable, payload: memoryview | None = None) -> None:
@@ -209,21 +210,21 @@ class Connection:
             self._guard_write()
 
     def push(self) -> None:
-        """Hand the kernel what it takes now: the caller has more to do before the loop goes on."""
+        """Hand bytes to the kernel now, because the caller keeps the loop busy for longer."""
         if self._outgoing and not self._is_connecting and not self._is_closed:
             self._guard_write()
 
     def resume(self) -> None:
-        """Read again after the receiver had no place for a payload."""
+        """Read again, after the receiver had no place for a payload."""
         if self._is_paused and not self._is_closed:
             self._is_paused = False
             self._read_s = time.monotonic()
             self._watch()
-            # The header is here already; its payload may be empty, then nothing more arrives.
+            # The header has been read. If its payload is empty, no byte wakes the loop.
             self._loop.call_later(0, self._read_on)
 
     def close(self, error: PeerError | None = None) -> None:
-        """Close at once; with an error, the receiver is told."""
+        """Close at once; an error is reported to the receiver."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -236,20 +237,20 @@ class Connection:
             self.receiver.on_closed(self, error)
 
     def close_gently(self) -> None:
-        """Send nothing more, but let what was sent arrive; what still comes is thrown away.
+        """Send nothing more, but let the sent bytes arrive; throw away what is received.
 
-        Closing with bytes unread would reset the connection, and lose what is under way.
+        Closing with unread bytes would reset the connection, and the sent bytes might get lost.
         """
         if self._is_closed or self._is_connecting or self._outgoing or self._is_paused:
             self.close()
             return
         self._is_ending = True
         self.receiver = _Discard(self, self._loop)
-        with contextlib.suppress(OSError):  # broken: then reading says so
+        with contextlib.suppress(OSError):  # broken: the next read reports it
             self._socket.shutdown(socket.SHUT_WR)
 
     def on_ready(self, events: int) -> None:
-        """Do what the socket is ready for."""
+        """Read and write as far as the socket is ready."""
         if self._is_connecting and events & selectors.EVENT_WRITE:
             code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if code:
@@ -257,7 +258,9 @@ class Connection:
                 self.close(PeerUnreachableError(f"connection failed: {name}"))
                 return
             if is_to_itself(self._socket):
-                self.close(PeerUnreachableError("nobody listens: the call came back"))
+                self.close(
+                    PeerUnreachableError("nobody listens there: the connection reached its own end")
+                )
                 return
             self._is_connecting = False
             self._read_s = time.monotonic()
@@ -298,7 +301,7 @@ class Connection:
             if self._frame is None:
                 if self._ahead_end - self._ahead_start < HEADER_BYTES:
                     if budget <= 0 or self._is_dry or not self._read_ahead():
-                        self._expect(0)  # what is here already may be less than was expected
+                        self._expect(0)  # the buffer may hold fewer bytes than the kernel waits for
                         return
                     continue
                 end = self._ahead_start + HEADER_BYTES
@@ -324,7 +327,7 @@ class Connection:
             self.receiver.on_frame(self, frame, payload)
 
     def _read_ahead(self) -> bool:
-        """Read what a header begins in; return whether a whole header is there."""
+        """Read into the buffer; return whether it holds a whole header."""
         held = self._ahead_end - self._ahead_start
         if self._ahead_start:
             self._ahead[:held] = self._ahead[self._ahead_start : self._ahead_end]
@@ -333,7 +336,7 @@ class Connection:
         return self._ahead_end >= HEADER_BYTES
 
     def _take_ahead(self, payload_bytes: int) -> None:
-        """Move what was read behind a header to the payload's place."""
+        """Move bytes read beyond a header to the payload's place."""
         assert self._payload is not None
         count = min(payload_bytes, self._ahead_end - self._ahead_start)
         if count:
@@ -344,7 +347,7 @@ class Connection:
             self._payload_s = self._read_s
 
     def _read_payload(self, payload_bytes: int) -> int:
-        """Read the rest of a payload, and what is behind it; return the bytes read."""
+        """Read the rest of a payload, and bytes beyond it; return the number of bytes."""
         assert self._payload is not None
         rest = payload_bytes - self._filled
         self._ahead_start = 0
@@ -357,14 +360,14 @@ class Connection:
         return count
 
     def _expect(self, num_bytes: int) -> None:
-        """Let the kernel wake this thread when so much of a payload is in; else at once."""
+        """Let the kernel wake this thread after so many bytes; 0: at the first byte."""
         low_water = max(1, min(num_bytes, LOW_WATER_BYTES))
         if low_water != self._low_water:
             self._low_water = low_water
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, low_water)
 
     def _receive(self, room: int, *places: memoryview) -> int:
-        """Return the bytes received, 0 when there are none now; raise at the stream's end."""
+        """Return the number of bytes received, 0 if there are none; raise at the stream's end."""
         self._is_dry = True
         try:
             count = self._socket.recvmsg_into(places)[0]
@@ -380,7 +383,7 @@ class Connection:
         try:
             self._write()
         except OSError as error:
-            # Told from the loop, not from within `send`: senders are in the middle of something.
+            # Reported from the loop: whoever called `send` is not prepared for `on_closed`.
             broken = PeerUnreachableError(f"connection broke: {error}")
             self.was_drained = False
             self._outgoing.clear()

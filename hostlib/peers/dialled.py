@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A connection to somebody's peer server that is dialled until it stands, within a bound."""
+"""A connection to a peer server that is dialled again until it is open, within a time limit."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .heartbeat import Heartbeat
 
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 0.5
-"""Between two attempts."""
+"""Longest pause between two attempts."""
 WELCOME_S = 3.0
-"""Time from an attempt to the welcome."""
+"""Longest time from an attempt to the welcome."""
 
 
 class DialledOwner(Protocol):
-    """Who uses a dialled link; called in the loop's thread."""
+    """Uses a dialled link; called in the loop's thread."""
 
     def on_up(self, link: DialledLink) -> None:
-        """Learn that frames may be sent; after every new connection."""
+        """Learn that frames may be sent; called for every new connection."""
         ...
 
     def target(self, frame: Frame) -> memoryview:
@@ -45,13 +45,13 @@ class DialledOwner(Protocol):
         ...
 
     def on_lost(self, link: DialledLink, error: PeerError) -> None:
-        """Learn that the link is given up: refused, or not reached for `unreachable_s`."""
+        """Learn that the link gave up: it was refused, or reached nobody for `unreachable_s`."""
         ...
 
 
 @final
 class DialledLink:
-    """Runs in the loop's thread. `unreachable_s` bounds every time without a connection."""
+    """Runs in the loop's thread. `unreachable_s` limits each time without a connection."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class DialledLink:
         self._away_s = time.monotonic()
         self._pause_s = FIRST_PAUSE_S
         self._cause: PeerError | None = None
-        self._timer: Timer | None = None  # for the welcome, or to dial again
+        self._timer: Timer | None = None  # ends the wait for the welcome, or dials again
         self._dial()
 
     @property
@@ -92,12 +92,12 @@ class DialledLink:
         return self._connection is None or self._connection.is_drained
 
     def send(self, frame: Packable, payload: memoryview | None = None) -> None:
-        """Send a frame; the payload must not change until it has left."""
+        """Send a frame; the payload must not change until `is_drained`."""
         assert self._connection is not None
         self._connection.send(frame, payload)
 
     def close(self, *, is_gentle: bool = False) -> None:
-        """Close for good; gently: what was sent still arrives."""
+        """Close for good; gently: sent frames still arrive."""
         self._is_closed = True
         self._is_up = False
         self._cancel_timer()
@@ -127,7 +127,7 @@ class DialledLink:
     def _retry(self, error: PeerError) -> None:
         self._cancel_timer()
         self._connection = None
-        # The first cause says more than that of a later attempt, which may just be cut short.
+        # The first cause tells more: a later attempt may just have been cut short.
         self._cause = self._cause or error
         away_s = time.monotonic() - self._away_s
         if isinstance(error, PeerRefusedError) or away_s >= self._unreachable_s:
@@ -145,11 +145,11 @@ class DialledLink:
         self._owner.on_lost(
             self,
             PeerUnreachableError(
-                f"nobody to talk to at {host}:{port} for {self._unreachable_s:g} s: {self._cause}"
+                f"no peer answers at {host}:{port} for {self._unreachable_s:g} s: {self._cause}"
             ),
         )
 
-    # What follows is called by the connection.
+    # The connection calls the methods below.
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         """Return room for what the other end sends."""
@@ -157,7 +157,7 @@ class DialledLink:
         return room if room is not None else self._owner.target(frame)
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
-        """Greet, go up, pass frames on."""
+        """Greet; tell the owner when the link is up; pass its frames on."""
         if not self._handshake.take(connection, frame, payload):
             self._owner.on_frame(frame, payload)
         elif self._handshake.is_open and not self._is_up:
@@ -169,10 +169,10 @@ class DialledLink:
             self._owner.on_up(self)
 
     def on_drained(self, connection: Connection) -> None:
-        """Nothing waits for this."""
+        """Do nothing: no frame waits for this."""
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
-        """Dial again, unless the owner has enough."""
+        """Dial again, unless the owner wants no other connection."""
         if self._is_closed:
             return
         was_up, self._is_up = self._is_up, False

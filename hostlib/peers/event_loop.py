@@ -21,7 +21,7 @@ _logger = logging.getLogger(__name__)
 
 
 class SocketHandler(Protocol):
-    """Who is told when a socket is ready."""
+    """Is called when a socket is ready."""
 
     def on_ready(self, events: int) -> None:
         """Read or write without blocking."""
@@ -30,7 +30,7 @@ class SocketHandler(Protocol):
 
 @final
 class Timer:
-    """A call in the future."""
+    """A call at a later time."""
 
     def __init__(self, when_s: float, call: Callable[[], None]) -> None:
         self.when_s = when_s
@@ -63,11 +63,11 @@ class EventLoop:
 
     @property
     def is_own_thread(self) -> bool:
-        """Return whether the caller runs in the loop."""
+        """Whether the caller runs in the loop's thread."""
         return threading.current_thread() is self._thread
 
     def post(self, call: Callable[[], None]) -> None:
-        """Run `call` in the loop soon; from any thread. Raises PeerClosedError after `stop`."""
+        """Run `call` in the loop soon, from any thread. Raises PeerClosedError after `stop`."""
         with self._lock:
             if self._is_stopping:
                 raise PeerClosedError("the peer server is closed; join the job again")
@@ -76,7 +76,7 @@ class EventLoop:
                 self._wake()
 
     def run(self, call: Callable[[], None], timeout_s: float = 30.0) -> None:
-        """Run `call` in the loop and wait for its end; its exception is raised here."""
+        """Run `call` in the loop, wait for its end, and raise its exception here."""
         if self.is_own_thread:
             call()
             return
@@ -93,7 +93,9 @@ class EventLoop:
 
         self.post(report)
         if not done.wait(timeout_s):
-            raise PeerClosedError(f"the peer thread did nothing for {timeout_s} s; is it starved?")
+            raise PeerClosedError(
+                f"the peer thread ran no call for {timeout_s} s; has the process no time?"
+            )
         if failures:
             raise failures[0]
 
@@ -104,7 +106,7 @@ class EventLoop:
         return timer
 
     def watch(self, sock: socket.socket, events: int, handler: SocketHandler) -> None:
-        """Tell `handler` of these selectors events from now on; 0 for none."""
+        """Call `handler` at these events of the selectors module from now on; 0 for none."""
         is_watched = sock in self._selector.get_map()
         if not events:
             if is_watched:
@@ -140,7 +142,7 @@ class EventLoop:
         try:
             self._writer.send(b"\0")
         except BlockingIOError:
-            return  # full of wake-ups: it will wake
+            return  # the socket is full of wake-ups, so the loop wakes anyway
 
     def _run(self) -> None:
         while not (self._is_stopping and not self._calls):
@@ -180,7 +182,7 @@ class EventLoop:
 
 
 def _guard(call: Callable[[], None]) -> None:
-    """Run a call; a defect in one must not end the service for all others."""
+    """Run a call, and log its exception: a defect in one call must not end the loop."""
     try:
         call()
     except Exception:

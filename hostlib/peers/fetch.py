@@ -67,11 +67,13 @@ class Fetch:
         wait([self._future], self._timeout_s)
         if self._future.done():
             return self._future.result()
-        with contextlib.suppress(PeerClosedError):  # its own server closed: so is the connection
+        with contextlib.suppress(
+            PeerClosedError
+        ):  # the server of this worker is closed, and the connection with it
             self._loop.post(self._close)
         host, port = self._address
         if self._is_accepted:
-            # The process may be in a call that lets no thread run.
+            # The process may be in a call that lets no other thread run.
             raise ResultTimeoutError(f"worker at {host}:{port} did not answer in time")
         raise PeerUnreachableError(f"no worker answers at {host}:{port}")
 
@@ -85,7 +87,7 @@ class Fetch:
         if self._connection is not None:
             self._connection.close()
 
-    # What follows is called by the connection.
+    # The connection calls the methods below.
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
         """Return room for the answer; pieces go to their place in the result's arrays."""
@@ -99,7 +101,7 @@ class Fetch:
         return self._places[0]
 
     def on_frame(self, connection: Connection, frame: Frame, payload: memoryview) -> None:
-        """Ask when greeted, then take the answer."""
+        """Request the result after the greeting, then take the answer."""
         if self._handshake.take(connection, frame, payload):
             if frame.kind is FrameKind.CHALLENGE:
                 answer_ms = int(self._timeout_s * ANSWER_SHARE * 1000)
@@ -129,7 +131,7 @@ class Fetch:
         self._is_accepted = True
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
-        """Fail with the cause."""
+        """Report the cause to the waiting thread."""
         if isinstance(error, PeerClosedError | PeerUnreachableError):
             host, port = self._address
             broken = PeerUnreachableError(f"worker at {host}:{port}: {error}")

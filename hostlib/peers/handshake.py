@@ -15,11 +15,11 @@ _KINDS = frozenset((FrameKind.CHALLENGE, FrameKind.WELCOME, FrameKind.REFUSED, F
 
 @final
 class ClientHandshake:
-    """Takes what a server sends about one connection: its handshake and its heartbeats."""
+    """Handles the frames by which a server opens one connection, and its heartbeats."""
 
     def __init__(self, greeting: Greeting, token: str) -> None:
         self.is_open = False
-        """Whether frames of the connection's purpose may travel."""
+        """Whether frames of the connection's purpose may be sent."""
         self._greeting = greeting
         self._token = token
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""An accepted connection: challenge, greeting, then a view's lanes or requests for results."""
+"""An accepted connection: challenge, greeting, then a view takes it, or it fetches results."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from .server import PeerServer
 
 GREETING_S = 5.0
-"""Time to greet; who is silent is a stranger."""
+"""Longest time until the greeting; a connection without one is a stranger's."""
 IDLE_FETCHER_S = 60.0
-"""Longest silence of a connection that fetches results."""
+"""Longest time between two requests for results."""
 REFUSED_S = 1.0
-"""Time to read why one was refused."""
+"""Time for the other end to read why it was refused."""
 _logger = logging.getLogger(__name__)
 
 
@@ -52,7 +52,7 @@ class InboundPeer:
         return self._greeting is not None
 
     def target(self, connection: Connection, frame: Frame) -> memoryview | None:
-        """Return room for greetings and requests; anything else is out of place."""
+        """Return room for greetings and requests; raise PeerProtocolError for other kinds."""
         if self._is_refused:
             return memoryview(bytearray(frame.payload_bytes))
         if self._greeting is None:
@@ -91,10 +91,10 @@ class InboundPeer:
             self.review()
 
     def on_drained(self, connection: Connection) -> None:
-        """Nothing waits for this."""
+        """Do nothing: no frame waits for this."""
 
     def on_closed(self, connection: Connection, error: PeerError) -> None:
-        """Count strangers; members just go."""
+        """Forget the connection; count it if it was a stranger's."""
         self._timer.cancel()
         self._server.forget(self)
         if self._is_refused:
@@ -104,7 +104,7 @@ class InboundPeer:
             _logger.info("refused the connection from %s: %s", self._address, error)
 
     def review(self) -> None:
-        """Look again whether what this connection waits for is there."""
+        """Answer, refuse or hand over, if this connection's view or result is there now."""
         server, greeting = self._server, self._greeting
         if greeting is None or server.place is None or self._is_refused:
             return
@@ -177,7 +177,7 @@ class InboundPeer:
         elif self._greeting is None:
             self.connection.close(PeerProtocolError("no greeting in time"))
         elif self.connection.sent_bytes > self._sent_bytes:
-            # A large result on a slow link: it moves.
+            # A large result on a slow link is still moving.
             self._sent_bytes = self.connection.sent_bytes
             self._timer = self._server.loop.call_later(IDLE_FETCHER_S, self._expire)
         else:
@@ -193,6 +193,6 @@ class InboundPeer:
         text = reason.encode()
         self.connection.send(Frame(FrameKind.REFUSED, payload_bytes=len(text)), memoryview(text))
         self._is_refused = True
-        # Closing with bytes unread would reset the connection, and the reason might get lost.
+        # Closing with unread bytes would reset the connection, and the reason might get lost.
         self._timer.cancel()
         self._timer = self._server.loop.call_later(REFUSED_S, self._expire)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Results of completed tensors, kept as long as some member may lack them."""
+"""Results of completed tensors, kept for members that may not have them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ..errors import ConfigurationError, PeerProtocolError, ResultForgottenError
 DEFAULT_LIMIT_BYTES = 256 << 20
 MAX_DIMENSIONS = 64
 ALLGATHER = "allgather"
-"""Operation of results whose lanes are all members' blocks, one behind the other."""
+"""Operation of results whose values are all members' blocks, one after the other."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RetainedResult:
-    """What the workers agreed on for one tensor, before it became the user's array."""
+    """The integers that the workers agreed on for one tensor, before they became its values."""
 
     tensor: int
     """Tensor number, from 0 per job."""
@@ -35,13 +35,13 @@ class RetainedResult:
     dtype: str
     shape: tuple[int, ...]
     operation: str
-    """As the user said: "sum" or "mean"; or ALLGATHER."""
+    """The caller's choice, "sum" or "mean"; or ALLGATHER."""
     precision: str = "exact"
-    """What the lanes of floats are: limbs ("exact"), or values with exponents ("block")."""
+    """How floats became integers: limbs ("exact"), or values with exponents ("block")."""
     lanes: NDArray[np.int32]
-    """Sums, int32 of either byte order, one dimension; empty where an error took their place."""
+    """Sums, int32 of either byte order, one dimension; empty if an error took their place."""
     exponents: NDArray[np.int32]
-    """What was agreed on before, native int32: the exponent of each chunk, or ranges of bits."""
+    """Agreed before the sums, native int32: the exponent of each chunk, or ranges of bits."""
     contributors: NDArray[np.uint16]
     """Contributors of each chunk, native uint16."""
     num_contributors: int
@@ -50,16 +50,16 @@ class RetainedResult:
 
     @property
     def num_chunks(self) -> int:
-        """Chunks that it counts for in the bound of the store."""
+        """Number of chunks that count towards the limit of the store."""
         return max(1, len(self.contributors))
 
     @property
     def num_bytes(self) -> int:
-        """Memory that it takes."""
+        """Bytes of memory that it takes."""
         return self.lanes.nbytes + self.exponents.nbytes + self.contributors.nbytes
 
     def description(self) -> bytes:
-        """Return all but the arrays' contents, as JSON."""
+        """Return everything except the arrays' contents, as JSON."""
         return json.dumps(
             {
                 "tensor": self.tensor,
@@ -83,7 +83,7 @@ class RetainedResult:
 
 
 def describe_result(description: bytes, limit_bytes: int) -> RetainedResult:
-    """Return the result that JSON from another worker describes, its arrays not filled yet.
+    """Return the result that another worker describes in JSON, with its arrays not filled yet.
 
     Raises PeerProtocolError when it is malformed, or needs more than `limit_bytes`.
     """
@@ -93,7 +93,7 @@ def describe_result(description: bytes, limit_bytes: int) -> RetainedResult:
         num_bytes = 4 * sizes[0] + 4 * sizes[1] + 2 * sizes[2]
         if num_bytes > limit_bytes:
             raise PeerProtocolError(
-                f"a result of {num_bytes} bytes; at most {limit_bytes} are taken"
+                f"a result of {num_bytes} bytes; at most {limit_bytes} are allowed"
             )
         return RetainedResult(
             tensor=_number(fields["tensor"]),
@@ -115,15 +115,15 @@ def describe_result(description: bytes, limit_bytes: int) -> RetainedResult:
 
 def _number(value: Any) -> int:
     if not isinstance(value, int) or value < 0:
-        raise ValueError(f"{value!r} is no size")
+        raise ValueError(f"{value!r} is not a size")
     return value
 
 
 class RetainedResults:
     """A bounded store of the newest results; all methods may be called from any thread.
 
-    A result is forgotten when the chunks of later results reach `limit_chunks`, or when all take
-    more than `limit_bytes`; None: no such limit. The newest is always kept.
+    A result is forgotten when the chunks of later results reach `limit_chunks`, or when all results
+    together take more than `limit_bytes`; None: no such limit. The newest is always kept.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class RetainedResults:
         self._limit_chunks = limit_chunks
         self._limit_bytes = limit_bytes
         self.gathered_limit_bytes = DEFAULT_LIMIT_BYTES
-        """Most memory for results of allgathers; chunks bound only what went through slots."""
+        """Most memory for results of allgathers; the limit of chunks fits only sums."""
         self._gathered: deque[int] = deque()
 
     def set_limits(self, *, limit_chunks: int | None, limit_bytes: int | None) -> None:
@@ -149,7 +149,7 @@ class RetainedResults:
             self._trim()
 
     def put(self, result: RetainedResult) -> None:
-        """Keep a result; tensors complete in order, so numbers must rise."""
+        """Keep a result. Tensors complete in order, so their numbers must rise."""
         with self._lock:
             if result.tensor < self._end:
                 raise ConfigurationError(

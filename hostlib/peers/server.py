@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The listening end of a worker: other members fetch results here and bring lanes to reduce."""
+"""The listening end of a worker: other members connect here to fetch results and to reduce."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .inbound import InboundPeer
 from .results import RetainedResult, RetainedResults
 
 MAX_INBOUND = 512
-"""Connections that no view has taken over; with more, the oldest stranger is closed."""
+"""Most connections that no view has taken over; beyond it, the oldest stranger's is closed."""
 _logger = logging.getLogger(__name__)
 
 
@@ -47,20 +47,20 @@ class PeerAddress(Protocol):
 
 
 class View(Protocol):
-    """A host path, as the server sees it; called in the loop's thread."""
+    """Takes the connections of one generation; called in the loop's thread."""
 
     def adopt(self, connection: Connection, greeting: Greeting) -> None:
-        """Take over a connection of a member; raise PeerRefusedError otherwise."""
+        """Take over a connection; raise PeerRefusedError if it is not a member's."""
         ...
 
     def close(self) -> None:
-        """Give up all connections."""
+        """Close all connections."""
         ...
 
 
 @dataclass(frozen=True)
 class JobPlace:
-    """Whom this server serves."""
+    """The job and the worker of a server."""
 
     job: int
     worker_id: int
@@ -70,8 +70,8 @@ class JobPlace:
 class PeerServer:
     """Serves one session over one listening TCP socket, in one thread.
 
-    Open it before joining, as the port is part of the greeting to the controller; strangers are
-    refused and counted in `counters`. `token` is a secret that all workers of the job hold.
+    Open it before joining, as the port is part of the join request. Strangers are refused and
+    counted in `counters`. `token` is a secret that all workers of the job hold.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class PeerServer:
         self.address = address
         self.token = token
         self.results = results or RetainedResults()
-        """What other members may fetch."""
+        """Results that other members may fetch."""
         self.counters: Counter[str] = Counter()
         """Connections by fate: accepted, refused_*, served results."""
         self.place: JobPlace | None = None
@@ -94,12 +94,12 @@ class PeerServer:
         self._is_closed = False
         self._listener = self._listen(address, port)
         self.port: int = self._listener.getsockname()[1]
-        """Where it listens."""
+        """TCP port on which it listens."""
         self._peers: dict[InboundPeer, None] = {}  # oldest first
         self._views: dict[int, View] = {}
         self._newest_generation = 0
         self.loop = EventLoop("switchfold-peers")
-        """The thread that serves; host paths run in it too."""
+        """The thread that serves; host allreduces run in it, too."""
         self.results.on_put(self._announce_result)
         self.loop.run(lambda: self.loop.watch(self._listener, selectors.EVENT_READ, self))
 
@@ -120,7 +120,7 @@ class PeerServer:
         return listener
 
     def enter_job(self, job: int, worker_id: int) -> None:
-        """Serve the members of this job from now on; who came earlier has waited."""
+        """Serve the members of this job from now on, and those whose connections wait for it."""
         self.place = JobPlace(job, worker_id)
         self.loop.run(self._review)
 
@@ -154,7 +154,7 @@ class PeerServer:
     def close(self) -> None:
         """Close all connections and end the thread; a second call does nothing.
 
-        Waits at most LINGER_S for the last lanes of closed host paths to arrive.
+        Waits at most LINGER_S for the last values of closed host allreduces to arrive.
         """
         with self._lock:
             if self._is_closed:
@@ -175,10 +175,10 @@ class PeerServer:
     ) -> None:
         self.close()
 
-    # What follows runs in the loop's thread.
+    # The methods below run in the loop's thread.
 
     def add_view(self, generation: int, view: View) -> None:
-        """Give the connections of a generation to `view`, those that wait for it too."""
+        """Give the connections of a generation to `view`, including those that wait for it."""
         self._views[generation] = view
         self._newest_generation = max(self._newest_generation, generation)
         self._review()
@@ -193,7 +193,7 @@ class PeerServer:
         return self._views.get(generation)
 
     def is_over(self, generation: int) -> bool:
-        """Return whether a view of this generation will not come (again)."""
+        """Return whether no view of this generation will come any more."""
         return generation <= self._newest_generation and generation not in self._views
 
     def forget(self, peer: InboundPeer) -> None:
@@ -208,8 +208,8 @@ class PeerServer:
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as error:
-                # Of one connection (aborted), or of the process (too many files): the next
-                # attempt will tell.
+                # One connection was aborted, or the process has too many open files: the next
+                # event shows which.
                 self.counters["refused_accept"] += 1
                 _logger.warning("cannot accept a connection: %s", error)
                 return
@@ -219,7 +219,7 @@ class PeerServer:
             self._peers[InboundPeer(self, sock, address)] = None
 
     def _make_room(self) -> None:
-        """Close the oldest stranger, so that silent ones cannot keep members out."""
+        """Close the oldest stranger's connection: silent strangers must not keep members out."""
         oldest = next((peer for peer in self._peers if not peer.is_known), None)
         if oldest is None:
             oldest = next(iter(self._peers))
@@ -232,11 +232,13 @@ class PeerServer:
             peer.review()
 
     def _announce_result(self) -> None:
-        with contextlib.suppress(PeerError):  # the server is closed: nobody waits any more
+        with contextlib.suppress(
+            PeerError
+        ):  # the server is closed, and so are the waiting connections
             self.loop.post(self._review)
 
     def _close_sockets(self) -> None:
-        # First: who loses a connection calls here, and nobody may seem to answer.
+        # The listener first: a member that loses a connection calls here, and none may be accepted.
         self.loop.watch(self._listener, 0, self)
         self._listener.close()
         for view in list(self._views.values()):

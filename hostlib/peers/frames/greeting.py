@@ -19,7 +19,7 @@ assert _GREETING.size == GREETING_BYTES
 
 
 class Purpose(enum.IntEnum):
-    """What a connection is for. Each operation has connections of its own, as on the switch."""
+    """Purposes of connections. Each operation has its own connections, as it has its own slots."""
 
     REDUCE_ADD = 1
     REDUCE_MAX = 2
@@ -29,7 +29,7 @@ class Purpose(enum.IntEnum):
 
 
 class Greeting(NamedTuple):
-    """Who connects, to whom and for what."""
+    """Names both ends of a connection and its purpose."""
 
     job: int
     generation: int
@@ -58,7 +58,9 @@ class Greeting(NamedTuple):
         if not hmac.compare_digest(proof, _proof(token, nonce, fields)):
             raise PeerRefusedError("wrong secret; give all workers of the job the same token")
         if is_little != (sys.byteorder == "little"):
-            raise PeerRefusedError("the workers' byte orders differ; run them on like machines")
+            raise PeerRefusedError(
+                "the workers' byte orders differ; run them on machines of one kind"
+            )
         if purpose not in list(Purpose):
             raise PeerProtocolError(f"unknown purpose {purpose}")
         return cls(job, generation, sender, receiver, Purpose(purpose))

@@ -34,7 +34,7 @@ _HEADER = struct.Struct("!HBBIQHHIIII")
 
 
 class FrameKind(enum.IntEnum):
-    """What a frame is."""
+    """The kinds of frames."""
 
     CHALLENGE = 1
     """The server's first frame: a nonce."""
@@ -65,11 +65,11 @@ class FrameKind(enum.IntEnum):
     FACTORS = 18
     """Sufficient factors of a layer: rows of u, then as many of v."""
     ANSWER = 19
-    """What a parameter server makes of a pair's updates, or a pair's parameters."""
+    """A pair's values from a parameter server: of its updates, or its parameters."""
     FAILED = 20
     """Why an exchange will not complete, as JSON."""
     RESTORE = 21
-    """Asks a parameter server for its checkpoints, or to go back to one."""
+    """Asks a parameter server for its checkpoints, or chooses one; and the server's answer."""
 
 
 MAX_PAYLOAD_BYTES = {
@@ -107,12 +107,12 @@ class Packable(Protocol):
 
 
 class Frame(NamedTuple):
-    """The header of a frame that came, or one of a kind without fields of its own."""
+    """The header of a received frame, or of a kind without fields of its own."""
 
     kind: FrameKind
     payload_bytes: int = 0
     fields: tuple[int, ...] = (0, 0, 0, 0, 0, 0, 0)
-    """From `sequence` on; for the class of the kind."""
+    """All fields from `sequence` on; the class of the kind names them."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
@@ -120,22 +120,22 @@ class Frame(NamedTuple):
 
     @classmethod
     def unpack(cls, header: bytes | bytearray | memoryview) -> Frame:
-        """Return the frame of a header's bytes; raise PeerProtocolError for others."""
+        """Return the frame of a header's bytes; raise PeerProtocolError for any other bytes."""
         values = _HEADER.unpack(header)
         magic, version, number, payload_bytes = values[:4]
         if magic != MAGIC:
-            raise PeerProtocolError(f"no frame: it starts with 0x{magic:04x}")
+            raise PeerProtocolError(f"the bytes are no frame: they start with 0x{magic:04x}")
         if version != FRAME_VERSION:
             raise PeerProtocolError(
-                f"frame version {version}; this library speaks {FRAME_VERSION}, install one"
-                " release everywhere"
+                f"frame version {version}; this library has {FRAME_VERSION}: install the same"
+                " release on all workers"
             )
         if number not in _LIMITS:
             raise PeerProtocolError(f"unknown frame kind {number}")
         kind, limit = _LIMITS[number]
         if payload_bytes > limit:
             raise PeerProtocolError(
-                f"{kind.name} frame of {payload_bytes} bytes; at most {limit} may come"
+                f"{kind.name} frame of {payload_bytes} bytes; at most {limit} are allowed"
             )
         return cls(kind, payload_bytes, values[4:])
 

@@ -65,7 +65,7 @@ class InitialFrame(NamedTuple):
 
 
 class AnswerFrame(NamedTuple):
-    """ANSWER to an update: what the server makes of a pair's updates of one iteration."""
+    """ANSWER to an update: the result of one iteration for a pair."""
 
     payload_bytes: int
     key: int
@@ -117,7 +117,7 @@ def unpack_answer(frame: Frame) -> AnswerFrame | ParametersFrame:
 
 
 class FailedFrame(NamedTuple):
-    """FAILED: why an exchange will not complete; the payload describes the failure as JSON."""
+    """FAILED: an exchange will not complete; the payload gives the reason as JSON."""
 
     payload_bytes: int
     key: int | None
@@ -150,7 +150,7 @@ class RestoreFrame(NamedTuple):
     """RESTORE from a worker: it asks for the checkpoints, or has chosen one."""
 
     chosen: int | None
-    """Iteration of the checkpoint to go back to, -1 for the time before the first; None: asks."""
+    """Iteration of the chosen checkpoint, -1 for the empty one; None: the worker asks."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""
@@ -166,7 +166,7 @@ class RestoreFrame(NamedTuple):
 
 
 class RestorableFrame(NamedTuple):
-    """RESTORE from a server: it has restored, or describes what it can restore as JSON."""
+    """RESTORE from a server: it has restored, or lists its checkpoints as JSON."""
 
     payload_bytes: int
     is_restored: bool

@@ -37,7 +37,7 @@ class ValuesFrame(NamedTuple):
     total: int
     """Values of the whole reduction."""
     tag: int
-    """What is reduced; all members must give the same."""
+    """Names the tensor; all members must give the same tag."""
 
     def pack(self) -> bytes:
         """Return the header's bytes."""

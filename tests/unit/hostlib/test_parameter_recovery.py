@@ -227,7 +227,7 @@ def test_a_new_run_that_counts_from_the_start_hears_so() -> None:
             client.push_pull("w", array, 3).result(WAIT_S)
 
 
-def test_a_deadline_of_a_round_that_was_forgotten_means_nothing() -> None:
+def test_a_deadline_of_a_sum_that_was_forgotten_means_nothing() -> None:
     with ParameterServer(ServerOptions(num_workers=1)) as server:
         server.loop.run(lambda: server._close_if_complete(0, 0, 7))
 

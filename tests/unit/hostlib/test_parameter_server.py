@@ -32,7 +32,7 @@ from switchfold.hostlib.parameter_server import (
     UpdateRule,
 )
 from switchfold.hostlib.parameter_server.command import run as run_command
-from switchfold.hostlib.parameter_server.rounds import Origin
+from switchfold.hostlib.parameter_server.pair_state import Origin
 from switchfold.hostlib.peers.connection import KEEPALIVE_S
 from time_bound import wait_until
 

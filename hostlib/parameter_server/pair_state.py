@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The updates of one pair, by iteration: who contributed, the sum, and answers still wanted.
+"""The updates of one pair, by iteration: its contributors, the sum, and the kept answers.
 
-Updates are added in the order of worker ids, in float32, whatever order they arrive in: one sum is
+Updates are added in float32 in the order of worker ids, whatever order they arrive in. One sum is
 made, and all workers get its bytes.
 """
 
@@ -17,44 +17,44 @@ from .rules import PairParameters, Values, as_workers_sent
 
 
 class FailureKind(enum.StrEnum):
-    """What went wrong, as it travels."""
+    """Reasons of failures, as they are sent."""
 
     MISMATCH = enum.auto()
-    """Workers disagree, or a frame makes no sense."""
+    """Workers disagree, or a frame is malformed."""
     MISSING = enum.auto()
     """Workers did not contribute in time."""
     LOST = enum.auto()
     """A worker's connection is gone for good."""
     RESTARTED = enum.auto()
-    """The server was killed and lacks updates."""
+    """The server was killed, and updates are lost."""
     LATE = enum.auto()
-    """This worker lags too far behind."""
+    """This worker is too late."""
     UNREADY = enum.auto()
     """There are no parameters to update."""
 
 
 KEPT_ANSWERS = 8
-"""Answers kept for a worker that does not say that it has them; who lags more gets an error."""
+"""Most answers that are kept for slow workers; a worker that is later gets an error."""
 _FREE_BUFFERS = 64
 
 
 @final
 class BufferPool:
-    """Memory of pairs, used again and again: fresh memory costs a page fault per 4 KiB."""
+    """Memory for pairs, to be used again: new memory costs a page fault per 4 KiB."""
 
     def __init__(self, num_values: int) -> None:
         self._num_values = num_values
         self._free: list[Values] = []
 
     def take(self, num_values: int) -> Values:
-        """Return room for so many values, contents undefined."""
+        """Return memory for so many values, with undefined contents."""
         if 2 * num_values < self._num_values:
             return np.empty(num_values, np.float32)
         whole = self._free.pop() if self._free else np.empty(self._num_values, np.float32)
         return whole[:num_values]
 
     def give(self, values: Values) -> None:
-        """Take back what `take` returned and nobody uses any more."""
+        """Take back memory that `take` returned and that is no longer in use."""
         whole = values.base
         if (
             isinstance(whole, np.ndarray)
@@ -65,23 +65,23 @@ class BufferPool:
 
 
 class Origin(NamedTuple):
-    """Whose update it is, and of when."""
+    """Names the worker and the iteration of an update."""
 
     worker_id: int
     iteration: int
     open_from: int
-    """The lowest iteration of the key whose answer the worker does not have yet."""
+    """The lowest iteration of the key whose answer the worker does not have."""
 
 
 class Answer(NamedTuple):
-    """What all workers get of one pair and iteration."""
+    """The result of one pair and iteration, for all workers."""
 
     values: Values
     contributors: frozenset[int]
 
 
 class Failure(NamedTuple):
-    """Why a pair of an iteration has no answer."""
+    """The reason why a pair and iteration have no answer."""
 
     kind: FailureKind
     text: str
@@ -89,27 +89,27 @@ class Failure(NamedTuple):
 
 
 class Answered(Protocol):
-    """Who gets answers: a worker's connection, or the client in this process."""
+    """Takes answers: a worker's connection, or the client in this process."""
 
     def send_answer(self, key: int, pair: int, iteration: int, answer: Answer) -> None:
-        """Bring an answer; its values stay as they are until the worker says that it has them."""
+        """Deliver an answer; its values stay until the worker acknowledges them."""
         ...
 
     def send_initial(self, key: int, pair: int, iteration: int, values: Values) -> None:
-        """Bring parameters as they are after `iteration`, -1 before the first."""
+        """Deliver parameters as they are after `iteration`; -1: before the first one."""
         ...
 
     def send_failure(self, key: int | None, iteration: int | None, failure: Failure) -> None:
-        """Report that there will be no answer: to anything, or to the key's initialisation."""
+        """Report that no answer will come; key None: for all, iteration None: to `initialise`."""
         ...
 
     def send_restore(self, choices: list[int] | None) -> None:
-        """Say which iterations can be restored; None: the chosen one is."""
+        """Report the iterations that can be restored; None: the chosen one is restored."""
         ...
 
 
 @final
-class Round:
+class PendingSum:
     """Contributions of one iteration to one pair."""
 
     def __init__(self, pool: BufferPool, started_s: float) -> None:
@@ -123,7 +123,7 @@ class Round:
 
     @as_workers_sent
     def add(self, worker_id: int, values: Values, *, is_lent: bool) -> None:
-        """Take a worker's values; lent ones are only read, others belong to the round now."""
+        """Take a worker's values; lent ones are only read, others now belong to this object."""
         self.contributors.add(worker_id)
         self._waiting[worker_id] = (values, is_lent)
         while self._next in self._waiting:
@@ -132,7 +132,7 @@ class Round:
 
     @as_workers_sent
     def total(self) -> Values:
-        """Return the sum of all that came, in memory of the pool."""
+        """Return the sum of all contributions, in memory of the pool."""
         for worker_id in sorted(self._waiting):
             self._accumulate(*self._waiting.pop(worker_id))
         assert self._total is not None
@@ -165,22 +165,22 @@ class Round:
 
 
 @final
-class PairRounds:
-    """All that a server knows of one pair."""
+class PairState:
+    """A server's state of one pair."""
 
     def __init__(self, pool: BufferPool, num_workers: int) -> None:
-        self.rounds: dict[int, Round] = {}
+        self.pending: dict[int, PendingSum] = {}
         self.answers: dict[int, Answer] = {}  # in rising order of iterations
         self.failures: dict[int, Failure] = {}
         self.kept: PairParameters | None = None
         self.is_restored = False
-        """Whether `kept` comes from a checkpoint, and no update was applied since."""
+        """Whether `kept` comes from a checkpoint, and no update has been applied since."""
         self.last_closed = -1
         self._pool = pool
         self._open_from = [-1] * num_workers
 
     def acknowledge(self, worker_id: int, open_from: int) -> None:
-        """Learn that a worker has all answers below `open_from`; forget what nobody wants."""
+        """Learn that a worker has all answers below `open_from`; forget those that all have."""
         self._open_from[worker_id] = max(open_from, self._open_from[worker_id])
         wanted = min(self._open_from)
         for iteration in list(self.answers):
@@ -191,33 +191,33 @@ class PairRounds:
             del self.failures[iteration]
 
     def has_answered(self, worker_id: int, iteration: int) -> bool:
-        """Return whether the worker said that it has this answer."""
+        """Return whether the worker has acknowledged this answer."""
         return iteration < self._open_from[worker_id]
 
     def close(self, iteration: int, answer: Answer) -> None:
         """Keep an answer until all workers have it."""
-        del self.rounds[iteration]
+        del self.pending[iteration]
         self.last_closed = max(self.last_closed, iteration)
         self.answers[iteration] = answer
         if len(self.answers) > KEPT_ANSWERS:
-            # Perhaps still on its way to a worker that is stopped: not to be used again.
+            # Its memory may still be on its path to a stopped worker: it must not be used again.
             del self.answers[next(iter(self.answers))]
 
     def fail(self, iteration: int, failure: Failure) -> set[int]:
-        """Give an iteration up; return who contributed to it."""
+        """Give an iteration up; return its contributors."""
         self.failures[iteration] = failure
         self.last_closed = max(self.last_closed, iteration)
-        dropped = self.rounds.pop(iteration, None)
+        dropped = self.pending.pop(iteration, None)
         if dropped is None:
             return set()
         dropped.drop()
         return dropped.contributors
 
     def unfillable(self, worker_id: int, iteration: int) -> list[int]:
-        """Return older open iterations that lack this worker's update and will never get it."""
+        """Return older open iterations that this worker will never contribute to."""
         open_from = self._open_from[worker_id]
         return [
             older
-            for older, waiting in self.rounds.items()
+            for older, waiting in self.pending.items()
             if older < min(iteration, open_from) and worker_id not in waiting.contributors
         ]
