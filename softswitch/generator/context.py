@@ -1,10 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every construct of the generator shares: program, storage layout, problems found.
-
-Text of a statement may hold marks, resolved by `lanes.roll`: an index into an array of equal
-fields or registers, and the name of a scalar that lives in one action only.
-"""
+"""What every construct of the generator shares: program, storage layout, problems found."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

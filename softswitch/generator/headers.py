@@ -8,7 +8,6 @@ A run of equally wide fields becomes one array, so that code over lanes can be a
 than 64 bits is a string of bytes in network order, its spare high bits 0.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -24,24 +23,6 @@ from .c_text import comment, identifier
 
 MIN_RUN = 8
 """Fields or registers of equal shape that are worth an array."""
-MARK = re.compile("\x01([IL])([^\x02]*)\x02")
-
-
-def index_mark(index: int) -> str:
-    """Mark an array index that may become a loop variable."""
-    return f"\x01I{index}\x02"
-
-
-def local_mark(name: str) -> str:
-    """Mark the name of a variable of an action."""
-    return f"\x01L{name}\x02"
-
-
-def resolve_marks(text: str) -> str:
-    """Replace the marks that no loop took."""
-    return MARK.sub(lambda found: found[2], text)
-
-
 LINE_BYTES = 64
 """An array of so many bytes begins where a vector does: one in two cache lines costs twice."""
 
@@ -57,7 +38,7 @@ def storage_bits(width: int) -> int:
     return next(size for size in (8, 16, 32, 64) if width <= size)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
     """Consecutive fields of equal width: one C member, an array if there is more than one field."""
 
@@ -71,6 +52,11 @@ class Run:
         """Whether the member is an array over fields."""
         return len(self.fields) > 1
 
+    def element(self, place: "Place", index: str) -> str:
+        """C lvalue of one of its fields; the index is C code."""
+        reference = f"{place.member}.{self.member}"
+        return f"{reference}[{index}]" if self.is_array else reference
+
 
 @dataclass(frozen=True, kw_only=True)
 class Storage:
@@ -79,7 +65,7 @@ class Storage:
     field: Field
     header: Header
     reference: str
-    """C lvalue, with an index mark if it is an element of an array."""
+    """C lvalue."""
     index: int
     """Position in the header."""
 
@@ -87,6 +73,11 @@ class Storage:
     def type(self) -> str:
         """C type of a field that is not wide."""
         return storage_type(self.field.width, self.field.is_signed)
+
+    @property
+    def local_name(self) -> str:
+        """C name of a scalar that lives in an action."""
+        return f"l{self.index}_{identifier(self.field.name)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +125,7 @@ class Layout:
         self.headers = program.headers
         self.runs: dict[str, list[Run]] = {}
         self.fields: dict[tuple[str, str], Storage] = {}
+        self._slots: dict[tuple[str, str], tuple[Run, int]] = {}
         self._members: dict[str, str] = {}
         self._valid: dict[str, str] = {}
         self._types: dict[str, str] = {}
@@ -159,10 +151,12 @@ class Layout:
                 self._others[name] = tuple(other for other in union.headers if other != name)
         for header in program.headers:
             self.runs[header.name] = _runs(header)
+            for run in self.runs[header.name]:
+                for index, item in enumerate(run.fields):
+                    self._slots.setdefault((header.name, item.name), (run, index))
+            place = self.place(header.name)
             for item in header.fields:
-                self.fields[header.name, item.name] = self.field_of(
-                    self.place(header.name), item.name
-                )
+                self.fields[header.name, item.name] = self.field_of(place, item.name)
 
     def member(self, header: str) -> str:
         """C lvalue of a header's structure."""
@@ -173,8 +167,8 @@ class Layout:
         return f"p->{self._valid[header]}"
 
     def plain(self, header: str, name: str) -> str:
-        """C lvalue of a field, marks resolved."""
-        return resolve_marks(self.fields[header, name].reference)
+        """C lvalue of a field."""
+        return self.fields[header, name].reference
 
     def has_header(self, name: str) -> bool:
         """Whether there is a header instance of this name."""
@@ -189,21 +183,19 @@ class Layout:
             others=tuple(self.valid(other) for other in self._others.get(header, ())),
         )
 
+    def slot(self, header: str, name: str) -> tuple[Run, int]:
+        """Run of a header's field and its index there; KeyError if there is no such field."""
+        return self._slots[header, name]
+
     def field_of(self, place: Place, name: str) -> Storage:
         """Where a field of a header lives; KeyError if the header has none of this name."""
-        for run in self.runs[place.header.name]:
-            for index, item in enumerate(run.fields):
-                if item.name == name:
-                    reference = f"{place.member}.{run.member}"
-                    if run.is_array:
-                        reference += f"[{index_mark(index)}]"
-                    return Storage(
-                        field=item,
-                        header=place.header,
-                        reference=reference,
-                        index=run.first + index,
-                    )
-        raise KeyError(name)
+        run, index = self.slot(place.header.name, name)
+        return Storage(
+            field=run.fields[index],
+            header=place.header,
+            reference=run.element(place, str(index)),
+            index=run.first + index,
+        )
 
     # ---- stacks and unions ----
 

@@ -9,7 +9,7 @@ actions reads it. Most are temporaries of p4c.
 from typing import Any
 
 from ...program.model import Json, Program
-from .primitives import Branch, structure
+from ..ir.jumps import Branch, structure
 
 FieldName = tuple[str, str]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...program.model import Action, Json, Program, parse_hex
-from ..structures import unwrap
+from ..ir.lowering import unwrap
 
 _SAME_TYPE = ("+", "-", "*", "&", "|", "^", "==", "!=", "<", "<=", ">", ">=", "?")
 _LEFT_TYPE = ("<<", ">>")
