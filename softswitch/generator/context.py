@@ -34,8 +34,6 @@ class Context:
     problems: list[Problem] = field(default_factory=list[Problem])
     action: Action | None = None
     """Action whose body is being written: its parameters are in reach."""
-    locals: frozenset[tuple[str, str]] = frozenset()
-    """Scalars whose values never leave an action."""
     signed: frozenset[tuple[int, int]] = frozenset()
     """Signed parameters: position of the action, index."""
     counts_length: bool = False

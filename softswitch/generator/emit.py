@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from ..errors import MALFORMED_JSON_ERRORS, Problem, ProgramError, UnsupportedError
 from ..program.model import Program, source_of
 from .actions.actions import ActionWriter
-from .actions.liveness import local_scalars
 from .actions.signs import signed_parameters
 from .c_text import c_string, comment
 from .calculations import Calculations
@@ -44,7 +43,6 @@ def generate(program: Program, *, has_counts: bool = False) -> str:
         context = Context(
             program=program,
             layout=Layout(program),
-            locals=local_scalars(program),
             signed=signed_parameters(program),
             counts_length=counts_length(program),
             has_counts=has_counts,

@@ -10,7 +10,8 @@ from ..headers import storage_type
 from ..ir.bodies import BodyReader
 from ..ir.loops import find_loops
 from ..ir.operands import Local, Node, RegisterArray, walk
-from ..ir.statements import Jump, Loop
+from ..ir.scalars import find_local_scalars, use_locals
+from ..ir.statements import Body, Jump, Loop
 from .primitives import Primitives
 
 CASES_MAX = 256
@@ -35,13 +36,22 @@ class ActionWriter:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.bodies = BodyReader(context)
+        self.scalars: frozenset[tuple[str, str]] = frozenset()
+        """Header and name of the scalars that live in variables of an action."""
         self.primitives = Primitives(context)
 
     def emit(self) -> str:
         """All actions, in the order of the JSON."""
-        return "\n".join(self._action(action) for action in self.context.program.actions)
+        program, layout = self.context.program, self.context.layout
+        bodies = [self.bodies.action(action) for action in program.actions]
+        if self.context.trace is None:  # which shows scalars like all other fields
+            self.scalars = find_local_scalars(program, bodies)
+        return "\n".join(
+            self._action(action, find_loops(use_locals(body, self.scalars, layout)))
+            for action, body in zip(program.actions, bodies, strict=True)
+        )
 
-    def _action(self, action: Action) -> str:
+    def _action(self, action: Action, body: Body) -> str:
         symbol = action_symbol(action)
         self.context.action = action
         text = [comment(f"{action.name}, {action.source}"), "typedef struct {"]
@@ -58,8 +68,6 @@ class ActionWriter:
         if not action.parameters:
             text.append("uint8_t empty;")
         text.append(f"}} {symbol}_t;\n")
-        points = self._trace(action)
-        body = find_loops(self.bodies.action(action))
         nodes = list(walk(body))
         has_loop = any(isinstance(node, Loop) for node in nodes)
         self.primitives.has_local_addresses = has_loop
@@ -68,7 +76,6 @@ class ActionWriter:
             f"phv_t *restrict p, const {symbol}_t *restrict a) {{",
             *(_addresses(nodes) if has_loop else []),
             "(void)s; (void)p; (void)a;",
-            *points,
             *self._variables(nodes),
             self.primitives.body(body),
             "}",
@@ -81,7 +88,7 @@ class ActionWriter:
     def _variables(self, nodes: list[Node]) -> list[str]:
         """C declarations of what the nodes of a body use."""
         names = {node.name for node in nodes if isinstance(node, Local)}
-        storages = [self.context.layout.fields[key] for key in sorted(self.context.locals)]
+        storages = [self.context.layout.fields[key] for key in sorted(self.scalars)]
         lines = [
             f"{item.type} {item.local_name} = 0; (void){item.local_name};"
             for item in storages
@@ -90,14 +97,6 @@ class ActionWriter:
         if any(isinstance(node, Jump) for node in nodes):
             lines.append(f"uint32_t turns = {MAX_TURNS}; (void)turns;")
         return lines
-
-    def _trace(self, action: Action) -> list[str]:
-        trace = self.context.trace
-        if trace is None:
-            return []
-        self.context.enclose(self.context.program.json["actions"][action.position])
-        lines = self.context.point("action", action.name, {})
-        return lines + [trace.memory(i, f"a->p{i}") for i in range(len(action.parameters))]
 
     def emit_decoder(self) -> str:
         """C function that turns parameters at the seam into an action's structure."""

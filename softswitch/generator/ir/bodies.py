@@ -87,8 +87,24 @@ class BodyReader(Lowering):
 
     def action(self, action: Action) -> Body:
         """Read the body of an action; what is refused becomes a problem and is left out."""
+        self.context.action = action
+        points = self._entry(action)
         blocks = structure(action.primitives, 0, len(action.primitives))
-        return self._with_jumps(action) if blocks is None else self._blocks(blocks, action)
+        body = self._with_jumps(action) if blocks is None else self._blocks(blocks, action)
+        self.context.action = None
+        return (*points, *body)
+
+    def _entry(self, action: Action) -> list[Statement]:
+        """Trace point of the action, with its parameters."""
+        trace = self.context.trace
+        if trace is None:
+            return []
+        self.context.enclose(self.context.program.json["actions"][action.position])
+        memory = [trace.memory(i, f"a->p{i}") for i in range(len(action.parameters))]
+        return [
+            *self._points("action", action.name, {}),
+            *(TraceCall(code, source=action.source) for code in memory),
+        ]
 
     def _blocks(self, items: list[Json | Branch], action: Action) -> Body:
         found: list[Statement] = []

@@ -7,19 +7,14 @@ stays or is used in its block alone.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar, cast
 
-from .operands import Lane, Local, Node, walk
+from .operands import Lane, Local, Node, rebuild, walk
 from .statements import Body, If, Loop, Statement
 
 MIN_REPEATS = 4
 MIN_STATEMENTS = 8
 MAX_PERIOD = 48
-
-_Item = TypeVar("_Item")
-_Leaf = Lane | Local
 
 
 def find_loops(body: Body) -> Body:
@@ -49,19 +44,6 @@ def _locals(body: Body) -> Counter[str]:
     return Counter(node.name for node in walk(body) if isinstance(node, Local))
 
 
-def _rebuild(item: _Item, change: Callable[[_Leaf], _Leaf]) -> _Item:
-    """Copy an item with its lanes and variables changed; loops stay as they are."""
-    if isinstance(item, Lane | Local):
-        return cast("_Item", change(item))
-    if isinstance(item, tuple):
-        members: tuple[object, ...] = item  # pyright: ignore[reportUnknownVariableType]
-        return cast("_Item", tuple(_rebuild(member, change) for member in members))
-    if isinstance(item, Node) and item.parts and not isinstance(item, Loop):
-        parts = {name: _rebuild(getattr(item, name), change) for name in item.parts}
-        return replace(item, **parts)
-    return item
-
-
 @dataclass(frozen=True)
 class _Shaped:
     """A statement taken apart into what must be equal, its lanes and its variables."""
@@ -76,14 +58,20 @@ def _take_apart(statement: Statement) -> _Shaped:
     lanes: list[int] = []
     names: list[str] = []
 
-    def blank(leaf: _Leaf) -> _Leaf:
-        if isinstance(leaf, Lane):
-            lanes.append(leaf.start)
-            return Lane(0)
-        names.append(leaf.name)
-        return replace(leaf, name="")
+    def blank(node: Node) -> Node | None:
+        match node:
+            case Lane(start):
+                lanes.append(start)
+                return Lane(0)
+            case Local(name):
+                names.append(name)
+                return replace(node, name="")
+            case Loop():
+                return node
+            case _:
+                return None
 
-    shape = _rebuild(statement, blank)
+    shape = rebuild(statement, blank)
     return _Shaped(statement, shape, tuple(lanes), tuple(names))
 
 
@@ -180,8 +168,10 @@ class _Series:
         first, second = self._lanes(at, period), self._lanes(at + period, period)
         steps = (after - lane for lane, after in zip(first, second, strict=True))
 
-        def move(leaf: _Leaf) -> _Leaf:
-            return replace(leaf, step=next(steps)) if isinstance(leaf, Lane) else leaf
+        def move(node: Node) -> Node | None:
+            if isinstance(node, Lane):
+                return replace(node, step=next(steps))
+            return node if isinstance(node, Loop) else None
 
-        body = tuple(_rebuild(item.statement, move) for item in self.items[at : at + period])
+        body = tuple(rebuild(item.statement, move) for item in self.items[at : at + period])
         return Loop(count, body, source=body[0].source)

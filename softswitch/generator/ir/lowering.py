@@ -14,7 +14,6 @@ from .operands import (
     HeaderOperand,
     Instance,
     Lane,
-    Local,
     Member,
     Operation,
     Parameter,
@@ -24,7 +23,6 @@ from .operands import (
     UnionInstance,
     UnionOperand,
     Validity,
-    Variable,
 )
 
 _DEREFERENCES = ("dereference_header_stack", "dereference_stack")
@@ -105,7 +103,7 @@ class Lowering:
 
     # ---- fields ----
 
-    def field(self, node: Any) -> Variable | Validity:
+    def field(self, node: Any) -> FieldOperand | Validity:
         """Read what names a field."""
         node = unwrap(node)
         match node.get("type", node.get("op")):
@@ -128,24 +126,20 @@ class Lowering:
                 pass
         raise _unknown("field", node)
 
-    def variable(self, node: Any) -> Variable:
+    def variable(self, node: Any) -> FieldOperand:
         """Read a field that is no validity."""
         found = self.field(node)
         if isinstance(found, Validity):
             raise _unknown("field", unwrap(node))
         return found
 
-    def _named_field(self, header: Any, name: str) -> Variable | Validity:
+    def _named_field(self, header: Any, name: str) -> FieldOperand | Validity:
         layout = self.context.layout
         if name == "$valid$":
             if isinstance(header, dict):  # p4c's words for an element at an index of the packet
                 return Validity(self.header(header))
             return Validity(self.header({"type": "header", "value": header}))
-        storage = layout.fields.get((header, name))
-        if storage is not None:
-            if (header, name) in self.context.locals and self.context.action is not None:
-                field = storage.field
-                return Local(storage.local_name, field.width, field.is_signed)
+        if (header, name) in layout.fields:
             return self._field_of(Instance(header), header, name)
         stack = layout.stack(header)
         if isinstance(stack, HeaderUnionStack):  # p4c's words for a field of the last union

@@ -6,13 +6,15 @@ Nodes are compared by value. Runs of fields and blocks of registers are compared
 program has each of them once.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeVar, cast
 
 from ...program.model import Field, HeaderStack, HeaderUnion, HeaderUnionStack
 from ..headers import Run
 from ..tables.registers import RegisterBlock
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,24 @@ def walk(item: object) -> Iterator[Node]:
         yield item
         for name in item.parts:
             yield from walk(getattr(item, name))
+
+
+def rebuild(item: _Item, change: Callable[[Node], Node | None]) -> _Item:
+    """Copy a node, or a tuple of nodes, with what `change` returns in place of nodes below.
+
+    Where it returns None, the node stays, and the nodes below it are asked for.
+    """
+    if isinstance(item, tuple):
+        members: tuple[object, ...] = item  # pyright: ignore[reportUnknownVariableType]
+        return cast("_Item", tuple(rebuild(member, change) for member in members))
+    if not isinstance(item, Node):
+        return item
+    changed = change(item)
+    if changed is not None:
+        return cast("_Item", changed)
+    if not item.parts:
+        return item
+    return replace(item, **{name: rebuild(getattr(item, name), change) for name in item.parts})
 
 
 @dataclass(frozen=True)
