@@ -72,13 +72,6 @@ class Context:
                 Problem(what=exc.what, where=where, why=exc.why, remedy=exc.remedy)
             )
 
-    def calculation(self, name: str) -> Json:
-        """Return a calculation of the program by its name."""
-        for item in self.program.json.get("calculations", []):
-            if item["name"] == name:
-                return item
-        raise Refusal(f"calculation {name}", "the JSON does not define it", "Compile again")
-
     def error_code(self, name: str) -> int:
         """Value of a P4 error; 0 where the program has none of this name."""
         errors: list[list[Any]] = self.program.json.get("errors", [])
@@ -90,4 +83,4 @@ class Context:
 
     def standard(self, name: str) -> str:
         """C lvalue of a field of standard_metadata."""
-        return self.layout.plain(STANDARD, name)
+        return self.layout.fields[STANDARD, name].reference

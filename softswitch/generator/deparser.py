@@ -70,7 +70,7 @@ class DeparserWriter:
         """Header with a field of variable length, bit by bit."""
         lines = [f"memset(to, 0, {size});"]
         for field in place.header.fields:
-            reference = self.context.layout.field_of(place, field.name).reference
+            reference = self.context.layout.fields[place.header.name, field.name].reference
             if field.is_varbit:
                 count = place.varbit_bytes()
                 lines.append(f"or_bytes(to, {field.offset}, {reference}, {count}); to += {count};")

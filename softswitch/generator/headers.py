@@ -62,12 +62,17 @@ class Run:
 class Storage:
     """Where a field lives."""
 
-    field: Field
     header: Header
+    run: Run
+    index: int
+    """Index of the field in its run."""
     reference: str
     """C lvalue."""
-    index: int
-    """Position in the header."""
+
+    @property
+    def field(self) -> Field:
+        """The field itself."""
+        return self.run.fields[self.index]
 
     @property
     def type(self) -> str:
@@ -77,7 +82,7 @@ class Storage:
     @property
     def local_name(self) -> str:
         """C name of a scalar that lives in an action."""
-        return f"l{self.index}_{identifier(self.field.name)}"
+        return f"l{self.run.first + self.index}_{identifier(self.field.name)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +130,6 @@ class Layout:
         self.headers = program.headers
         self.runs: dict[str, list[Run]] = {}
         self.fields: dict[tuple[str, str], Storage] = {}
-        self._slots: dict[tuple[str, str], tuple[Run, int]] = {}
         self._members: dict[str, str] = {}
         self._valid: dict[str, str] = {}
         self._types: dict[str, str] = {}
@@ -151,12 +155,15 @@ class Layout:
                 self._others[name] = tuple(other for other in union.headers if other != name)
         for header in program.headers:
             self.runs[header.name] = _runs(header)
+            place = self.place(header.name)
             for run in self.runs[header.name]:
                 for index, item in enumerate(run.fields):
-                    self._slots.setdefault((header.name, item.name), (run, index))
-            place = self.place(header.name)
-            for item in header.fields:
-                self.fields[header.name, item.name] = self.field_of(place, item.name)
+                    self.fields[header.name, item.name] = Storage(
+                        header=header,
+                        run=run,
+                        index=index,
+                        reference=run.element(place, str(index)),
+                    )
 
     def member(self, header: str) -> str:
         """C lvalue of a header's structure."""
@@ -165,10 +172,6 @@ class Layout:
     def valid(self, header: str) -> str:
         """C lvalue of a header's validity, 0 or 1."""
         return f"p->{self._valid[header]}"
-
-    def plain(self, header: str, name: str) -> str:
-        """C lvalue of a field."""
-        return self.fields[header, name].reference
 
     def has_header(self, name: str) -> bool:
         """Whether there is a header instance of this name."""
@@ -181,20 +184,6 @@ class Layout:
             member=self.member(header),
             valid=self.valid(header),
             others=tuple(self.valid(other) for other in self._others.get(header, ())),
-        )
-
-    def slot(self, header: str, name: str) -> tuple[Run, int]:
-        """Run of a header's field and its index there; KeyError if there is no such field."""
-        return self._slots[header, name]
-
-    def field_of(self, place: Place, name: str) -> Storage:
-        """Where a field of a header lives; KeyError if the header has none of this name."""
-        run, index = self.slot(place.header.name, name)
-        return Storage(
-            field=run.fields[index],
-            header=place.header,
-            reference=run.element(place, str(index)),
-            index=run.first + index,
         )
 
     # ---- stacks and unions ----
@@ -213,7 +202,10 @@ class Layout:
 
     def next_index(self, stack: HeaderStack | HeaderUnionStack) -> str:
         """C lvalue of the index of a stack's next element."""
-        return f"p->next_{identifier(stack.name)}_{list(self._stacks).index(stack.name)}"
+        return f"p->{self._next_member(stack)}"
+
+    def _next_member(self, stack: HeaderStack | HeaderUnionStack) -> str:
+        return f"next_{identifier(stack.name)}_{list(self._stacks).index(stack.name)}"
 
     def element(self, stack: HeaderStack, index: str) -> Place:
         """Place of a stack's element; the index is C code, at most the size."""
@@ -256,7 +248,7 @@ class Layout:
             name = array.member if array is not None else self._members[header.name]
             members.append(f"  {self._types[header.name]} {name}{size};")
             valid.append(f"  uint8_t v_{name}{size};")
-        nexts = [f"  uint32_t {self.next_index(item)[3:]};" for item in self._stacks.values()]
+        nexts = [f"  uint32_t {self._next_member(item)};" for item in self._stacks.values()]
         lines = [*valid, *nexts, *members]
         return "\n".join([*text, "#define PHV_HEADERS \\", *(f"{line} \\" for line in lines), ""])
 

@@ -71,7 +71,7 @@ def emit_fields(program: Program, layout: Layout) -> str:
         if name == VALID:
             lvalue = layout.valid(header)
         elif (header, name) in layout.fields:
-            lvalue = layout.plain(header, name)
+            lvalue = layout.fields[header, name].reference
         else:
             text.append("if (count < capacity) out[2 * count] = out[2 * count + 1] = 0;")
             text.append("count++;")

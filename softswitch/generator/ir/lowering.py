@@ -148,8 +148,8 @@ class Lowering:
 
     def _field_of(self, header: HeaderOperand, type_of: str, name: str) -> FieldOperand:
         """Field of a header that has the type of the named one."""
-        run, index = self.context.layout.slot(type_of, name)
-        return FieldOperand(header, run, Lane(index))
+        storage = self.context.layout.fields[type_of, name]
+        return FieldOperand(header, storage.run, Lane(storage.index))
 
     def _last_union_field(self, stack: HeaderUnionStack, member: str, name: str) -> FieldOperand:
         union = stack.unions[0]

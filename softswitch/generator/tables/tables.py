@@ -182,10 +182,9 @@ class TableWriter:
                 f"direct meter {meter.name}", "its result is no plain field", "Use metadata"
             )
         storage = self.context.layout.fields[meter.target]
-        target = self.context.layout.plain(*meter.target)
         units = "1" if meter.counts_packets else "p->counted_bytes"
         colour = f"meter_execute({cell}, p->now_us, {units})"
-        return store(target, storage.field.width, storage.field.is_signed, colour)
+        return store(storage.reference, storage.field.width, storage.field.is_signed, colour)
 
     def _member(self, profile: int) -> list[str]:
         return [
@@ -213,9 +212,10 @@ class TableWriter:
             return [f"key[{word}] = {layout.valid(header)};"]
         if (header, name) not in layout.fields:
             raise Refusal(f"key {part.name}", "it is no plain header field", "Use plain headers")
-        reference = layout.plain(header, name)
+        storage = layout.fields[header, name]
+        reference = storage.reference
         # simple_switch takes zeros for the fields of a header that is not valid.
-        guard = "" if layout.fields[header, name].header.is_metadata else layout.valid(header)
+        guard = "" if storage.header.is_metadata else layout.valid(header)
         if part.width <= 64:
             mask = f" & UINT64_C({part.mask})" if part.mask is not None else ""
             value = f"(uint64_t){reference} & low_mask({part.width}){mask}"

@@ -45,8 +45,8 @@ LAYOUT = Layout(program())
 
 
 def scalar(name: str) -> FieldOperand:
-    run, index = LAYOUT.slot("scalars", name)
-    return FieldOperand(Instance("scalars"), run, Lane(index))
+    storage = LAYOUT.fields["scalars", name]
+    return FieldOperand(Instance("scalars"), storage.run, Lane(storage.index))
 
 
 TMP, OTHER, WIDE = scalar("tmp"), scalar("other"), scalar("wide")
