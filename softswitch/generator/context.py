@@ -33,11 +33,11 @@ class Context:
     layout: Layout
     problems: list[Problem] = field(default_factory=list[Problem])
     action: Action | None = None
-    """Action whose body is being written: its parameters are in reach."""
+    """Action whose body is being read or written."""
     signed: frozenset[tuple[int, int]] = frozenset()
     """Signed parameters: position of the action, index."""
     counts_length: bool = False
-    """Whether the program reads packet_length, which headers made valid or invalid change."""
+    """Whether the program reads packet_length, which valid and invalid headers change."""
     trace: Trace | None = None
     """Trace points of a traced build."""
     has_counts: bool = False
@@ -58,7 +58,7 @@ class Context:
         return found
 
     def enclose(self, item: Json) -> None:
-        """Name what encloses the trace points to come, for those that have no source line."""
+        """Set the source line of later trace points that have none of their own."""
         if self.trace is not None:
             self.trace.outer = item.get("source_info")
 

@@ -22,9 +22,9 @@ from ..program.model import (
 from .c_text import comment, identifier
 
 MIN_RUN = 8
-"""Fields or registers of equal shape that are worth an array."""
+"""Fewest fields or registers of equal shape that become an array."""
 LINE_BYTES = 64
-"""An array of so many bytes begins where a vector does: one in two cache lines costs twice."""
+"""Bytes of a cache line. Long arrays begin at one: a vector across two costs twice as much."""
 
 
 def storage_type(width: int, is_signed: bool) -> str:

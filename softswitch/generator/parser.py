@@ -16,7 +16,7 @@ from .ir.operands import Memory
 from .tables.value_sets import ValueSetWriter
 
 _MAX_STATES = 1 << 16
-"""States of cycles that one packet may pass through: more than the bytes of the longest frame."""
+"""States within cycles that one packet may enter; the longest frame has fewer bytes."""
 
 
 class ParserWriter:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Primitives that ask the replication engine for something, log, or draw random numbers."""
+"""Primitives that make requests to the replication engine, log, or draw random numbers."""
 
 from abc import ABC, abstractmethod
 
@@ -23,7 +23,7 @@ class Requests(ABC):
     def assign(self, target: Target, value: Expression) -> str:
         """Assign an expression to a field."""
 
-    # ---- copies and further passes ----
+    # ---- clones and further passes ----
 
     def _op_clone_ingress_pkt_to_egress(self, session: Expression, fields: Expression) -> str:
         number = self.expressions.low_bits(session, 32)
@@ -55,7 +55,7 @@ class Requests(ABC):
     def _op_modify_field_rng_uniform(
         self, target: Target, low: Expression, high: Expression
     ) -> str:
-        # Of 64 bits, and into any field, as in simple_switch.
+        # As in simple_switch, numbers have 64 bits and go into any field.
         stored = self.assign(target, Memory("drawn", 64))
         return (
             f"{{ const uint64_t low = {self.expressions.low_bits(low, 64)};\n"
@@ -108,7 +108,7 @@ class Requests(ABC):
         return f"if (!({self.expressions.condition(condition)})) {{ {fate} }}"
 
     def give_up(self, why: str) -> str:
-        """C text that drops the packet, ends the control and says why."""
+        """C text that drops the packet, ends the control and logs the reason."""
         action = self.context.action
         place = action.source if action is not None else "parser"
         text = f"{why} in {place}".encode()

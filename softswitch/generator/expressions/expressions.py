@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expressions: BMv2 computes with unlimited precision, generated code with the smallest exact type.
 
-Three ways to write an expression: `exact` knows the range of the value and picks a representation
-that holds it; `low_bits` and `low_limbs` want only the low bits, so that sums and products may
-wrap, in a native type or in limbs.
+There are three forms: `exact` computes the range of the value and picks a representation that
+holds it. `low_bits` and `low_limbs` give the low bits only, in a native type or in limbs, so that
+sums and products may wrap.
 """
 
 from ..context import Refusal
@@ -46,9 +46,9 @@ _WIDE = {
     ">>": "wide_shift_right",
 }
 _WRAPPING = ("+", "-", "*", "&", "|", "^")
-"""Operators whose low bits need the low bits of the operands only."""
+"""Operators whose low bits depend only on the low bits of the operands."""
 _MAX_SHIFT = 4096
-"""Farthest shift to the left whose exact value is computed."""
+"""Largest distance of a shift to the left whose exact value is computed."""
 
 
 class Expressions(Operands):
@@ -133,7 +133,7 @@ class Expressions(Operands):
     def _compare_bytes(
         self, op: str, left_node: Expression, right_node: Expression
     ) -> Value | None:
-        """Comparison of the bytes of unsigned wide operands, or None where that is no answer."""
+        """Comparison of the bytes of unsigned wide operands, or None if bytes do not decide."""
         widths = [self.width_of(node) for node in (left_node, right_node)]
         width = max(item or 0 for item in widths)
         if width <= 64 or (op not in ("==", "!=") and self._has_sign(left_node, right_node)):
@@ -214,7 +214,7 @@ class Expressions(Operands):
         return Value(f"({type_name}){code}", result_low, result_high)
 
     def _masked(self, node: Operation) -> Value | None:
-        """Value of `x & constant`, which needs the low bits of x only."""
+        """Value of `x & constant`, which depends only on the low bits of x."""
         for side, other in ((node.right, _left(node)), (_left(node), node.right)):
             if not isinstance(side, Constant) or side.value < 0:
                 continue
