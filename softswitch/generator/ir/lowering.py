@@ -136,13 +136,13 @@ class Lowering:
     def _named_field(self, header: Any, name: str) -> FieldOperand | Validity:
         layout = self.context.layout
         if name == "$valid$":
-            if isinstance(header, dict):  # p4c writes an element with a run-time index so
+            if isinstance(header, dict):  # p4c's form of an element at a run-time index
                 return Validity(self.header(header))
             return Validity(self.header({"type": "header", "value": header}))
         if (header, name) in layout.fields:
             return self._field_of(Instance(header), header, name)
         stack = layout.stack(header)
-        if isinstance(stack, HeaderUnionStack):  # p4c writes a field of the last union so
+        if isinstance(stack, HeaderUnionStack):  # p4c's form of a field of the last union
             return self._last_union_field(stack, *name.split("."))
         raise _unknown("field", {"value": [header, name]})
 

@@ -70,9 +70,9 @@ class Lane(Node):
         """C code of the index; the variable of the loop is `i`."""
         if self.step == 0:
             return str(self.start)
+        term = "i" if abs(self.step) == 1 else f"i * {abs(self.step)}"
         if self.step < 0:
-            return f"{self.start} - i * {-self.step}"
-        term = "i" if self.step == 1 else f"i * {self.step}"
+            return f"{self.start} - {term}"
         return term if self.start == 0 else f"{self.start} + {term}"
 
 

@@ -85,7 +85,7 @@ def test_consecutive_lanes_become_one_loop() -> None:
 
 def test_index_of_a_lane_in_c() -> None:
     lanes = [Lane(3), Lane(0, 1), Lane(2, 1), Lane(0, 4), Lane(5, 4), Lane(9, -1), Lane(9, -2)]
-    codes = ["3", "i", "2 + i", "i * 4", "5 + i * 4", "9 - i * 1", "9 - i * 2"]
+    codes = ["3", "i", "2 + i", "i * 4", "5 + i * 4", "9 - i", "9 - i * 2"]
     assert [lane.code for lane in lanes] == codes
 
 
