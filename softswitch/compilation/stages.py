@@ -40,7 +40,7 @@ def layout(program: Program) -> Data:
                 continue
             size = f"{(item.width + 7) // 8} bytes, big-endian"
             kind = storage_type(item.width, item.is_signed) if 0 < item.width <= 64 else size
-            place = places.plain(header.name, item.name)
+            place = places.fields[header.name, item.name].reference
             rows[item.name] = f"{item.width} bits at {item.offset}: {kind} {place}"
         found[header.name] = rows
     return found

@@ -5,7 +5,7 @@
 import re
 
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 _.,:()<>=-"
-"""What a string literal shows as it is: no quote, backslash or trigraph comes of it."""
+"""Characters that a string literal may hold as they are; they make no escape or trigraph."""
 
 
 def identifier(name: str) -> str:
@@ -14,7 +14,7 @@ def identifier(name: str) -> str:
 
 
 def comment(text: str) -> str:
-    """C comment to the end of the line; nothing in a name of the program ends it or goes on."""
+    """C comment to the end of the line; a name of the program cannot end or extend it."""
     return "// " + re.sub(r"[^ -~]|\\|\?(?=\?)", "_", text)
 
 

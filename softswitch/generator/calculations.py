@@ -10,7 +10,7 @@ from typing import Any
 from ..program.model import Header, HeaderStack, Json, parse_hex, source_of
 from .c_text import comment, identifier
 from .context import Context, Refusal
-from .headers import Run, count_member
+from .headers import Run
 
 _PLAIN = ("csum16", "crc16", "crc32", "crcCCITT", "xor16", "xor32", "identity")
 _HASHES = {name: name for name in _PLAIN} | {
@@ -200,7 +200,7 @@ class Calculations:
         return lines
 
     def _append(self, item: _Item) -> Iterator[str]:
-        if item.run is None:
+        if item.run is None or item.header is None:
             value = item.constant & ((1 << item.width) - 1)
             for at in range(0, item.width, 64):
                 width = min(64, item.width - at)
@@ -212,7 +212,7 @@ class Calculations:
         field = item.run.fields[0]
         width = field.width
         if field.is_varbit:
-            count = f"{member.rpartition('.')[0]}.{count_member(item.run.first)}"
+            count = self.context.layout.place(item.header.name).varbit_bytes()
             yield f"or_bytes(bytes, at, {member}, {count}); at += {count} * 8;"
         elif width > 64:
             yield f"insert_bits(bytes, at, {member}, {width}); at += {width};"
@@ -227,11 +227,13 @@ class Calculations:
 
     def call(self, name: str) -> str:
         """C expression of a calculation's output, as uint64_t."""
-        self.context.calculation(name)
         return f"{self._symbol(name)}(p)"
 
     def _symbol(self, name: str) -> str:
-        names = [item["name"] for item in self.context.program.json["calculations"]]
+        """C name of a calculation's function."""
+        names = [item["name"] for item in self.context.program.json.get("calculations", [])]
+        if name not in names:
+            raise Refusal(f"calculation {name}", "the JSON does not define it", "Compile again")
         return f"p4_calculation_{names.index(name)}_{identifier(name)}"
 
     def emit(self) -> str:

@@ -8,7 +8,7 @@ from .calculations import Calculations
 from .context import Context
 from .expressions.expressions import Expressions
 from .expressions.numbers import store
-from .headers import resolve_marks
+from .ir.lowering import Lowering
 
 
 class ChecksumWriter:
@@ -17,6 +17,7 @@ class ChecksumWriter:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.calculations = Calculations(context)
+        self.lowering = Lowering(context)
         self.expressions = Expressions(context)
 
     def emit(self) -> str:
@@ -44,16 +45,16 @@ class ChecksumWriter:
         storage = self.context.layout.fields[header, name]
         guards: list[str] = []
         if (condition := checksum.get("if_cond")) is not None:
-            guards.append(self.expressions.condition(condition))
+            guards.append(self.expressions.condition(self.lowering.expression(condition)))
         if is_verify and not storage.header.is_metadata:
             guards.append(f"{self.context.layout.valid(header)} != 0")
         body = f"const uint64_t computed = {self.calculations.call(checksum['calculation'])};"
-        target = {"type": "field", "value": checksum["target"]}
         if is_verify:
+            target = self.lowering.variable({"type": "field", "value": checksum["target"]})
             held = self.expressions.low_bits(target, 64)
             body += f"\nif (computed != {held}) {self.context.standard('checksum_error')} = 1;"
         else:
             width, is_signed = storage.field.width, storage.field.is_signed
-            body += f"\n{store(resolve_marks(storage.reference), width, is_signed, 'computed')}"
+            body += f"\n{store(storage.reference, width, is_signed, 'computed')}"
         test = " && ".join(f"({guard})" for guard in guards) or "true"
-        return resolve_marks(f"if ({test}) {{\n{body}\n}}")
+        return f"if ({test}) {{\n{body}\n}}"

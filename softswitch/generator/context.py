@@ -1,10 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What every construct of the generator shares: program, storage layout, problems found.
-
-Text of a statement may hold marks, resolved by `lanes.roll`: an index into an array of equal
-fields or registers, and the name of a scalar that lives in one action only.
-"""
+"""What every construct of the generator shares: program, storage layout, problems found."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -37,13 +33,11 @@ class Context:
     layout: Layout
     problems: list[Problem] = field(default_factory=list[Problem])
     action: Action | None = None
-    """Action whose body is being written: its parameters are in reach."""
-    locals: frozenset[tuple[str, str]] = frozenset()
-    """Scalars whose values never leave an action."""
+    """Action whose body is being read or written."""
     signed: frozenset[tuple[int, int]] = frozenset()
     """Signed parameters: position of the action, index."""
     counts_length: bool = False
-    """Whether the program reads packet_length, which headers made valid or invalid change."""
+    """Whether the program reads packet_length, which valid and invalid headers change."""
     trace: Trace | None = None
     """Trace points of a traced build."""
     has_counts: bool = False
@@ -64,7 +58,7 @@ class Context:
         return found
 
     def enclose(self, item: Json) -> None:
-        """Name what encloses the trace points to come, for those that have no source line."""
+        """Set the source line of later trace points that have none of their own."""
         if self.trace is not None:
             self.trace.outer = item.get("source_info")
 
@@ -78,13 +72,6 @@ class Context:
                 Problem(what=exc.what, where=where, why=exc.why, remedy=exc.remedy)
             )
 
-    def calculation(self, name: str) -> Json:
-        """Return a calculation of the program by its name."""
-        for item in self.program.json.get("calculations", []):
-            if item["name"] == name:
-                return item
-        raise Refusal(f"calculation {name}", "the JSON does not define it", "Compile again")
-
     def error_code(self, name: str) -> int:
         """Value of a P4 error; 0 where the program has none of this name."""
         errors: list[list[Any]] = self.program.json.get("errors", [])
@@ -96,4 +83,4 @@ class Context:
 
     def standard(self, name: str) -> str:
         """C lvalue of a field of standard_metadata."""
-        return self.layout.plain(STANDARD, name)
+        return self.layout.fields[STANDARD, name].reference

@@ -3,11 +3,11 @@
 """Controls: a function per pipeline whose labels are its tables and conditionals."""
 
 from ..program.model import Conditional, Control, Table
-from .actions.primitives import can_exit
 from .c_text import comment, identifier
 from .context import Context, Refusal
 from .expressions.expressions import Expressions
-from .headers import resolve_marks
+from .ir.jumps import can_exit
+from .ir.lowering import Lowering
 from .tables.tables import table_symbol
 
 
@@ -16,6 +16,7 @@ class ControlWriter:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.lowering = Lowering(context)
         self.expressions = Expressions(context)
         self.exiting = {
             action.position for action in context.program.actions if can_exit(action.primitives)
@@ -54,11 +55,11 @@ class ControlWriter:
                 text += self._table(node, labels)
             else:
                 text += self._conditional(node, labels)
-        return resolve_marks("\n".join([*text, "}", ""]))
+        return "\n".join([*text, "}", ""])
 
     def _conditional(self, node: Conditional, labels: dict[str, str]) -> list[str]:
         with self.context.refusals(node.source):
-            test = self.expressions.condition(node.expression)
+            test = self.expressions.condition(self.lowering.expression(node.expression))
             item = self.context.json_node(node.name)
             point = self.context.point("condition", node.name, item, "is_true")
             if point:

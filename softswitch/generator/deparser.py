@@ -6,7 +6,8 @@ from ..program.model import Field, Header, source_of
 from .actions.primitives import Primitives
 from .c_text import comment
 from .context import Context, Refusal
-from .headers import Place, Run, resolve_marks
+from .headers import Place, Run
+from .ir.bodies import BodyReader
 
 
 class DeparserWriter:
@@ -14,6 +15,7 @@ class DeparserWriter:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.bodies = BodyReader(context)
         self.primitives = Primitives(context)
 
     def emit(self) -> str:
@@ -28,7 +30,7 @@ class DeparserWriter:
         place = source_of(deparser, "deparser")
         for primitive in deparser.get("primitives", []):
             with self.context.refusals(source_of(primitive, place)):
-                text.append(resolve_marks(self.primitives.statement(primitive)))
+                text.append(self.primitives.statement(self.bodies.statement(primitive)))
         for name in deparser["order"]:
             with self.context.refusals(place):
                 if not layout.has_header(name):
@@ -68,7 +70,7 @@ class DeparserWriter:
         """Header with a field of variable length, bit by bit."""
         lines = [f"memset(to, 0, {size});"]
         for field in place.header.fields:
-            reference = resolve_marks(self.context.layout.field_of(place, field.name).reference)
+            reference = self.context.layout.fields[place.header.name, field.name].reference
             if field.is_varbit:
                 count = place.varbit_bytes()
                 lines.append(f"or_bytes(to, {field.offset}, {reference}, {count}); to += {count};")

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from ..errors import MALFORMED_JSON_ERRORS, Problem, ProgramError, UnsupportedError
 from ..program.model import Program, source_of
 from .actions.actions import ActionWriter
-from .actions.liveness import local_scalars
 from .actions.signs import signed_parameters
 from .c_text import c_string, comment
 from .calculations import Calculations
@@ -27,7 +26,7 @@ from .tables.value_sets import ValueSetWriter
 from .tracing import Trace, TracePoint, emit_fields
 
 DROP_PORT = 511
-"""simple_switch's drop port, unless it is told otherwise."""
+"""The default drop port, which is that of simple_switch."""
 
 _COUNTS = """
 uint64_t p4_table_counts[{count}][2]; // misses, hits
@@ -38,13 +37,12 @@ uint64_t p4_parser_errors[256];       // by code; 0: none
 def generate(program: Program, *, has_counts: bool = False) -> str:
     """Return the C text of a program; raises UnsupportedError with everything that is refused.
 
-    With has_counts it also counts each table's hits and misses and the parser's errors.
+    With has_counts the code also counts each table's hits and misses and the parser's errors.
     """
     with _errors_of(program):
         context = Context(
             program=program,
             layout=Layout(program),
-            locals=local_scalars(program),
             signed=signed_parameters(program),
             counts_length=counts_length(program),
             has_counts=has_counts,
@@ -53,7 +51,7 @@ def generate(program: Program, *, has_counts: bool = False) -> str:
 
 
 def generate_traced(program: Program) -> tuple[str, tuple[TracePoint, ...]]:
-    """Return the C text of a traced build and its trace points; errors as of generate."""
+    """Return the C text of a traced build and its trace points; raises what generate raises."""
     trace = Trace()
     with _errors_of(program):
         context = Context(
@@ -69,7 +67,7 @@ def generate_traced(program: Program) -> tuple[str, tuple[TracePoint, ...]]:
 
 @contextmanager
 def _errors_of(program: Program) -> Generator[None]:
-    """Say of a JSON that lacks what the writers look up that it is broken."""
+    """Turn what a malformed JSON makes the writers raise into a ProgramError."""
     try:
         yield
     except MALFORMED_JSON_ERRORS as exc:
@@ -197,7 +195,7 @@ def _check_whole(context: Context) -> None:
 
 
 def _tidy(text: str) -> str:
-    """Indent by braces, so that the text can be read."""
+    """Indent by braces to make the text readable."""
     lines: list[str] = []
     depth = 0
     for raw in text.split("\n"):

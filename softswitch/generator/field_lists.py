@@ -51,8 +51,8 @@ class FieldListWriter:
         return found
 
     def _reference(self, storage: Storage, phv: str) -> str:
-        plain = self.context.layout.plain(storage.header.name, storage.field.name)
-        return phv + plain.removeprefix("p")
+        """C lvalue of a field in the phv of this name."""
+        return phv + storage.reference.removeprefix("p")
 
     def _reset(self) -> list[str]:
         layout = self.context.layout

@@ -8,7 +8,6 @@ A run of equally wide fields becomes one array, so that code over lanes can be a
 than 64 bits is a string of bytes in network order, its spare high bits 0.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -23,27 +22,9 @@ from ..program.model import (
 from .c_text import comment, identifier
 
 MIN_RUN = 8
-"""Fields or registers of equal shape that are worth an array."""
-MARK = re.compile("\x01([IL])([^\x02]*)\x02")
-
-
-def index_mark(index: int) -> str:
-    """Mark an array index that may become a loop variable."""
-    return f"\x01I{index}\x02"
-
-
-def local_mark(name: str) -> str:
-    """Mark the name of a variable of an action."""
-    return f"\x01L{name}\x02"
-
-
-def resolve_marks(text: str) -> str:
-    """Replace the marks that no loop took."""
-    return MARK.sub(lambda found: found[2], text)
-
-
+"""Fewest fields or registers of equal shape that become an array."""
 LINE_BYTES = 64
-"""An array of so many bytes begins where a vector does: one in two cache lines costs twice."""
+"""Bytes of a cache line. Long arrays begin at one: a vector across two costs twice as much."""
 
 
 def storage_type(width: int, is_signed: bool) -> str:
@@ -57,7 +38,7 @@ def storage_bits(width: int) -> int:
     return next(size for size in (8, 16, 32, 64) if width <= size)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
     """Consecutive fields of equal width: one C member, an array if there is more than one field."""
 
@@ -71,22 +52,37 @@ class Run:
         """Whether the member is an array over fields."""
         return len(self.fields) > 1
 
+    def element(self, place: "Place", index: str) -> str:
+        """C lvalue of one of its fields; the index is C code."""
+        reference = f"{place.member}.{self.member}"
+        return f"{reference}[{index}]" if self.is_array else reference
+
 
 @dataclass(frozen=True, kw_only=True)
 class Storage:
     """Where a field lives."""
 
-    field: Field
     header: Header
-    reference: str
-    """C lvalue, with an index mark if it is an element of an array."""
+    run: Run
     index: int
-    """Position in the header."""
+    """Index of the field in its run."""
+    reference: str
+    """C lvalue."""
+
+    @property
+    def field(self) -> Field:
+        """The field itself."""
+        return self.run.fields[self.index]
 
     @property
     def type(self) -> str:
         """C type of a field that is not wide."""
         return storage_type(self.field.width, self.field.is_signed)
+
+    @property
+    def local_name(self) -> str:
+        """C name of a scalar that lives in an action."""
+        return f"l{self.run.first + self.index}_{identifier(self.field.name)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,10 +155,15 @@ class Layout:
                 self._others[name] = tuple(other for other in union.headers if other != name)
         for header in program.headers:
             self.runs[header.name] = _runs(header)
-            for item in header.fields:
-                self.fields[header.name, item.name] = self.field_of(
-                    self.place(header.name), item.name
-                )
+            place = self.place(header.name)
+            for run in self.runs[header.name]:
+                for index, item in enumerate(run.fields):
+                    self.fields[header.name, item.name] = Storage(
+                        header=header,
+                        run=run,
+                        index=index,
+                        reference=run.element(place, str(index)),
+                    )
 
     def member(self, header: str) -> str:
         """C lvalue of a header's structure."""
@@ -171,10 +172,6 @@ class Layout:
     def valid(self, header: str) -> str:
         """C lvalue of a header's validity, 0 or 1."""
         return f"p->{self._valid[header]}"
-
-    def plain(self, header: str, name: str) -> str:
-        """C lvalue of a field, marks resolved."""
-        return resolve_marks(self.fields[header, name].reference)
 
     def has_header(self, name: str) -> bool:
         """Whether there is a header instance of this name."""
@@ -188,22 +185,6 @@ class Layout:
             valid=self.valid(header),
             others=tuple(self.valid(other) for other in self._others.get(header, ())),
         )
-
-    def field_of(self, place: Place, name: str) -> Storage:
-        """Where a field of a header lives; KeyError if the header has none of this name."""
-        for run in self.runs[place.header.name]:
-            for index, item in enumerate(run.fields):
-                if item.name == name:
-                    reference = f"{place.member}.{run.member}"
-                    if run.is_array:
-                        reference += f"[{index_mark(index)}]"
-                    return Storage(
-                        field=item,
-                        header=place.header,
-                        reference=reference,
-                        index=run.first + index,
-                    )
-        raise KeyError(name)
 
     # ---- stacks and unions ----
 
@@ -221,7 +202,10 @@ class Layout:
 
     def next_index(self, stack: HeaderStack | HeaderUnionStack) -> str:
         """C lvalue of the index of a stack's next element."""
-        return f"p->next_{identifier(stack.name)}_{list(self._stacks).index(stack.name)}"
+        return f"p->{self._next_member(stack)}"
+
+    def _next_member(self, stack: HeaderStack | HeaderUnionStack) -> str:
+        return f"next_{identifier(stack.name)}_{list(self._stacks).index(stack.name)}"
 
     def element(self, stack: HeaderStack, index: str) -> Place:
         """Place of a stack's element; the index is C code, at most the size."""
@@ -264,7 +248,7 @@ class Layout:
             name = array.member if array is not None else self._members[header.name]
             members.append(f"  {self._types[header.name]} {name}{size};")
             valid.append(f"  uint8_t v_{name}{size};")
-        nexts = [f"  uint32_t {self.next_index(item)[3:]};" for item in self._stacks.values()]
+        nexts = [f"  uint32_t {self._next_member(item)};" for item in self._stacks.values()]
         lines = [*valid, *nexts, *members]
         return "\n".join([*text, "#define PHV_HEADERS \\", *(f"{line} \\" for line in lines), ""])
 

@@ -31,15 +31,16 @@ REQUESTS = {
     "recirculate_fields": ("recirculate",),
     "truncate_bytes": ("truncate",),
 }
-"""Members of intrinsic_t that mean nothing by PIPELINE_NONE, and the primitives that set them.
+"""Members of intrinsic_t that stand for requests, and the primitives that set them.
 
-The phv holds them plus 1, so that a cleared phv asks for nothing.
+PIPELINE_NONE stands for no request. The phv holds the members plus 1, so that a cleared phv
+requests nothing.
 """
 _LISTS = {"clone_session": "clone_fields"}
 
 
 def requests(context: Context) -> list[str]:
-    """Members of the phv for what the program can ask the replication engine for."""
+    """Members of the phv for what the program can request from the replication engine."""
     used = primitive_names(context.program.json)
     names: list[str] = []
     for name, primitives in REQUESTS.items():
@@ -53,7 +54,7 @@ def requests(context: Context) -> list[str]:
 
 
 def counts_length(program: Program) -> bool:
-    """Whether the program reads packet_length, which valid headers change."""
+    """Whether the program reads packet_length, which changes when headers become valid."""
     return any(
         node.get("type") == "field" and node.get("value") == [STANDARD, "packet_length"]
         for node in _nodes(program.json)
@@ -73,7 +74,7 @@ def primitive_names(json: Json) -> frozenset[str]:
 
 
 def uses_time(program: Program) -> bool:
-    """Whether meters or idle timeouts need to know when a packet came."""
+    """Whether meters or idle timeouts need the time at which a packet arrived."""
     return bool(program.meters) or any(table.has_timeout for table in program.tables)
 
 
@@ -144,12 +145,12 @@ class MetadataWriter:
             line = self._fill(name, value)
             if line is None:
                 continue
-            if name == "egress_rid":  # set for copies only, as by simple_switch
+            if name == "egress_rid":  # simple_switch sets it for replicas and clones only
                 line = f"if (info->instance_type != INSTANCE_NORMAL) {{ {line} }}"
             text.append(line)
         if (line := self._fill("egress_spec", "s->drop_port + 1")) is not None:
             text.append(line)
-        # A copy has asked for nothing yet; the packet itself keeps what it asked for in ingress.
+        # A replica or clone has requested nothing yet; the packet itself keeps its requests.
         kept = [name for name in self.requests if name.startswith(("truncate", "recirculate"))]
         if kept:
             cleared = " ".join(f"p->{name} = 0;" for name in kept)

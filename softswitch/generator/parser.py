@@ -9,13 +9,14 @@ from .actions.primitives import Primitives
 from .c_text import comment, identifier
 from .context import Context, Refusal
 from .expressions.numbers import bytes_constant, store
-from .expressions.operands import memory
-from .headers import Place, Run, resolve_marks, storage_type
-from .structures import unwrap
+from .headers import Place, Run, storage_type
+from .ir.bodies import BodyReader
+from .ir.lowering import unwrap
+from .ir.operands import Memory
 from .tables.value_sets import ValueSetWriter
 
 _MAX_STATES = 1 << 16
-"""States of cycles that one packet may pass through: more than the bytes of the longest frame."""
+"""States within cycles that one packet may enter; the longest frame has fewer bytes."""
 
 
 class ParserWriter:
@@ -23,6 +24,7 @@ class ParserWriter:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.bodies = BodyReader(context)
         self.primitives = Primitives(context)
         self.expressions = self.primitives.expressions
         self.value_sets = ValueSetWriter(context)
@@ -71,7 +73,7 @@ class ParserWriter:
             text.append("p4_parser_errors[error & 255]++;")
         text += self.context.point("end", "parser", {}, "at", "error")
         text += ["p->payload = frame + at / 8;", "p->payload_bytes = bytes - at / 8;", "}", ""]
-        return resolve_marks("\n".join(text))
+        return "\n".join(text)
 
     def _error(self, name: str) -> str:
         return f"error = {self.context.error_code(name)}; goto done;"
@@ -88,15 +90,16 @@ class ParserWriter:
             case "set":
                 return self._check_stacks(parameters) + self._set(parameters[0], parameters[1])
             case "verify":
-                test = self.expressions.condition(parameters[0])
-                code = self.expressions.low_bits(parameters[1], 32)
+                test = self.expressions.condition(self.bodies.expression(parameters[0]))
+                code = self.expressions.low_bits(self.bodies.expression(parameters[1]), 32)
                 return f"if (!({test})) {{ error = {code}; goto done; }}"
             case "shift":
                 return self._advance(str(int(parameters[0]) * 8))
             case "advance":
-                return self._advance(self.expressions.index(parameters[0]))
+                return self._advance(self.expressions.index(self.bodies.expression(parameters[0])))
             case "primitive":
-                return self._check_stacks(parameters) + self.primitives.statement(parameters[0])
+                statement = self.bodies.statement(parameters[0])
+                return self._check_stacks(parameters) + self.primitives.statement(statement)
             case other:
                 raise Refusal(
                     f"parser operation '{other}'",
@@ -164,8 +167,9 @@ class ParserWriter:
         size = f"{header.width}"
         if length is not None and varbit is not None:
             size = f"({header.width} + length)"
+            bits = self.expressions.index(self.bodies.expression(length))
             lines += [
-                f"const uint64_t length = {self.expressions.index(length)};",
+                f"const uint64_t length = {bits};",
                 f"if (length % 8 != 0) {{ {self._error('ParserInvalidArgument')} }}",
             ]
         if size != "0":
@@ -231,15 +235,13 @@ class ParserWriter:
     def _set(self, target: Any, value: Any) -> str:
         value = unwrap(value)
         if value.get("type") != "lookahead":
-            return self.primitives.assign(target, value)
-        field = self.expressions.field(target).field
-        reference = self.expressions.reference(target)
+            return self.primitives.statement(self.bodies.assignment(target, value))
+        field = self.bodies.variable(target)
+        reference = self.expressions.reference(field)
         check = self._check_lookahead(value["value"])
         width = value["value"][1]
         if width > 64:
-            text = self.expressions.put(
-                reference, field.width, field.is_signed, memory("ahead", width)
-            )
+            text = self.primitives.assign(field, Memory("ahead", width))
             return f"{check}{{ {self._wide_lookahead('ahead', value['value'])}{text} }}"
         code = self._lookahead(value["value"])
         return check + store(reference, field.width, field.is_signed, code)
@@ -250,27 +252,10 @@ class ParserWriter:
         keys: list[tuple[str, int]] = []
         lines: list[str] = ["{", self._check_stacks(state["transition_key"])]
         for index, part in enumerate(state["transition_key"]):
-            width = 32  # of expressions, which are over indices of stacks
-            if part["type"] == "lookahead":
-                width = part["value"][1]
-                lines.append(self._check_lookahead(part["value"]))
-            elif part["type"] != "expression":
-                width = self.expressions.width_of(part) or 1
-            keys.append((f"k{index}", width))
-            if width > 64:
-                if part["type"] == "lookahead":
-                    lines.append(self._wide_lookahead(f"k{index}", part["value"]))
-                else:
-                    wide = self.expressions.bytes_of(part)
-                    lines.append(f"const uint8_t *k{index} = {wide};")
-                lines.append(f"(void)k{index};")
-                continue
-            if part["type"] == "lookahead":
-                code = self._lookahead(part["value"])
-            else:
-                code = self.expressions.low_bits(part, width)
-            mask = f"low_mask({width})"
-            lines.append(f"const uint64_t k{index} = (uint64_t)({code}) & {mask}; (void)k{index};")
+            name = f"k{index}"
+            width, code = self._select_key(name, part)
+            keys.append((name, width))
+            lines += code
         for transition in state["transitions"]:
             target = transition["next_state"]
             jump = f"goto {'done' if target is None else self.labels[target]};"
@@ -282,6 +267,25 @@ class ParserWriter:
             # As in BMv2, a select that matches nothing ends the parser without an error.
             lines.append("goto done;")
         return "\n".join([*lines, "}"])
+
+    def _select_key(self, name: str, part: Json) -> tuple[int, list[str]]:
+        """Bits of a part of a select's key, and C statements that declare it."""
+        if part["type"] == "lookahead":
+            ahead = part["value"]
+            width, check = ahead[1], self._check_lookahead(ahead)
+            if width > 64:
+                return width, [check, self._wide_lookahead(name, ahead), f"(void){name};"]
+            lines, code = [check], self._lookahead(ahead)
+        else:
+            node = self.bodies.expression(part)
+            # An expression is over indices of stacks.
+            width = 32 if part["type"] == "expression" else self.expressions.width_of(node) or 1
+            if width > 64:
+                address = self.expressions.bytes_of(node)
+                return width, [f"const uint8_t *{name} = {address};", f"(void){name};"]
+            lines, code = [], self.expressions.low_bits(node, width)
+        value = f"(uint64_t)({code}) & low_mask({width})"
+        return width, [*lines, f"const uint64_t {name} = {value}; (void){name};"]
 
     def _test(self, transition: Json, keys: list[tuple[str, int]]) -> str:
         if transition["type"] == "hexstr":

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trace points: calls that a traced build makes at each step of a packet.
 
-A point is a number in the C text and a TracePoint here. What the step meant is worked out from
-the JSON and the packet's headers and metadata behind it, which a point records whole. An ordinary
-build has none of this in its text.
+A point is a number in the C text and a TracePoint here. A call records all headers and metadata of
+the packet after the step; the narrator reads from them and from the JSON what the step did. The
+text of an ordinary build contains no trace points.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ VALID = "$valid$"
 
 @dataclass(frozen=True, kw_only=True)
 class TracePoint:
-    """One step of the program; what it is made of depends on its kind."""
+    """One step of the program."""
 
     kind: str
     """state, operation, select, end, condition, table, action, statement, branch, checksum, emit"""
@@ -46,12 +46,12 @@ class Trace:
         return f"TRACE_POINT({number}, {len(values)}, {numbers});"
 
     def memory(self, index: int, lvalue: str) -> str:
-        """C statement that records an object behind the point before."""
+        """C statement that adds an object to the record of the point before it."""
         return f"trace_memory({index}, &{lvalue}, sizeof {lvalue});"
 
 
 def traced_fields(program: Program) -> list[tuple[str, str]]:
-    """Header and field of everything that a point records; $valid$ is a header's validity."""
+    """Header and name of each field that a point records; $valid$ is a header's validity."""
     found: list[tuple[str, str]] = []
     for header in program.headers:
         found.append((header.name, VALID))
@@ -60,7 +60,7 @@ def traced_fields(program: Program) -> list[tuple[str, str]]:
 
 
 def emit_fields(program: Program, layout: Layout) -> str:
-    """C function that tells where in the phv the traced fields are: offset and bytes of each."""
+    """C function that writes the offset in the phv and the bytes of each traced field."""
     text = [
         "uint32_t p4_trace_fields(uint32_t *out, uint32_t capacity) {",
         "static phv_t phv;",
@@ -71,7 +71,7 @@ def emit_fields(program: Program, layout: Layout) -> str:
         if name == VALID:
             lvalue = layout.valid(header)
         elif (header, name) in layout.fields:
-            lvalue = layout.plain(header, name)
+            lvalue = layout.fields[header, name].reference
         else:
             text.append("if (count < capacity) out[2 * count] = out[2 * count + 1] = 0;")
             text.append("count++;")

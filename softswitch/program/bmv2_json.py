@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads BMv2 JSON into the model of program.py. Unknown keys are ignored."""
+"""Reads BMv2 JSON into the model of model.py and ignores unknown keys."""
 
 import json
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ from .model import (
 def read_program(path: Path) -> Program:
     """Read a BMv2 JSON file.
 
-    Raises ProgramError when it is none, UnsupportedError where arrays or tables are too large.
+    Raises ProgramError for a file of another form, UnsupportedError for too large arrays or tables.
     """
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
@@ -207,12 +207,7 @@ class _References:
     meters: dict[str, int]
 
 
-def _table(
-    item: Json,
-    position: int,
-    pipeline: str,
-    refers: "_References",
-) -> Table:
+def _table(item: Json, position: int, pipeline: str, refers: _References) -> Table:
     actions, widths = refers.actions, refers.widths
     key: list[KeyField] = []
     for part in item["key"]:

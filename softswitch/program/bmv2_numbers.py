@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the numbers of a BMv2 JSON before anything is made of them: kinds and bounds."""
+"""Checks the kinds and bounds of the numbers in a BMv2 JSON before they are used."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from ..errors import Problem
 from .model import Json, source_of
 
 WIDTH_MAX = 1 << 16
-"""Bits of a field or parameter: far beyond what P4 programs use, and still harmless."""
+"""Most bits of a field or parameter, far beyond what P4 programs use."""
 CELLS_MAX = 1 << 28
-"""Of an array."""
+"""Most elements of an array."""
 ENTRIES_MAX = 1 << 31
-"""Of a table: memory is taken as entries come."""
+"""Most entries of a table, which takes memory only as entries come."""
 _MAXIMA = {
     "bitwidth": WIDTH_MAX,
     "max_length": WIDTH_MAX,
@@ -22,9 +22,9 @@ _SIZES = {"size": (CELLS_MAX, "elements"), "max_size": (ENTRIES_MAX, "entries")}
 
 
 def check_numbers(data: Json) -> list[Problem]:
-    """Return what is larger than this switch carries.
+    """Return a problem for each array or table that is too large for this switch.
 
-    Raises ValueError or TypeError for the first number that is none or out of bounds.
+    Raises TypeError for the first value that is no number, ValueError for one out of bounds.
     """
     problems: list[Problem] = []
     for kind in data["header_types"]:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The typed model of a BMv2 JSON program: what generator and control plane need, nothing dropped.
+"""The typed model of a BMv2 JSON program: what the generator and the control plane need.
 
-Positions count from 0 in the order of the JSON; they are the ids of the
-pipeline seam. Widths are in bits.
+Positions count from 0 in the order of the JSON; they are the ids of the pipeline seam. Widths are
+in bits.
 """
 
 from dataclasses import dataclass, field

@@ -2,25 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Actions: a structure for the parameters and a function for the body of each."""
 
-import re
-
-from ...program.model import Action, Json
+from ...program.model import Action
 from ..c_text import comment, identifier
-from ..context import Context, Refusal
+from ..context import Context
 from ..expressions.numbers import store
-from ..expressions.operands import local_name
 from ..headers import storage_type
-from .lanes import LOOP, count_locals, finish, roll
-from .primitives import (
-    EXITING,
-    Branch,
-    Primitives,
-    is_jump,
-    structure,
-    target,
-)
+from ..ir.bodies import BodyReader
+from ..ir.loops import find_loops
+from ..ir.operands import Local, Node, RegisterArray, walk
+from ..ir.scalars import find_local_scalars, use_locals
+from ..ir.statements import Body, Jump, Loop
+from .primitives import Primitives
 
-REGISTER = re.compile(r"\bs->(r\d+)\[")
 CASES_MAX = 256
 """Actions that a function of the generated code tells apart."""
 MAX_TURNS = 1 << 20
@@ -42,13 +35,23 @@ class ActionWriter:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.bodies = BodyReader(context)
+        self.scalars: frozenset[tuple[str, str]] = frozenset()
+        """Header and name of the scalars that live in variables of an action."""
         self.primitives = Primitives(context)
 
     def emit(self) -> str:
         """All actions, in the order of the JSON."""
-        return "\n".join(self._action(action) for action in self.context.program.actions)
+        program, layout = self.context.program, self.context.layout
+        bodies = [self.bodies.action(action) for action in program.actions]
+        if self.context.trace is None:  # which shows scalars like all other fields
+            self.scalars = find_local_scalars(program, bodies)
+        return "\n".join(
+            self._action(action, find_loops(use_locals(body, self.scalars, layout)))
+            for action, body in zip(program.actions, bodies, strict=True)
+        )
 
-    def _action(self, action: Action) -> str:
+    def _action(self, action: Action, body: Body) -> str:
         symbol = action_symbol(action)
         self.context.action = action
         text = [comment(f"{action.name}, {action.source}"), "typedef struct {"]
@@ -65,98 +68,35 @@ class ActionWriter:
         if not action.parameters:
             text.append("uint8_t empty;")
         text.append(f"}} {symbol}_t;\n")
-        lines = ["(void)s; (void)p; (void)a;", *self._trace(action)]
-        with self.context.refusals(action.source):
-            lines += self._body(action)
-        is_loop = any(LOOP in line for line in lines)
-        if is_loop:
-            lines = _with_local_registers(lines)
-        text.append(
-            f"{'P4_APART ' * is_loop}P4_UNUSED static void {symbol}(pipeline_t *restrict s, "
-            f"phv_t *restrict p, const {symbol}_t *restrict a) {{"
-        )
-        text += [*lines, "}", ""]
+        nodes = list(walk(body))
+        has_loop = any(isinstance(node, Loop) for node in nodes)
+        self.primitives.has_local_addresses = has_loop
+        text += [
+            f"{'P4_APART ' * has_loop}P4_UNUSED static void {symbol}(pipeline_t *restrict s, "
+            f"phv_t *restrict p, const {symbol}_t *restrict a) {{",
+            *(_addresses(nodes) if has_loop else []),
+            "(void)s; (void)p; (void)a;",
+            *self._variables(nodes),
+            self.primitives.body(body),
+            "}",
+            "",
+        ]
+        self.primitives.has_local_addresses = False
         self.context.action = None
         return "\n".join(text)
 
-    def _body(self, action: Action) -> list[str]:
-        body = structure(action.primitives, 0, len(action.primitives))
-        if body is None:
-            return [finish(self._with_jumps(action))]
-        statements = self._statements(body)
-        totals = count_locals(statements)
-        return [*self._declare(totals), finish(roll(statements, totals))]
-
-    def _with_jumps(self, action: Action) -> list[str]:
-        """Statements with labels and gotos, for jumps that form loops or other shapes."""
-        primitives = action.primitives
-        targets = {target(item) for item in primitives if is_jump(item)}
-        if any(not 0 <= number <= len(primitives) for number in targets):
-            raise Refusal("jump in an action", "it leaves the action", "Compile again")
-        text = [f"uint32_t turns = {MAX_TURNS}; (void)turns;"]
-        for index, item in enumerate(primitives):
-            if index in targets:
-                text.append(f"at_{index}:;")
-            if not is_jump(item):
-                text += self._statements([item])
-                continue
-            jump = f"goto at_{target(item)};"
-            if target(item) <= index:
-                fate = self.primitives.give_up("loop without end")
-                jump = f"if (--turns == 0) {{ {fate} return; }}\n{jump}"
-            if item["op"] == "_jump_if_zero":
-                test = self.primitives.expressions.condition(item["parameters"][0])
-                jump = f"if (!({test})) {{\n{jump}\n}}"
-            text.append(jump)
-        if len(primitives) in targets:
-            text.append(f"at_{len(primitives)}:;")
-        return text
-
-    def _trace(self, action: Action) -> list[str]:
-        trace = self.context.trace
-        if trace is None:
-            return []
-        self.context.enclose(self.context.program.json["actions"][action.position])
-        lines = self.context.point("action", action.name, {})
-        return lines + [trace.memory(i, f"a->p{i}") for i in range(len(action.parameters))]
-
-    def _declare(self, names: dict[str, int]) -> list[str]:
-        lines: list[str] = []
-        for header, name in sorted(self.context.locals):
-            storage = self.context.layout.fields[header, name]
-            symbol = local_name(storage)
-            if symbol in names:
-                lines.append(f"{storage.type} {symbol} = 0; (void){symbol};")
+    def _variables(self, nodes: list[Node]) -> list[str]:
+        """C declarations of what the nodes of a body use."""
+        names = {node.name for node in nodes if isinstance(node, Local)}
+        storages = [self.context.layout.fields[key] for key in sorted(self.scalars)]
+        lines = [
+            f"{item.type} {item.local_name} = 0; (void){item.local_name};"
+            for item in storages
+            if item.local_name in names
+        ]
+        if any(isinstance(node, Jump) for node in nodes):
+            lines.append(f"uint32_t turns = {MAX_TURNS}; (void)turns;")
         return lines
-
-    def _statements(self, body: list[Json | Branch]) -> list[str]:
-        result: list[str] = []
-        for item in body:
-            if isinstance(item, Branch):
-                result.append(self._branch(item))
-                continue
-            with self.context.refusals(self.primitives.where(item)):
-                result.append(self.primitives.statement(item))
-                result += self.context.point("statement", item["op"], item)
-                if item["op"] in EXITING:
-                    result.append("if (p->exited) return;")
-        return result
-
-    def _branch(self, branch: Branch) -> str:
-        condition = self.primitives.expressions.condition(branch.condition)
-        item = {"expression": branch.condition}
-        taken = "\n".join(
-            [*self.context.point("branch", "if", item, "1"), self._roll(branch.taken)]
-        )
-        points = self.context.point("branch", "if", item, "0")
-        if not branch.other and not points:
-            return f"if ({condition}) {{\n{taken}\n}}"
-        other = "\n".join([*points, self._roll(branch.other)])
-        return f"if ({condition}) {{\n{taken}\n}} else {{\n{other}\n}}"
-
-    def _roll(self, body: list[Json | Branch]) -> str:
-        # Variables of a branch may be used behind it: without totals only unrenamed ones repeat.
-        return "\n".join(roll(self._statements(body), count_locals([])))
 
     def emit_decoder(self) -> str:
         """C function that turns parameters at the seam into an action's structure."""
@@ -198,6 +138,12 @@ class ActionWriter:
             text.append(_encode(index, parameter.width, offset))
             offset += (parameter.width + 7) // 8
         return "\n".join([*text, f"return {params_bytes(action)}; }}"])
+
+
+def _addresses(nodes: list[Node]) -> list[str]:
+    """Take the addresses of registers out of loops: C compilers vectorise no load of an address."""
+    members = [node.block.member for node in nodes if isinstance(node, RegisterArray)]
+    return [f"__typeof__(s->{name}) const {name} = s->{name};" for name in dict.fromkeys(members)]
 
 
 def _by_action(start: str, parameters: str, cases: dict[int, str], otherwise: str) -> str:
@@ -242,10 +188,3 @@ def _decode(index: int, width: int, offset: int, is_signed: bool) -> str:
     if is_signed:
         return check + store(f"a->p{index}", width, True, number)
     return f"{check}a->p{index} = ({storage_type(width, False)}){number};"
-
-
-def _with_local_registers(lines: list[str]) -> list[str]:
-    """Take the addresses of registers out of loops: C compilers vectorise no load of an address."""
-    found = REGISTER.findall("\n".join(lines))
-    declared = [f"__typeof__(s->{name}) const {name} = s->{name};" for name in dict.fromkeys(found)]
-    return [*declared, *(REGISTER.sub(r"\1[", line) for line in lines)]

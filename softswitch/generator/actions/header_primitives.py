@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Primitives on headers, stacks, unions and fields of variable length."""
 
-from typing import Any
-
 from ...program.model import HeaderStack, HeaderUnionStack
 from ..context import Context, Refusal
 from ..expressions.expressions import Expressions
 from ..headers import Place
+from ..ir.operands import Expression, HeaderOperand, Stack, UnionOperand
 
 
 class HeaderPrimitives:
@@ -19,7 +18,7 @@ class HeaderPrimitives:
 
     # ---- headers ----
 
-    def _op_add_header(self, node: Any) -> str:
+    def _op_add_header(self, node: HeaderOperand) -> str:
         place = self.expressions.header(node)
         count = place.varbit_bytes()
         keep, restore = "", ""
@@ -32,10 +31,10 @@ class HeaderPrimitives:
             f"{place.make_valid()}{length} }}"
         )
 
-    def _op_add_header_fast(self, node: Any) -> str:
+    def _op_add_header_fast(self, node: HeaderOperand) -> str:
         return self.expressions.header(node).make_valid()
 
-    def _op_remove_header(self, node: Any) -> str:
+    def _op_remove_header(self, node: HeaderOperand) -> str:
         place = self.expressions.header(node)
         length = self._length_change(place, "-")
         if not length:
@@ -50,16 +49,18 @@ class HeaderPrimitives:
             size += f" + {count}"
         return f" p->length_change {sign}= {size};"
 
-    def _op_assign_header(self, target: Any, source: Any) -> str:
+    def _op_assign_header(self, target: HeaderOperand, source: HeaderOperand) -> str:
         return _assign(self.expressions.header(target), self.expressions.header(source))
 
     _op_copy_header = _op_assign_header
 
-    def _op_assign_union(self, target: Any, source: Any) -> str:
+    def _op_assign_union(self, target: UnionOperand, source: UnionOperand) -> str:
         pairs = zip(self.expressions.union(target), self.expressions.union(source), strict=True)
         return "\n".join(_assign(to, origin) for to, origin in pairs)
 
-    def _op_assign_VL(self, target: Any, source: Any) -> str:  # noqa: N802 - BMv2's name
+    def _op_assign_VL(  # noqa: N802 - BMv2's name
+        self, target: Expression, source: Expression
+    ) -> str:
         to, origin = self.expressions.varbit(target), self.expressions.varbit(source)
         if to is None or origin is None:
             raise Refusal("assign_VL", "an operand is no field of variable length", "Compile again")
@@ -76,8 +77,8 @@ class HeaderPrimitives:
         members = range(len(stack.unions[0].headers))
         return [(layout.union_element(stack, member, "0"), False) for member in members]
 
-    def _shift(self, function: str, node: Any, count: Any) -> str:
-        stack = self.expressions.stack(node)
+    def _shift(self, function: str, node: Stack, count: Expression) -> str:
+        stack = node.stack
         layout = self.context.layout
         size = layout.size(stack)
         lines = [f"{{ const uint64_t count = {self.expressions.index(count)};"]
@@ -90,14 +91,14 @@ class HeaderPrimitives:
         lines.append(f"{following} = {function}_next({following}, {size}, count); }}")
         return "\n".join(lines)
 
-    def _op_push(self, stack: Any, count: Any) -> str:
+    def _op_push(self, stack: Stack, count: Expression) -> str:
         return self._shift("stack_push", stack, count)
 
-    def _op_pop(self, stack: Any, count: Any) -> str:
+    def _op_pop(self, stack: Stack, count: Expression) -> str:
         return self._shift("stack_pop", stack, count)
 
-    def _op_assign_header_stack(self, target: Any, source: Any) -> str:
-        to, origin = self.expressions.stack(target), self.expressions.stack(source)
+    def _op_assign_header_stack(self, target: Stack, source: Stack) -> str:
+        to, origin = target.stack, source.stack
         layout = self.context.layout
         lines = [f"{layout.next_index(to)} = {layout.next_index(origin)};"]
         for index in range(layout.size(to)):

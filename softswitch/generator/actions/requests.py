@@ -1,23 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Primitives that ask the replication engine for something, log, or draw random numbers."""
+"""Primitives that make requests to the replication engine, log, or draw random numbers."""
 
 from abc import ABC, abstractmethod
-from typing import Any
 
-from ...program.model import parse_hex
 from ..c_text import c_string
-from ..context import STANDARD, Context, Refusal
+from ..context import Context, Refusal
 from ..expressions.expressions import Expressions
-from ..expressions.operands import memory
-from ..structures import is_field, unwrap
+from ..ir.operands import Constant, Expression, FieldOperand, Local, Memory, Target
 
 _SESSION_MASK = 0x7FFF
 """Clone sessions have 15 bits in simple_switch."""
-
-
-_DROP_FIELDS = ("egress_spec", "mcast_grp")
-_ZERO = {"type": "hexstr", "value": "0x0"}
 
 
 class Requests(ABC):
@@ -27,12 +20,12 @@ class Requests(ABC):
     expressions: Expressions
 
     @abstractmethod
-    def assign(self, target: Any, value: Any) -> str:
+    def assign(self, target: Target, value: Expression) -> str:
         """Assign an expression to a field."""
 
-    # ---- copies and further passes ----
+    # ---- clones and further passes ----
 
-    def _op_clone_ingress_pkt_to_egress(self, session: Any, fields: Any) -> str:
+    def _op_clone_ingress_pkt_to_egress(self, session: Expression, fields: Expression) -> str:
         number = self.expressions.low_bits(session, 32)
         text = self.expressions.low_bits(fields, 32)
         return (
@@ -42,16 +35,16 @@ class Requests(ABC):
 
     _op_clone_egress_pkt_to_egress = _op_clone_ingress_pkt_to_egress
 
-    def _op_resubmit(self, fields: Any) -> str:
+    def _op_resubmit(self, fields: Expression) -> str:
         return f"p->resubmit_fields = {self.expressions.low_bits(fields, 32)} + 1;"
 
-    def _op_recirculate(self, fields: Any) -> str:
+    def _op_recirculate(self, fields: Expression) -> str:
         return f"p->recirculate_fields = {self.expressions.low_bits(fields, 32)} + 1;"
 
-    def _op_generate_digest(self, _receiver: Any, learn_list: Any) -> str:
+    def _op_generate_digest(self, _receiver: str, learn_list: Expression) -> str:
         return f"p->digest_list = {self.expressions.low_bits(learn_list, 32)};"
 
-    def _op_truncate(self, length: Any) -> str:
+    def _op_truncate(self, length: Expression) -> str:
         return (
             f"{{ const uint32_t length = {self.expressions.low_bits(length, 32)};\n"
             "if (p->truncate_bytes - 1 > length) p->truncate_bytes = length + 1; }"
@@ -59,9 +52,11 @@ class Requests(ABC):
 
     # ---- random numbers ----
 
-    def _op_modify_field_rng_uniform(self, target: Any, low: Any, high: Any) -> str:
-        # Of 64 bits, and into any field, as in simple_switch.
-        stored = self.assign(target, memory("drawn", 64))
+    def _op_modify_field_rng_uniform(
+        self, target: Target, low: Expression, high: Expression
+    ) -> str:
+        # As in simple_switch, numbers have 64 bits and go into any field.
+        stored = self.assign(target, Memory("drawn", 64))
         return (
             f"{{ const uint64_t low = {self.expressions.low_bits(low, 64)};\n"
             f"const uint64_t high = {self.expressions.low_bits(high, 64)};\n"
@@ -72,13 +67,11 @@ class Requests(ABC):
 
     # ---- messages ----
 
-    def _op_log_msg(self, text: Any, values: Any = None) -> str:
-        # p4c writes {} for no values.
-        arguments: list[Any] = values["value"] or [] if values is not None else []
-        pieces, count = _split(text["value"])
+    def _op_log_msg(self, text: str, arguments: tuple[Expression, ...]) -> str:
+        pieces, count = _split(text)
         if count != len(arguments):
             raise Refusal(
-                f"log_msg {text['value']!r}",
+                f"log_msg {text!r}",
                 f"it has {count} places for {len(arguments)} values",
                 "Write one {} for each value",
             )
@@ -91,32 +84,31 @@ class Requests(ABC):
         lines += ["s->log(s->log_context, message.text, message.bytes);", "}"]
         return "\n".join(lines)
 
-    def _logged(self, node: Any) -> str:
-        node = unwrap(node)
-        if node.get("type") == "hexstr":
-            return _text(str(parse_hex(node["value"])))
+    def _logged(self, node: Expression) -> str:
+        if isinstance(node, Constant):
+            return _text(str(node.value))
         octets = self.expressions.bytes_of(node)
         if octets is not None:
             width = self.expressions.width_of(node)
             assert width is not None
-            is_signed = is_field(node) and self.expressions.field(node).field.is_signed
+            is_signed = isinstance(node, FieldOperand | Local) and node.is_signed
             return (
                 f"message_bytes(&message, {octets}, {width}, {'true' if is_signed else 'false'});"
             )
         return f"message_number(&message, {self.expressions.exact(node).code});"
 
-    def _op_assert(self, condition: Any) -> str:
+    def _op_assert(self, condition: Expression) -> str:
         return self._claim("assert", condition)
 
-    def _op_assume(self, condition: Any) -> str:
+    def _op_assume(self, condition: Expression) -> str:
         return self._claim("assume", condition)
 
-    def _claim(self, name: str, condition: Any) -> str:
+    def _claim(self, name: str, condition: Expression) -> str:
         fate = self.give_up(f"{name} failed")
         return f"if (!({self.expressions.condition(condition)})) {{ {fate} }}"
 
     def give_up(self, why: str) -> str:
-        """C text that drops the packet, ends the control and says why."""
+        """C text that drops the packet, ends the control and logs the reason."""
         action = self.context.action
         place = action.source if action is not None else "parser"
         text = f"{why} in {place}".encode()
@@ -125,19 +117,15 @@ class Requests(ABC):
             f"{self._op_mark_to_drop()} p->exited = 1;"
         )
 
-    def _op_mark_to_drop(self, header: Any = None) -> str:
-        name = header["value"] if header is not None else STANDARD
-        if name != STANDARD:
-            # p4c's copy of it, where a function has standard_metadata as a parameter.
-            target, group = ({"type": "field", "value": [name, field]} for field in _DROP_FIELDS)
-            drop_port = self.assign(target, memory("s->drop_port", 32))
-            return f"{drop_port} {self.assign(group, _ZERO)}"
+    def _op_mark_to_drop(self) -> str:
         text = f"{self.context.standard('egress_spec')} = (uint16_t)s->drop_port;"
         if self.context.has_standard("mcast_grp"):
             text += f" {self.context.standard('mcast_grp')} = 0;"
         return text
 
-    _op_drop = _op_mark_to_drop
+    def _op_mark_copy_to_drop(self, egress_spec: Target, mcast_grp: Target) -> str:
+        drop_port = self.assign(egress_spec, Memory("s->drop_port", 32))
+        return f"{drop_port} {self.assign(mcast_grp, Constant(0))}"
 
 
 def _text(text: str) -> str:

@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which parameters of actions are signed: the JSON gives widths only, their uses tell the rest.
+"""Finds out which parameters of actions are signed: the JSON has only their widths.
 
 P4 operands have the type of their neighbours, and p4c writes every change of type as an operation.
-So a parameter is signed that is assigned to a signed field as it is, is beside a signed operand,
-or gets a negative value from the program itself.
+A parameter is therefore signed if it is assigned unchanged to a signed field, stands beside a
+signed operand, or gets a negative value from the program itself.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
 from ...program.model import Action, Json, Program, parse_hex
-from ..structures import unwrap
+from ..ir.lowering import unwrap
 
 _SAME_TYPE = ("+", "-", "*", "&", "|", "^", "==", "!=", "<", "<=", ">", ">=", "?")
 _LEFT_TYPE = ("<<", ">>")

@@ -2,16 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expressions: BMv2 computes with unlimited precision, generated code with the smallest exact type.
 
-Three ways to write an expression: `exact` knows the range of the value and picks a representation
-that holds it; `low_bits` and `low_limbs` want only the low bits, so that sums and products may
-wrap, in a native type or in limbs.
+There are three forms: `exact` computes the range of the value and picks a representation that
+holds it. `low_bits` and `low_limbs` give the low bits only, in a native type or in limbs, so that
+sums and products may wrap.
 """
 
-from typing import Any
-
-from ...program.model import parse_hex
 from ..context import Refusal
-from ..structures import is_field, unwrap
+from ..ir.operands import (
+    Constant,
+    Element,
+    Expression,
+    Instance,
+    Member,
+    Operation,
+    Stack,
+    UnionElement,
+    UnionInstance,
+)
 from .numbers import (
     Kind,
     Value,
@@ -39,9 +46,9 @@ _WIDE = {
     ">>": "wide_shift_right",
 }
 _WRAPPING = ("+", "-", "*", "&", "|", "^")
-"""Operators whose low bits need the low bits of the operands only."""
+"""Operators whose low bits depend only on the low bits of the operands."""
 _MAX_SHIFT = 4096
-"""Farthest shift to the left whose exact value is computed."""
+"""Largest distance of a shift to the left whose exact value is computed."""
 
 
 class Expressions(Operands):
@@ -49,7 +56,7 @@ class Expressions(Operands):
 
     # ---- exact values ----
 
-    def condition(self, node: Any) -> str:
+    def condition(self, node: Expression) -> str:
         """C truth value of an expression."""
         return self._truth(self.exact(node))
 
@@ -58,49 +65,56 @@ class Expressions(Operands):
             return f"!wide_is_zero({value.code}, {value.kind.limbs})"
         return value.code if value.is_bool else f"({value.code}) != 0"
 
-    def exact(self, node: Any) -> Value:  # noqa: PLR0911, PLR0912 - one case per operator
+    def exact(self, node: Expression) -> Value:  # noqa: PLR0911 - one case per operator
         """Code and range of the exact value."""
-        node = unwrap(node)
-        if "op" not in node or is_field(node):
+        if not isinstance(node, Operation):
             return self.leaf(node)
-        op = node["op"]
-        if op in _COMPARISONS:
-            return self._compare(op, node["left"], node["right"])
-        match op:
-            case "and" | "or":
-                sign = "&&" if op == "and" else "||"
-                left, right = self.condition(node["left"]), self.condition(node["right"])
-                return Value(f"(({left}) {sign} ({right}))", 0, 1, True)
-            case "not":
-                return Value(f"!({self.condition(node['right'])})", 0, 1, True)
-            case "d2b":
-                return Value(f"({self.condition(node['right'])})", 0, 1, True)
+        if node.op in _COMPARISONS:
+            return self._compare(node)
+        truth = self._truth_operation(node)
+        if truth is not None:
+            return Value(truth, 0, 1, True)
+        match node.op:
             case "b2d":
-                return Value(f"(int32_t)({self.condition(node['right'])})", 0, 1)
-            case "valid":
-                return Value(f"({self.header(node['right']).valid} != 0)", 0, 1, True)
-            case "valid_union":
-                tests = " || ".join(f"{item.valid} != 0" for item in self.union(node["right"]))
-                return Value(f"({tests})", 0, 1, True)
+                return Value(f"(int32_t)({self.condition(node.right)})", 0, 1)
             case "last_stack_index" | "size_stack":
-                return self._stack_number(op, node["right"])
+                return self._stack_number(node)
             case "?":
                 return self._choose(node)
             case "two_comp_mod":
                 return self._two_comp_mod(node)
             case "sat_cast" | "usat_cast":
-                return self._saturate(op, node)
+                return self._saturate(node)
             case _:
-                return self._arithmetic(op, node)
+                return self._arithmetic(node)
 
-    def _stack_number(self, op: str, node: Any) -> Value:
-        following = self.context.layout.next_index(self.stack(node))
-        if op == "size_stack":
+    def _truth_operation(self, node: Operation) -> str | None:
+        """C truth value of an operation that gives one, else None."""
+        match node:
+            case Operation("and" | "or" as op, left, right) if left is not None:
+                sign = "&&" if op == "and" else "||"
+                return f"(({self.condition(left)}) {sign} ({self.condition(right)}))"
+            case Operation("not", _, right):
+                return f"!({self.condition(right)})"
+            case Operation("d2b", _, right):
+                return f"({self.condition(right)})"
+            case Operation("valid", _, Instance() | Element() | Member() as right):
+                return f"({self.header(right).valid} != 0)"
+            case Operation("valid_union", _, UnionInstance() | UnionElement() as right):
+                return f"({' || '.join(f'{item.valid} != 0' for item in self.union(right))})"
+            case _:
+                return None
+
+    def _stack_number(self, node: Operation) -> Value:
+        assert isinstance(node.right, Stack)
+        following = self.context.layout.next_index(node.right.stack)
+        if node.op == "size_stack":
             return Value(f"(int64_t){following}", 0, (1 << 32) - 1)
         # Of an empty stack it is the largest number of 64 bits.
         return Value(f"(wide_int_t)((uint64_t){following} - 1)", 0, (1 << 64) - 1)
 
-    def _compare(self, op: str, left_node: Any, right_node: Any) -> Value:
+    def _compare(self, node: Operation) -> Value:
+        op, left_node, right_node = node.op, _left(node), node.right
         if (test := self.same_structures(left_node, right_node)) is not None:
             return Value(test if op == "==" else f"!{test}", 0, 1, True)
         by_bytes = self._compare_bytes(op, left_node, right_node)
@@ -116,14 +130,16 @@ class Expressions(Operands):
             return Value(f"(wide_compare({pair[0]}, {pair[1]}, {kind.limbs}) {op} 0)", 0, 1, True)
         return Value(f"({pair[0]} {op} {pair[1]})", 0, 1, True)
 
-    def _compare_bytes(self, op: str, left_node: Any, right_node: Any) -> Value | None:
-        """Comparison of the bytes of unsigned wide operands, or None where that is no answer."""
+    def _compare_bytes(
+        self, op: str, left_node: Expression, right_node: Expression
+    ) -> Value | None:
+        """Comparison of the bytes of unsigned wide operands, or None if bytes do not decide."""
         widths = [self.width_of(node) for node in (left_node, right_node)]
         width = max(item or 0 for item in widths)
         if width <= 64 or (op not in ("==", "!=") and self._has_sign(left_node, right_node)):
             return None
-        for node in (unwrap(left_node), unwrap(right_node)):
-            if node.get("type") == "hexstr" and not 0 <= parse_hex(node["value"]) < 1 << width:
+        for node in (left_node, right_node):
+            if isinstance(node, Constant) and not 0 <= node.value < 1 << width:
                 return None
         if self._has_sign(left_node, right_node) and None in widths:
             return None
@@ -132,12 +148,12 @@ class Expressions(Operands):
             return None
         return Value(f"(memcmp({left}, {right}, {(width + 7) // 8}) {op} 0)", 0, 1, True)
 
-    def _has_sign(self, *nodes: Any) -> bool:
+    def _has_sign(self, *nodes: Expression) -> bool:
         return any(self.is_signed(node) for node in nodes)
 
-    def _choose(self, node: Any) -> Value:
-        condition = self.condition(node["cond"])
-        left, right = self.exact(node["left"]), self.exact(node["right"])
+    def _choose(self, node: Operation) -> Value:
+        condition = self.condition(_condition(node))
+        left, right = self.exact(_left(node)), self.exact(node.right)
         if left.is_bool and right.is_bool:
             return Value(f"(({condition}) ? ({left.code}) : ({right.code}))", 0, 1, True)
         result = Value("", min(left.low, right.low), max(left.high, right.high))
@@ -145,39 +161,42 @@ class Expressions(Operands):
         code = f"(({condition}) ? {left.as_kind(kind)} : {right.as_kind(kind)})"
         return Value(code, result.low, result.high)
 
-    def _constant_operand(self, node: Any, what: str) -> int:
-        node = unwrap(node)
-        if node.get("type") != "hexstr":
-            raise Refusal(what, "its width is not a constant", "Use a constant width")
-        return parse_hex(node["value"])
+    def _constant_operand(self, node: Operation) -> int:
+        if not isinstance(node.right, Constant):
+            raise Refusal(node.op, "its width is not a constant", "Use a constant width")
+        return node.right.value
 
-    def _two_comp_mod(self, node: Any) -> Value:
-        width = self._constant_operand(node["right"], "two_comp_mod")
+    def _two_comp_mod(self, node: Operation) -> Value:
+        width = self._constant_operand(node)
         low, high = -(1 << width - 1), (1 << width - 1) - 1
         if width > 128:
             limbs = (width + 63) // 64
-            inner = self.low_limbs(node["left"], limbs)
+            inner = self.low_limbs(_left(node), limbs)
             code = f"wide_sign_extend(WIDE({limbs}), {limbs}, {inner}, {width})"
             return Value(code, low, high)
         unsigned = unsigned_type(width)
         size = {"uint32_t": 32, "uint64_t": 64, "wide_uint_t": 128}[unsigned]
         kind = {32: "int32_t", 64: "int64_t", 128: "wide_int_t"}[size]
-        code = self.low_bits(node["left"], width)
+        code = self.low_bits(_left(node), width)
         if width == size:
             return Value(f"({kind})({code})", low, high)
         gap = size - width
         return Value(f"(({kind})(({unsigned})({code}) << {gap}) >> {gap})", low, high)
 
-    def _saturate(self, op: str, node: Any) -> Value:
-        width = self._constant_operand(node["right"], op)
+    def _saturate(self, node: Operation) -> Value:
+        width = self._constant_operand(node)
         low, high = (
             (0, (1 << width) - 1)
-            if op == "usat_cast"
+            if node.op == "usat_cast"
             else (-(1 << width - 1), (1 << width - 1) - 1)
         )
-        inner = unwrap(node["left"])
-        if op == "sat_cast" and width == 32 and inner.get("op") == "+":
-            left, right = self.exact(inner["left"]), self.exact(inner["right"])
+        inner = _left(node)
+        if (
+            (node.op, width) == ("sat_cast", 32)
+            and isinstance(inner, Operation)
+            and inner.op == "+"
+        ):
+            left, right = self.exact(_left(inner)), self.exact(inner.right)
             if left.kind.name == right.kind.name == "int32_t":
                 return Value(f"saturating_add_32({left.code}, {right.code})", low, high)
         value = self.exact(inner)
@@ -194,13 +213,12 @@ class Expressions(Operands):
         type_name = kind_of(result_low, result_high).name
         return Value(f"({type_name}){code}", result_low, result_high)
 
-    def _masked(self, node: Any) -> Value | None:
-        """Value of `x & constant`, which needs the low bits of x only."""
-        for side, other in ((node["right"], node["left"]), (node["left"], node["right"])):
-            mask_node = unwrap(side)
-            if mask_node.get("type") != "hexstr" or parse_hex(mask_node["value"]) < 0:
+    def _masked(self, node: Operation) -> Value | None:
+        """Value of `x & constant`, which depends only on the low bits of x."""
+        for side, other in ((node.right, _left(node)), (_left(node), node.right)):
+            if not isinstance(side, Constant) or side.value < 0:
                 continue
-            mask = parse_hex(mask_node["value"])
+            mask = side.value
             bits = max(mask.bit_length(), 1)
             if bits > 127:
                 return self._masked_limbs(other, mask)
@@ -209,17 +227,18 @@ class Expressions(Operands):
             return Value(f"({kind_of(0, mask).name}){code}", 0, mask)
         return None
 
-    def _masked_limbs(self, node: Any, mask: int) -> Value:
+    def _masked_limbs(self, node: Expression, mask: int) -> Value:
         limbs = kind_of(0, mask).limbs
         inner = self.low_limbs(node, limbs)
         code = f"wide_and(WIDE({limbs}), {inner}, {limbs_constant(mask, limbs)}, {limbs})"
         return Value(code, 0, mask)
 
-    def _arithmetic(self, op: str, node: Any) -> Value:  # noqa: PLR0911 - one case per operator
+    def _arithmetic(self, node: Operation) -> Value:  # noqa: PLR0911 - one case per operator
+        op = node.op
         if op == "&" and (masked := self._masked(node)) is not None:
             return masked
-        right = self.exact(node["right"])
-        left = self.exact(node["left"]) if node.get("left") is not None else Value("0", 0, 0)
+        right = self.exact(node.right)
+        left = self.exact(node.left) if node.left is not None else Value("0", 0, 0)
         match op:
             case "+":
                 return self._binary(op, left, right, left.low + right.low, left.high + right.high)
@@ -314,81 +333,93 @@ class Expressions(Operands):
 
     # ---- modular values ----
 
-    def low_bits(self, node: Any, bits: int) -> str:  # noqa: PLR0911 - one case per operator
+    def low_bits(self, node: Expression, bits: int) -> str:
         """Code of a native unsigned value whose low bits, at most 128, are those of the node."""
-        node = unwrap(node)
         kind = unsigned_type(bits)
-        op = None if is_field(node) else node.get("op")
-        if node.get("type") == "hexstr":
-            return unsigned_constant(parse_hex(node["value"]) & ((1 << bits) - 1), kind)
+        if isinstance(node, Constant):
+            return unsigned_constant(node.value & ((1 << bits) - 1), kind)
         if (part := self._low_part(node, bits)) is not None:
             return f"({kind}){part}"
+        if isinstance(node, Operation):
+            code = self._low_operation(node, bits, kind)
+            if code is not None:
+                return code
+        return self.exact(node).as_unsigned(kind)
+
+    def _low_operation(self, node: Operation, bits: int, kind: str) -> str | None:
+        """Code of low bits that come from those of the operands, else None."""
+        op = node.op
         if op == "&" and (masked := self._masked_part(node)) is not None:
             return f"({kind}){masked}"
         if op in _WRAPPING:
-            left = "0" if node.get("left") is None else self.low_bits(node["left"], bits)
-            return f"({kind})(({kind}){left} {op} ({kind}){self.low_bits(node['right'], bits)})"
+            left = "0" if node.left is None else self.low_bits(node.left, bits)
+            return f"({kind})(({kind}){left} {op} ({kind}){self.low_bits(node.right, bits)})"
         if op == "~":
-            return f"({kind})~({kind}){self.low_bits(node['right'], bits)}"
+            return f"({kind})~({kind}){self.low_bits(node.right, bits)}"
         if op == "<<":
-            distance = self._distance(self.exact(node["right"]))
+            distance = self._distance(self.exact(node.right))
             size = 64 if bits <= 64 else 128
-            return f"({kind})shift_left_{size}({self.low_bits(node['left'], bits)}, {distance})"
+            return f"({kind})shift_left_{size}({self.low_bits(_left(node), bits)}, {distance})"
         if op == "?":
-            left, right = self.low_bits(node["left"], bits), self.low_bits(node["right"], bits)
-            return f"(({self.condition(node['cond'])}) ? {left} : {right})"
-        return self.exact(node).as_unsigned(kind)
+            left, right = self.low_bits(_left(node), bits), self.low_bits(node.right, bits)
+            return f"(({self.condition(_condition(node))}) ? {left} : {right})"
+        return None
 
-    def _low_part(self, node: Any, bits: int) -> str | None:
+    def _low_part(self, node: Expression, bits: int) -> str | None:
         """Bits of a wide operand or of one shifted right by a constant, in place."""
-        if node.get("op") != ">>":
+        if not isinstance(node, Operation) or node.op != ">>":
             return self.low_part(node, 0, bits)
-        distance = unwrap(node["right"])
-        if distance.get("type") != "hexstr" or parse_hex(distance["value"]) < 0:
+        distance = node.right
+        if not isinstance(distance, Constant) or distance.value < 0:
             return None
-        return self.low_part(node["left"], parse_hex(distance["value"]), bits)
+        return self.low_part(_left(node), distance.value, bits)
 
-    def _masked_part(self, node: Any) -> str | None:
+    def _masked_part(self, node: Operation) -> str | None:
         """Slice of a wide operand: `x & constant` of at most 64 bits."""
-        mask_node = unwrap(node["right"])
-        mask = parse_hex(mask_node["value"]) if mask_node.get("type") == "hexstr" else 0
+        mask = node.right.value if isinstance(node.right, Constant) else 0
         if mask <= 0 or mask.bit_length() > 64:
             return None
-        part = self._low_part(unwrap(node["left"]), mask.bit_length())
+        part = self._low_part(_left(node), mask.bit_length())
         return None if part is None else f"({part} & {unsigned_constant(mask, 'uint64_t')})"
 
-    def low_limbs(self, node: Any, limbs: int) -> str:  # noqa: PLR0911 - one case per operator
+    def low_limbs(self, node: Expression, limbs: int) -> str:
         """Code of limbs that are those of the node modulo 2**(64 * limbs)."""
-        node = unwrap(node)
         kind = Kind("limbs", limbs)
-        op = node.get("op")
-        if node.get("type") == "hexstr":
-            return limbs_constant(parse_hex(node["value"]), limbs)
-        if op == "&" and (masked := self._masked(node)) is not None:
-            return masked.as_kind(kind)
-        if op in _WRAPPING:
-            zero = {"type": "hexstr", "value": "0x0"}
-            left = self.low_limbs(zero if node.get("left") is None else node["left"], limbs)
-            return _wide(op, left, self.low_limbs(node["right"], limbs), kind)
-        if op == "~":
-            return f"wide_not(WIDE({limbs}), {self.low_limbs(node['right'], limbs)}, {limbs})"
-        if op == "<<":
-            distance = self._distance(self.exact(node["right"]))
-            return _wide(op, self.low_limbs(node["left"], limbs), distance, kind)
-        if op == "?":
-            left, right = (self.low_limbs(node[side], limbs) for side in ("left", "right"))
-            return f"(({self.condition(node['cond'])}) ? {left} : {right})"
+        if isinstance(node, Constant):
+            return limbs_constant(node.value, limbs)
+        if isinstance(node, Operation):
+            code = self._low_limbs_operation(node, kind)
+            if code is not None:
+                return code
         reference, width = self.bytes_of(node), self.width_of(node)
         if reference is not None and (not self.is_signed(node) or limbs * 64 <= (width or 0)):
             return f"wide_load(WIDE({limbs}), {limbs}, {reference}, {width})"
         return self.exact(node).as_kind(kind)
 
-    def index(self, node: Any) -> str:
+    def _low_limbs_operation(self, node: Operation, kind: Kind) -> str | None:
+        """Code of low limbs that come from those of the operands, else None."""
+        op, limbs = node.op, kind.limbs
+        if op == "&" and (masked := self._masked(node)) is not None:
+            return masked.as_kind(kind)
+        if op in _WRAPPING:
+            left = self.low_limbs(_left(node), limbs)
+            return _wide(op, left, self.low_limbs(node.right, limbs), kind)
+        if op == "~":
+            return f"wide_not(WIDE({limbs}), {self.low_limbs(node.right, limbs)}, {limbs})"
+        if op == "<<":
+            distance = self._distance(self.exact(node.right))
+            return _wide(op, self.low_limbs(_left(node), limbs), distance, kind)
+        if op == "?":
+            left, right = self.low_limbs(_left(node), limbs), self.low_limbs(node.right, limbs)
+            return f"(({self.condition(_condition(node))}) ? {left} : {right})"
+        return None
+
+    def index(self, node: Expression) -> str:
         """Code of an index as uint64_t; one that is too long becomes UINT64_MAX."""
         value = self.exact(node)
         return self._distance(value) if value.kind.limbs else f"(uint64_t)({value.code})"
 
-    def put(self, reference: str, width: int, is_signed: bool, node: Any) -> str:
+    def put(self, reference: str, width: int, is_signed: bool, node: Expression) -> str:
         """C statement that stores an expression in a field, parameter or array element."""
         if width <= 64:
             return store(reference, width, is_signed, self.low_bits(node, width))
@@ -398,6 +429,16 @@ class Expressions(Operands):
         if width <= 128:
             return store(reference, width, is_signed, self.low_bits(node, width))
         return f"wide_store({reference}, {width}, {self.low_limbs(node, (width + 63) // 64)});"
+
+
+def _left(node: Operation) -> Expression:
+    """Left operand; 0 for a sign without one."""
+    return Constant(0) if node.left is None else node.left
+
+
+def _condition(node: Operation) -> Expression:
+    assert node.condition is not None
+    return node.condition
 
 
 def _wide(op: str, left: str, right: str, kind: Kind) -> str:

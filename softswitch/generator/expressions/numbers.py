@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..c_text import c_string
 from ..context import Refusal
-from ..headers import storage_type
+from ..headers import storage_bits, storage_type
 
 _BITS = {"int32_t": 31, "int64_t": 63, "wide_int_t": 127}
 MAX_BITS = 8192
@@ -144,8 +144,7 @@ def store(reference: str, width: int, is_signed: bool, code: str) -> str:
     """C statement that stores the low bits of a native unsigned value."""
     if width > 64:
         return f"store_128({reference}, {width}, {code});"
-    kind = storage_type(width, is_signed)
-    size = int("".join(char for char in kind if char.isdigit()))
+    kind, size = storage_type(width, is_signed), storage_bits(width)
     if width == size:
         return f"{reference} = ({kind})({code});"
     if is_signed:

@@ -5,8 +5,7 @@
 from ...program.model import Counter
 from ..c_text import comment
 from ..context import Context
-from ..headers import resolve_marks
-from .registers import register_blocks, register_element
+from .registers import register_blocks
 
 
 class ArrayWriter:
@@ -83,8 +82,8 @@ class ArrayWriter:
             "switch (array) {",
         ]
         for block in self.blocks:
-            for item in block.registers:
-                element = resolve_marks(register_element(self.blocks, item, "(size_t)index"))
+            for lane, item in enumerate(block.registers):
+                element = block.element(f"s->{block.member}", "(size_t)index", str(lane))
                 cell = (
                     f"BYTES_CELL({element}, {item.width});"
                     if item.width > 64

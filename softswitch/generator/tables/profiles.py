@@ -98,9 +98,9 @@ class ProfileWriter:
         text.append(f"uint8_t bytes[{(sum(widths) + 7) // 8 or 1}] = {{0}};")
         text.append("uint32_t at = 0; // bits; fields of headers that are not valid take none")
         for (header, name), width in zip(selector.input, widths, strict=True):
-            reference = layout.plain(header, name)
-            put = _put(reference, width)
-            if layout.fields[header, name].header.is_metadata:
+            storage = layout.fields[header, name]
+            put = _put(storage.reference, width)
+            if storage.header.is_metadata:
                 text.append(put)
             else:
                 text.append(f"if ({layout.valid(header)}) {{ {put} }}")

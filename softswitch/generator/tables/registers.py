@@ -5,10 +5,10 @@
 from dataclasses import dataclass
 
 from ...program.model import Program, Register
-from ..headers import MIN_RUN, index_mark, storage_type
+from ..headers import MIN_RUN, storage_type
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RegisterBlock:
     """Memory of one or several register arrays; element i of array k is at [i * lanes + k]."""
 
@@ -32,6 +32,12 @@ class RegisterBlock:
         """Elements of all arrays together."""
         return self.registers[0].size * len(self.registers)
 
+    def element(self, address: str, index: str, lane: str) -> str:
+        """C lvalue of an element of one of the arrays; the index must be in range."""
+        if len(self.registers) == 1:
+            return f"{address}[{index}]"
+        return f"{address}[{index} * {len(self.registers)} + {lane}]"
+
 
 def register_blocks(program: Program) -> tuple[RegisterBlock, ...]:
     """Group consecutive registers of equal size and width."""
@@ -50,12 +56,3 @@ def register_blocks(program: Program) -> tuple[RegisterBlock, ...]:
         blocks.append(RegisterBlock(member=f"r{start}", registers=registers[start : start + size]))
         start += size
     return tuple(blocks)
-
-
-def register_element(blocks: tuple[RegisterBlock, ...], register: Register, index: str) -> str:
-    """C lvalue of an element; the index must be in range."""
-    block = next(item for item in blocks if register in item.registers)
-    if len(block.registers) == 1:
-        return f"s->{block.member}[{index}]"
-    lane = index_mark(block.registers.index(register))
-    return f"s->{block.member}[{index} * {len(block.registers)} + {lane}]"

@@ -19,7 +19,7 @@ _KINDS = {
 _EXTRA_CELLS = {"COUNTED": "counter_cell_t", "TIMED": "idle_cell_t", "METERED": "meter_cell_t"}
 MAX_WORDS = 64
 ENTRIES_MAX = 1 << 30
-"""Of runtime/table.h."""
+"""The limit of runtime/table.h."""
 
 
 def table_symbol(table: Table) -> str:
@@ -37,11 +37,12 @@ class TableWriter:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.tables = context.program.tables
 
     def emit_shapes(self) -> str:
         """Constant description of every table and the data of constant entries."""
         text: list[str] = []
-        for table in self.context.program.tables:
+        for table in self.tables:
             with self.context.refusals(table.source):
                 self._check(table)
                 text.append(self._shape(table))
@@ -111,7 +112,7 @@ class TableWriter:
 
     def emit_apply(self) -> str:
         """One function per table: looks up, counts, runs the action; sets the hit flag."""
-        return "\n".join(self._apply(table) for table in self.context.program.tables)
+        return "\n".join(self._apply(table) for table in self.tables)
 
     def _apply(self, table: Table) -> str:
         position = table.position
@@ -182,10 +183,9 @@ class TableWriter:
                 f"direct meter {meter.name}", "its result is no plain field", "Use metadata"
             )
         storage = self.context.layout.fields[meter.target]
-        target = self.context.layout.plain(*meter.target)
         units = "1" if meter.counts_packets else "p->counted_bytes"
         colour = f"meter_execute({cell}, p->now_us, {units})"
-        return store(target, storage.field.width, storage.field.is_signed, colour)
+        return store(storage.reference, storage.field.width, storage.field.is_signed, colour)
 
     def _member(self, profile: int) -> list[str]:
         return [
@@ -213,9 +213,10 @@ class TableWriter:
             return [f"key[{word}] = {layout.valid(header)};"]
         if (header, name) not in layout.fields:
             raise Refusal(f"key {part.name}", "it is no plain header field", "Use plain headers")
-        reference = layout.plain(header, name)
+        storage = layout.fields[header, name]
+        reference = storage.reference
         # simple_switch takes zeros for the fields of a header that is not valid.
-        guard = "" if layout.fields[header, name].header.is_metadata else layout.valid(header)
+        guard = "" if storage.header.is_metadata else layout.valid(header)
         if part.width <= 64:
             mask = f" & UINT64_C({part.mask})" if part.mask is not None else ""
             value = f"(uint64_t){reference} & low_mask({part.width}){mask}"
@@ -235,28 +236,25 @@ class TableWriter:
         return lines
 
     def emit_allowed(self) -> str:
-        """C functions on what the control plane may do: actions of a table, what is constant."""
+        """C functions that tell the control plane each table's actions and what is constant."""
         text = [
             "static bool p4_is_action_of(uint32_t table, uint32_t action) {",
             "(void)action;",
             "switch (table) {",
         ]
-        for table in self.context.program.tables:
+        for table in self.tables:
             tests = " || ".join(f"action == {item.position}" for item in table.actions) or "false"
             text.append(f"case {table.position}: return {tests};")
         text += ["default: return false;", "}", "}", ""]
-        text += _flags("p4_has_const_entries", [t.has_const_entries for t in self._tables()])
-        text += _flags("p4_has_const_default", [t.is_default_entry_const for t in self._tables()])
+        text += _flags("p4_has_const_entries", [t.has_const_entries for t in self.tables])
+        text += _flags("p4_has_const_default", [t.is_default_entry_const for t in self.tables])
         text += ["// The only action that a default entry may have, or TABLE_NONE."]
         text += ["static uint32_t p4_const_default_action(uint32_t table) {", "switch (table) {"]
-        for table in self._tables():
+        for table in self.tables:
             if table.is_default_action_const and table.default_action is not None:
                 text.append(f"case {table.position}: return {table.default_action.position};")
         text += ["default: return TABLE_NONE;", "}", "}", ""]
         return "\n".join(text)
-
-    def _tables(self) -> tuple[Table, ...]:
-        return self.context.program.tables
 
     def emit_fill(self) -> str:
         """C function that gives a new pipeline its tables, default and constant entries."""
@@ -265,11 +263,11 @@ class TableWriter:
             "int result = P_OK; (void)result;",
             "(void)s;",
         ]
-        for table in self._tables():
+        for table in self.tables:
             name = f"table_{table.position}"
             text.append(f"result = table_create(&s->tables[{table.position}], &{name}_shape);")
             text.append("if (result != P_OK) return result;")
-        for table in self._tables():
+        for table in self.tables:
             if table.default_action is None:
                 text.append(f"s->defaults[{table.position}].action = TABLE_NONE;")
                 text.append("result = P_OK;")
@@ -295,7 +293,7 @@ class TableWriter:
 
 
 def _key_mask(table: Table) -> str:
-    """Words of what the program masks a key with; nothing where it masks none."""
+    """Words of the mask that the program puts on a key; empty if there is none."""
     if all(part.mask is None for part in table.key):
         return ""
     words: list[str] = []

@@ -36,11 +36,10 @@ class ValueSetWriter:
             )
         text += ["default: return NULL;", "}", "}", ""]
         text += ["static void p4_free_value_sets(pipeline_t *s) {", "(void)s;"]
-        text += [f"free(s->value_sets[{i.position}].members);" for i in self._sets()]
+        text += [
+            f"free(s->value_sets[{i.position}].members);" for i in self.context.program.value_sets
+        ]
         return "\n".join([*text, "}", ""])
-
-    def _sets(self) -> tuple[ValueSet, ...]:
-        return self.context.program.value_sets
 
     def test(self, name: str, keys: list[tuple[str, int]]) -> str:
         """C truth value: the key is one of the members. Keys are C variables with their bits."""
