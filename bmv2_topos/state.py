@@ -3,9 +3,9 @@
 """The record of a testbed: everything it made, noted before it is made, so that nothing can leak.
 
 One directory per testbed holds `testbed.json`, a pid file and a log per process, sockets and the
-controller's files. Whoever finds a record whose owner is dead may clean up after it, and removes
-only what the record names: a namespace only with the inode noted, a process only with its start
-time.
+controller's files. Any process that finds a record whose owner is dead may clean up after it. It
+removes only what the record names: a namespace only if its inode is the one noted, a process only
+if its start time is.
 """
 
 from __future__ import annotations

@@ -367,9 +367,9 @@ class Testbed:
         self.start_controller()
 
     def cut_link(self, one: str, other: str) -> None:
-        """Let the link between two named nodes carry nothing, either way, until it is mended.
+        """Let the link between two named nodes carry nothing in both directions until it is mended.
 
-        Interfaces stay up and programs are told nothing. Only in mode veth.
+        Interfaces stay up, and no program is notified. Only in mode veth.
         """
         link = self._cable(one, other)
         record = self._recorded()

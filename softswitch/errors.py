@@ -111,7 +111,7 @@ class Problem:
     what: str
     """The construct, in the words of the JSON or the P4 program."""
     where: str
-    """P4 source line if the JSON tells it, otherwise the place in the JSON."""
+    """P4 source line if the JSON has it, otherwise the place in the JSON."""
     why: str
     remedy: str
     is_unsupported: bool = True

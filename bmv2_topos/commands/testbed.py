@@ -45,7 +45,7 @@ testbed.add_command(run)
     "--impair",
     default="",
     metavar="NAME=VALUE,...",
-    help="What every link does to packets, each way, such as loss=0.01 (softswitch).",
+    help="What every link does to packets, in each direction, such as loss=0.01 (softswitch).",
 )
 @click.option("--tcp-ecn", is_flag=True, help="Let TCP between hosts use ECN (mode veth).")
 @click.option(

@@ -191,7 +191,7 @@ def set_neighbours(host: Host, topology: Topology, *, namespace: str) -> None:
 
 
 def shape(interface: str, rate_bits_per_s: int, *, namespace: str) -> Shaper:
-    """Limit what an interface sends, by tbf or, where the kernel lacks it, htb; return which.
+    """Limit what an interface sends, by tbf or, if the kernel has no tbf, htb; return which.
 
     The kernel counts Ethernet frames without preamble, gap and FCS. Raises ShaperMissingError.
     """
@@ -212,7 +212,7 @@ def shape(interface: str, rate_bits_per_s: int, *, namespace: str) -> Shaper:
 
 
 def add_shaper(shaper: Shaper, interface: str, rate_bits_per_s: int, *, namespace: str) -> None:
-    """Add one named shaper as the root queue; NetlinkError (ENOENT) where the kernel lacks it."""
+    """Add one named shaper as the root queue; NetlinkError (ENOENT) if the kernel has none."""
     rate_bytes_per_s = rate_bits_per_s // 8
     frame_bytes = MTU_BYTES + 14
     burst_bytes = max(_BURST_FRAMES * frame_bytes, rate_bytes_per_s // 1000)

@@ -108,7 +108,7 @@ def call_in_namespace(name: str, function: Callable[[], T]) -> T:
 def call_with_route(name: str, function: Callable[[Any], T]) -> T:
     """Run a function with a pyroute2.IPRoute that acts inside the namespace.
 
-    The socket is opened by a thread that has entered the namespace: pyroute2's own way forks.
+    A thread that has entered the namespace opens the socket: pyroute2 itself would fork.
     """
 
     def open_and_call() -> T:

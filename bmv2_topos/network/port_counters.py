@@ -79,8 +79,7 @@ def read_switch_port_bytes(
                 from_a_packets=at_b.in_packets,
                 from_b_bytes=at_a.in_bytes,
                 from_b_packets=at_a.in_packets,
-                # Nobody can lose a frame on the way but the link itself; the last ones may still
-                # be under way.
+                # Only the link itself can lose a frame; the last frames may still be in flight.
                 dropped_packets=max(0, at_a.out_packets - at_b.in_packets)
                 + max(0, at_b.out_packets - at_a.in_packets),
             )
@@ -133,5 +132,5 @@ def _read(address: str, request: p4r.ReadRequest) -> list[p4r.ReadResponse]:
             return list(answers)
         except grpc.RpcError as exc:
             raise TestbedError(
-                f"switch at {address} does not tell its port counters: {exc}"
+                f"switch at {address} does not answer with its port counters: {exc}"
             ) from exc

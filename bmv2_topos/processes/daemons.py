@@ -23,8 +23,8 @@ Target = Literal["softswitch", "bmv2"]
 Mode = Literal["veth", "udp"]
 Variant = Literal["wide", "narrow"]
 Shaping = Literal["links", "switch"]
-"""Who limits what a switch sends: the kernel at the links, or the switch itself, which then sees
-its queues (target softswitch)."""
+"""Whether the kernel limits the links' rates, or the switch its ports'. The switch then sees its
+queues (target softswitch)."""
 
 CPU_PORT = 255
 

@@ -29,7 +29,7 @@ def worker_token(run_directory: Path) -> str:
 
 
 def controller_environment(run_directory: Path) -> dict[str, str]:
-    """Return what tells the controller its tokens; those of the shell are another's."""
+    """Return the variables with the controller's tokens; they replace those of the shell."""
     return {
         "SWITCHFOLD_TOKEN": worker_token(run_directory),
         "SWITCHFOLD_OPERATOR_TOKEN": _read(run_directory / OPERATOR_CREDENTIAL_FILE),

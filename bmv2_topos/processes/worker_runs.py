@@ -34,7 +34,7 @@ class WorkerEndpoint:
     """What the controller asks of workers; empty: nothing."""
 
     def environment(self, job: str) -> dict[str, str]:
-        """Return the environment variables that tell a worker all this."""
+        """Return the environment variables that pass all this to a worker."""
         variables = {
             "SWITCHFOLD_CONTROLLER": self.controller_address,
             "SWITCHFOLD_JOB": job,

@@ -70,7 +70,7 @@ class Link:
 
     @property
     def name(self) -> str:
-        """What tells this link from all others: its host's name."""
+        """The name that only this link has: its host's."""
         return self.host
 
 
@@ -94,7 +94,7 @@ class SwitchLink:
 
     @property
     def name(self) -> str:
-        """What tells this link from all others, such as s1-s3."""
+        """The name that only this link has, such as s1-s3."""
         return f"{self.a}-{self.b}"
 
 

@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
+from typing import Final
 
 import click
 
-from .build import build
-from .run import run
-from .show import check, show
-from .trace import trace
+VERBS: Final = {"build": "build", "check": "show", "run": "run", "show": "show", "trace": "trace"}
+"""The verbs and their modules."""
 
 _MAIN_EXAMPLE = """\b
 Examples:
@@ -21,12 +21,26 @@ Examples:
 """
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_MAIN_EXAMPLE)
+class _Verbs(click.Group):
+    """Imports the module of a verb once it is asked for: `run` needs no generator."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the verbs."""
+        del ctx
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a verb; None for a name that is none."""
+        del ctx
+        if cmd_name not in VERBS:
+            return None
+        return getattr(importlib.import_module(f".{VERBS[cmd_name]}", __package__), cmd_name)
+
+
+@click.group(
+    cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]}, epilog=_MAIN_EXAMPLE
+)
 @click.version_option(package_name="switchfold", prog_name="softswitch")
 def main() -> None:
     """A P4 switch that compiles BMv2 JSON to native code."""
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-
-
-for verb in (run, build, check, show, trace):
-    main.add_command(verb)

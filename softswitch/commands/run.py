@@ -17,11 +17,11 @@ from ..switch.port_watch import PortWatch
 from ..switch.switch import Switch
 from .options import errors_in_words, takes, writable
 from .run_options import RunOptions
-from .running_trace import RunningTrace
 from .stop_signal import stop_signal
 
 if TYPE_CHECKING:
     from ..p4runtime.service.server import P4RuntimeServer
+    from .running_trace import RunningTrace
 
 logger = logging.getLogger(__name__)
 _program_logger = logging.getLogger("switchfold.softswitch.program")
@@ -65,8 +65,6 @@ def _bring_up(
 ) -> None:
     # gRPC would print its own account of a failure beside ours.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    from ..p4runtime.entities.entries import load_entries  # noqa: PLC0415
-    from ..p4runtime.entities.entry_names import device_reader  # noqa: PLC0415
     from ..p4runtime.service.serve import serve  # noqa: PLC0415 - grpc only when it is needed
     from ..p4runtime.service.tls import TlsFiles  # noqa: PLC0415
 
@@ -99,6 +97,8 @@ def _bring_up(
     )
     stack.callback(server.stop)
     if options.entries is not None:
+        from ..p4runtime.entities.entries import load_entries  # noqa: PLC0415
+
         load_entries(server.device.config.current(), options.entries)
     if options.trace_target is not None:
         with writable("--trace"):
@@ -113,6 +113,7 @@ def _bring_up(
     click.echo(f"ready: P4Runtime on {server.address}; ports: {ports or 'none'}")
     if options.live:
         from ..live import LiveView, Sampler  # noqa: PLC0415 - rich only when needed
+        from ..p4runtime.entities.entry_names import device_reader  # noqa: PLC0415
 
         config = server.device.config
 
@@ -133,6 +134,7 @@ def _trace(
     options: RunOptions, target: str, switch: Switch, server: P4RuntimeServer
 ) -> RunningTrace:
     from ..p4runtime.entities.entry_names import EntryNames, device_reader  # noqa: PLC0415
+    from .running_trace import RunningTrace  # noqa: PLC0415 - the generator only when it is needed
 
     config = server.device.config
     names = EntryNames(switch, lambda: config.running, device_reader(server.device))

@@ -16,10 +16,10 @@ SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 @contextlib.contextmanager
 def stop_signal() -> Generator[Callable[[], object]]:
-    """Take the signals from here on; what is given returns once one has come, early ones included.
+    """Take the signals from here on, and yield a function that waits for the first of them.
 
-    Blocking them for `sigwait` would not do: numpy's threads, which run already, would take one
-    and end the process with all that it has not tidied up.
+    Blocking them for `sigwait` would not do: threads that libraries have started already, such as
+    numpy's, would take one and end the process with all that it has not tidied up.
     """
     ours, theirs = socket.socketpair()
     with ours, theirs:

@@ -98,7 +98,7 @@ def trace(  # noqa: PLR0917 - click passes options by name
     p4_sources: tuple[Path, ...],
     color: str,
 ) -> None:
-    """Tell what PROGRAM (BMv2 JSON) does to frames that arrive at a port.
+    """Show what PROGRAM (BMv2 JSON) does to frames that arrive at a port.
 
     Every step with its values and its P4 line: parser states and headers, tables with key, entry
     and action, statements, registers and counters, checksums, copies, drops, what is sent.

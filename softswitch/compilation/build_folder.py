@@ -18,7 +18,7 @@ PREFIX = "locked-build-"
 
 
 FULL_TEXTS = ("No space left on device", "Disk quota exceeded")
-"""What a compiler says when it cannot write for want of room; LC_ALL=C."""
+"""Messages of a compiler that finds no room to write; LC_ALL=C."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 

@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """From generated C to a shared library: finds a C compiler, and keeps what it built in a cache.
 
-A library's file name holds the hash of all that went into it: generated text, runtime sources,
-compiler and flags. It appears in the cache by an atomic rename, so that processes may compile the
-same program at the same time.
+A library's file name holds the hash of all that goes into it: the program, the sources of the
+generator and of the runtime, compiler and flags. So a program in the cache needs no generator. The
+library appears in the cache by an atomic rename, so that processes may compile the same program at
+the same time.
 """
+
+from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import logging
 import os
 import platform
@@ -16,17 +20,22 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import CompileError, CompilerNotFoundError
-from ..generator import TracePoint, generate, generate_traced
 from ..program.bmv2_json import read_program
 from ..program.model import Program
 from .build_folder import FULL_TEXTS, build_folder, cache_error, cache_errors
 
+if TYPE_CHECKING:
+    from ..generator import TracePoint
+
 RUNTIME = Path(__file__).parents[1] / "runtime"
+GENERATOR = tuple(Path(__file__).parents[1] / folder for folder in ("generator", "program"))
+"""Folders of the modules that decide the C text of a program."""
 SOURCES = (
     "action_profile.c",
     "crc.c",
@@ -159,7 +168,14 @@ def compile_model(
     has_counts: bool = False,
 ) -> CompiledProgram:
     """Compile a program that has been read; see compile_program."""
-    library = _library(program, generate(program, has_counts=has_counts), cache_dir, cflags)
+
+    def text() -> str:
+        from ..generator import generate  # noqa: PLC0415 - a program in the cache needs none
+
+        return generate(program, has_counts=has_counts)
+
+    inputs = [program.name, json.dumps(program.json), f"has_counts={has_counts}"]
+    library = _library(program, inputs, text, cache_dir, cflags)
     return CompiledProgram(program_name=program.name, library=library, model=program)
 
 
@@ -167,32 +183,43 @@ def compile_traced(
     json_path: Path, *, cache_dir: Path | None = None, cflags: Sequence[str] = ()
 ) -> TracedProgram:
     """Compile a traced build of a BMv2 JSON file; errors as of compile_program."""
+    from ..generator import generate_traced  # noqa: PLC0415
+
     program = read_program(json_path)
     text, points = generate_traced(program)
     # A debugging aid is compiled more often than it runs: no time for the optimiser.
-    library = _library(program, text, cache_dir, ("-O1", *cflags))
+    library = _library(program, [text], lambda: text, cache_dir, ("-O1", *cflags))
     return TracedProgram(program_name=program.name, library=library, model=program, points=points)
 
 
-def _library(program: Program, text: str, cache_dir: Path | None, cflags: Sequence[str]) -> Path:
+def _library(
+    program: Program,
+    inputs: Sequence[str],
+    text: Callable[[], str],
+    cache_dir: Path | None,
+    cflags: Sequence[str],
+) -> Path:
+    """Return the library of a program; `inputs` decide its `text`, which is made if need be."""
     command = [*find_compiler(), *FLAGS, *environment_flags(), *cflags]
     directory = default_cache_dir() if cache_dir is None else cache_dir
-    library = directory / f"{program.name[:_NAME_MAX]}-{_digest(text, command)}.so"
+    library = directory / f"{program.name[:_NAME_MAX]}-{_digest(inputs, command)}.so"
     with cache_errors(directory):
         directory.mkdir(parents=True, exist_ok=True)
         if not library.exists():
+            generated = text()
             logger.info("compiling %s; kept in %s for the next time", program.name, directory)
-            _build(text, command, library)
+            _build(generated, command, library)
     return library
 
 
-def _digest(text: str, command: list[str]) -> str:
+def _digest(inputs: Sequence[str], command: list[str]) -> str:
     digest = hashlib.sha256()
-    pieces = [text, *command, platform.machine(), platform.processor(), _processor()]
+    pieces = [*inputs, *command, platform.machine(), platform.processor(), _processor()]
     for piece in pieces:
         digest.update(piece.encode() + b"\0")
-    for name in (*SOURCES, *HEADERS):
-        digest.update((RUNTIME / name).read_bytes() + b"\0")
+    modules = sorted(path for folder in GENERATOR for path in folder.rglob("*.py"))
+    for path in (*modules, *(RUNTIME / name for name in (*SOURCES, *HEADERS))):
+        digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()[:24]
 
 

@@ -200,7 +200,7 @@ class SwitchHandle:
         self._is_closed = False
 
     def close(self) -> None:
-        """Close the switch; calls of other threads that are under way end with an error."""
+        """Close the switch; calls of other threads that still run end with an error."""
         self._library.switch_close(self)
         self._is_closed = True
 

@@ -59,7 +59,7 @@ class LiveView:
                 termios.tcsetattr(keys, termios.TCSADRAIN, saved)
 
     def _is_asked_to_end(self, keys: int | None) -> bool:
-        """Wait for one interval; on q tell the process, whose end closes this view."""
+        """Wait for one interval; on q signal the process, whose end closes this view."""
         if keys is None:
             return self._is_over.wait(INTERVAL_S)
         ready, _, _ = select.select([keys], [], [], INTERVAL_S)

@@ -85,7 +85,7 @@ static bool handle_event(softswitch_t *sw, uint64_t data) {
   if (port && port->fd >= 0 && port->serial == data >> 16) receive_batch(sw, port);
   path_run_again(&sw->engine, &sw->batch, PASSES_PER_BATCH);
   bool waits = sw->engine.again.count != 0;
-  // A timer that has fired is set anew in any case: another core's clock may be a moment behind the one that fired it.
+  // A timer that has fired is set again in any case: another core's clock may be a moment behind the one that fired it.
   if (data == TIMER_EVENT || sw->armed_ns <= sw->batch.now_ns) {
     sw->armed_ns = UINT64_MAX - 1;
     loop_advance(sw, sw->batch.now_ns);

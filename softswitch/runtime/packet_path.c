@@ -141,7 +141,7 @@ static packet_info_t info_of_copy(const replication_t *engine, const batch_t *ba
                          .enq_timestamp = (uint32_t)now_us};
 }
 
-// The packet as it came to ingress, parsed anew; of its metadata only the field list.
+// The packet as it came to ingress, parsed again; of its metadata only the field list.
 static void clone_in_ingress(replication_t *engine, batch_t *batch, port_t *from, const uint8_t *frame, uint32_t bytes,
                              const intrinsic_t *asked) {
   const replicas_t *session = asked->clone_session < SESSIONS_MAX ? engine->sessions[asked->clone_session] : NULL;

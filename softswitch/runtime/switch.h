@@ -21,7 +21,7 @@ typedef struct {
 
 // NULL: out of memory. Packets of priority priority_queues and above are dropped.
 softswitch_t *switch_create(uint32_t cpu_port, uint32_t drop_port, uint32_t priority_queues, uint32_t pool_packets);
-// Stop, close all ports, take the program away. Calls under way end; later ones find no port and no program.
+// Stop, close all ports, take the program away. Calls in progress end; later ones find no port and no program.
 void switch_close(softswitch_t *);
 void switch_destroy(softswitch_t *); // closes first
 // Replace the pipeline, keep the ports; groups start afresh. NULL: run without. ops must outlive its use here.

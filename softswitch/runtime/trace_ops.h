@@ -6,7 +6,7 @@
 #ifndef SOFTSWITCH_TRACE_OPS_H
 #define SOFTSWITCH_TRACE_OPS_H
 
-static bool trace_awaits_clone; // the last packet asked for a clone from ingress, which is parsed anew
+static bool trace_awaits_clone; // the last packet asked for a clone from ingress, which is parsed again
 
 // A packet counts when it arrives; its clones and later rounds are recorded with it.
 static bool trace_wants(const packet_info_t *info) {

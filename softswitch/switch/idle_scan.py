@@ -34,7 +34,7 @@ class IdleScan:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread; a callback that is under way ends first, unless this is called in it."""
+        """End the thread; a callback that still runs ends first, unless this is called in it."""
         self._is_closed.set()
         if self._thread is not threading.current_thread():
             self._thread.join()

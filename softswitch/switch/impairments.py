@@ -60,8 +60,9 @@ class Impairments:
 
 
 def parse_impairments(text: str) -> tuple[int, Direction, Impairments]:
-    """Read `PORT:in|out:NAME=VALUE,...`, the form of the command line; ValueError says what is
-    wrong.
+    """Read `PORT:in|out:NAME=VALUE,...`, the form of the command line.
+
+    ValueError says what is wrong.
 
     Example: `1:in:loss=0.05,reordering=0.05,reordering_delay_s=0.02,seed=7`.
     """

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The user's end of a mem port: batches of frames as numpy arrays.
 
-Without the interpreter's lock while waiting.
+A thread that waits here does not hold the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ class MemPort:
         """Send frames, uint8 (count, stride), lengths int32 (count,) in bytes; C-contiguous.
 
         Returns how many found room in the port's queue; the rest was not taken. Raises ValueError
-        for
-        a wrong shape or length, PortNotFoundError after the port has been removed.
+        for a wrong shape or length, PortNotFoundError after the port has been removed.
         """
         stride = _check(frames, lengths)
         count: int = self._native.library.switch_mem_send(
@@ -56,9 +55,8 @@ class MemPort:
         """Wait for a first frame up to timeout_s, then take what is there; returns the count.
 
         frames_out: uint8 (capacity, stride), lengths_out: int32 (capacity,). Raises ValueError
-        when a row is
-        too short for the next frame (it stays queued), PortNotFoundError after the port has been
-        removed.
+        when a row is too short for the next frame (it stays queued), PortNotFoundError after the
+        port has been removed.
         """
         stride = _check(frames_out, lengths_out)
         if not (frames_out.flags.writeable and lengths_out.flags.writeable):

@@ -77,7 +77,7 @@ class NativeSwitch:
         return self._handle
 
     def close(self) -> None:
-        """Close the switch; calls of other threads that are under way end with an error."""
+        """Close the switch; calls of other threads that still run end with an error."""
         handle, self._handle = self.handle, None
         handle.close()
 

@@ -3,8 +3,7 @@
 """The seam of runtime/pipeline.h as ctypes structures, member by member.
 
 Strings of bytes that cross the seam are big-endian, `(width + 7) // 8` bytes per field, in the
-order of the JSON.
-Nothing here locks: the owner of a pipeline serialises every call on it.
+order of the JSON. Nothing here locks: the owner of a pipeline serialises every call on it.
 """
 
 import ctypes

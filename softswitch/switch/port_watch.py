@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Watches the interfaces of veth ports: says when one goes, opens its port anew when it is back."""
+"""Watches the interfaces of veth ports: warns when one goes, reopens its port when it is back."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class PortWatch:
         index = _index(name)
         if self._indices[number] != GONE:
             logger.warning(
-                "%s: the interface has gone; what is for it is dropped until one of this name is "
-                "there again",
+                "%s: the interface has gone; packets for it are dropped until an interface of this "
+                "name is there again",
                 what,
             )
             self._indices[number] = GONE

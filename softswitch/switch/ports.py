@@ -10,13 +10,16 @@ import errno
 import os
 from ctypes import byref
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..compilation.runtime_library import CAPTURE_FAILED, ImpairmentsT
 from ..errors import PortError, PortPermissionError
 from .impairments import Direction, Impairments
-from .mem_port import MemPort
 from .native import NativeSwitch
 from .port_spec import PortSpec, capture_error, open_error, parse_port_spec, port_not_found
+
+if TYPE_CHECKING:
+    from .mem_port import MemPort
 
 
 class Ports:
@@ -83,7 +86,7 @@ class Ports:
         self._specs.pop(number, None)
 
     def reopen(self, number: int) -> bool:
-        """Open a veth port anew whose interface had gone and is back; False while it is not down.
+        """Reopen a veth port whose interface had gone and is back; False while it is not down.
 
         Statistics, impairments and capture go on. PortError subclasses as of `add`.
         """
@@ -96,7 +99,7 @@ class Ports:
         return code == 0
 
     def udp_address(self, number: int) -> tuple[str, int]:
-        """Return host and UDP port that a udp port is bound to (of use after binding to port 0)."""
+        """Return host and UDP port of a udp port, also where its description has port 0."""
         spec = self._specs.get(number)
         if spec is None or spec.kind != "udp":
             raise port_not_found(number)
@@ -147,6 +150,8 @@ class Ports:
         spec = self._specs.get(number)
         if spec is None or spec.kind != "mem":
             raise port_not_found(number)
+        from .mem_port import MemPort  # noqa: PLC0415 - numpy only when it is needed
+
         return MemPort(self._native, number)
 
 

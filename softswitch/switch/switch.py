@@ -45,9 +45,8 @@ class Switch:
     """A P4 switch in this process; close it, or use it as a context manager.
 
     Synchronous use: `process`, deterministic, with mem ports. Threaded use: `start` runs the data
-    plane in a
-    C thread, `mem_port(n)` and the network feed it. Control operations work in both, also while
-    packets flow.
+    plane in a C thread, which `ports.mem_port(n)` and the network feed. Control operations work in
+    both, also while packets flow.
     """
 
     def __init__(
@@ -158,8 +157,8 @@ class Switch:
         """Send one frame through; returns (egress port, frame) in order of transmission.
 
         Frames for the CPU port are among them, and go to the packet-in callback as well.
-        Impairments count
-        packets instead of time: held packets come with a later call or with `flush_delayed`.
+        Impairments count packets instead of time: held packets come with a later call or with
+        `flush_delayed`.
         """
         if self._program is None:
             raise NoProgramError("process: no program is loaded; load one first")
@@ -268,10 +267,11 @@ class Switch:
         return self._native.atomically()
 
     def set_idle(self, callback: Callable[[int, Match], None] | None) -> None:
-        """Call with (table, match) when an entry has been idle for its timeout; None: no more.
+        """Call back with (table, match) when an entry was idle for its timeout; None: stop that.
 
-        Once until the entry is hit or written again, from a thread of its own, at the latest
-        `IdleScan.INTERVAL_S` after the timeout. The callback may use this object.
+        An entry is reported once until it is hit or written again, at the latest
+        `IdleScan.INTERVAL_S` after the timeout. The callback comes from a thread of its own, and
+        may use this object.
         """
         if self._idle is not None:
             self._idle.close()

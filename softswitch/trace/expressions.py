@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of the JSON: as P4-like text, and their value for a packet where it can be told."""
+"""Expressions of the JSON: as P4-like text, and their value for a packet where it is known."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -91,7 +91,7 @@ class Expressions:
         return f"({left} {_WORDS.get(name, name)} {right})"
 
     def value(self, node: Any, snapshot: Snapshot) -> int | None:  # noqa: PLR0911 - one case per operator
-        """Return an expression's value; None where it cannot be told from headers and metadata."""
+        """Return an expression's value; None if headers and metadata do not decide it."""
         item = _json(node)
         if item is None:
             return None

@@ -134,7 +134,7 @@ class Narrator:
         state.before = state.now = None
         state.stage, state.depth = "arrival", 0
         if is_clone:
-            yield state.step("arrival", "clone from ingress: parsed anew", instance=_INSTANCES[1])
+            yield state.step("arrival", "clone from ingress: parsed again", instance=_INSTANCES[1])
             return
         state.dropped_at = None
         if info.instance_type == 0:

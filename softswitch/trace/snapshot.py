@@ -17,7 +17,7 @@ def load_number(data: bytes) -> int:
 
 
 class Layout:
-    """Where each field is: offset and bytes, as p4_trace_fields tells."""
+    """Where each field is: offset and bytes, as p4_trace_fields returns them."""
 
     def __init__(self, program: Program, places: list[tuple[int, int]]) -> None:
         widths = {

@@ -43,7 +43,7 @@ class Sources:
         return Source(file=file, line=line, text=text)
 
     def of_state(self, main: str, state: str) -> Source | None:
-        """Return the place of a parser state, which the JSON does not tell."""
+        """Return the place of a parser state, which the JSON does not contain."""
         lines = self._lines(main)
         if lines is None:
             return None

@@ -18,7 +18,7 @@ def field_name(name: FieldName) -> str:
 
 
 def format_value(value: int, width: int, name: str = "") -> str:
-    """Return a number with its most telling form: addresses as such, small numbers in decimal."""
+    """Return a number in its most readable form: addresses as such, small numbers in decimal."""
     last = name.rpartition(".")[2].lower()
     if width == 48 and not any(word in last for word in ("time", "stamp")):
         return ":".join(f"{byte:02x}" for byte in value.to_bytes(6, "big"))

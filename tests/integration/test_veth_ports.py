@@ -180,7 +180,7 @@ def test_interface_that_comes_back_is_used_again(
                 assert switch.ports.statistics(1)["rx_packets"] == times
                 caplog.clear()
                 ip("link", "del", interfaces[0])
-                says("has gone; what is for it is dropped")
+                says("has gone; packets for it are dropped")
                 ip("link", "add", interfaces[0], "type", "veth", "peer", "name", interfaces[1])
                 for name in interfaces:
                     Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a TableEntry may say of counter, meter and idle timeout (sections 9.1.5 and 9.1.6)."""
+"""What a TableEntry may contain of counter, meter and idle timeout (sections 9.1.5 and 9.1.6)."""
 
 from finsy.proto import p4r, rpc_code
 

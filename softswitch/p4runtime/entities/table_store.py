@@ -147,7 +147,7 @@ class TableStore:
             self._delete(table, Match(key))
 
     def insert_error(self, table: Table, error: SoftswitchError) -> RequestError:
-        """Return what P4Runtime says of an insertion that the data plane has refused."""
+        """Return P4Runtime's error for an insertion that the data plane has refused."""
         if isinstance(error, EntryExistsError):
             return RequestError(
                 rpc_code.ALREADY_EXISTS, f"table {table.name}: an entry with this match exists"
@@ -365,7 +365,7 @@ class TableStore:
 
 
 def _options(stored: StoredEntry) -> dict[str, Any]:
-    """Return what the data plane is told only of entries that have it."""
+    """Return the options that the data plane gets only for entries that have them."""
     options: dict[str, Any] = {}
     if stored.choice is not None:
         options["indirect"] = stored.indirect

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables that p4c described in the P4Info before a later pass removed them from the program.
 
-p4c writes P4Info in its front end. Tables that no packet can reach are in it, and the JSON lacks
-them, with the counters, meters and action profiles that belong to them alone.
+p4c writes P4Info in its front end. It describes tables that no packet can reach. The JSON
+contains neither these tables nor the counters, meters and action profiles that only they use.
 """
 
 from finsy.proto import p4i
@@ -12,9 +12,9 @@ from ...program.model import Program
 
 
 def find_removed(info: p4i.P4Info, program: Program) -> dict[int, str]:
-    """Return names by id of the tables that the JSON lacks; none where the two do not match.
+    """Return names by id of the tables that are not in the JSON; none where the two do not match.
 
-    A JSON with a table of the P4 source that the P4Info lacks was compiled from another source.
+    A JSON with a table of the P4 source that is not in the P4Info was compiled from another source.
     Tables that the compiler made itself have names without a dot.
     """
     stated = {table.preamble.name for table in info.tables}

@@ -77,7 +77,7 @@ class Arbitration:
             self._notify(role, role_name, [client])
 
     def remove(self, client: Client) -> None:
-        """Forget a client whose stream has ended; tell the others when it was primary."""
+        """Forget a client whose stream has ended; notify the others if it was primary."""
         if client.role is None:
             return
         role = self._roles[client.role]

@@ -153,7 +153,7 @@ class DigestStore:
             generator.pending[sample] = None
 
     def acknowledge(self, ack: p4r.DigestListAck) -> None:
-        """Take an ack; INVALID_ARGUMENT for a digest that the P4Info lacks."""
+        """Take an ack; INVALID_ARGUMENT for a digest that is not in the P4Info."""
         if ack.digest_id not in self._digests:
             raise RequestError(
                 rpc_code.INVALID_ARGUMENT, f"digest_id {ack.digest_id} is not in the P4Info"

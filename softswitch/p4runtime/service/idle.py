@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Entries that have expired (section 16.4): told once, and again after each further timeout."""
+"""Entries that have expired (section 16.4): reported once, and again after each further timeout."""
 
 import time
 from collections.abc import Iterable
@@ -18,13 +18,13 @@ MIN_INTERVAL_NS = 100_000_000
 
 
 class IdleEntries:
-    """Remembers which entries have been told of. The caller serialises calls."""
+    """Remembers which entries have been reported. The caller serialises calls."""
 
     def __init__(self, dataplane: DataPlane) -> None:
         self._dataplane = dataplane
         self._pipeline: Pipeline | None = None
         self._due: dict[tuple[int, Match], int] = {}
-        """When to look at an entry again (monotonic ns): it has been told of, and not hit."""
+        """When to look at an entry again (monotonic ns): it was reported, and not hit since."""
 
     @property
     def is_waiting(self) -> bool:

@@ -64,7 +64,7 @@ class Notifier:
             self._wake.notify()
 
     def _take_sample(self, list_id: int, sample: bytes) -> None:
-        # Here, not when it is served: a digest that is switched on meanwhile tells of what follows.
+        # Checked on arrival: a digest that is switched on later reports only later samples.
         pipeline = self._running()
         if pipeline is None or not pipeline.stores.digests.is_on(list_id):
             return

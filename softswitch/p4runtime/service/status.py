@@ -33,7 +33,7 @@ DETAILS_KEY = "grpc-status-details-bin"
 STATUS_CHARACTERS = 4000
 """Clients refuse answers with more than 8 KiB of status."""
 MESSAGE_BUDGET_BYTES = 6 * 1024
-"""Room for texts: gRPC clients refuse trailing metadata over 8 KiB unless told otherwise."""
+"""Room for texts: by default, gRPC clients refuse trailing metadata over 8 KiB."""
 DETAILS_BUDGET_BYTES = 56 * 1024
 """Room for all details: finsy accepts 64 KiB of metadata."""
 

@@ -24,7 +24,7 @@ class TlsFiles:
     key: Path
     """The certificate's private key, without a passphrase."""
     client_ca: Path | None = None
-    """Who signs clients' certificates; with it a client must show one."""
+    """Certificate of the authority that signs clients' certificates; clients must then show one."""
 
     def credentials(self) -> grpc.ServerCredentials:
         """Read the files. Raises TlsError, which names the file."""

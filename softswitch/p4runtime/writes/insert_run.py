@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of plain insertions: updates that go to the data plane in one call.
 
-Plain is an INSERT into a table of exact fields that says key and action and nothing else, in the
-usual order and within its widths, with numbers only: no strings of translated types. Everything
-else takes the way of single updates, which also words the refusals.
+An INSERT is plain if its table has only exact fields, and if it has a key, an action and nothing
+else, in the usual order and within their widths. Values are numbers, not strings of translated
+types. Every other update is carried out singly; that code also writes the texts of refusals.
 """
 
 from collections.abc import Sequence

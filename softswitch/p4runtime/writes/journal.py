@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Undo steps of the writes under way, so that a failed update or batch leaves nothing behind."""
+"""Undo steps of the writes in progress, so that a failed update or batch leaves nothing behind."""
 
 from collections.abc import Callable
 from typing import Any

@@ -12,8 +12,8 @@ from ..service.status import RequestError, request_error
 def write_updates(pipeline: Pipeline, request: p4r.WriteRequest) -> list[RequestError | None]:
     """Carry out the updates; returns one result per update, None for success.
 
-    CONTINUE_ON_ERROR tries each. The other modes stop at the first failure and take back what
-    went before it, which the results tell as ABORTED. With DATAPLANE_ATOMIC no packet sees a
+    CONTINUE_ON_ERROR tries each. The other modes stop at the first failure and take back the
+    updates before it, whose results are ABORTED. With DATAPLANE_ATOMIC no packet sees a
     part of the batch.
     """
     mode = request.atomicity

@@ -38,7 +38,8 @@ def option_rows(marker: str) -> dict[str, str]:
 
 
 def options_of(verb: str) -> dict[str, click.Option]:
-    command = main.commands[verb]
+    command = main.get_command(click.Context(main), verb)
+    assert command is not None
     return {option.opts[0]: option for option in command.params if isinstance(option, click.Option)}
 
 
@@ -64,7 +65,7 @@ def test_stages_are_documented() -> None:
 
 
 def test_verbs_are_documented() -> None:
-    for verb in main.commands:
+    for verb in main.list_commands(click.Context(main)):
         assert f"softswitch {verb}" in PAGE, verb
 
 

@@ -61,6 +61,7 @@ def test_second_compilation_comes_from_the_cache(
         raise AssertionError("compiled again")
 
     monkeypatch.setattr(subprocess, "run", never)
+    monkeypatch.setattr("switchfold.softswitch.generator.generate", never)
     second = compile_program(PROGRAM, cache_dir=tmp_path)
     assert second.library == first.library
     assert [item.name for item in tmp_path.iterdir()] == [first.library.name]
@@ -70,6 +71,19 @@ def test_flags_are_part_of_the_cache_key(tmp_path: Path) -> None:
     plain = compile_program(PROGRAM, cache_dir=tmp_path)
     debug = compile_program(PROGRAM, cache_dir=tmp_path, cflags=("-O1", "-Werror"))
     assert plain.library != debug.library
+
+
+def test_what_decides_the_c_text_is_part_of_the_cache_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = compile_program(PROGRAM, cache_dir=tmp_path, cflags=("-O0",))
+    counting = compile_program(PROGRAM, cache_dir=tmp_path, cflags=("-O0",), has_counts=True)
+    module = tmp_path / "generator" / "emit.py"
+    module.parent.mkdir()
+    module.write_text("changed\n")
+    monkeypatch.setattr(compiler, "GENERATOR", (module.parent,))
+    changed = compile_program(PROGRAM, cache_dir=tmp_path, cflags=("-O0",))
+    assert len({plain.library, counting.library, changed.library}) == 3
 
 
 def test_cache_follows_xdg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
