@@ -161,7 +161,7 @@ class Tree:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attachment:
+class TreeAttachment:
     """How one worker takes part in a view's trees."""
 
     switch: str
@@ -220,13 +220,13 @@ class View:
             if node is not None:
                 yield Placement(self, tree, node)
 
-    def attachment(self, worker_id: WorkerId) -> Attachment:
+    def attachment(self, worker_id: WorkerId) -> TreeAttachment:
         """Return where a member hangs in the trees; KeyError when it is in none."""
         for tree in self.trees:
             for node in tree.nodes:
                 for child in node.children:
                     if child.worker_id == worker_id:
-                        return Attachment(
+                        return TreeAttachment(
                             switch=node.switch,
                             child_id=child.child_id,
                             worker_bitmap=child.contributor_mask,

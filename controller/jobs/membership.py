@@ -200,12 +200,11 @@ class Membership:
         *,
         jobs: Collection[JobNumber] | None = None,
         is_broken: bool = False,
-        avoid: Collection[str] = (),
     ) -> list[str]:
         """Give running jobs better views and return their names; all jobs when `jobs` is None.
 
         They change at their next tensor boundary, or redo the tensors in flight when their trees
-        are broken. `avoid` names switches and links that views should leave.
+        are broken.
         """
         chosen = [
             live
@@ -213,9 +212,7 @@ class Membership:
             if live.view and (jobs is None or live.job_number in jobs)
         ]
         for live in chosen:
-            self._manager.change_request(
-                live, reason, is_abort=is_broken, is_replan=True, avoid=avoid
-            )
+            self._manager.change_request(live, reason, is_abort=is_broken, is_replan=True)
         return [live.name for live in chosen]
 
     async def stop_job(self, name: str, reason: str) -> Job:

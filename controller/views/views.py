@@ -46,13 +46,11 @@ class Views:
         links: Mapping[str, SwitchSession],
         *,
         fabric: Callable[[JobNumber], Fabric] | None = None,
-        num_slots: int = wire.NUM_SLOTS,
     ) -> None:
         self._config = config
         self._database = database
         self._links = links
         self._choice = TreeChoice(config, links, fabric)
-        self._num_slots = num_slots
         self._on_lost_state: ViewsCallback | None = None
         self._on_gone: ViewsCallback | None = None
         for name, link in links.items():
@@ -243,7 +241,7 @@ class Views:
     def _memory(self, without: View | None = None) -> SlotAllocator:
         left_out = without.generation if without else None
         views = self._database.live_views()
-        return SlotAllocator((x for x in views if x.generation != left_out), self._num_slots)
+        return SlotAllocator(x for x in views if x.generation != left_out)
 
     def _with_ids(self, trees: tuple[Tree, ...]) -> tuple[Tree, ...]:
         used = {tree.tree_id for x in self._database.live_views() for tree in x.trees}

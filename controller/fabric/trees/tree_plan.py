@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -158,21 +158,6 @@ class TreePlan:
         for index in by_remainder[: spare - sum(counts)]:
             counts[index] += 1
         return tuple(count + 1 for count in counts)
-
-    def fitting_slots(self, wanted: int, free: Mapping[str, int]) -> int:
-        """Return how many slots up to `wanted` fit, given the largest free range per switch.
-
-        0 when not even one per tree fits. A switch that `free` does not name has room. A switch
-        in several trees needs a range for each; ranges of one switch lie side by side in one.
-        """
-        for total in range(wanted, len(self.trees) - 1, -1):
-            needed: dict[str, int] = defaultdict(int)
-            for tree, count in zip(self.trees, self.slot_counts(total), strict=True):
-                for switch in tree.switches:
-                    needed[switch] += count
-            if all(count <= free.get(switch, count) for switch, count in needed.items()):
-                return total
-        return 0
 
     def with_slots(self, fabric: Fabric, slot_counts: Sequence[int]) -> TreePlan:
         """Return the plan with the shares that whole slots really give."""
