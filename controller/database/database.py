@@ -79,7 +79,7 @@ class Database:
         return self._store.is_behind
 
     def check(self) -> None:
-        """Find out whether the file can be written, and write what it lacks."""
+        """Find out whether the file can be written, and write its missing records."""
         self._store.check()
 
     def allocate_generation(self) -> Generation:

@@ -79,7 +79,7 @@ class Worker:
     peer_address: str = ""
     """Where other workers reach its peer server."""
     peer_port: int = 0
-    """TCP; 0: no peer server, hence no host path."""
+    """TCP; 0: no peer server, hence no host allreduce."""
     state: WorkerState = WorkerState.JOINED
 
 
@@ -155,7 +155,7 @@ class Tree:
         return next((node for node in self.nodes if node.switch == switch), None)
 
     def level(self, node: TreeNode) -> int:
-        """Return how many switches lie below a node, on the longest way down to a worker."""
+        """Return how many switches lie below a node, on the longest path down to a worker."""
         below = [self.node(child.switch) for child in node.children if child.switch]
         return max((1 + self.level(one) for one in below if one is not None), default=0)
 
@@ -182,7 +182,7 @@ class View:
     straggler: StragglerPolicy = WAIT_FOR_ALL
     state: ViewState = ViewState.PLANNED
     reason: str = ""
-    """Why it runs between the hosts, or has fewer slots than wished."""
+    """Why it runs between the hosts, or has fewer slots than it asked for."""
 
     @property
     def num_workers(self) -> int:

@@ -81,7 +81,7 @@ class Views:
         avoid: Collection[str] = (),
         replacing: View | None = None,
     ) -> View:
-        """WorkerLease slots for a new view of these members and store it as planned.
+        """Lease slots for a new view of these members and store it as planned.
 
         `avoid` names switches and links not to be used. `replacing` is a view that no worker
         sends in any more: its slots may be used again at once. Without room the view runs between
@@ -113,7 +113,7 @@ class Views:
         avoid: Collection[str],
         replacing: View | None,
     ) -> tuple[tuple[Tree, ...], str]:
-        """Return trees with slots, none between the hosts, and why they are not what was wished."""
+        """Return trees with slots, none for host allreduce, and why the job gets no better."""
         trees: tuple[Tree, ...] = ()
         reason = "asked for"
         if job.path is not PathChoice.HOST:
@@ -209,7 +209,7 @@ class Views:
         avoid: Collection[str],
         replacing: View | None,
     ) -> tuple[tuple[Tree, ...], str]:
-        """Return trees with slots, and why they have fewer than wished."""
+        """Return trees with slots, and why they have fewer than the job asked for."""
         memory = self._memory(without=replacing)
         try:
             shape = self._choice.shape(job, workers, avoid, memory)

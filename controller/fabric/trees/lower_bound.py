@@ -14,9 +14,9 @@ from .tree_growth import Graph, LinkEnd, link_end
 def narrowest_cut(graph: Graph, capacities: Mapping[LinkEnd, float]) -> float:
     """Return the least capacity, bits/s, of all sets of links that part the workers' switches.
 
-    Every tree crosses such a cut with every chunk at least once each way. One switch is in one of
-    the two parts, so the cuts between it and each other one are all that matter. Infinity when all
-    workers are at one switch.
+    Every tree crosses such a cut with every chunk at least once in each direction. One switch is
+    in one of the two parts, so the cuts between it and each other one are all that matter.
+    Infinity when all workers are at one switch.
     """
     # Imported here: most commands plan no trees and need not wait for it.
     import networkx  # noqa: PLC0415

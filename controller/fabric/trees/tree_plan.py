@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A plan: aggregation trees of a job, what they are predicted to cost, and the next best ways."""
+"""A plan: aggregation trees of a job, what they are predicted to cost, and the next best plans."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PlannedNode:
 
     switch: str
     parent: Hop | None
-    """Way to the parent; None at the root."""
+    """Hop to the parent; None at the root."""
     children: tuple[PlannedChild, ...]
     """Workers by id, then switches by port; the position is the child id."""
 
@@ -99,7 +99,7 @@ class Prediction:
     """Cost of one allreduce."""
 
     seconds: float
-    """The slowest link's time, plus the latency of the longest way to a root and back."""
+    """The slowest link's time, plus the latency of the longest path to a root and back."""
     latency_s: float
     loads: tuple[LinkLoad, ...]
     """By sender and receiver."""
@@ -112,7 +112,7 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True)
 class Alternative:
-    """Another way to do the same allreduce."""
+    """Other trees, or a ring, for the same allreduce."""
 
     label: str
     """Such as "1 tree, root s4" or "ring among the hosts"."""
