@@ -162,7 +162,7 @@ class ControllerServer:
         return server
 
     async def _tend_database(self) -> None:
-        """Write what a database lacks as soon as it can be written again."""
+        """Write missing records as soon as the database can be written again."""
         while True:
             await asyncio.sleep(_DATABASE_RETRY_S)
             if self._database.failure:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who may call what: tokens, the role that a method needs, and the guard before every method.
+"""Access to methods: tokens, the role that a method needs, and the guard before every method.
 
 No service checks tokens itself. The guard stands before all of them, and a method that it does not
 know needs the strictest role, so that a new one cannot be forgotten.

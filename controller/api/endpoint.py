@@ -23,7 +23,7 @@ def connect(address: str, timeout_s: float) -> None:
 
 
 def is_taken(address: str) -> bool:
-    """Return whether somebody serves a Unix socket: gRPC would take it away without a word."""
+    """Return whether somebody serves a Unix socket, which gRPC would take over silently."""
     if not address.startswith(UNIX_PREFIX):
         return False  # a TCP port in use is refused by the kernel
     try:

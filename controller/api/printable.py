@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text of strangers on its way to a log, a terminal or an error: escaped, and shortened."""
+"""Text of strangers for a log, a terminal or an error: escaped and shortened."""
 
 from __future__ import annotations
 

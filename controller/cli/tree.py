@@ -87,7 +87,7 @@ def show_tree(  # noqa: PLR0917 - click passes options by name
     client: OperatorClient,
     is_json: bool,
 ) -> None:
-    """Show the trees of the live job NAME, what an allreduce costs, and the next best ways.
+    """Show the trees of the live job NAME, what an allreduce costs, and the next best plans.
 
     "expected" are the frames of all rounds that the trees have completed since the view began,
     "measured" is everything that crossed the link since then.

@@ -79,7 +79,7 @@ class Database:
         return self._store.is_behind
 
     def check(self) -> None:
-        """Find out whether the file can be written, and write what it lacks."""
+        """Find out whether the file can be written, and write its missing records."""
         self._store.check()
 
     def allocate_generation(self) -> Generation:
@@ -307,10 +307,10 @@ class Database:
             raise DatabaseError(f"no job with number {job_number} in {self._store.path}")
         return rows[0]
 
-    def jobs(self, *, is_live_only: bool = False, limit: int = KEPT_JOBS) -> list[Job]:
-        """Return jobs, oldest first; the newest `limit` ones."""
+    def jobs(self, *, is_live_only: bool = False) -> list[Job]:
+        """Return the newest jobs, at most KEPT_JOBS, oldest first."""
         where = "WHERE state != 'ended'" if is_live_only else ""
-        return self._jobs(f"{where} ORDER BY job_number DESC LIMIT ?", (limit,))[::-1]
+        return self._jobs(f"{where} ORDER BY job_number DESC LIMIT ?", (KEPT_JOBS,))[::-1]
 
     def _jobs(self, condition: str, parameters: tuple[object, ...]) -> list[Job]:
         rows = self._store.select(f"SELECT * FROM jobs {condition}", parameters)  # noqa: S608

@@ -87,11 +87,11 @@ class Store:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the file lacks records."""
+        """Whether records are missing in the file."""
         return self._is_behind
 
     def close(self) -> None:
-        """Write what the file lacks if that is possible, and release it."""
+        """Write the missing records if that is possible, and release the file."""
         if self._is_behind:
             self.check()
         self._file.close()
@@ -123,7 +123,7 @@ class Store:
         self._memory.execute("COMMIT")
 
     def check(self) -> None:
-        """Find out whether the file can be written, and write what it lacks; see `failure`."""
+        """Find out whether the file can be written, and write missing records; see `failure`."""
         try:
             if self._is_behind:
                 self._catch_up()

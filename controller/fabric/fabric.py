@@ -37,7 +37,7 @@ class Direction(NamedTuple):
 
 
 class Hop(NamedTuple):
-    """A way from a switch to a neighbour."""
+    """A link from a switch to a neighbour, as the switch sees it."""
 
     port: int
     switch: str
@@ -96,7 +96,7 @@ class Fabric:
 
     @functools.cached_property
     def hops(self) -> Mapping[str, tuple[Hop, ...]]:
-        """By switch, its ways over links that are up to switches that are up, by port."""
+        """By switch, its hops over links that are up to switches that are up, by port."""
         hops: dict[str, list[Hop]] = {
             name: [] for name in self.switches if name not in self.down_switches
         }
@@ -127,7 +127,7 @@ class Fabric:
         return self._link_at.get((switch, port))
 
     def next_hops(self, target: str) -> Mapping[str, Sequence[Hop]]:
-        """Return by switch its hops on shortest ways to `target`, by port."""
+        """Return by switch its hops on shortest paths to `target`, by port."""
         if target not in self._next_hops:
             self._next_hops[target] = self._find_next_hops(target)
         return self._next_hops[target]

@@ -30,7 +30,7 @@ def planning_graph(
     free = free_slots or {}
     for switch in workers:
         _check_switch(fabric, attachments, switch, workers[switch], free)
-    # A switch on the way with less room than the workers' own switches would be the narrow place.
+    # A switch on the path with less room than the workers' own switches would be the narrow place.
     room = min((free.get(switch, slots_wanted) for switch in workers), default=slots_wanted)
     wanted = max(1, min(slots_wanted, room))
     while True:

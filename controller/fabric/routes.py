@@ -40,16 +40,16 @@ def routes_at(fabric: Fabric, switch: str) -> list[Route]:
 
 
 def path(fabric: Fabric, sender: Attachment, receiver: Attachment) -> list[Direction] | None:
-    """Return the directions that a packet between two hosts takes, None when there is no way."""
+    """Return the directions that a packet between two hosts takes, None if there is no path."""
     hops_to = fabric.next_hops(receiver.switch)
     number = fabric.host_numbers.get((receiver.switch, receiver.port), receiver.port)
-    way = [Direction(sender.switch, sender.port, is_inward=True)]
+    directions = [Direction(sender.switch, sender.port, is_inward=True)]
     switch = sender.switch
     while switch != receiver.switch:
         hops = hops_to.get(switch, ())
         if not hops:
             return None
         hop = hops[number % len(hops)]
-        way.append(Direction(switch, hop.port))
+        directions.append(Direction(switch, hop.port))
         switch = hop.switch
-    return [*way, Direction(receiver.switch, receiver.port)]
+    return [*directions, Direction(receiver.switch, receiver.port)]

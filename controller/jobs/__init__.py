@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs: who is in them, from the first JoinRequest to the end, and what is known of the dead."""
+"""Jobs: their members from the first JoinRequest to the end, and what is known of lost ones."""

@@ -87,8 +87,8 @@ def join_timeout_s(join_request: pb.JoinRequest, config: ControllerConfig) -> fl
     """Return how long to wait for all workers: a little less than the first one waits."""
     if join_request.join_timeout_s <= 0:
         return config.join_timeout_s
-    wished_s = join_request.join_timeout_s - min(1.0, 0.25 * join_request.join_timeout_s)
-    return min(config.join_timeout_s, wished_s)
+    asked_s = join_request.join_timeout_s - min(1.0, 0.25 * join_request.join_timeout_s)
+    return min(config.join_timeout_s, asked_s)
 
 
 def lease_s(join_request: pb.JoinRequest, config: ControllerConfig) -> float:

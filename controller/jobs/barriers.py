@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Barriers of a job: who has reached them, and when they are released."""
+"""Barriers of a job: which workers have reached them, and when they are released."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .job import WorkerId
 Key = tuple[str, int]
 """Name of a barrier, and which use of the name."""
 MAX_WAITING: Final = 1024
-"""Barriers of a job that some have reached and not all."""
+"""Most barriers of a job that some workers have reached and others have not."""
 
 
 class Barriers:
-    """Released when every worker that is there has come: who leaves is not waited for."""
+    """A barrier is released when every present worker has reached it; others are not awaited."""
 
     def __init__(self, released: Mapping[str, int] | None = None) -> None:
         self._reached: dict[Key, set[WorkerId]] = {}
@@ -56,6 +56,6 @@ class Barriers:
         return keys
 
     def last_uses(self) -> list[pb.BarrierReleased]:
-        """Return the last use of each name: where a worker that joins now counts on."""
+        """Return the last use of each name: a worker that joins now counts on from there."""
         uses = sorted(self._released.items())
         return [pb.BarrierReleased(name=name, use=use) for name, use in uses if use]

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What workers without progress say, put together: which link, switch or worker is dead.
+"""Finds the dead link, switch or worker from the reports of workers without progress.
 
-One worker cut off from its switch is evicted. A switch that answers nobody is left. Where no route
-remains, the job ends with the names of what is dead.
+A worker that is cut off from its switch is evicted. A job leaves a switch that answers nobody. If
+no route remains, the job ends, and its reason names what is dead.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from .worker_lease import WorkerLease
 
 _LOGGER = logging.getLogger(__name__)
 CHECK_INTERVAL_S: Final = 1.0
-"""A switch's tables are compared at most so often because workers hear nothing from it."""
+"""Least time between two comparisons of the tables of a switch that workers report as silent."""
 CHECK_S: Final = 2.0
 """How long such a comparison may take."""
 
 SLACK_S: Final = 0.05
-"""A timer may fire so much too early."""
+"""A timer may fire this much too early."""
 
 
 class Diagnosis:
@@ -132,7 +132,7 @@ class Diagnosis:
         )
 
     def _leave(self, live: LiveJob, switches: Collection[str], reason: str) -> None:
-        """Have a job go elsewhere, or end it if it has had no route for too long."""
+        """Move a job to other switches, or end it if it has had no route for too long."""
         now_s = asyncio.get_running_loop().time()
         if self._end_without_route(live, reason, now_s):
             return
@@ -150,7 +150,7 @@ class Diagnosis:
             return False
         reason = (
             f"{what}, and no other route has carried the job's data for {limit_s:g} s; mend it and"
-            " start the job anew"
+            " start the job again"
         )
         self._manager.end(live, reason)
         return True
@@ -169,7 +169,7 @@ class Diagnosis:
         return f"{host.name} ({worker.address})" if host is not None else worker.address
 
     def _check_tables(self, switch: str, now_s: float) -> None:
-        """Compare a switch's tables now: who lost them answers nobody."""
+        """Compare a switch's tables now: a switch that lost them answers nobody."""
         link = self._links[switch]
         if not link.is_ready:
             return

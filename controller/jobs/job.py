@@ -79,7 +79,7 @@ class Worker:
     peer_address: str = ""
     """Where other workers reach its peer server."""
     peer_port: int = 0
-    """TCP; 0: no peer server, hence no host path."""
+    """TCP; 0: no peer server, hence no host allreduce."""
     state: WorkerState = WorkerState.JOINED
 
 
@@ -155,13 +155,13 @@ class Tree:
         return next((node for node in self.nodes if node.switch == switch), None)
 
     def level(self, node: TreeNode) -> int:
-        """Return how many switches lie below a node, on the longest way down to a worker."""
+        """Return how many switches lie below a node, on the longest path down to a worker."""
         below = [self.node(child.switch) for child in node.children if child.switch]
         return max((1 + self.level(one) for one in below if one is not None), default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attachment:
+class TreeAttachment:
     """How one worker takes part in a view's trees."""
 
     switch: str
@@ -182,7 +182,7 @@ class View:
     straggler: StragglerPolicy = WAIT_FOR_ALL
     state: ViewState = ViewState.PLANNED
     reason: str = ""
-    """Why it runs between the hosts, or has fewer slots than wished."""
+    """Why it runs between the hosts, or has fewer slots than it asked for."""
 
     @property
     def num_workers(self) -> int:
@@ -220,13 +220,13 @@ class View:
             if node is not None:
                 yield Placement(self, tree, node)
 
-    def attachment(self, worker_id: WorkerId) -> Attachment:
+    def attachment(self, worker_id: WorkerId) -> TreeAttachment:
         """Return where a member hangs in the trees; KeyError when it is in none."""
         for tree in self.trees:
             for node in tree.nodes:
                 for child in node.children:
                     if child.worker_id == worker_id:
-                        return Attachment(
+                        return TreeAttachment(
                             switch=node.switch,
                             child_id=child.child_id,
                             worker_bitmap=child.contributor_mask,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can happen to live jobs: they start, lose workers, change, end; and what is stored of it."""
+"""What can happen to live jobs: they start, lose workers, change and end; and what is stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .worker_lease import WorkerLease
 
 _LOGGER = logging.getLogger(__name__)
 _REBALANCE_S: Final = 0.3
-"""Jobs that start or end within this time share slots anew together."""
+"""Slots are shared again once for all jobs that start or end within this time."""
 
 
 class JobManager:
@@ -85,7 +85,7 @@ class JobManager:
             changes.change_request(reason, is_abort=is_abort, is_replan=is_replan, avoid=avoid)
 
     def resume(self, live: LiveJob, lease: WorkerLease, proposed: Generation) -> None:
-        """Let a worker go on that waits for the commit of a change that nobody knows any more."""
+        """Release a worker that waits for the commit of a change that is unknown here."""
         if proposed and live in self._changes:
             reason = f"worker {lease.worker_id} was asked by a controller that is gone"
             self._changes[live][0].change_request(reason, is_abort=True, is_owed=True)
@@ -121,7 +121,7 @@ class JobManager:
     def lose(
         self, live: LiveJob, lease: WorkerLease, why: str, error: ControllerError | None = None
     ) -> None:
-        """Take out a worker that is not there any more; the others go on without it.
+        """Take a lost worker out of its job; the others go on without it.
 
         `error` is the status that its stream ends with, if it still has one.
         """
@@ -218,7 +218,7 @@ class JobManager:
         lease.send(message)
 
     def join_timed_out(self, live: LiveJob) -> None:
-        """End a job whose workers have not all come."""
+        """End a job whose workers have not all arrived."""
         missing = ", ".join(str(worker_id) for worker_id in live.missing)
         text = (
             f"job {live.name!r}: worker {missing} of {live.job.num_workers} never arrived "
@@ -227,7 +227,7 @@ class JobManager:
         self.end(live, f"worker {missing} never arrived", WorkersMissingError(text))
 
     def release_barriers(self, live: LiveJob) -> None:
-        """Release and store the barriers that all who are there have reached."""
+        """Release and store the barriers that all present workers have reached."""
         for name, use in live.release_barriers():
             if use:
                 self._database.release_barrier(live.job_number, name, use)
@@ -239,14 +239,14 @@ class JobManager:
             self._rebalance_timer = loop.call_later(_REBALANCE_S, self._rebalance)
 
     def spawn(self, work: Coroutine[object, object, None]) -> None:
-        """Do something that outlives its cause; `settled` waits for it."""
+        """Run something that outlives its cause; `settled` waits for it."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(self._task_done)
 
     async def settled(self) -> None:
-        """Wait for jobs that start or end; who waits and goes away must not cancel them."""
+        """Wait for jobs that start or end; a cancelled caller does not cancel them."""
         if self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -287,7 +287,7 @@ class JobManager:
                 continue
             if live.retreat.is_on(asyncio.get_running_loop().time()):
                 continue  # it has just left switches that do not work
-            self.change_request(live, "slots are shared anew", is_replan=True)
+            self.change_request(live, "slots are shared again", is_replan=True)
 
     def _changes_done(self, live: LiveJob, task: asyncio.Task[None]) -> None:
         """End a job whose views cannot change any more: its workers might wait for a commit."""

@@ -49,7 +49,7 @@ RETURN_S: Final = 2.0
 
 
 class Membership:
-    """Takes what workers, operators and switches say, and lets the manager act on it."""
+    """Takes messages of workers, operators and switches, and lets the manager act on them."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Membership:
         self._database = database
         self._links = links
         self._views = views
-        self._manager = JobManager(database, links, views, Limits(no_way_s=config.no_route_s))
+        self._manager = JobManager(database, links, views, Limits(no_route_s=config.no_route_s))
         self._restored_s = float("-inf")
         self._is_closing = False
         views.on_switch_lost_state(self._switch_lost_state)
@@ -71,7 +71,7 @@ class Membership:
         self._diagnosis = Diagnosis(config, links, self._manager)
 
     def restore(self) -> None:
-        """Take up the running jobs of the database; their workers have a grace to come back."""
+        """Restore the running jobs of the database; their workers have some time to come back."""
         for job in self._database.jobs(is_live_only=True):
             digests = self._database.resume_digests(job.job_number)
             reason = reason_to_end(job, self._links, digests)
@@ -114,7 +114,7 @@ class Membership:
         if live is not None and live.has_started:
             if join_request.is_joining or not await self._is_deserted(live):
                 return self._join(live, join_request, worker)
-            self._manager.end(live, f"worker {worker.worker_id} was started anew")
+            self._manager.end(live, f"worker {worker.worker_id} was started again")
         return self._wait(join_request, worker)
 
     async def _is_deserted(self, live: LiveJob) -> bool:
@@ -130,7 +130,7 @@ class Membership:
         return not live.is_attached
 
     def heard(self, lease: WorkerLease) -> None:
-        """Renew the lease of a worker that said something."""
+        """Renew the lease of a worker that has sent something."""
         if not self._is_closing:
             lease.hear()
 
@@ -162,7 +162,7 @@ class Membership:
             self._manager.tell(live)
 
     def stalled(self, live: LiveJob, lease: WorkerLease, stalled: pb.Stalled) -> None:
-        """Find out why a worker that sends hears nothing, and do something if it is for us."""
+        """Find out why a worker that sends gets no answer, and repair what the controller can."""
         view = live.view
         if view is None:
             return
@@ -184,7 +184,7 @@ class Membership:
         self._diagnosis.report(live, view, lease, stalled, now_s)
 
     def stream_ended(self, live: LiveJob, lease: WorkerLease, outbox: Outbox) -> None:
-        """Note that a stream broke: who knows a view may come back, others are gone."""
+        """Note that a stream broke: a worker that knows a view may come back, others are gone."""
         if not lease.detach(outbox) or live.has_ended or self._is_closing:
             return
         if live.has_started and lease.has_view:
@@ -200,12 +200,11 @@ class Membership:
         *,
         jobs: Collection[JobNumber] | None = None,
         is_broken: bool = False,
-        avoid: Collection[str] = (),
     ) -> list[str]:
         """Give running jobs better views and return their names; all jobs when `jobs` is None.
 
         They change at their next tensor boundary, or redo the tensors in flight when their trees
-        are broken. `avoid` names switches and links that views should leave.
+        are broken.
         """
         chosen = [
             live
@@ -213,9 +212,7 @@ class Membership:
             if live.view and (jobs is None or live.job_number in jobs)
         ]
         for live in chosen:
-            self._manager.change_request(
-                live, reason, is_abort=is_broken, is_replan=True, avoid=avoid
-            )
+            self._manager.change_request(live, reason, is_abort=is_broken, is_replan=True)
         return [live.name for live in chosen]
 
     async def stop_job(self, name: str, reason: str) -> Job:
@@ -285,7 +282,7 @@ class Membership:
         if not join_request.is_joining:
             if old is not None and not old.is_attached:
                 self._check_same_host(old, worker)
-                self._manager.lose(live, old, "was started anew")
+                self._manager.lose(live, old, "was started again")
             raise running_refusal(live, join_request)
         check_joining(live, join_request)
         check_peers(worker, (one for one in live.workers if one.worker_id != worker.worker_id))
@@ -295,7 +292,7 @@ class Membership:
         # Before it has the place: what cannot be stored is refused.
         self._database.store_resume_digest(live.job_number, worker.worker_id, lease.digest)
         if old is not None:
-            self._manager.lose(live, old, "was started anew")
+            self._manager.lose(live, old, "was started again")
         live.add(lease)
         outbox = lease.attach(lease.lease_s)
         self._manager.change_request(live, f"worker {worker.worker_id} joins")
@@ -343,14 +340,14 @@ class Membership:
         most = self._config.max_waiting_jobs
         if sum(not live.has_started for live in self._manager.live_jobs) >= most:
             raise NoRoomError(
-                f"{most} jobs wait for workers, and no more may; start the workers that they lack, "
-                "or end them with 'switchfold job stop'"
+                f"{most} jobs wait for workers, and no more may; start their missing "
+                "workers, or end them with 'switchfold job stop'"
             )
 
     def _check_same_host(self, old: WorkerLease, worker: Worker) -> None:
         """Keep the place of a worker whose connection just broke from strangers.
 
-        A process that was started anew on its host gets it at once.
+        A process that was started again on its host gets the place at once.
         """
         if worker.address != old.worker.address:
             raise WorkerTakenError(

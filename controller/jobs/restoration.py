@@ -38,7 +38,8 @@ def restored_job(
 ) -> tuple[LiveJob, ChangeRequest]:
     """Return the live job, all its workers expected, and why it needs another view, if it does.
 
-    Positions and answers of a change under way are lost with the controller; an abort asks anew.
+    Positions and answers of a change under way are lost with the controller; an abort asks for
+    them again.
     """
     installed = [x for x in job.live_views if x.state is ViewState.INSTALLED]
     live = LiveJob(

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from typing import Final
 
 FIRST_S: Final = 20.0
-"""A job comes back to a switch that it has left after so long, when nothing else is known."""
+"""A job returns to a switch this long after it has left it, unless it learns more."""
 LONGEST_S: Final = 320.0
-"""The time doubles up to this with each retreat."""
+"""Each retreat doubles the time, up to this."""
 CALM_S: Final = 600.0
-"""After so long without a retreat the first time counts again."""
+"""After this long without a retreat, the next one takes the first time again."""
 
 
 class Retreat:
@@ -20,7 +20,7 @@ class Retreat:
 
     def __init__(self) -> None:
         self._switches: set[str] = set()
-        """That do not work, as far as the job knows."""
+        """Switches that do not work, as far as the job knows."""
         self._until_s = float("-inf")
         self._pause_s = FIRST_S
 
@@ -46,7 +46,7 @@ class Retreat:
         return bool(self.switches(now_s))
 
     def end(self, switch: str) -> bool:
-        """Learn that a switch has become ready anew; return whether the job had left it."""
+        """Note that a switch has become ready again; return whether the job had left it."""
         had_left = switch in self._switches
         self._switches.discard(switch)
         return had_left

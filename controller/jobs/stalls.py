@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that send and hear nothing back: when that is the path's fault, and not a slow worker's.
+"""Workers that send and get no answer: whether the path is broken or another worker is slow.
 
 One worker that waits for another has no progress either. But a worker that reports has sent its own
 part: when all of them report, nobody is waited for, and the path is broken. A worker whose switch
@@ -18,9 +18,9 @@ from .job import Generation, WorkerId
 WINDOW_S: Final = 5.0
 """Reports that are older do not count."""
 STILL_S: Final = 3.0
-"""Without a report for so long there is progress."""
+"""A job without a report for this long has progress."""
 SETTLED_S: Final = 1.5
-"""Whoever has not reported after so long is not going to: workers report each second."""
+"""A worker that has not reported by then will not: workers report each second."""
 AVOID_S: Final = 20.0
 """When a path breaks again within this time of its repair, it is left."""
 SILENT_S: Final = 0.9
@@ -74,7 +74,7 @@ class Stalls:
         return now_s - self._heard_s <= STILL_S
 
     def calm(self) -> None:
-        """Learn that the cause is gone: what lasts is counted afresh."""
+        """Note that the cause is gone: the duration starts again with the next report."""
         self._heard_s = float("-inf")
 
     def missing(
@@ -98,7 +98,7 @@ class Stalls:
     ) -> tuple[set[WorkerId], set[WorkerId], set[WorkerId]]:
         """Return whose switch answers them nothing, whose does, and of whom it is not known yet.
 
-        Who has not reported is in none of these.
+        A worker that has not reported is in none of these.
         """
         fresh = self._fresh(workers, generation, now_s)
         cut = {worker for worker, report in fresh.items() if report.silent_s >= SILENT_S}
@@ -110,7 +110,7 @@ class Stalls:
     ) -> set[WorkerId]:
         """Return the workers whom all others report as lost, at least two of them.
 
-        On a host path a worker names whom it has lost.
+        In host allreduce a worker names the members that it has lost.
         """
         fresh = self._fresh(workers, generation, now_s)
         return {
@@ -134,7 +134,7 @@ class Stalls:
         return len(fresh) == len(workers) and all(report.missing for report in fresh.values())
 
     def repair(self, now_s: float) -> bool:
-        """Start afresh; return whether the last repair did not help for long."""
+        """Forget all reports; return whether the last repair was too recent to have helped."""
         is_again = now_s - self._repaired_s <= AVOID_S
         self._repaired_s = now_s
         self._reports.clear()

@@ -21,9 +21,9 @@ Outbox = asyncio.Queue[pb.ControllerMessage | ControllerError | None]
 
 _SECRET_BYTES: Final = 16
 _LATE_S: Final = 0.05
-"""A timer that fires so much too late tells that this process stood still."""
+"""A timer that fires this much too late shows that this process stood still."""
 _UNREAD_S: Final = 0.5
-"""Time to read what workers have said meanwhile."""
+"""Time to read what workers have sent meanwhile."""
 
 
 class WorkerLease:
@@ -39,11 +39,11 @@ class WorkerLease:
         """`digest`: of the secret of a worker from before the controller's restart."""
         self.worker = worker
         self.lease_s = lease_s
-        """How long the worker may say nothing, though its connection stands."""
+        """How long the worker may send nothing while its connection stands."""
         self.heard_s = float("-inf")
-        """When it said something last, on the loop's clock."""
+        """When the worker last sent something, on the loop's clock."""
         self.secret = secrets.token_bytes(_SECRET_BYTES) if digest is None else b""
-        """What this worker alone is told, and shows to take up its stream; b"" after a restart."""
+        """The worker shows it when it resumes; only this worker gets it. b"" after a restart."""
         self.digest = _digest(self.secret) if digest is None else digest
         """All that is stored of the secret."""
         self.outbox: Outbox | None = None
@@ -57,7 +57,7 @@ class WorkerLease:
 
     @property
     def worker_id(self) -> WorkerId:
-        """Who sits here."""
+        """Id of the worker."""
         return self.worker.worker_id
 
     @property

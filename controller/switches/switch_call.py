@@ -19,6 +19,7 @@ from ..errors import SwitchError, SwitchUnreachableError, SwitchUpdateError
 
 PROGRAM_TIMEOUT_S: Final = 180.0
 """softswitch compiles a new program to native code before it answers."""
+_FETCH_TIMEOUT_S: Final = 5.0
 
 
 class _LongCalls(grpc.aio.UnaryUnaryClientInterceptor):
@@ -105,9 +106,7 @@ def _reason(exc: P4ClientError) -> str:
     return message or exc.code.name
 
 
-async def fetch_pipeline(
-    config: SwitchConfig, timeout_s: float = 5.0
-) -> p4r.ForwardingPipelineConfig | None:
+async def fetch_pipeline(config: SwitchConfig) -> p4r.ForwardingPipelineConfig | None:
     """Return what a switch runs, None when nothing; works beside a primary controller."""
     client = P4Client(config.address, wait_for_ready=False)
     request = p4r.GetForwardingPipelineConfigRequest(
@@ -115,12 +114,12 @@ async def fetch_pipeline(
         response_type=p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE,
     )
     try:
-        async with asyncio.timeout(timeout_s), client:
+        async with asyncio.timeout(_FETCH_TIMEOUT_S), client:
             reply = await client.request(request)
     except P4ClientError as exc:
         if exc.is_pipeline_missing:
             return None
         raise refusal(config, "to tell its program", exc) from exc
     except TimeoutError as exc:
-        raise unreachable_error(config, f"no answer in {timeout_s:.0f} s") from exc
+        raise unreachable_error(config, f"no answer in {_FETCH_TIMEOUT_S:.0f} s") from exc
     return reply.config if reply.config.HasField("p4info") else None

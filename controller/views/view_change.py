@@ -25,7 +25,7 @@ class ChangeRequest:
     avoid: set[str] = field(default_factory=set[str])
     """Switches that the next view should not use."""
     since_s: float | None = None
-    """Since when there is no way to fulfil it, on the loop's clock."""
+    """Since when no view can fulfil it, on the loop's clock; None: not known."""
 
     def add(
         self,
@@ -50,13 +50,13 @@ class ChangeRequest:
 
 @dataclass(eq=False)
 class Change:
-    """The way from the view in use to `view`."""
+    """The change from the view in use to `view`."""
 
     view: View
     is_abort: bool
     reason: str
     asked: set[WorkerId]
-    """Who must answer, and must have left the older views before these go."""
+    """Workers that must answer, and must leave the older views before these are removed."""
     is_proposed: bool = False
     is_committed: bool = False
     positions: dict[WorkerId, int] = field(default_factory=dict[WorkerId, int])
@@ -73,12 +73,12 @@ class Change:
 
     @property
     def silent(self) -> list[WorkerId]:
-        """Who has not answered the proposal."""
+        """Workers that have not answered the proposal."""
         return sorted(self.asked - self.positions.keys())
 
     @property
     def has_left_behind(self) -> list[WorkerId]:
-        """Who may still use an older view."""
+        """Workers that may still use an older view."""
         return sorted(self.asked - self.entered)
 
     @property
@@ -121,16 +121,16 @@ class Limits:
     """Every wait of a change ends with one of these."""
 
     coalesce_s: float = 0.05
-    """ChangeRequests that come within this time are one change."""
+    """Change requests that come within this time are one change."""
     abort_answer_s: float = 1.0
-    """Who has spoken for so long since it was asked, and not answered an abort, is lost."""
+    """A worker that has sent for this long after an abort and not answered it is evicted."""
     graceful_answer_s: float = 2.0
-    """When one has spoken for so long and not answered a graceful change, that becomes an abort."""
-    no_way_s: float = 8.0
-    """A job whose view is broken waits so long for another way, then it ends."""
+    """A graceful change becomes an abort if a worker has sent for this long and not answered."""
+    no_route_s: float = 8.0
+    """A job whose view is broken waits this long for another view, then it ends."""
     retry_s: float = 0.3
     """Time between attempts to plan a view."""
     look_s: float = 0.1
     """Time between looks at those who have not answered."""
     held_up_s: float = 0.2
-    """When a limit is noticed so much too late, workers are not blamed."""
+    """If a limit is noticed this much too late, the controller does not blame workers."""

@@ -108,7 +108,7 @@ class JobChanges:
         try:
             view = self._plan(change_request)
         except ControllerError as exc:
-            await self._no_way(change_request, exc)
+            await self._no_view(change_request, exc)
             return
         change = Change(view, change_request.is_abort, change_request.reason, asked=live.welcomed)
         live.change = change
@@ -123,7 +123,7 @@ class JobChanges:
             await self._agree(change, change_request)
         except ControllerError as exc:
             live.change = None
-            await self._no_way(change_request, exc)
+            await self._no_view(change_request, exc)
             return
         await self._until(lambda: not change.has_left_behind)
         self._finish(change)
@@ -144,7 +144,7 @@ class JobChanges:
             or view.is_on_switch
         ):
             return view
-        # Room on the switches may be lacking only as long as the view in use is there.
+        # The switches may have room as soon as the view in use is gone.
         self._manager.spawn(self._remove(view))
         raise NoRoomError(view.reason)
 
@@ -250,13 +250,13 @@ class JobChanges:
                 )
             raise _SupersededError
 
-    async def _no_way(self, change_request: ChangeRequest, error: ControllerError) -> None:
+    async def _no_view(self, change_request: ChangeRequest, error: ControllerError) -> None:
         """Go on without a change that cannot be; try again if the job cannot go on."""
         live = self._live
         _LOGGER.warning("job %s: no new view (%s): %s", live.name, change_request.reason, error)
         if not change_request.is_abort:
             if isinstance(error, DatabaseError):
-                # Stopping all workers would not help: who joins is refused, the others go on.
+                # Stopping all workers would not help: only the joining ones are refused.
                 for lease in live.joining:
                     self._manager.refuse(live, lease, error)
             if change_request.is_owed or live.has_new_members:
@@ -269,13 +269,13 @@ class JobChanges:
             self._manager.refuse(live, lease, error)
         loop = asyncio.get_running_loop()
         change_request.since_s = change_request.since_s or loop.time()
-        if loop.time() - change_request.since_s >= self._limits.no_way_s:
-            reason = f"no way for its data within {self._limits.no_way_s:g} s: {error}"
+        if loop.time() - change_request.since_s >= self._limits.no_route_s:
+            reason = f"no route for its data within {self._limits.no_route_s:g} s: {error}"
             is_refusal = isinstance(error, JobError | DatabaseError)
             self._manager.end(live, reason, error if is_refusal else NoSwitchError(reason))
             return
         await asyncio.sleep(self._limits.retry_s)
-        # What was to be avoided may be the only way by now.
+        # The switches to avoid may be the only ones left by now.
         self._change_request.since_s = change_request.since_s
         self._change_request.add(
             *change_request.reasons, is_abort=True, is_owed=change_request.is_owed
@@ -302,7 +302,7 @@ class JobChanges:
     async def _until(
         self, is_so: Callable[[], bool], limit_s: float | None = None, *, is_idle: bool = False
     ) -> bool:
-        """Wait until it is so; False at the limit. Raises when an abort is wished meanwhile."""
+        """Wait until it is so; False at the limit. Raises when an abort is requested meanwhile."""
         try:
             async with asyncio.timeout(limit_s):
                 while True:

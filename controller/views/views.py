@@ -46,13 +46,11 @@ class Views:
         links: Mapping[str, SwitchSession],
         *,
         fabric: Callable[[JobNumber], Fabric] | None = None,
-        num_slots: int = wire.NUM_SLOTS,
     ) -> None:
         self._config = config
         self._database = database
         self._links = links
         self._choice = TreeChoice(config, links, fabric)
-        self._num_slots = num_slots
         self._on_lost_state: ViewsCallback | None = None
         self._on_gone: ViewsCallback | None = None
         for name, link in links.items():
@@ -83,7 +81,7 @@ class Views:
         avoid: Collection[str] = (),
         replacing: View | None = None,
     ) -> View:
-        """WorkerLease slots for a new view of these members and store it as planned.
+        """Lease slots for a new view of these members and store it as planned.
 
         `avoid` names switches and links not to be used. `replacing` is a view that no worker
         sends in any more: its slots may be used again at once. Without room the view runs between
@@ -115,7 +113,7 @@ class Views:
         avoid: Collection[str],
         replacing: View | None,
     ) -> tuple[tuple[Tree, ...], str]:
-        """Return trees with slots, none between the hosts, and why they are not what was wished."""
+        """Return trees with slots, none for host allreduce, and why the job gets no better."""
         trees: tuple[Tree, ...] = ()
         reason = "asked for"
         if job.path is not PathChoice.HOST:
@@ -211,7 +209,7 @@ class Views:
         avoid: Collection[str],
         replacing: View | None,
     ) -> tuple[tuple[Tree, ...], str]:
-        """Return trees with slots, and why they have fewer than wished."""
+        """Return trees with slots, and why they have fewer than the job asked for."""
         memory = self._memory(without=replacing)
         try:
             shape = self._choice.shape(job, workers, avoid, memory)
@@ -243,7 +241,7 @@ class Views:
     def _memory(self, without: View | None = None) -> SlotAllocator:
         left_out = without.generation if without else None
         views = self._database.live_views()
-        return SlotAllocator((x for x in views if x.generation != left_out), self._num_slots)
+        return SlotAllocator(x for x in views if x.generation != left_out)
 
     def _with_ids(self, trees: tuple[Tree, ...]) -> tuple[Tree, ...]:
         used = {tree.tree_id for x in self._database.live_views() for tree in x.trees}

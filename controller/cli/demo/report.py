@@ -118,8 +118,8 @@ def _proof_row(proof: Proof) -> str:
     return f"<tr>{mark}<td>{claim}</td><td>{measured}</td></tr>"
 
 
-def _figure(width: float = 9, height: float = 4) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(width, height), layout="constrained")
+def _figure() -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(9, 4), layout="constrained")
     axes = figure.subplots()
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes

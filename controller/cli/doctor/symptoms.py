@@ -71,7 +71,7 @@ SYMPTOMS: Final = (
     Symptom(
         "checksum",
         (Outcome.BAD_CHECKSUM,),
-        "packets were damaged on the way, or checksum offload left them unfinished",
+        "packets were damaged on the path, or checksum offload left them unfinished",
         "turn offload off (ethtool -K IFACE tx off); look at the link",
     ),
     Symptom(

@@ -46,19 +46,19 @@ class Traffic:
 
     @property
     def num_frames(self) -> int:
-        """Each way over all trees: one per chunk, and those that carry exponents."""
+        """In each direction over all trees: one per chunk, and those that carry exponents."""
         values = -(-self.tensor_bytes // wire.VALUE_BYTES)
         chunks = -(-values // self.values_per_packet)
         return chunks + (-(-chunks // self.values_per_packet) if self.is_float else 0)
 
     @property
     def counted_bytes(self) -> int:
-        """Each way over all trees, as port counters count."""
+        """In each direction over all trees, as port counters count."""
         return self.num_frames * self.frame_bytes
 
     @property
     def link_bytes(self) -> int:
-        """Each way over all trees, as links' rates count."""
+        """In each direction over all trees, as links' rates count."""
         return self.num_frames * (self.frame_bytes + self.frame_overhead_bytes)
 
     def latency_s(self, rates_bits_per_s: tuple[float, ...]) -> float:

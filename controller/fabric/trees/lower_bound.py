@@ -4,27 +4,33 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
-from typing import Final
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 from .tree_growth import Graph, LinkEnd, link_end
-
-_EPSILON: Final = 1e-6
-"""Of a bit per second: less is no capacity."""
 
 
 def narrowest_cut(graph: Graph, capacities: Mapping[LinkEnd, float]) -> float:
     """Return the least capacity, bits/s, of all sets of links that part the workers' switches.
 
-    Every tree crosses such a cut with every chunk at least once each way. One switch is in one of
-    the two parts, so the cuts between it and each other one are all that matter. Infinity when all
-    workers are at one switch.
+    Every tree crosses such a cut with every chunk at least once in each direction. One switch is
+    in one of the two parts, so the cuts between it and each other one are all that matter.
+    Infinity when all workers are at one switch.
     """
+    # Imported here: most commands plan no trees and need not wait for it.
+    import networkx  # noqa: PLC0415
+
+    fabric: networkx.DiGraph[str] = networkx.DiGraph()
+    for switch, hops in graph.hops.items():
+        for hop in hops:
+            parallel = fabric.get_edge_data(switch, hop.switch, {"capacity": 0})
+            # Whole numbers, for an exact flow; rounded up, so that no tree is faster than the cut.
+            capacity = math.ceil(capacities[link_end(switch, hop)])
+            fabric.add_edge(switch, hop.switch, capacity=parallel["capacity"] + capacity)
+    flow_value = cast("Callable[..., float]", cast("Any", networkx).maximum_flow_value)
     first, *others = graph.workers
-    return min(
-        (_max_flow(graph, capacities, first, other) for other in others), default=float("inf")
-    )
+    return min((flow_value(fabric, first, other) for other in others), default=float("inf"))
 
 
 def star_cut(graph: Graph, capacities: Mapping[LinkEnd, float]) -> float:
@@ -38,38 +44,3 @@ def star_cut(graph: Graph, capacities: Mapping[LinkEnd, float]) -> float:
         sum(capacities[link_end(switch, hop)] for hop in graph.hops[switch])
         for switch in graph.workers
     )
-
-
-def _max_flow(graph: Graph, capacities: Mapping[LinkEnd, float], source: str, sink: str) -> float:
-    """Return the capacity of the narrowest cut between two switches, by shortest augmentation."""
-    free: dict[str, dict[str, float]] = {switch: defaultdict(float) for switch in graph.hops}
-    for switch, hops in graph.hops.items():
-        for hop in hops:
-            free[switch][hop.switch] += capacities[link_end(switch, hop)]
-    total = 0.0
-    while (path := _augmenting_path(free, source, sink)) is not None:
-        amount = min(free[near][far] for near, far in path)
-        for near, far in path:
-            free[near][far] -= amount
-            free[far][near] += amount
-        total += amount
-    return total
-
-
-def _augmenting_path(
-    free: Mapping[str, Mapping[str, float]], source: str, sink: str
-) -> list[tuple[str, str]] | None:
-    above: dict[str, str] = {source: source}
-    reached = [source]
-    for switch in reached:
-        for other, amount in free[switch].items():
-            if amount > _EPSILON and other not in above:
-                above[other] = switch
-                reached.append(other)
-                if other == sink:
-                    path: list[tuple[str, str]] = []
-                    while other != source:
-                        path.append((above[other], other))
-                        other = above[other]  # noqa: PLW2901 - walks back to the source
-                    return path
-    return None

@@ -62,7 +62,7 @@ def plan_trees(
     """Return the fastest trees found for these workers, the same for the same arguments.
 
     `free_slots` is the largest free range by switch, of all when None; a switch with too little is
-    passed by when there is another way. `avoid_links` are keys. `tie_break` rotates the order in
+    passed by if another path exists. `avoid_links` are keys. `tie_break` rotates the order in
     which equally good switches are taken, so that jobs spread. NoTreeError names the workers that
     no tree can join.
     """

@@ -31,12 +31,12 @@ def predict_ring(
             (worker, following, forward),
             (following, worker, back),
         ):
-            way = path(fabric, sender, receiver)
-            if way is None:
+            route = path(fabric, sender, receiver)
+            if route is None:
                 return None
-            for direction in way:
+            for direction in route:
                 sums[direction] += amount
-            longest = max(longest, way, key=len)
+            longest = max(longest, route, key=len)
     loads: tuple[LinkLoad, ...] = tuple(
         link_load(fabric, direction, counted_bytes=amount, link_bytes=amount)
         for direction, amount in sorted(sums.items())

@@ -29,7 +29,7 @@ class Graph:
     """The aggregating switches that trees may use."""
 
     hops: Mapping[str, tuple[Hop, ...]]
-    """Ways to neighbours, in the order of preference among equals."""
+    """Hops to neighbours, in the order of preference among equals."""
     workers: Mapping[str, int]
     """Workers of the job by switch: these switches are to be joined."""
 
@@ -76,9 +76,9 @@ class _Growth:
         self._spare = {switch: graph.spare(switch) for switch in graph.hops}
         self._in_tree = {first: None}
         self._best: dict[str, tuple[float, int]] = {}
-        """Length and number of links of the best way found from the tree."""
-        self._way: dict[str, tuple[str, Hop]] = {}
-        """The last hop of that way."""
+        """Length and number of links of the best path found from the tree."""
+        self._last_hop: dict[str, tuple[str, Hop]] = {}
+        """The last hop of that path."""
         self._queue: list[tuple[float, int, int, str]] = []
         self._order = 0
 
@@ -91,7 +91,7 @@ class _Growth:
         while self._queue and self.missing:
             length, num_links, _, switch = heapq.heappop(self._queue)
             if (length, num_links) != self._best[switch]:
-                continue  # a better way was found meanwhile
+                continue  # a better path was found meanwhile
             if switch in self.missing:
                 path = self._path(switch)
                 if self._spare[path[-1][0]] < 1:
@@ -121,7 +121,7 @@ class _Growth:
             price = self._lengths.get(link_end(switch, hop), 0.0)
             through = (length + price, num_links + 1)
             if hop.switch not in self._best or through < self._best[hop.switch]:
-                self._way[hop.switch] = (switch, hop)
+                self._last_hop[hop.switch] = (switch, hop)
                 self._push(hop.switch, through)
 
     def _push(self, switch: str, distance: tuple[float, int]) -> None:
@@ -133,7 +133,7 @@ class _Growth:
         """Return the (switch above, its hop) pairs from `switch` up to the tree."""
         path: list[tuple[str, Hop]] = []
         while switch not in self._in_tree:
-            above, hop = self._way[switch]
+            above, hop = self._last_hop[switch]
             path.append((above, hop))
             switch = above
         return path

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A plan: aggregation trees of a job, what they are predicted to cost, and the next best ways."""
+"""A plan: aggregation trees of a job, what they are predicted to cost, and the next best plans."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -34,7 +34,7 @@ class PlannedNode:
 
     switch: str
     parent: Hop | None
-    """Way to the parent; None at the root."""
+    """Hop to the parent; None at the root."""
     children: tuple[PlannedChild, ...]
     """Workers by id, then switches by port; the position is the child id."""
 
@@ -99,7 +99,7 @@ class Prediction:
     """Cost of one allreduce."""
 
     seconds: float
-    """The slowest link's time, plus the latency of the longest way to a root and back."""
+    """The slowest link's time, plus the latency of the longest path to a root and back."""
     latency_s: float
     loads: tuple[LinkLoad, ...]
     """By sender and receiver."""
@@ -112,7 +112,7 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True)
 class Alternative:
-    """Another way to do the same allreduce."""
+    """Other trees, or a ring, for the same allreduce."""
 
     label: str
     """Such as "1 tree, root s4" or "ring among the hosts"."""
@@ -158,21 +158,6 @@ class TreePlan:
         for index in by_remainder[: spare - sum(counts)]:
             counts[index] += 1
         return tuple(count + 1 for count in counts)
-
-    def fitting_slots(self, wanted: int, free: Mapping[str, int]) -> int:
-        """Return how many slots up to `wanted` fit, given the largest free range per switch.
-
-        0 when not even one per tree fits. A switch that `free` does not name has room. A switch
-        in several trees needs a range for each; ranges of one switch lie side by side in one.
-        """
-        for total in range(wanted, len(self.trees) - 1, -1):
-            needed: dict[str, int] = defaultdict(int)
-            for tree, count in zip(self.trees, self.slot_counts(total), strict=True):
-                for switch in tree.switches:
-                    needed[switch] += count
-            if all(count <= free.get(switch, count) for switch, count in needed.items()):
-                return total
-        return 0
 
     def with_slots(self, fabric: Fabric, slot_counts: Sequence[int]) -> TreePlan:
         """Return the plan with the shares that whole slots really give."""

@@ -109,7 +109,7 @@ def test_job_without_any_way_ends_in_time(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, reconnect_grace_s=0.1) as (server, _):
             members = await start_members(server.address, 3)
-            limits = Limits(no_way_s=0.5, retry_s=0.1)
+            limits = Limits(no_route_s=0.5, retry_s=0.1)
             manager = server.membership._manager  # pyright: ignore[reportPrivateUsage]
             live = manager.live_job("train")
             assert live is not None
@@ -120,7 +120,7 @@ def test_job_without_any_way_ends_in_time(tmp_path: Path):
             ):
                 await members[2].close()
                 await members[0].until(lambda: members[0].ended)
-            assert "no way for its data within 0.5 s: nothing is free" in members[0].ended
+            assert "no route for its data within 0.5 s: nothing is free" in members[0].ended
             assert not members[0].proposals, "nobody is stopped for a view that cannot be"
             await close_all(*members)
 
