@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Four workers and a P4 switch in one process: every worker's array is summed in the switch.
+"""Four workers and a P4 switch in one process: the switch sums the arrays of all workers.
 
-Needs a C compiler, no privileges, no network: the workers are threads on the switch's `mem` ports.
-In a real network the controller does what `install_job` does here.
+The example needs a C compiler, but no privileges and no network: the workers are threads on the
+switch's `mem` ports. In a real network the controller does what `install_job` does here.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +31,7 @@ def number(text: str) -> int:
 
 
 def install_job(switch: softswitch.Switch, program: softswitch.CompiledProgram) -> None:
-    """Tell the switch who may contribute, and where results go."""
+    """Admit the workers to the switch, and set where it sends results."""
 
     def insert(table_name: str, action_name: str, key: list[int], parameters: list[int]) -> None:
         table = next(t for t in program.model.tables if t.name.endswith(f".{table_name}"))
@@ -53,7 +53,7 @@ def install_job(switch: softswitch.Switch, program: softswitch.CompiledProgram) 
 
 
 def work(switch: softswitch.Switch, worker_id: int) -> NDArray[np.float32]:
-    """Be one worker: sum an array with the others."""
+    """Run one worker: sum an array with the others."""
     view = JobView.on_one_switch(
         job=JOB,
         generation=GENERATION,

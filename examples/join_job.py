@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker process: join the job that the environment names, sum a vector, leave.
+"""A worker process: it joins the job that the environment names, sums a vector and leaves.
 
 `hostlib/config.py` lists the variables; a testbed and docker-compose.yml set them for each worker.
 """

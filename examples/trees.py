@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Four workers under two leaves and two spines: trees of switches add up what the workers send.
+"""Four workers under two leaves and two spines: trees of switches sum the workers' arrays.
 
-Needs a C compiler, no privileges: switches, controller and workers are processes, links are
-loopback ports. This file makes the testbed and, with the argument `worker`, is one of its workers.
+The example needs a C compiler, but no privileges: switches, controller and workers are processes,
+and links are loopback ports. This file makes the testbed; with the argument `worker` it runs one of
+the workers.
 """
 
 import sys
@@ -20,7 +21,7 @@ def array_of(worker_id: int) -> NDArray[np.int32]:
 
 
 def work() -> None:
-    """Be one worker: sum an array with the others."""
+    """Run one worker: sum an array with the others."""
     with join_from_environment() as session:
         view = session.view
         total = session.allreduce(array_of(view.worker_id)).result()
@@ -29,12 +30,12 @@ def work() -> None:
 
 
 def main() -> None:
-    # A leaf's uplinks have half the rate of a host's link: one tree over each spine fills both.
+    # An uplink has half the rate of a host's link, so a tree over each spine fills both uplinks.
     fabric = leaf_spine(2, 2, 2, uplink_rate_bits_per_s=50_000_000)
     with Testbed(fabric, mode="udp") as testbed:
         for done in testbed.run_workers([sys.executable, __file__, "worker"], timeout_s=60):
             print(done.output, end="")
-        print(f"an array has {array_of(0).nbytes} bytes; between switches there crossed")
+        print(f"an array has {array_of(0).nbytes} bytes; bytes on the links between switches:")
         for link in testbed.switch_link_bytes():
             print(f"{link.a} - {link.b}: {link.from_a_bytes} up, {link.from_b_bytes} down")
 

@@ -46,7 +46,7 @@ header lanes_h {{
 _CONTROL: Final = """\
 {banner}//
 // The slot copy's {values} lanes: one register each. A packet runs at most one of the actions,
-// hence one read-modify-write per register. Behind each action the packet's lanes hold what the
+// hence one read-modify-write per register. After each action the packet's lanes hold what the
 // copy holds.
 //
 // Lanes are two's complement; registers hold bit<32>, since that is all v1model promises, and

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Allreduce by one switch and among hosts, its precision and its loss."""
+"""Allreduce by one switch and among hosts, exact sums, and packet loss."""

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allreduce through the switch against torch's Gloo ring, on equal links in the same run.
 
-For each number of workers two testbeds are up together, with the same links: one around a switch
-with its controller, one around a bridge of the kernel. Every worker sums the same tensors by
-Switchfold, by Gloo through the same switch (its TCP is ordinary IPv4 traffic there) and by Gloo
-over the bridge, in turn. Each result is verified before its time counts; the ratio to quote is the
-one against the faster of the two. The rate that the links really carry is probed first, and is
-the C of the limits.
+For each number of workers, two testbeds with the same links run together: one around a switch with
+its controller, one around a bridge of the kernel. Every worker sums the same tensors in turn by
+Switchfold, by Gloo through the same switch (as ordinary IPv4 traffic) and by Gloo over the bridge.
+Each result is verified before its time counts. The ratio to quote is the one against the faster
+Gloo. The benchmark first probes the rate that the links really carry, which is the C of the limits.
 
     python benchmarks/allreduce/allreduce.py --workers 2,4,8 --rate 100M --repeats 5
 """
@@ -43,16 +42,22 @@ WORKER = Path(__file__).with_name("allreduce_worker.py")
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--workers", default="2,4,8", help="numbers of workers, default 2,4,8")
-    parser.add_argument("--rate", default="100M", help="of each link, default 100M bit/s")
-    parser.add_argument("--bytes", type=int, default=16_000_000, help="of float32, default 16 MB")
-    parser.add_argument("--repeats", type=int, default=5, help="of each, after one warm-up")
+    parser.add_argument("--rate", default="100M", help="rate of each link, default 100M bit/s")
+    parser.add_argument(
+        "--bytes", type=int, default=16_000_000, help="size of the float32 tensor, default 16 MB"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="sums by each contender, after one warm-up"
+    )
     parser.add_argument("--variant", choices=["wide", "narrow"], default="wide")
     parser.add_argument("--target", choices=["softswitch", "bmv2"], default="softswitch")
     parser.add_argument("--transport", choices=["udp", "raw"], default="udp")
     parser.add_argument(
-        "--window", type=int, default=SessionOptions().window, help="most chunks under way"
+        "--window", type=int, default=SessionOptions().window, help="most chunks in flight"
     )
-    parser.add_argument("--slots", type=int, default=0, help="of the job, default the controller's")
+    parser.add_argument(
+        "--slots", type=int, default=0, help="slots of the job, default the controller's choice"
+    )
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds per allreduce")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     return parser.parse_args()
@@ -61,7 +66,7 @@ def parse_options() -> argparse.Namespace:
 def run_workers(
     options: argparse.Namespace, num_workers: int, rate_bits_per_s: int
 ) -> list[dict[str, Any]]:
-    """Build both testbeds, run the workers, return what each printed."""
+    """Build both testbeds, run the workers, and return the output of each."""
     topology = single_switch(num_workers, rate_bits_per_s=rate_bits_per_s)
     with (
         Testbed(topology, target=options.target, variant=options.variant) as testbed,
@@ -102,8 +107,8 @@ def check_both_used(testbed: Testbed, bridged: Testbed, options: argparse.Namesp
             carried = min(link.from_host_bytes, link.to_host_bytes)
             if not least <= carried < 1.25 * least:
                 raise TestbedError(
-                    f"link of {link.host} in {each.name} carried {carried} bytes, not the "
-                    f"{least:.0f} of its tensors: not what was meant to be measured"
+                    f"link of {link.host} in {each.name} carried {carried} bytes instead of the "
+                    f"{least:.0f} bytes of its tensors: a contender used another link"
                 )
 
 

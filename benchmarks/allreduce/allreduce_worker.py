@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One worker of the allreduce benchmark: the same sums by each contender, turn by turn.
 
-Started on every host of a testbed by allreduce.py and tree_allreduce.py, in the environment of its
-endpoint. Where there is a bridged testbed, the sockets of Gloo over the bridge are opened in the
-host's twin namespace. Every result is checked against the sum in float64 before its time counts.
-Worker 0 also reads what crossed each link, if it is told the testbed. The last line of the output
-is JSON.
+allreduce.py and tree_allreduce.py start it on every host of a testbed, in the environment of its
+endpoint. With a bridged testbed, the sockets of Gloo over the bridge are opened in the host's twin
+namespace. Every result is compared with the sum in float64 before its time counts. With
+`--testbed`, worker 0 also reads the bytes that crossed each link. The last line of the output is
+JSON.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from switchfold.hostlib import Session, SessionOptions
 from switchfold.hostlib.config import transport_from_environment
 from switchfold.hostlib.slots.switch_reducer import split_slots
 
-untyped: Any = torch  # some of its functions tell only half of their types
+untyped: Any = torch  # some of its functions are only partly typed
 
 TOLERANCE = 1e-5
-"""Absolute and relative, on sums of standard normal numbers; float32 has 24 bits."""
+"""Absolute and relative error of sums of standard normal numbers; float32 has 24 bits."""
 
 Floats = NDArray[np.float32]
 Allreduce = Callable[[Floats], Floats]
@@ -50,7 +50,7 @@ Barrier = Callable[[str], None]
 
 
 def contribution(repeat: int, worker_id: int, elements: int) -> Floats:
-    """Return a worker's float32 tensor: known to every other worker, different for each."""
+    """Return a worker's float32 tensor; every worker can compute those of the others."""
     base = np.random.default_rng(repeat).standard_normal(elements, dtype=np.float32)
     return np.roll(base, 1009 * worker_id)
 
@@ -67,7 +67,7 @@ def expected_sum(repeat: int, num_workers: int, elements: int) -> NDArray[np.flo
 def timed(
     allreduce: Allreduce, barrier: Barrier, label: str, repeat: int, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Run one allreduce; return its times here and a checksum of the verified result."""
+    """Run one allreduce; return its times on this worker and a checksum of the verified result."""
     worker_id, elements = int(os.environ["SWITCHFOLD_WORKER_ID"]), options.bytes // 4
     array = contribution(repeat, worker_id, elements)
     testbed = Testbed.attach(options.testbed) if options.testbed and worker_id == 0 else None
@@ -82,7 +82,7 @@ def timed(
     processor_after, cpu_after_s = read_times(options.switch_pids), time.process_time()
     barrier(f"{label}-{repeat}-done")
     carried = carried_bytes(testbed) if testbed else {}
-    # The trees may have changed meanwhile, for the sake of others' traffic: no prediction then.
+    # The controller may have changed the trees because of other traffic: then no prediction holds.
     is_same = is_ours and predicted == predicted_now(options.bytes)
     expected = expected_sum(repeat, num_workers_here(), elements)
     np.testing.assert_allclose(result, expected, rtol=TOLERANCE, atol=TOLERANCE, err_msg=label)
@@ -101,7 +101,7 @@ def timed(
 
 
 def predicted_now(tensor_bytes: int) -> dict[str, float]:
-    """Return what one allreduce shall send over each link, with the trees of this moment."""
+    """Return the bytes that one allreduce sends over each link with the present trees."""
     controller, job = os.environ["SWITCHFOLD_CONTROLLER"], os.environ["SWITCHFOLD_JOB"]
     return predicted_bytes(controller, job, tensor_bytes)
 
@@ -124,9 +124,9 @@ def open_gloo(rendezvous: Path, timeout_s: float) -> Allreduce:
 
 
 def open_bridged_gloo(namespace: str, timeout_s: float) -> Allreduce:
-    """Join a second group, whose sockets belong to the bridged testbed; needs `open_gloo` first.
+    """Join a second group, whose sockets belong to the bridged testbed; call `open_gloo` before.
 
-    Sockets, and the threads that Gloo starts, stay in the namespace of the thread that made them.
+    Sockets and threads of Gloo stay in the namespace of the thread that made them.
     """
 
     def open_group() -> Any:
@@ -141,10 +141,10 @@ def gloo_allreduce(group: dist.ProcessGroup | None, array: Floats) -> Floats:
 
 
 def run_all(options: argparse.Namespace) -> dict[str, Any]:
-    """Take turns, so that a noisy moment of the machine meets all contenders.
+    """Let contenders take turns, so that noise of the machine affects all of them.
 
-    On a fabric where the controller plans around traffic that it measures (`--testbed`), they go
-    one after the other instead: trees must not make room for a peer that is silent by then.
+    With `--testbed` they run one after the other instead: the controller plans trees around
+    measured traffic, and would leave links to a contender that no longer sends.
     """
     session = Session.join(
         controller=os.environ["SWITCHFOLD_CONTROLLER"],
@@ -197,8 +197,8 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, required=True)
     parser.add_argument("--rendezvous", type=Path, required=True)
     parser.add_argument("--bridge-namespace", default="")
-    parser.add_argument("--switch-pids", required=True, help="with commas between them")
-    parser.add_argument("--testbed", default="", help="whose links worker 0 reads")
+    parser.add_argument("--switch-pids", required=True, help="separated by commas")
+    parser.add_argument("--testbed", default="", help="testbed whose links worker 0 reads")
     options = parser.parse_args()
     options.switch_pids = [int(pid) for pid in options.switch_pids.split(",")]
     torch.set_num_threads(1)

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Allreduce among hosts, without a switch's sums, against torch's Gloo over the same links.
+"""Host allreduce against torch's Gloo over the same links; no switch sums.
 
-One testbed is up, around a bridge of the kernel or around softswitch, which only forwards here.
-Every worker sums the same tensors by a session on the host path and by Gloo, in turn. Each result
-is verified before its time counts. Both send what a ring sends; the rate that the links really
-carry is probed first, and is the C of the limit 2 (n - 1) / n times 8 S / (C g').
+One testbed runs around a bridge of the kernel or around softswitch, which only forwards here.
+Every worker sums the same tensors in turn by a session with host allreduce and by Gloo. Each result
+is verified before its time counts. Both send as much as a ring sends. The benchmark first probes
+the rate that the links really carry, which is the C of the limit 2 (n - 1) / n times 8 S / (C g').
 
     python benchmarks/allreduce/host_allreduce.py --workers 4 --rate 100M --bytes 16000000
 """
@@ -35,17 +35,21 @@ from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 from switchfold.bmv2_topos.topology.topology import join_host, make_host, make_switch  # noqa: E402
 
 WORKER = Path(__file__).with_name("host_allreduce_worker.py")
-NAMES = {"host": "Switchfold, host path", "gloo": "Gloo"}
+NAMES = {"host": "host allreduce", "gloo": "Gloo"}
 
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--workers", type=int, default=4, help="hosts on one bridge, default 4")
-    parser.add_argument("--rate", default="100M", help="of each link, default 100M bit/s")
-    parser.add_argument("--bytes", type=int, default=16_000_000, help="of float32, default 16 MB")
-    parser.add_argument("--repeats", type=int, default=5, help="of each, after one warm-up")
+    parser.add_argument("--rate", default="100M", help="rate of each link, default 100M bit/s")
     parser.add_argument(
-        "--warm-up-bytes", type=int, default=16_000_000, help="of the warm-up at most"
+        "--bytes", type=int, default=16_000_000, help="size of the float32 tensor, default 16 MB"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="sums by each contender, after one warm-up"
+    )
+    parser.add_argument(
+        "--warm-up-bytes", type=int, default=16_000_000, help="largest tensor of the warm-up"
     )
     parser.add_argument("--links", choices=["bridge", "switch"], default="bridge")
     parser.add_argument("--only", choices=sorted(NAMES), help="run one contender alone")
@@ -55,7 +59,7 @@ def parse_options() -> argparse.Namespace:
 
 
 def around_one_switch(num_workers: int, rate_bits_per_s: int) -> Topology:
-    """Return a switch or bridge with its hosts: more of them than a switch can sum for, too."""
+    """Return a switch or bridge with its hosts, which may be more than a switch can sum for."""
     switch = make_switch(0)
     hosts = tuple(make_host(n, subnet=0, place=n) for n in range(1, num_workers + 1))
     links = tuple(join_host(h, switch, h.worker_id + 1, rate_bits_per_s) for h in hosts)
@@ -63,7 +67,7 @@ def around_one_switch(num_workers: int, rate_bits_per_s: int) -> Topology:
 
 
 def run_workers(options: argparse.Namespace, rate_bits_per_s: int) -> list[dict[str, Any]]:
-    """Build the testbed, run the workers, return what each printed."""
+    """Build the testbed, run the workers, and return the output of each."""
     topology = around_one_switch(options.workers, rate_bits_per_s)
     labels = [options.only] if options.only else list(NAMES)
     has_bridge = options.links == "bridge"
@@ -120,7 +124,7 @@ def main() -> None:
     for line in report.bound_lines(row, {label: NAMES[label] for label in labels}):
         print(line)
     peaks = [worker["peak_bytes"] for worker in workers]
-    print(f"{'':>9}peak memory of a worker: {max(peaks) / 1e6:.0f} MB, all in it")
+    print(f"{'':>9}peak memory of a worker: {max(peaks) / 1e6:.0f} MB of the whole process")
     options.out.mkdir(parents=True, exist_ok=True)
     content = {
         "machine": machine,

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One worker of the benchmark of host paths: the same sums by a session and by Gloo, in turn.
+"""One worker of the host allreduce benchmark: the same sums by a session and by Gloo, in turn.
 
-Started on every host of a testbed by host_allreduce.py. The session needs no controller: its view
+host_allreduce.py starts it on every host of a testbed. The session needs no controller: its view
 has all hosts of the testbed and no switch. The last line of the output is JSON.
 """
 
@@ -41,9 +41,9 @@ from switchfold.hostlib.slots.wire import VALUES_PER_PACKET_WIDE
 
 PEER_PORT = 29600
 VERIFIED_ELEMENTS = 1 << 20
-"""Elements that are compared at once."""
+"""Number of values that are compared at a time."""
 
-untyped: Any = torch  # some of its functions tell only half of their types
+untyped: Any = torch  # some of its functions are only partly typed
 
 
 def verify(result: Floats, repeat: int, num_workers: int, label: str) -> None:
@@ -62,7 +62,7 @@ def verify(result: Floats, repeat: int, num_workers: int, label: str) -> None:
 def timed(
     allreduce: Allreduce, label: str, repeat: int, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Run one allreduce; return its times here and a checksum of the verified result."""
+    """Run one allreduce; return its times on this worker and a checksum of the verified result."""
     num_bytes = options.bytes if repeat else min(options.bytes, options.warm_up_bytes)
     worker_id = int(os.environ["SWITCHFOLD_WORKER_ID"])
     array = contribution(repeat, worker_id, num_bytes // 4)
@@ -91,7 +91,7 @@ def open_session(options: argparse.Namespace) -> Session:
     worker_id = int(os.environ["SWITCHFOLD_WORKER_ID"])
     transport = transport_from_environment()
     peers = PeerServer(transport.local.address, PEER_PORT)
-    untyped.distributed.barrier()  # all others listen too
+    untyped.distributed.barrier()  # from here on all workers listen
     members = tuple(
         Member(worker_id=i, address=address, peer_address=address, peer_port=PEER_PORT)
         for i, address in enumerate(options.addresses)
@@ -105,13 +105,13 @@ def open_session(options: argparse.Namespace) -> Session:
         child_id=0,
         worker_bitmap=0,
         values_per_packet=VALUES_PER_PACKET_WIDE,
-        switch=Endpoint(address=transport.local.address),  # not used: there are no trees
+        switch=Endpoint(address=transport.local.address),  # unused, because there are no trees
     )
     return Session.direct(view, transport, SessionOptions(timeout_s=options.timeout), peers)
 
 
 def run_all(options: argparse.Namespace) -> dict[str, Any]:
-    """Take turns, so that a noisy moment of the machine meets both contenders."""
+    """Let contenders take turns, so that noise of the machine affects both."""
     gloo = open_gloo(options.rendezvous, options.timeout)
     with open_session(options) as session:
         contenders: dict[str, Allreduce] = {
@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--labels", type=lambda text: text.split(","), required=True)
     parser.add_argument("--addresses", type=lambda text: text.split(","), required=True)
     parser.add_argument("--rendezvous", type=Path, required=True)
-    parser.add_argument("--switch-pids", required=True, help="with commas between them")
+    parser.add_argument("--switch-pids", required=True, help="separated by commas")
     options = parser.parse_args()
     options.switch_pids = [int(pid) for pid in options.switch_pids.split(",") if pid]
     options.num_workers = len(options.addresses)

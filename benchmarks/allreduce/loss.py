@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What random loss costs: the rate of a job as a share of the rate that it has without loss.
+"""Cost of random loss: the rate of a job as a share of its rate without loss.
 
-One job around one switch, which loses packets at random on every hop: each worker's contributions
-on their way in, each copy of a result on its way out. The same seeds lose the same packets. For
-each number of workers and each link the lossless run and the lossy ones follow each other. Every
-sum is checked. A rate is that of results taken; packets sent again do not count.
+One job runs around one switch, which loses packets at random on every hop: contributions as they
+enter, and multicast results as they leave at each port. Equal seeds lose the same packets. For each
+number of workers and each link, the lossy runs follow the lossless run. Every sum is checked. The
+rate is that of the results taken; retransmissions do not count.
 
     python benchmarks/allreduce/loss.py --workers 2,4 --rates 100M,none --loss 0.01,0.05 --seconds 4
 """
@@ -44,7 +44,7 @@ HEADING = (
 def measure(
     options: argparse.Namespace, num_workers: int, rate: str, loss: float
 ) -> dict[str, float]:
-    """Run a job once; return its rate, and what its workers sent again."""
+    """Run a job once; return its rate and the share of retransmissions."""
     topology = single_switch(num_workers, rate_bits_per_s=rate_of(rate))
     switch_options: list[str] = []
     for link in topology.links if loss else ():
@@ -63,7 +63,7 @@ def measure(
 
 
 def rate_of(text: str) -> int | None:
-    """Return a link's rate in bits/s, None where nothing shapes it."""
+    """Return a link's rate in bits/s, or None for an unshaped link."""
     return None if text == "none" else parse_rate(text)
 
 
@@ -71,7 +71,7 @@ def summary(reports: list[Report]) -> dict[str, float]:
     counts = [report["statistics"] for report in reports]
     sent = sum(each["value_packets_sent"] for each in counts)
     again = sum(each["value_packets_retransmitted"] for each in counts)
-    # Absent in versions that find losses by timers alone.
+    # Older versions, which find losses by timers alone, do not count this.
     fast = sum(each.get("value_packets_fast_retransmitted", 0) for each in counts)
     return {
         "chunks_per_s": min(report["bits_per_s"] for report in reports) / CHUNK_BITS,
@@ -87,7 +87,7 @@ def row(runs: list[dict[str, float]]) -> dict[str, float]:
 
 
 def measure_group(options: argparse.Namespace, num_workers: int, rate: str) -> list[dict[str, Any]]:
-    """Measure without loss and with each loss, in turn; print and return a row of each."""
+    """Measure without loss and with each loss, in turn; print and return a row for each."""
     losses = [0.0, *map(float, options.loss.split(","))]
     runs: dict[float, list[dict[str, float]]] = {loss: [] for loss in losses}
     for _ in range(options.repeats):
@@ -111,13 +111,13 @@ def measure_group(options: argparse.Namespace, num_workers: int, rate: str) -> l
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--workers", default="2,4", help="default %(default)s")
-    parser.add_argument("--rates", default="100M,none", help="of each link, default %(default)s")
-    parser.add_argument("--loss", default="0.01,0.05", help="on every hop, default %(default)s")
-    parser.add_argument("--seconds", type=float, default=4.0, help="of each run, default 4")
-    parser.add_argument("--repeats", type=int, default=1, help="of each run, default 1")
-    parser.add_argument("--elements", type=int, default=65_536, help="of each int32 tensor")
+    parser.add_argument("--rates", default="100M,none", help="link rates, default %(default)s")
+    parser.add_argument("--loss", default="0.01,0.05", help="loss per hop, default %(default)s")
+    parser.add_argument("--seconds", type=float, default=4.0, help="length of each run, default 4")
+    parser.add_argument("--repeats", type=int, default=1, help="repeats of each run, default 1")
+    parser.add_argument("--elements", type=int, default=65_536, help="values per int32 tensor")
     parser.add_argument(
-        "--window", type=int, default=SessionOptions().window, help="most chunks under way"
+        "--window", type=int, default=SessionOptions().window, help="most chunks in flight"
     )
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What exact sums cost: next to sums in blocks, of the same tensors, in turn.
+"""Cost of exact sums: the same tensors are summed exactly and in blocks, in turn.
 
-Large tensors of float32 and float64, and tensors of two elements, whose time is the latency. Every
-sum is verified. Needs root.
+Large tensors are float32 and float64; tensors of two values show the latency. Every sum is
+verified. The benchmark needs root.
 
     python benchmarks/allreduce/precision.py --workers 4 --rate 100M --repeats 3
 """
@@ -40,17 +40,19 @@ HEADING = (
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--rate", default="100M", help="of each link, default 100M bit/s")
-    parser.add_argument("--bytes", type=int, default=16_000_000, help="of a large tensor")
-    parser.add_argument("--repeats", type=int, default=3, help="of each, after one warm-up")
-    parser.add_argument("--small-sums", type=int, default=50, help="in a row, of two elements")
+    parser.add_argument("--rate", default="100M", help="rate of each link, default 100M bit/s")
+    parser.add_argument("--bytes", type=int, default=16_000_000, help="size of a large tensor")
+    parser.add_argument("--repeats", type=int, default=3, help="repeats after one warm-up")
+    parser.add_argument(
+        "--small-sums", type=int, default=50, help="consecutive sums of two values in a repeat"
+    )
     parser.add_argument("--variant", choices=["wide", "narrow"], default="wide")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     return parser.parse_args()
 
 
 def run_workers(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return what each worker printed."""
+    """Run the workers; return the output of each."""
     topology = single_switch(options.workers, rate_bits_per_s=parse_rate(options.rate))
     with Testbed(topology, variant=options.variant) as testbed:
 
@@ -68,7 +70,7 @@ def run_workers(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def rows_of(workers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row for each tensor and precision: a sum's time is that of its slowest worker."""
+    """Return a row for each tensor and precision; a sum takes as long as its slowest worker."""
     groups: dict[tuple[str, int, str], list[list[dict[str, Any]]]] = {}
     for runs in zip(*(worker["runs"] for worker in workers), strict=True):
         first = runs[0]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One worker of the precision benchmark: the same sums exactly and in blocks, turn by turn.
+"""One worker of the precision benchmark: the same sums exactly and in blocks, in turn.
 
 Every result is verified before its time counts. The last line of the output is JSON.
 """
@@ -22,17 +22,17 @@ from switchfold.hostlib.options import Precision
 PRECISIONS: tuple[Precision, ...] = ("block", "exact")
 DTYPES = ("float32", "float64")
 BLOCK_TOLERANCE = 1e-6
-"""Absolute, of sums of standard normal numbers."""
+"""Absolute error of sums of standard normal numbers."""
 
 
 def contributions(num_workers: int, size: int, dtype: str, repeat: int) -> list[NDArray[Any]]:
-    """Return all workers' tensors, as each worker knows them."""
+    """Return the tensors of all workers; each worker can compute them."""
     base = np.random.default_rng(repeat).standard_normal(size).astype(dtype)
     return [np.roll(base, 1009 * worker_id) for worker_id in range(num_workers)]
 
 
 def verify(result: NDArray[Any], arrays: list[NDArray[Any]], precision: Precision) -> None:
-    """Raise AssertionError where a result is not what its precision promises."""
+    """Raise AssertionError if a result has not the accuracy of its precision."""
     expected = np.sum(np.array(arrays, np.longdouble), axis=0)
     errors = np.abs(result - expected)
     if precision == "block":
@@ -42,7 +42,7 @@ def verify(result: NDArray[Any], arrays: list[NDArray[Any]], precision: Precisio
 
 
 def run(session: Session, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Time large tensors one by one, and small ones in a row; in turn, so that noise meets all."""
+    """Time single large sums and series of small ones, in turn, so that noise affects all."""
     view = session.view
     runs: list[dict[str, Any]] = []
     for repeat in range(options.repeats + 1):  # the first is warm-up

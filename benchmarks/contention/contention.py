@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""1, 2, 4 and 8 jobs at once on one switch whose slots are scarce: goodput and leases of each.
+"""1, 2, 4 and 8 jobs at once on one switch with few slots: goodput and slots of each job.
 
-Every job has two workers with links of their own, so that jobs contend for slots alone; another
-job holds most of the slots and sums nothing. Links are late, so that a job's rate follows from its
-slots. Jobs arrive while others run, first with leases that the controller shares out anew, then
-with fixed leases, of which the switch has room for four: the others run between their hosts. The
-measured rates are drawn beside the formulas for a static split and for best effort.
+Every job has two workers with links of their own, so jobs contend for slots alone; another job
+holds most of the slots and sums nothing. Links have a delay, so a job's rate follows from its
+slots. Jobs arrive while others run: first with slot shares that the controller adjusts, then with
+fixed numbers of slots, which four jobs can have. The other jobs run among their hosts. The picture
+shows the measured rates beside the formulas for a static split and for best effort.
 
     python benchmarks/contention/contention.py --jobs 1,2,4,8 --rate 40M --delay-ms 5
 """
@@ -41,26 +41,34 @@ from switchfold.hostlib.slots import wire  # noqa: E402
 
 WORKERS_PER_JOB = 2
 HEADROOM = wire.NUM_SLOTS // 8
-"""Of a switch's slots; kept free by the controller for views that change."""
+"""Slots of a switch that the controller keeps free for view changes."""
 FITTING_FIXED = 4
-"""Jobs with fixed leases for which there is room."""
+"""Number of jobs with fixed slots that the switch can hold."""
 
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jobs", default="1,2,4,8", help="numbers of jobs, default %(default)s")
-    parser.add_argument("--rate", default="40M", help="of each link, default 40M bit/s")
-    parser.add_argument("--delay-ms", type=float, default=5.0, help="each link's, each way")
-    parser.add_argument("--slots", type=int, default=112, help="that jobs may share")
-    parser.add_argument("--bytes", type=int, default=500_000, help="of float32, default 0.5 MB")
-    parser.add_argument("--seconds", type=float, default=5.0, help="measured with each number")
-    parser.add_argument("--settle", type=float, default=20.0, help="most seconds until leases rest")
+    parser.add_argument("--rate", default="40M", help="rate of each link, default 40M bit/s")
+    parser.add_argument(
+        "--delay-ms", type=float, default=5.0, help="delay of each link in each direction"
+    )
+    parser.add_argument("--slots", type=int, default=112, help="slots that the jobs share")
+    parser.add_argument(
+        "--bytes", type=int, default=500_000, help="size of the float32 tensor, default 0.5 MB"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=5.0, help="measured time for each number of jobs"
+    )
+    parser.add_argument(
+        "--settle", type=float, default=20.0, help="most seconds until slot shares are stable"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     return parser.parse_args()
 
 
 def measure(options: argparse.Namespace, testbed: Testbed, *, is_fixed: bool) -> dict[str, Any]:
-    """Let jobs arrive; return a row for each number of jobs, and one after most have left."""
+    """Let jobs arrive; return a row for each number of jobs, and one after most jobs have left."""
     numbers = sorted({int(number) for number in options.jobs.split(",")})
     slots = (options.slots + HEADROOM) // FITTING_FIXED if is_fixed else 0
     rows: list[dict[str, Any]] = []
@@ -96,10 +104,10 @@ def main() -> None:
         print(machine_line(machine))
         print(
             f"{most} jobs of {WORKERS_PER_JOB} workers, links of {rate_bits_per_s / 1e6:g} Mbit/s "
-            f"that carry {carried / 1e6:.2f}, {options.delay_ms:g} ms late each way; "
+            f"that carry {carried / 1e6:.2f}, {options.delay_ms:g} ms delay in each direction; "
             f"{options.bytes / 1e6:g} MB of float32; every sum verified\n"
-            f"of the switch's {wire.NUM_SLOTS} slots {held} are held by another job and "
-            f"{HEADROOM} are kept for changes: {options.slots} are shared"
+            f"of the switch's {wire.NUM_SLOTS} slots another job holds {held} and the controller "
+            f"keeps {HEADROOM} for view changes: {options.slots} are shared"
         )
         with (
             Testbed(topology, impairments=f"delay_s={options.delay_ms / 1000:g}") as testbed,

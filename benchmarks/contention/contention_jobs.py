@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that come and go in a testbed, and what each of them reached in a span of time."""
+"""Jobs that start and end in a testbed, and the goodput of each in a span of time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from switchfold.controller.api.operator_client import OperatorClient
 
 WORKER = Path(__file__).with_name("contention_worker.py")
 RESTING_S = 1.5
-"""Leases that have not changed for so long have settled."""
+"""Slot shares are stable if they have not changed for this time."""
 POLL_S = 0.1
 END_TIMEOUT_S = 60.0
 
@@ -35,12 +35,12 @@ class _Job:
     results: list[Path] = field(default_factory=list[Path])
     started_s: float = field(default_factory=time.monotonic)
     stopped_s: float = float("inf")
-    """When it was told to end."""
+    """When its stop file was made."""
     has_ended: bool = False
 
 
 class RunningJobs:
-    """Jobs of equal size, each on the next hosts of the testbed; all are stopped on leaving."""
+    """Jobs of equal size, each on the next hosts of the testbed; the end of `with` stops all."""
 
     def __init__(
         self, testbed: Testbed, elements: int, num_workers: int, *, first_host: int = 0
@@ -65,12 +65,12 @@ class RunningJobs:
     def start_until(
         self, number: int, *, slots: int, name: str = "job", is_idle: bool = False
     ) -> None:
-        """Start jobs until there are so many; `slots` 0 leaves their leases to the controller."""
+        """Start jobs up to `number`; with `slots` 0 the controller chooses the slots of each."""
         while len(self._jobs) < number:
             self._start(f"{name}{len(self._jobs) + 1}", slots, is_idle=is_idle)
 
     def stop_until(self, number: int) -> None:
-        """End the last ones until so many are left; TestbedError when a worker fails."""
+        """End the last jobs until `number` are left; TestbedError if a worker fails."""
         ending = [job for job in self._jobs[number:] if not job.has_ended]
         for job in ending:
             job.stopped_s = time.monotonic()
@@ -82,17 +82,17 @@ class RunningJobs:
             job.has_ended = True
 
     def settle(self, timeout_s: float) -> bool:
-        """Wait until all jobs sum and leases rest; False when they do not in time.
+        """Wait until all jobs sum and slot shares are stable; return False after `timeout_s`.
 
-        TestbedError when a worker fails meanwhile.
+        Raises TestbedError if a worker fails.
         """
-        living = {job.name for job in self._jobs if not job.has_ended}
+        running = {job.name for job in self._jobs if not job.has_ended}
         deadline_s = time.monotonic() + timeout_s
         before: object = None
         since_s = time.monotonic()
         while time.monotonic() < deadline_s:
             self._check()
-            jobs = [job for job in self._client.list_jobs() if job.name in living]
+            jobs = [job for job in self._client.list_jobs() if job.name in running]
             now = sorted((job.name, job.state, job.path, job.slot_count) for job in jobs)
             if now != before:
                 before, since_s = now, time.monotonic()
@@ -103,16 +103,16 @@ class RunningJobs:
         return False
 
     def span(self, seconds: float) -> dict[str, float]:
-        """Let the jobs run; return when it began and ended, and how busy the processor was."""
+        """Let the jobs run; return begin and end of the span, and the processor's busy share."""
         began_s = time.monotonic()
         busy = busy_share(seconds)
         self._check()
         return {"began_s": began_s, "ended_s": time.monotonic(), "busy_share": busy}
 
     def rates(self, began_s: float, ended_s: float) -> list[dict[str, Any]]:
-        """Return what each job that ran through a span reached in it: of jobs that have ended.
+        """Return the goodput of each job that ran during a whole span; all jobs must have ended.
 
-        Of a sum that lasts longer than the span the part counts that lies in it.
+        Of a sum that begins or ends outside the span, the part within the span counts.
         """
         found: list[dict[str, Any]] = []
         for job in self._jobs:
@@ -138,7 +138,7 @@ class RunningJobs:
         return found
 
     def first_round_trip_s(self) -> float:
-        """Return the round trip that the first job measured before others came."""
+        """Return the RTT that the first job measured before others started."""
         return min(json.loads(path.read_text())["round_trip_s"] for path in self._jobs[0].results)
 
     def _start(self, name: str, slots: int, *, is_idle: bool) -> None:
@@ -175,5 +175,5 @@ class RunningJobs:
             for process in job.processes:
                 if not job.has_ended and process.popen.poll() is not None:
                     raise TestbedError(
-                        f"a worker of {job.name} ended by itself:\n{log_tail(process.log)}"
+                        f"a worker of {job.name} ended too early:\n{log_tail(process.log)}"
                     )

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What jobs that share a switch's slots can reach at best: a static split, and best effort.
+"""Limits of jobs that share a switch's slots: by a static split, and by best effort.
 
-`link_bits_per_s` is C g throughout: the goodput of a job's own links.
+`link_bits_per_s` is always C g, the goodput of a job's own links.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from switchfold.hostlib.slots.switch_reducer import split_slots
 
 
 def slots_rate(slots: float, round_trip_s: float, values_per_packet: int) -> float:
-    """Return the bits/s of values that so many slots carry, each one packet in a round trip.
+    """Return the bits/s of values that the slots carry, each with one packet per RTT.
 
-    Slots that carry exponents carry no values: leave them out (`split_slots`).
+    Do not count slots for exponents, which carry no values (`split_slots`).
     """
     return 8 * values_per_packet * wire.VALUE_BYTES * slots / round_trip_s
 
@@ -33,8 +33,10 @@ def static_split(
 
 
 def best_effort(link_bits_per_s: float, fallback: float, num_workers: int) -> float:
-    """Return C g / ((1 - f) + f n): a share f of the packets finds no slot, and each of the n
-    workers' copies crosses the one link of a parameter server.
+    """Return C g / ((1 - f) + f n).
+
+    A share f of the packets finds no slot, and these packets of all n workers cross the one link of
+    a parameter server.
     """
     return link_bits_per_s / ((1 - fallback) + fallback * num_workers)
 
@@ -47,7 +49,7 @@ def best_effort_fallback(
     round_trip_s: float,
     values_per_packet: int,
 ) -> float:
-    """Return the share of packets that find no slot when all jobs offer what their links carry."""
+    """Return the share of packets without a slot if all jobs send at the rate of their links."""
     one_slot = slots_rate(1, round_trip_s, values_per_packet)
     wanted = num_jobs * link_bits_per_s / one_slot
     return max(0.0, 1.0 - split_slots(shared_slots)[1] / wanted)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of contention: goodput per job and of all jobs, beside the formulas."""
+"""Draws goodput per job and of all jobs, beside the formulas."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from benchmarks.contention.contention_report import best_effort, static_split
 from benchmarks.support.plot import untyped
 
 _SERIES = (
-    ("shared", "leases shared anew", "o", "#1f77b4"),
-    ("fixed", "fixed leases", "s", "#2ca02c"),
+    ("shared", "adjusted slot shares", "o", "#1f77b4"),
+    ("fixed", "fixed slots", "s", "#2ca02c"),
 )
 
 
@@ -50,7 +50,7 @@ def draw_contention(content: dict[str, Any], path: Path) -> None:
         axes.grid(alpha=0.3)
     machine = content["machine"]
     figure.suptitle(
-        f"{content['shared_slots']} slots shared, round trip "
+        f"{content['shared_slots']} slots shared, RTT "
         f"{1000 * content['round_trip_s']:.1f} ms, every sum verified "
         f"({machine['cpu']}, {machine['cores']} cores, {machine['commit']})",
         fontsize=10,
@@ -61,7 +61,7 @@ def draw_contention(content: dict[str, Any], path: Path) -> None:
 
 
 def _draw_jobs(axes: Any, rows: list[dict[str, Any]], label: str, marker: str, colour: str) -> None:
-    for is_on_switch, suffix, filled in ((True, "", colour), (False, ", host path", "none")):
+    for is_on_switch, suffix, filled in ((True, "", colour), (False, ", host allreduce", "none")):
         points = [
             (
                 row["num_jobs"],

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmark of contention prints: rates and leases for each number of jobs."""
+"""Report of the contention benchmark: rates and slots for each number of jobs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ HEADING = (
 
 
 def static_split(content: dict[str, Any], num_jobs: int, slots: int = 0) -> float:
-    """Return the formula for equal parts of the slots, bits/s for each job; with `slots` for
-    parts of that size.
-    """
+    """Return the static split's bits/s for each job, with equal shares or with `slots` each."""
     return contention_model.static_split(
         1 if slots else num_jobs,
         slots or content["shared_slots"],
@@ -30,7 +28,7 @@ def static_split(content: dict[str, Any], num_jobs: int, slots: int = 0) -> floa
 
 
 def best_effort(content: dict[str, Any], num_jobs: int, num_workers: int) -> float:
-    """Return the formula for packets that fall back to a server, bits/s for each job."""
+    """Return best effort's bits/s for each job; packets without a slot go to a server."""
     fallback = contention_model.best_effort_fallback(
         num_jobs,
         content["shared_slots"],
@@ -46,12 +44,12 @@ def describe(content: dict[str, Any]) -> str:
     slots_wanted = content["fixed"]["slots_wanted"]
     return "\n".join(
         [
-            f"links carry {content['link_bits_per_s'] / 1e6:.2f} Mbit/s of values, round trip of "
+            f"links carry {content['link_bits_per_s'] / 1e6:.2f} Mbit/s of values, RTT of "
             f"one packet {1000 * content['round_trip_s']:.2f} ms",
-            "\nleases shared out anew as jobs come and go",
+            "\nslot shares adjusted as jobs start and end",
             HEADING,
             *(_row(content, row, 0) for row in content["shared"]["rows"]),
-            f"\nleases fixed at {slots_wanted} slots, room for four",
+            f"\n{slots_wanted} fixed slots per job, enough for four jobs",
             HEADING,
             *(_row(content, row, slots_wanted) for row in content["fixed"]["rows"]),
             *_paths(content["fixed"]["rows"][-1]["jobs"]),
@@ -71,13 +69,13 @@ def _row(content: dict[str, Any], row: dict[str, Any], slots_wanted: int) -> str
         f"{number:>4} {sum(rates):9.2f} {statistics.mean(rates):7.2f} {min(rates):7.2f}"
         f" {max(rates):7.2f} | {shown:<13} {sum(job['is_on_switch'] for job in jobs):>9} |"
         f" {formulas} | {100 * row['busy_share']:4.0f}%"
-        f"{'' if row['has_settled'] else '   leases still changing'}"
+        f"{'' if row['has_settled'] else '   slots still changing'}"
     )
 
 
 def _paths(jobs: Sequence[dict[str, Any]]) -> list[str]:
     lines: list[str] = []
-    for is_on_switch, place in ((True, "on the switch"), (False, "between their hosts")):
+    for is_on_switch, place in ((True, "on the switch"), (False, "among their hosts")):
         rates = [job["bits_per_s"] / 1e6 for job in jobs if job["is_on_switch"] == is_on_switch]
         if rates:
             lines.append(

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One worker of a job that sums without end, until its stop file appears; then it prints JSON.
+"""One worker of a job that sums until its stop file appears; then it writes its results as JSON.
 
-The file is seen by worker 0, whose last element tells it to the others inside the sum itself, so
-that all workers stop at the same tensor. Every result is verified.
+Worker 0 looks for the file and reports it in the last value of its tensor, so the sum itself stops
+all workers at the same tensor. Every result is verified.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ import numpy as np
 from switchfold.hostlib import AllreduceFuture, Session, SessionOptions
 from switchfold.hostlib.config import transport_from_environment
 
-UNDER_WAY = 2
-"""Tensors at a time, so that no slot waits for the next tensor."""
+DEPTH = 2
+"""Tensors in flight, so that no slot waits for the next tensor."""
 NUM_PROBES = 20
 
 
 def measure_round_trip(session: Session) -> float:
-    """Return the median seconds of a sum that is one packet and has no exponents."""
+    """Return the median seconds of a sum of one packet without exponents."""
     times_s: list[float] = []
     for _ in range(NUM_PROBES):
         session.barrier(f"probe-{len(times_s)}")
@@ -40,9 +40,9 @@ def measure_round_trip(session: Session) -> float:
 def sum_until_stopped(
     session: Session, elements: int, stop: Path, begun: Path
 ) -> list[dict[str, Any]]:
-    """Return when each sum was done, and the view that this worker had then.
+    """Return the end of each sum and the slots that the worker had then.
 
-    `begun` is made after the first one.
+    Makes the file `begun` after the first sum.
     """
     worker_id = int(os.environ["SWITCHFOLD_WORKER_ID"])
     num_workers = int(os.environ["SWITCHFOLD_NUM_WORKERS"])
@@ -51,15 +51,15 @@ def sum_until_stopped(
         for number in range(num_workers)
     ]
     expected = np.asarray(np.sum(bases, axis=0, dtype=np.float64))[:-1]
-    under_way: deque[AllreduceFuture] = deque()
+    in_flight: deque[AllreduceFuture] = deque()
     done: list[dict[str, Any]] = []
     is_stopping = False
-    while under_way or not is_stopping:
-        while len(under_way) < UNDER_WAY and not is_stopping:
+    while in_flight or not is_stopping:
+        while len(in_flight) < DEPTH and not is_stopping:
             array = bases[worker_id].copy()
             array[-1] = 1.0 if worker_id == 0 and stop.exists() else 0.0
-            under_way.append(session.allreduce(array, precision="block"))
-        result = under_way.popleft().result()
+            in_flight.append(session.allreduce(array, precision="block"))
+        result = in_flight.popleft().result()
         done.append(
             {
                 "time_s": time.monotonic(),
@@ -79,7 +79,7 @@ def main() -> None:
     parser.add_argument("--slots", type=int, required=True, help="0: the controller decides")
     parser.add_argument("--stop", type=Path, required=True)
     parser.add_argument("--idle", action="store_true", help="hold the slots, sum nothing")
-    parser.add_argument("--begun", type=Path, required=True, help="made after the first sum")
+    parser.add_argument("--begun", type=Path, required=True, help="file, made after the first sum")
     parser.add_argument("--result", type=Path, required=True)
     options = parser.parse_args()
     with Session.join(

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How two jobs and a TCP flow share a link: the part of a fair share that each keeps.
+"""How two jobs and a TCP flow share a link: the part of its fair share that each gets.
 
-Two switches with one link between them, which softswitch shapes, so that the P4 program sees its
-queue. Each job has a worker behind either switch: contributions cross the link one way, results the
-other. The flow crosses it, too. Beside the case that counts, TCP of other kinds and jobs alone.
-Every sum is checked. A rate is that of frames on the link, first transmissions only; the fair share
-is the link's rate over the number of jobs and flows.
+Two switches have one link between them. softswitch shapes it, so the P4 program sees its queue.
+Each job has a worker behind each switch: contributions cross the link in one direction, results in
+the other. The TCP flow crosses it, too. Besides this main case there are other kinds of TCP and
+jobs alone. Every sum is checked. A rate counts frames on the link without retransmissions; the fair
+share is the link's rate divided by the number of jobs and flows.
 
     python benchmarks/contention/fairness.py --rate 100M --seconds 8 --repeats 5
 """
@@ -41,7 +41,7 @@ CASES: dict[str, dict[str, Any]] = {
     "no-ecn": {"jobs": 2, "flows": 1, "tcp_ecn": False},
     "no-ecn-short-queue": {"jobs": 2, "flows": 1, "tcp_ecn": False, "queue_packets": 64},
 }
-"""The first is the one that counts; the last two are why TCP needs ECN beside jobs."""
+"""The first is the main case; the last two show why TCP needs ECN beside jobs."""
 
 
 def rates(reports: dict[str, list[Report]]) -> dict[str, float]:
@@ -53,7 +53,7 @@ def rates(reports: dict[str, list[Report]]) -> dict[str, float]:
 
 
 def shares(load: Load, seconds: float, repeats: int) -> dict[str, Any]:
-    """Measure a case; return medians over the repeats, in parts of the fair share."""
+    """Measure a case; return medians over the repeats, as shares of the fair share."""
     fair_bits_per_s = load.rate_bits_per_s / (load.jobs + load.flows)
     runs = [rates(measure(load, seconds)) for _ in range(repeats)]
     return {
@@ -70,9 +70,9 @@ def shares(load: Load, seconds: float, repeats: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cases", default=",".join(CASES), help="default all: %(default)s")
-    parser.add_argument("--rate", default="100M", help="of the shared link, default 100M bit/s")
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each run, default 8")
-    parser.add_argument("--repeats", type=int, default=5, help="of each case, default 5")
+    parser.add_argument("--rate", default="100M", help="rate of the shared link, default 100M")
+    parser.add_argument("--seconds", type=float, default=8.0, help="length of a run, default 8")
+    parser.add_argument("--repeats", type=int, default=5, help="runs of each case, default 5")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()
     check_machine(has_torch=False)
@@ -80,7 +80,7 @@ def main() -> None:
     print(machine_line(machine))
     print(
         f"link of {options.rate}bit/s; medians of {options.repeats} runs of {options.seconds:g} s, "
-        "in parts of the fair share\n\n"
+        "as shares of the fair share\n\n"
         "| case | each | least of any run | link used |\n|---|---|---|---|"
     )
     rows: dict[str, Any] = {}

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether goodput collapses as workers become more, with 8 slots each and short queues.
+"""Tests whether goodput collapses as workers increase, with 8 slots each and short queues.
 
-One job: 2, 4, 8, 16 workers around one switch. All send at once, and each result leaves by as many
-ports as there are workers. Many jobs: as many workers in pairs, all over one link between two
-switches, whose queue is shorter than what they may have under way. Every sum is checked. Goodput is
-that of frames without retransmissions, over the rate of the link.
+One job has 2, 4, 8 or 16 workers around one switch. All send at once, and each result leaves at the
+ports of all workers. Many jobs have as many workers in pairs, all over one link between two
+switches, whose queue is shorter than the sum of their windows. Every sum is checked. Goodput counts
+frames without retransmissions, divided by the rate of the link.
 
     python benchmarks/contention/incast.py --workers 2,4,8,16 --seconds 5
 """
@@ -32,7 +32,7 @@ from switchfold.bmv2_topos import Testbed, single_switch  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 
 SLOTS = 9
-"""8 for values, one for exponents."""
+"""8 slots for values and one for exponents."""
 ELEMENTS = 16_384
 JOB_QUEUE_PACKETS = 16
 LINK_QUEUE_PACKETS = 32
@@ -59,7 +59,7 @@ def one_job(num_workers: int, rate_bits_per_s: int, seconds: float) -> dict[str,
 
 
 def many_jobs(num_workers: int, rate_bits_per_s: int, seconds: float) -> dict[str, float]:
-    """Return the same of jobs of two workers over one link; their goodput together."""
+    """Return the same for jobs of two workers over one link, with the goodput of all jobs."""
     load = Load(
         jobs=num_workers // 2,
         rate_bits_per_s=rate_bits_per_s,
@@ -83,9 +83,9 @@ def _retransmissions(reports: list[Report]) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--workers", default="2,4,8,16", help="default %(default)s")
-    parser.add_argument("--rate", default="4M", help="of one job's links, default 4M bit/s")
-    parser.add_argument("--link-rate", default="40M", help="of many jobs' link, default 40M bit/s")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each run, default 5")
+    parser.add_argument("--rate", default="4M", help="rate of one job's links, default 4M")
+    parser.add_argument("--link-rate", default="40M", help="rate of many jobs' link, default 40M")
+    parser.add_argument("--seconds", type=float, default=5.0, help="length of a run, default 5")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()
     check_machine(has_torch=False)

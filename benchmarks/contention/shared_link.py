@@ -28,39 +28,39 @@ from switchfold.hostlib.config import SessionOptions
 
 WORKER = Path(__file__).with_name("shared_link_worker.py")
 SETTLE_S = 1.0
-"""For windows to get past slow start before anything is counted."""
-PATIENCE_S = 60.0
-"""For processes to start and join, and to end after their time is over."""
+"""Time before counting starts, in which windows get past slow start."""
+PROCESS_TIMEOUT_S = 60.0
+"""Limit for processes to start and join, and to end after their measured time."""
 TIMES = "times"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What runs over the link at the same time."""
+    """Jobs and flows that share the link."""
 
     jobs: int
-    """Each has one worker behind either switch."""
+    """Number of jobs, each with one worker behind each switch."""
     flows: int = 0
-    """TCP flows from the first switch's hosts to the second's."""
+    """Number of TCP flows from the first switch's hosts to the second's."""
     tcp: str = "cubic"
     """Congestion control of the flows."""
     tcp_ecn: bool = True
     rate_bits_per_s: int = 100_000_000
     queue_packets: int = 660
-    """Of the link, in each direction; more are dropped."""
+    """Length of the link's queue in each direction; it drops further packets."""
     slots: int = 0
-    """Per job; 0: what the controller gives."""
+    """Slots per job; 0: the controller chooses."""
     window: int = SessionOptions().window
-    """Most chunks of a worker under way."""
+    """Most chunks that a worker has in flight."""
     elements: int = 65_536
-    """Of each int32 tensor."""
+    """Values of each int32 tensor."""
 
 
 Report = dict[str, Any]
 
 
 def two_switches(hosts_per_switch: int) -> Topology:
-    """Describe switches s1 and s2 with as many hosts each, joined port to port."""
+    """Return switches s1 and s2 with equally many hosts, joined by one link."""
     switches = (make_switch(1), make_switch(2))
     hosts: list[Host] = []
     links: list[Link] = []
@@ -76,7 +76,7 @@ def two_switches(hosts_per_switch: int) -> Topology:
         b_port=port,
         a_interface=f"s1-eth{port}",
         b_interface=f"s2-eth{port}",
-        rate_bits_per_s=None,  # shaped by the switches, below
+        rate_bits_per_s=None,  # the switches shape it, in `measure`
     )
     return Topology(
         hosts=tuple(hosts), switches=switches, links=tuple(links), switch_links=(shared,)
@@ -84,9 +84,9 @@ def two_switches(hosts_per_switch: int) -> Topology:
 
 
 def measure(load: Load, seconds: float) -> dict[str, list[Report]]:
-    """Run a load; return what each process reported, by the name of its job or flow.
+    """Run a load; return the report of each process, by the name of its job or flow.
 
-    Every sum was checked. Raises TestbedError, with what a process that failed has printed.
+    Workers check every sum. Raises TestbedError with the output of a process that failed.
     """
     pairs = load.jobs + load.flows
     topology = two_switches(pairs)
@@ -113,7 +113,7 @@ def measure(load: Load, seconds: float) -> dict[str, list[Report]]:
 
 
 def run(testbed: Testbed, processes: Sequence[ManagedProcess], seconds: float) -> list[Report]:
-    """Let processes that have been started count for as long, and return their reports."""
+    """Let started processes count for `seconds`, and return their reports."""
     for process in processes:
         await_line(process, "ready")
     begin_s = time.monotonic() + SETTLE_S
@@ -121,7 +121,7 @@ def run(testbed: Testbed, processes: Sequence[ManagedProcess], seconds: float) -
     complete = path.with_suffix(".new")
     complete.write_text(f"{begin_s} {begin_s + seconds}")
     complete.rename(path)
-    return [_report(process, SETTLE_S + seconds + PATIENCE_S) for process in processes]
+    return [_report(process, SETTLE_S + seconds + PROCESS_TIMEOUT_S) for process in processes]
 
 
 def start_worker(
@@ -133,7 +133,7 @@ def start_worker(
     job: tuple[str, int] = ("none", 0),
     num_workers: int = 2,
 ) -> ManagedProcess:
-    """Start a process on the host of this number; `job` is its job's name and its worker id."""
+    """Start a process on the host with this number; `job` holds the job's name and a worker id."""
     job_name, worker_id = job
     endpoint = testbed.endpoint(host)
     endpoint = dataclasses.replace(endpoint, worker_id=worker_id, num_workers=num_workers)
@@ -145,8 +145,8 @@ def start_worker(
 
 
 def await_line(process: ManagedProcess, line: str) -> None:
-    """Wait until a process has printed a line; ProcessFailedError with the end of its log."""
-    deadline_s = time.monotonic() + PATIENCE_S
+    """Wait until a process has printed a line; ProcessFailedError shows the end of its log."""
+    deadline_s = time.monotonic() + PROCESS_TIMEOUT_S
     while line not in process.log.read_text().splitlines():
         if time.monotonic() > deadline_s or process.popen.poll() is not None:
             raise ProcessFailedError(f"{process.record.name}: {log_tail(process.log)}")

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One process of fairness.py or incast.py: a job's worker, or an end of a TCP flow.
+"""One process of fairness.py, incast.py or loss.py: a job's worker, or an end of a TCP flow.
 
-Each says on a line of its own that it is ready. Then a file tells it from which moment of the
-machine's monotonic clock to which to count what arrives. The last line of the output is JSON.
+Each process prints a line when it is ready. Then a file gives begin and end of the counting, as
+times of the machine's monotonic clock. The last line of the output is JSON.
 
-Workers sum integer tensors that all know, two at a time, and check each sum. The last element is a
-vote to go on, so that all stop after the same tensor.
+Workers sum known integer tensors, two at a time, and check each sum. The last value is a vote to
+continue, so all workers stop after the same tensor.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from switchfold.hostlib.future import AllreduceFuture
 from switchfold.hostlib.slots.wire import frame_bytes
 
 DEPTH = 2
-"""Tensors in flight: the links do not wait between two of them."""
+"""Tensors in flight, so that links are not idle between two of them."""
 TCP_BLOCK_BYTES = 1 << 16
-PATIENCE_S = 60.0
-"""For all others to be ready, and for a flow that stands still."""
+TIMEOUT_S = 60.0
+"""Limit for all processes to be ready, and for a flow without progress."""
 Report = dict[str, Any]
 
 
 def await_start(options: argparse.Namespace) -> tuple[float, float]:
-    """Say that this process is ready; return from when to when it counts."""
+    """Report that this process is ready; return begin and end of the counting."""
     print("ready", flush=True)
-    deadline_s = time.monotonic() + PATIENCE_S
+    deadline_s = time.monotonic() + TIMEOUT_S
     while not options.times.exists():
         if time.monotonic() > deadline_s:
-            raise TimeoutError(f"{options.times} does not come")
+            raise TimeoutError(f"{options.times} was not written within {TIMEOUT_S:g} s")
         time.sleep(0.02)
     begin, end = options.times.read_text().split()
     return float(begin), float(end)
@@ -76,7 +76,7 @@ def run_job(options: argparse.Namespace) -> Report:
             np.testing.assert_array_equal(result[:-1], expected + np.int32(salt * count))
             goes_on = goes_on and int(result[-1]) == count
         if not inside:
-            raise SystemExit(f"worker {worker_id}: no tensor ended while it counted")
+            raise SystemExit(f"worker {worker_id}: no tensor ended in the measured time")
         (first_s, before), (last_s, after) = inside[0], inside[-1]
         counts = {key: after[key] - before[key] for key in before if "packets" in key}
         bits = 8 * counts["value_packets_received"] * frame_bytes(session.view.values_per_packet)
@@ -90,8 +90,8 @@ def run_job(options: argparse.Namespace) -> Report:
 
 
 def send_tcp(options: argparse.Namespace) -> Report:
-    """Send as fast as TCP lets until the end."""
-    with socket.create_connection((options.peer, options.port), PATIENCE_S) as flow:
+    """Send as fast as TCP allows until the end."""
+    with socket.create_connection((options.peer, options.port), TIMEOUT_S) as flow:
         flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, options.congestion.encode())
         block = bytes(TCP_BLOCK_BYTES)
         _, end_s = await_start(options)
@@ -102,14 +102,14 @@ def send_tcp(options: argparse.Namespace) -> Report:
 
 
 def receive_tcp(options: argparse.Namespace) -> Report:
-    """Count what arrives; bits per second as its frames take on a link."""
+    """Count the received bytes; return bits/s of their frames on a link."""
     received = 0
     with socket.create_server(("0.0.0.0", options.port)) as server:  # noqa: S104 - a namespace
-        server.settimeout(PATIENCE_S)
+        server.settimeout(TIMEOUT_S)
         print("listening", flush=True)
         flow, _ = server.accept()
         with flow:
-            flow.settimeout(PATIENCE_S)
+            flow.settimeout(TIMEOUT_S)
             begin_s, end_s = await_start(options)
             while data := flow.recv(TCP_BLOCK_BYTES):
                 if begin_s <= time.monotonic() < end_s:
@@ -121,7 +121,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("role", choices=["job", "send", "receive"])
     parser.add_argument("--times", type=Path, required=True, help="file: begin and end, seconds")
-    parser.add_argument("--elements", type=int, default=65_536, help="of each tensor")
+    parser.add_argument("--elements", type=int, default=65_536, help="values of each tensor")
     parser.add_argument("--slots", type=int, default=0)
     parser.add_argument("--window", type=int, default=SessionOptions().window)
     parser.add_argument("--peer", default="")

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Wait-free backpropagation: an iteration that overlaps its exchange against one that does not.
+"""Wait-free backpropagation: iterations with overlap of the exchange against iterations without.
 
-A toy net whose top layer has most of the values and whose bottom layer does most of the computing:
-backward 10 ms, exchange 90 ms; backward 90 ms, exchange 10 ms. Sequentially that is 200 ms; with
-DistributedDataParallel's buckets on their way while the rest is computed about 110 ms. Both
-arrangements take turns over the same links, with the same bytes; every gradient is verified.
+In a toy net, the top layer has most of the values (backward 10 ms, exchange 90 ms), and the bottom
+layer most of the computation (backward 90 ms, exchange 10 ms). In sequence that takes 200 ms. It
+takes about 110 ms if DistributedDataParallel sends its first bucket during the rest of the backward
+pass. Both arrangements take turns over the same links, with the same bytes; every gradient is
+verified.
 
     python benchmarks/overlap/overlap.py --compute emulated --repeats 20
 """
@@ -39,14 +40,14 @@ from switchfold.hostlib.slots import wire  # noqa: E402
 WORKER = Path(__file__).with_name("overlap_worker.py")
 LABELS = ("sequential", "overlapped")
 LONG_S, SHORT_S = 0.090, 0.010
-"""Of the backward passes, and of the exchanges."""
+"""Times of the backward passes, and of the exchanges."""
 GATE = 0.65
 """Largest ratio of the times that counts as overlap."""
 BYTES_AGREEMENT = 0.01
-"""Overlap must not cost bytes: largest difference, as a share."""
+"""Largest difference of the bytes, as a share: overlap must not send more."""
 COMPUTING = {
-    "emulated": "computing is emulated: waits that leave the processor free, as with accelerators",
-    "real": "computing is real: convolutions, on the cores that workers and switch share",
+    "emulated": "emulated computation: waits that leave the processor free, as with accelerators",
+    "real": "real computation: convolutions, on the cores that workers and switch share",
 }
 
 
@@ -54,13 +55,13 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--compute", default="emulated,real", help="emulated, real or both")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--rate", default="50M", help="of each link, default 50M bit/s")
-    parser.add_argument("--repeats", type=int, default=15, help="of each arrangement")
+    parser.add_argument("--rate", default="50M", help="rate of each link, default 50M bit/s")
+    parser.add_argument("--repeats", type=int, default=15, help="iterations of each arrangement")
     parser.add_argument(
         "--attempts",
         type=int,
         default=1,
-        help="on a busy machine: measure so often until the gate is met, and take the least",
+        help="most measurements until the gate is met; the least ratio counts (busy machines)",
     )
     parser.add_argument("--trace", type=Path, help="folder for traces of the workers")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
@@ -72,7 +73,7 @@ def parse_options() -> argparse.Namespace:
 
 
 def values_for(seconds: float, rate_bits_per_s: float) -> int:
-    """Return how many float32 values a link carries in this time, headers counted."""
+    """Return how many float32 values, with their headers, a link carries in this time."""
     efficiency = switchfold_efficiency(wire.VALUES_PER_PACKET_WIDE)
     return round(seconds * rate_bits_per_s * efficiency / 8 / wire.VALUE_BYTES)
 
@@ -80,7 +81,7 @@ def values_for(seconds: float, rate_bits_per_s: float) -> int:
 def run_workers(
     options: argparse.Namespace, compute: str, rate_bits_per_s: float
 ) -> list[dict[str, Any]]:
-    """Run both arrangements on a testbed; return what each worker printed."""
+    """Run both arrangements on a testbed; return the output of each worker."""
     topology = single_switch(options.workers, rate_bits_per_s=parse_rate(options.rate))
     environment = {"OMP_NUM_THREADS": "1", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     if options.trace:
@@ -104,9 +105,9 @@ def run_workers(
 
 
 def summarize(workers: list[dict[str, Any]]) -> dict[str, Any]:
-    """Join the workers' runs; an iteration lasts from the first one's start to the last one's end.
+    """Join the workers' runs: an iteration lasts from the first start to the last end.
 
-    Raises TestbedError when workers hold different gradients after an iteration.
+    Raises TestbedError if workers hold different gradients after an iteration.
     """
     runs = [run for worker in workers for run in worker["runs"]]
     row: dict[str, Any] = {"compute_s": max(worker["compute_s"] for worker in workers)}
@@ -124,7 +125,7 @@ def summarize(workers: list[dict[str, Any]]) -> dict[str, Any]:
             "min_s": min(times_s),
             "max_s": max(times_s),
             "times_s": times_s,
-            # What was sent again on a busy machine is not the arrangement's doing.
+            # The least: retransmissions on a busy machine are not due to the arrangement.
             "bytes": min(
                 sum(run["sent_bytes"] + run["received_bytes"] for run in each)
                 for each in _by_repeat(own)
@@ -146,7 +147,7 @@ def _by_repeat(runs: list[dict[str, Any]]) -> Iterable[list[dict[str, Any]]]:
 
 
 def measure(options: argparse.Namespace, compute: str, rate_bits_per_s: float) -> dict[str, Any]:
-    """Measure one kind of computing, again while the gate is missed; return the least ratio's."""
+    """Measure one kind of computation until the gate is met; return the row of least ratio."""
     rows: list[dict[str, Any]] = []
     while len(rows) < options.attempts and not any(row["ratio"] <= GATE for row in rows):
         rows.append(summarize(run_workers(options, compute, rate_bits_per_s)))
@@ -155,11 +156,11 @@ def measure(options: argparse.Namespace, compute: str, rate_bits_per_s: float) -
 
 
 def lines_of(row: dict[str, Any]) -> list[str]:
-    """Return what is printed about one kind of computing."""
+    """Return the report of one kind of computation."""
     lines = [
         f"{COMPUTING[row['compute']]}",
-        f"  one worker computes {1e3 * row['compute_s']:.0f} ms; the exchange adds"
-        f" {1e3 * row['exchange_s']:.0f} ms where it follows",
+        f"  one worker computes {1e3 * row['compute_s']:.0f} ms; without overlap the exchange adds"
+        f" {1e3 * row['exchange_s']:.0f} ms",
     ]
     for label in LABELS:
         each = row[label]
@@ -172,7 +173,7 @@ def lines_of(row: dict[str, Any]) -> list[str]:
     attempts = f", least of {row['attempts']} attempts" if row["attempts"] > 1 else ""
     lines.append(
         f"  overlapped over sequential {row['ratio']:.3f} {verdict}{attempts}; bytes"
-        f" {100 * row['bytes_difference']:+.2f} %; {row['retransmitted']} packets sent again in all"
+        f" {100 * row['bytes_difference']:+.2f} %; {row['retransmitted']} retransmissions in all"
     )
     return lines
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One worker of the overlap benchmark: the same iterations, sequential and overlapped, in turn.
 
-Overlapped is unmodified DistributedDataParallel over the switch. Sequential is the same model and
-the same process group: the whole backward pass, then the sums. Each gradient is compared with the
-mean in float64 that Gloo brings, before its time counts. The last line of the output is JSON.
+The overlapped arrangement is unmodified DistributedDataParallel over the switch. The sequential one
+uses the same model and process group, but sums after the whole backward pass. Each gradient is
+compared with Gloo's mean in float64 before its time counts. The last line of the output is JSON.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.overlap.toy_net import ToyNet, emulated_net, pass_s, real_net
 from switchfold.hostlib.torch import register
 
-untyped: Any = torch  # some of its functions tell only half of their types
+untyped: Any = torch  # some of its functions are only partly typed
 collectives: Any = dist
 
 TOLERANCE = 1e-5
-"""Absolute and relative, on means of standard normal numbers; float32 has 24 bits."""
+"""Absolute and relative error of means of standard normal numbers; float32 has 24 bits."""
 WARM_UP = 2
-"""DistributedDataParallel makes its buckets anew after the first iteration."""
+"""DistributedDataParallel makes its buckets again after the first iteration."""
 BUCKET_SHARE = 0.9
-"""Size of a bucket, as a part of the top layer: it fills one, and all that is below another."""
+"""Size of a bucket as a share of the top layer, which fills one; all below it fill another."""
 MOST_CONVOLUTIONS = 64
 
 
 class Arrangements:
-    """One model, and both ways to run an iteration of it."""
+    """One model and both arrangements of its iteration."""
 
     def __init__(self, net: ToyNet) -> None:
         self._net = net
@@ -52,7 +52,7 @@ class Arrangements:
         )
 
     def overlapped(self, inputs: torch.Tensor) -> None:
-        """Let each layer's gradient leave as soon as it is there."""
+        """Send each bucket as soon as its gradients are computed."""
         untyped.autograd.backward(self._model(inputs).sum())
 
     def sequential(self, inputs: torch.Tensor) -> None:
@@ -83,7 +83,7 @@ class Arrangements:
 
 
 def _flatten(parameters: Iterable[Any]) -> Any:
-    """Return a copy of these parameters' gradients, one behind the other."""
+    """Return a copy of these parameters' gradients, concatenated."""
     return untyped.cat([untyped.flatten(parameter.grad) for parameter in parameters])
 
 
@@ -98,7 +98,7 @@ def interface_bytes(interface: str) -> tuple[int, int]:
 
 
 def make_net(options: argparse.Namespace, group: Any) -> ToyNet:
-    """Return the net; a real one has so many convolutions that its passes last as long as told."""
+    """Return the net; a real one has enough convolutions for passes of the given time."""
     if options.compute == "emulated":
         return emulated_net(
             conv_values=options.conv_values,
@@ -108,7 +108,7 @@ def make_net(options: argparse.Namespace, group: Any) -> ToyNet:
         )
     untyped.manual_seed(0)
     small = real_net(num_convolutions=4, fc_values=options.fc_values)
-    # All compute at once, as they will: the cores are shared.
+    # All workers compute at once, as in the measurement: they share the cores.
     collectives.barrier(group=group)
     each_s = pass_s(small, small.set_iteration(0, 0)) / 4
     wanted_s = options.conv_backward + options.fc_backward

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The toy net of the overlap benchmark: convolutions below that compute, a layer on top that sends.
+"""The toy net of the overlap benchmark: convolutions below a layer with many values.
 
-Its computing is emulated or real. Emulated computing is a wait that releases the processor, as a
+Its computation is emulated or real. Emulated computation waits and leaves the processor free, as a
 worker's processor is free while an accelerator computes.
 """
 
@@ -13,17 +13,17 @@ from typing import Any
 
 import torch
 
-untyped: Any = torch  # some of its functions tell only half of their types
+untyped: Any = torch  # some of its functions are only partly typed
 
 CHANNELS = 8
 IMAGE = 32
 BATCH = 8
 POOLED = 4
-"""Width and height of what the convolutions hand on."""
+"""Width and height of the convolutions' output."""
 
 
 class EmulatedLayer(torch.nn.Module):
-    """A layer whose backward pass lasts as long as it is told, with a gradient that is told."""
+    """A layer whose backward pass has a given time and a given gradient."""
 
     def __init__(self, num_values: int, backward_s: float) -> None:
         super().__init__()
@@ -31,16 +31,16 @@ class EmulatedLayer(torch.nn.Module):
         self.gradient = torch.zeros(num_values)
         self.backward_s = backward_s
         self.is_hurried = False
-        """Whether the pass takes no time: for the oracle."""
+        """Whether the pass takes no time, for the oracle."""
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Pass the inputs on."""
+        """Return the inputs."""
         wait: Any = _Wait
         return wait.apply(inputs, self.weight, self)
 
 
 class _Wait(torch.autograd.Function):
-    """Takes a layer's time on the way from the gradient of its output to those of its inputs."""
+    """The identity; its backward pass takes a layer's time."""
 
     @staticmethod
     def forward(ctx: Any, *inputs: Any, **_: Any) -> Any:
@@ -56,7 +56,7 @@ class _Wait(torch.autograd.Function):
 
 
 class ToyNet(torch.nn.Module):
-    """`conv` at the bottom, `fc` on top; gradients leave from the top first."""
+    """`conv` at the bottom, `fc` on top, whose gradients come first."""
 
     def __init__(self, conv: torch.nn.Module, fc: torch.nn.Module) -> None:
         super().__init__()
@@ -64,11 +64,11 @@ class ToyNet(torch.nn.Module):
         self.fc = fc
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Return what the top layer makes of the bottom one's output."""
+        """Run the bottom layer, then the top layer."""
         return self.fc(self.conv(inputs))
 
     def set_iteration(self, repeat: int, rank: int, *, is_hurried: bool = False) -> torch.Tensor:
-        """Return the inputs of an iteration, the same for each arrangement; set the gradients."""
+        """Set the gradients and return the inputs of an iteration, equal in both arrangements."""
         generator = untyped.Generator().manual_seed(1000 * repeat + rank)
         for layer in (self.conv, self.fc):
             if isinstance(layer, EmulatedLayer):
@@ -99,7 +99,7 @@ def real_net(*, num_convolutions: int, fc_values: int) -> ToyNet:
 
 
 def pass_s(net: ToyNet, inputs: torch.Tensor) -> float:
-    """Return how long a forward and a backward pass take, the shortest of three."""
+    """Return the shortest time of three forward and backward passes."""
     times: list[float] = []
     for _ in range(3):
         began_s = time.monotonic()

@@ -45,7 +45,7 @@ class Contender:
     load: LoadGenerator
 
     def cpu_s(self) -> float:
-        """Return the processor time of all its threads so far, softirqs in their calls included."""
+        """Return the processor time of all its threads, with softirqs in their calls."""
         return time.clock_gettime(
             ~self.pid << 3 | 2
         )  # linux: MAKE_PROCESS_CPUCLOCK, CPUCLOCK_SCHED
@@ -62,7 +62,7 @@ def program(name: str) -> p4src.Artefacts:
 
 
 def setup(name: str, slots: int) -> Setup:
-    """Return what fills the tables of a workload's program, the same calls for every switch."""
+    """Return the function that fills the tables of a workload's program on any switch."""
 
     def aggregate(control: P4RuntimeControl) -> None:
         job = traffic.job("narrow" if name == "narrow" else "wide", slots)
@@ -86,7 +86,7 @@ def setup(name: str, slots: int) -> Setup:
 
 def _start(wires: Wires, command: Sequence[str], cores: set[int], log: IO[bytes], **options: int):
     def start() -> subprocess.Popen[bytes]:
-        os.sched_setaffinity(0, cores)  # of this thread, which the process inherits
+        os.sched_setaffinity(0, cores)  # the process inherits this thread's affinity
         return subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT, **options
         )
@@ -117,7 +117,7 @@ def _running(
         def said() -> str:
             log.seek(0)
             text = log.read()[-2000:].decode(errors="replace")
-            return f"{name}, exit {process.poll()}, said: {text}"
+            return f"{name}, exit status {process.poll()}, output: {text}"
 
         yield process, said
 
@@ -126,7 +126,7 @@ def _await(is_there: Callable[[], bool], process: subprocess.Popen[bytes], said:
     deadline = time.monotonic() + START_TIMEOUT_S
     while not is_there():
         if process.poll() is not None or time.monotonic() > deadline:
-            raise SystemExit(f"a switch does not start: {said()}")
+            raise SystemExit(f"a switch did not start: {said()}")
         time.sleep(0.01)
 
 
@@ -147,11 +147,11 @@ def bare_forwarder(wires: Wires, cores: set[int]) -> Iterator[Contender]:
 def switch(
     name: str, wires: Wires, cores: set[int], artefacts: p4src.Artefacts, fill: Setup
 ) -> Iterator[Contender]:
-    """Run softswitch or bmv2 on new wires, its program and tables set through P4Runtime."""
+    """Run softswitch or BMv2 on new wires; P4Runtime sets its program and tables."""
     if name == "softswitch":
         compile_program(
             artefacts.json
-        )  # a client waits only so long; from now on it is in the cache
+        )  # fills the cache: a P4Runtime client would not wait for the compiler
     pairs = wires.add(traffic.NUM_PORTS)
     ports = {number: pair[0] for number, pair in enumerate(pairs, 1)}
     with ExitStack() as stack:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The native parts of the packet rate benchmark: compiled at run time, load generator by ctypes."""
+"""C parts of the packet rate benchmark, compiled at run time; ctypes calls the load generator."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ANSWER_TIMEOUT_MS = 30_000
 
 
 class LoadError(Exception):
-    """A frame was lost or is not the one that was expected: the run has no rate."""
+    """A frame was lost or is not the expected one: the run has no rate."""
 
 
 class _Shape(ctypes.Structure):
@@ -55,7 +55,7 @@ class _Result(ctypes.Structure):
 
 @dataclass(frozen=True, kw_only=True)
 class LoadResult:
-    """One run: every frame sent was answered as expected."""
+    """One run in which every sent frame had the expected answer."""
 
     sent: int
     """Frames into the switch."""
@@ -66,7 +66,7 @@ class LoadResult:
 
 
 def build(source: str, output: str, *flags: str) -> Path:
-    """Compile one of this folder's C files into the cache of softswitch; returns the path."""
+    """Compile one of this folder's C files into the cache of softswitch; return the path."""
     command = [*find_compiler(), *FLAGS, *flags]
     digest = hashlib.sha256(repr(command).encode())
     for name in (source, "packet_ring.h"):
@@ -86,7 +86,7 @@ def build_forwarder() -> Path:
 
 
 class LoadGenerator:
-    """Packet sockets on interfaces of the network namespace that the calling thread is in."""
+    """Packet sockets on interfaces of the calling thread's network namespace."""
 
     def __init__(self, interfaces: Sequence[str]) -> None:
         library = ctypes.CDLL(str(build("packet_load.c", "packet_load", "-shared", "-fPIC")))
@@ -109,7 +109,7 @@ class LoadGenerator:
     def run(self, traffic: Traffic, duration_s: float) -> LoadResult:
         """Keep all slots of the traffic busy for a while; raises LoadError."""
         frames, answers = traffic.frames, traffic.answers
-        # Alive until the call is over: the structure holds addresses only.
+        # These references keep the arrays alive: the structure holds only addresses.
         arrays: dict[str, NDArray[Any]] = {
             "sends": np.ascontiguousarray(traffic.sends, np.uint64),
             "answers": np.ascontiguousarray(traffic.receives, np.uint64),
@@ -140,7 +140,7 @@ class LoadGenerator:
         )
         if code == LOST:
             raise LoadError(
-                f"{traffic.name}: no frame for {ANSWER_TIMEOUT_MS / 1000:g} s while answers were "
+                f"{traffic.name}: no frame for {ANSWER_TIMEOUT_MS / 1000:g} s, but answers are "
                 f"missing: {result.sent} frames sent, {result.received} received"
             )
         if code == WRONG:
@@ -149,7 +149,7 @@ class LoadGenerator:
             wanted = traffic.answers[slot % len(traffic.answers), result.wrong_port]
             raise LoadError(
                 f"{traffic.name}: after {result.received} frames, port {result.wrong_port + 1} "
-                f"sent one that was not expected:\n  received {got.hex(' ', 2)}\n"
+                f"sent an unexpected one:\n  received {got.hex(' ', 2)}\n"
                 f"  expected {wanted[: len(got)].tobytes().hex(' ', 2)} (with its round)"
             )
         if code < 0:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The pipeline alone: softswitch's data-plane thread over mem ports, no kernel in between."""
+"""Measures the pipeline alone: softswitch's data-plane thread over mem ports."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class MemResult:
-    """One run; every frame that came out is one that was expected."""
+    """One run in which every received frame was expected."""
 
     sent: int
     elapsed_s: float
     cpu_s: float
-    """Of the data-plane thread."""
+    """Processor time of the data-plane thread."""
 
 
 class MemBench:
-    """A switch with a mem port for each port of a traffic."""
+    """A switch with mem ports, and the traffic through them."""
 
     def __init__(self, switch: Switch, of: Traffic, thread: int) -> None:
         self._traffic = of
@@ -51,7 +51,7 @@ class MemBench:
         self._round = 0
 
     def run(self, rounds: int, *, is_verified: bool) -> MemResult:
-        """Take all slots through some rounds; raises SystemExit at a loss or a wrong frame."""
+        """Run rounds of all slots; raises SystemExit after a loss or a wrong frame."""
         prepared = [self._frames(self._round + index + 1) for index in range(rounds)]
         cpu, started = self._cpu_s(), time.perf_counter()
         sent = self._send(prepared[0][0])
@@ -86,7 +86,7 @@ class MemBench:
         for port, frames in zip(self._ports, by_port, strict=True):
             lengths = np.full(len(frames), self._traffic.frame_bytes, np.int32)
             if len(frames) and port.send(frames, lengths) != len(frames):
-                raise SystemExit("a mem port had no room: take fewer slots")
+                raise SystemExit("a mem port was full: use fewer slots")
             sent += len(frames)
         return sent
 
@@ -124,13 +124,13 @@ class MemBench:
                 at = slice(of.checksum_offset, of.checksum_offset + 2)
                 wanted[~got[:, at].any(axis=1) & (wanted[:, at] == 0xFF).all(axis=1), at] = 0
             if not np.array_equal(got, wanted):
-                raise SystemExit(f"{of.name}: port {port + 1} sent a frame that was not expected")
+                raise SystemExit(f"{of.name}: port {port + 1} sent an unexpected frame")
 
 
 def put_round(
     of: Traffic, frames: NDArray[np.uint8], number: int, others: NDArray[np.uint32]
 ) -> None:
-    """Write a round into frames of round 0; `others`: further words to add to the checksums."""
+    """Write a round into frames of round 0; `others` holds further words for the checksums."""
     frames[:, of.round_offset : of.round_offset + 4] = np.array([number], ">u4").view(np.uint8)
     if not of.checksum_offset:
         return
@@ -148,8 +148,8 @@ def put_round(
 def mem_bench(
     of: Traffic, artefacts: p4src.Artefacts, fill: Setup, cores: set[int]
 ) -> Iterator[MemBench]:
-    """Run a program in this process, its tables set through P4Runtime, its thread on cores."""
-    compile_program(artefacts.json)  # a client waits only so long; from now on it is in the cache
+    """Run a program in this process on `cores`; P4Runtime sets its tables."""
+    compile_program(artefacts.json)  # fills the cache: a client would not wait for the compiler
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         switch = stack.enter_context(Switch())

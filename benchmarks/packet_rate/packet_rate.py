@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packets a second through softswitch, BMv2 and a bare packet-socket forwarder, in one run.
+"""Packets per second through softswitch, BMv2 and a bare packet-socket forwarder, in one run.
 
-The same compiled program, the same P4Runtime calls and the same frames for both switches. Every
-frame that comes back is compared with what it must be; a run that loses one stops the benchmark.
+Both switches get the same compiled program, P4Runtime calls and frames. Every answer is compared
+with the expected frame; a lost frame stops the benchmark.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from benchmarks.packet_rate.wires import Wires, wires  # noqa: E402
 
 WORKLOADS = ("narrow", "wide", "l3")
 FRAMES_IN_FLIGHT = 512
-"""Of the fast contenders: sent and not yet answered."""
+"""Frames of the fast contenders that are sent but not yet answered."""
 BMV2_FRAMES_IN_FLIGHT = 128
-"""With twice as many BMv2 loses some: its queue behind ingress holds 64 frames for each port."""
+"""With twice as many, BMv2 loses some: its queue after ingress holds 64 frames per port."""
 MEM_ROUNDS = {"narrow": 200, "wide": 80, "l3": 200}
 SWITCH_CORE, LOAD_CORE = 0, 1
 
 
 def make_traffic(name: str, frames_in_flight: int) -> traffic.Traffic:
-    """Return a workload that keeps so many frames under way."""
+    """Return a workload that keeps this number of frames in flight."""
     if name == "l3":
         return traffic.l3_forwarding(frames_in_flight)
     slots = frames_in_flight // traffic.NUM_PORTS
@@ -49,7 +49,7 @@ def make_traffic(name: str, frames_in_flight: int) -> traffic.Traffic:
 
 
 def summarize(samples: Sequence[dict[str, float]]) -> dict[str, Any]:
-    """Return median, minimum and maximum of each figure of the repeats."""
+    """Return median, minimum and maximum of each figure over the repeats."""
     return {
         key: {
             "median": statistics.median(values),
@@ -62,7 +62,7 @@ def summarize(samples: Sequence[dict[str, float]]) -> dict[str, Any]:
 
 
 def sample(sent: int, elapsed_s: float, cpu_s: float) -> dict[str, float]:
-    """Return what one run found."""
+    """Return the figures of one run."""
     return {
         "pps": sent / elapsed_s,
         "pps_per_core": sent / cpu_s,
@@ -83,7 +83,7 @@ def measure_mem(name: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def measure_veth(name: str, options: argparse.Namespace, between: Wires) -> dict[str, Any]:
-    """Measure all contenders of one workload, in turn, on wires of their own."""
+    """Measure all contenders of one workload in turn, each on wires of its own."""
     fast = make_traffic(name, FRAMES_IN_FLIGHT)
     slow = make_traffic(name, BMV2_FRAMES_IN_FLIGHT)
     with ExitStack() as stack:
@@ -95,7 +95,7 @@ def measure_veth(name: str, options: argparse.Namespace, between: Wires) -> dict
                 continue
             is_fast = switch == "softswitch"
             of = fast if is_fast else slow
-            # BMv2 has several threads: it may use all cores.
+            # BMv2 may use all cores, because it has several threads.
             cores = {SWITCH_CORE} if is_fast else set(range(options.cores))
             fill = contenders.setup(name, len(of.frames))
             started = contenders.switch(switch, between, cores, contenders.program(name), fill)
@@ -115,7 +115,7 @@ def measure_veth(name: str, options: argparse.Namespace, between: Wires) -> dict
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return what a reader must know of the machine."""
+    """Return facts about the machine that readers of the results need."""
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -132,7 +132,7 @@ def describe_machine() -> dict[str, Any]:
 def parse_options() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--workloads", default=",".join(WORKLOADS), help="of narrow, wide, l3")
+    parser.add_argument("--workloads", default=",".join(WORKLOADS), help="some of narrow, wide, l3")
     parser.add_argument("--over", default="mem,veth", help="mem, veth (root), or both")
     parser.add_argument("--repeats", type=int, default=7, help="after a warm-up, in turn")
     parser.add_argument("--duration", type=float, default=1.0, help="seconds of each veth run")
@@ -144,7 +144,7 @@ def parse_options() -> argparse.Namespace:
         options.repeats, options.duration = 3, 0.3
     unknown = set(options.workloads.split(",")) - set(WORKLOADS)
     if unknown or not set(options.over.split(",")) <= {"mem", "veth"}:
-        parser.error("--workloads are of narrow, wide, l3; --over is of mem, veth")
+        parser.error("--workloads takes narrow, wide, l3; --over takes mem, veth")
     options.cores = min(2, os.cpu_count() or 1)
     options.has_bmv2 = contenders.has_bmv2() and not options.without_bmv2
     return options
@@ -155,9 +155,9 @@ def main() -> None:
     options = parse_options()
     if "veth" in options.over and os.geteuid() != 0:
         raise SystemExit("veth needs root (network namespaces); without it: --over mem")
-    for number in (signal.SIGTERM, signal.SIGHUP):  # leave the way that cleans up
+    for number in (signal.SIGTERM, signal.SIGHUP):  # exit with cleanup
         signal.signal(number, lambda *_: sys.exit(1))
-    logging.getLogger("finsy").setLevel(logging.ERROR)  # it warns of BMv2's missing gNMI
+    logging.getLogger("finsy").setLevel(logging.ERROR)  # it warns because BMv2 has no gNMI
     os.sched_setaffinity(0, {LOAD_CORE if options.cores > 1 else 0})
     machine = describe_machine()
     print(", ".join(f"{key.replace('_', ' ')} {value}" for key, value in machine.items()))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the packet rate benchmark prints: a line for each contender, and whether aims are met."""
+"""Report of the packet rate benchmark: a line for each contender, and whether aims are met."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def heading(repeats: int, *, has_bmv2: bool) -> str:
     missing = "" if has_bmv2 else "; BMv2 is not measured: simple_switch_grpc is not on the PATH"
     return (
         f"medians of {repeats} repeats after a warm-up, in turn; every frame compared{missing}\n"
-        "packets: frames into the switch, all answered; per core: by the processor time of the "
-        "switch's process\nof bare, x BMv2: ratios of packets per core, and then of packets/s\n\n"
+        "packets: answered frames into the switch; per core: divided by the processor time of the "
+        "switch's process\nof bare, x BMv2: ratios of packets per core, then of packets/s\n\n"
         f"{COLUMNS}"
     )
 
 
 def ratio(row: dict[str, Any], to: str, figure: str = "pps_per_core") -> float | None:
-    """Return softswitch's rate over another contender's, None where that was not measured."""
+    """Return softswitch's rate over another contender's; None if that was not measured."""
     if to not in row:
         return None
     return row["softswitch"][figure]["median"] / row[to][figure]["median"]
@@ -63,7 +63,7 @@ def describe(name: str, row: dict[str, Any]) -> str:
 
 
 def aims(rows: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return each aim that was measured: what, wanted, found, is_met."""
+    """Return each measured aim: what, wanted, found, is_met."""
     found: list[dict[str, Any]] = []
 
     def add(what: str, wanted: float, value: float | None) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the packet rate benchmark sends, and byte by byte what must come back."""
+"""Frames that the packet rate benchmark sends, and the exact answers that it expects."""
 
 from __future__ import annotations
 
@@ -39,35 +39,35 @@ L3_NETWORK = 0xC0A8_0000
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """Frames by slot and port. A slot's next round starts when all its answers have come."""
+    """Frames by slot and port. A slot's next round starts when all its answers have arrived."""
 
     name: str
     frames: NDArray[np.uint8]
-    """(slots, ports, bytes), in round 0; the load generator counts the rounds up."""
+    """Frames to send in round 0, (slots, ports, bytes); the load generator raises the rounds."""
     answers: NDArray[np.uint8]
-    """(slots, ports, bytes): what must come back."""
+    """Expected answers, (slots, ports, bytes)."""
     sends: NDArray[np.uint64]
-    """(slots,): bit p says that the slot's frames enter by port p + 1."""
+    """Bitmap per slot, (slots,): bit p is set if its frames enter at port p + 1."""
     receives: NDArray[np.uint64]
-    """(slots,): bit p says that an answer leaves by port p + 1."""
+    """Bitmap per slot, (slots,): bit p is set if an answer leaves at port p + 1."""
     head_bytes: int
-    """Bytes in front that are a slot's own; behind them, slots share what slot % tails says."""
+    """First bytes of a frame, which are the slot's own; slots share tail number slot % tails."""
     tails: int
     slot_offset: int
     round_offset: int
     checksum_offset: int
-    """Of the UDP checksum, 0 if there is none."""
+    """Offset of the UDP checksum; 0 if there is none."""
     any_offset: int
-    """Of a byte that the answers need not agree in, zero in `answers`; 0 if there is none."""
+    """Offset of a byte with any value in answers, zero in `answers`; 0 if there is none."""
 
     @property
     def frame_bytes(self) -> int:
-        """Return the size of every frame."""
+        """Size of every frame in bytes."""
         return self.frames.shape[2]
 
 
 def job(variant: p4src.Variant, slots: int) -> Job:
-    """Return the job that aggregates: one worker at each port."""
+    """Return the job of the aggregation, with one worker at each port."""
     return Job(
         job_id=7,
         generation=1000,
@@ -79,7 +79,7 @@ def job(variant: p4src.Variant, slots: int) -> Job:
 
 
 def aggregation(variant: p4src.Variant, slots: int) -> Traffic:
-    """Every worker contributes to every slot; all get the sum."""
+    """Return traffic in which every worker contributes to every slot and all get the sum."""
     of = job(variant, slots)
     generator = np.random.default_rng(1)
     shape = (VALUE_SETS, NUM_PORTS, of.values_per_packet)
@@ -120,7 +120,7 @@ def aggregation(variant: p4src.Variant, slots: int) -> Traffic:
 
 
 def l3_forwarding(slots: int) -> Traffic:
-    """Each slot is one frame, from its port to the next; a TTL less, addresses rewritten."""
+    """Return traffic of one frame per slot, from its port to the next, with TTL decremented."""
     tail = np.random.default_rng(2).bytes(L3_FRAME_BYTES - _LAYERS_BYTES - 8)
     frames = np.zeros((slots, NUM_PORTS, L3_FRAME_BYTES), np.uint8)
     answers = np.zeros_like(frames)
@@ -162,7 +162,7 @@ def l3_mac(port: int) -> int:
 
 
 def unchanged(traffic: Traffic) -> Traffic:
-    """Return the same frames as a bare forwarder brings them: ports 1 and 2, 3 and 4 swapped."""
+    """Return the same frames through a bare forwarder, which swaps ports 1 and 2, 3 and 4."""
     port = np.arange(NUM_PORTS)
     bits = np.zeros_like(traffic.sends)
     for each in port:

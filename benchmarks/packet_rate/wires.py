@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two network namespaces with veth pairs between them: switches here, load generator there."""
+"""Two network namespaces, of switches and of the load generator, with veth pairs between them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CARRIER_TIMEOUT_S = 10.0
 
 @dataclass
 class Wires:
-    """The namespaces, and the veth pairs made so far."""
+    """The two namespaces and their veth pairs."""
 
     switch_namespace: str
     load_namespace: str
@@ -33,7 +33,7 @@ class Wires:
     """Interfaces (at the switch, at the load generator)."""
 
     def add(self, count: int) -> list[tuple[str, str]]:
-        """Make veth pairs, both ends up and without queueing discipline."""
+        """Make veth pairs; both ends are up and have no queueing discipline."""
         first = len(self.pairs)
         made = [(f"sw{index}", f"load{index}") for index in range(first, first + count)]
 
@@ -71,7 +71,7 @@ def _set_up(route: Any, interface: str) -> None:
 
 @contextmanager
 def wires() -> Iterator[Wires]:
-    """Make the namespaces; they go, with all in them, whatever happens."""
+    """Make the namespaces; the end of `with` removes them with everything in them."""
     made = Wires(f"sfrate{os.getpid()}s", f"sfrate{os.getpid()}l")
     with ExitStack() as stack:
         for name in (made.switch_namespace, made.load_namespace):

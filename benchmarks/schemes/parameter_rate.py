@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the parameter server is by itself: worker processes push and pull over loopback."""
+"""Rate of the parameter server alone: worker processes push and pull over loopback."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TIMEOUT_S = 60.0
 
 
 def work(worker_id: int, num_workers: int, addresses: list[str], megabytes: int, n: int) -> None:
-    """Push and pull; print seconds of each iteration and processor seconds as JSON."""
+    """Push and pull; print the seconds of each iteration and the processor seconds as JSON."""
     servers = [(host, int(port)) for host, _, port in (text.partition(":") for text in addresses)]
     array = np.full(megabytes << 18, worker_id + 1, np.float32)
     out = np.empty_like(array)
@@ -50,7 +50,7 @@ def work(worker_id: int, num_workers: int, addresses: list[str], megabytes: int,
 
 
 def measure(num_workers: int, num_servers: int, megabytes: int, iterations: int) -> dict[str, Any]:
-    """Run servers and workers; return medians, of the slowest worker where they differ."""
+    """Run servers and workers; return medians. An iteration takes as long as its slowest worker."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
 
@@ -84,15 +84,15 @@ def measure(num_workers: int, num_servers: int, megabytes: int, iterations: int)
             server.terminate()
             server.communicate(timeout=TIMEOUT_S)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    rounds = [max(times) for times in zip(*(r["seconds"] for r in reports), strict=True)]
+    slowest = [max(times) for times in zip(*(r["seconds"] for r in reports), strict=True)]
     return {
         "workers": num_workers,
         "servers": num_servers,
         "megabytes": megabytes,
-        "median_ms": 1e3 * statistics.median(rounds),
-        "fastest_ms": 1e3 * min(rounds),
-        "slowest_ms": 1e3 * max(rounds),
-        "worker_gigabytes_per_s": megabytes * 2**20 / statistics.median(rounds) / 1e9,
+        "median_ms": 1e3 * statistics.median(slowest),
+        "fastest_ms": 1e3 * min(slowest),
+        "slowest_ms": 1e3 * max(slowest),
+        "worker_gigabytes_per_s": megabytes * 2**20 / statistics.median(slowest) / 1e9,
         "worker_cpu_ms": 1e3 * statistics.median(r["cpu_s"] for r in reports),
         "all_cpu_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
     }
@@ -102,7 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--servers", default="1,2", help="numbers of shards")
-    parser.add_argument("--megabytes", type=int, default=16, help="of 2^20 bytes, per worker")
+    parser.add_argument("--megabytes", type=int, default=16, help="MiB per worker")
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--job", help=argparse.SUPPRESS)
@@ -116,9 +116,9 @@ def main() -> None:
         found = measure(options.workers, num_servers, options.megabytes, options.iterations)
         print(
             "{workers} workers, {servers} servers, {megabytes} MiB: {median_ms:.1f} ms"
-            " ({fastest_ms:.1f} to {slowest_ms:.1f}), {worker_gigabytes_per_s:.2f} GB/s up and as"
-            " much down per worker; {worker_cpu_ms:.1f} ms of processor per worker and iteration,"
-            " {all_cpu_s:.1f} s of all processes with their start".format(**found)
+            " ({fastest_ms:.1f} to {slowest_ms:.1f}), {worker_gigabytes_per_s:.2f} GB/s in each"
+            " direction per worker; {worker_cpu_ms:.1f} ms of processor time per worker and"
+            " iteration, {all_cpu_s:.1f} s of all processes with their startup".format(**found)
         )
 
 

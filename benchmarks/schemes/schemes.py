@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One fully connected layer by parameter server, factors and switch: is the chosen one the best?
+"""One fully connected layer by parameter server, factors and switch: is the chosen scheme the best?
 
-For each vector of the cost model's tests as many hosts as workers around one switch, with links so
-slow that their transfer decides. The same worker processes bring the sum of the same gradients to
-all by each scheme in turn: shards on the workers' hosts, factors to every other worker, factors to
-the switch, which copies them, or the switch that adds. Each result is verified before its time
-counts. Beside each time stands the prediction; what crossed each host's link is compared with the
-formula.
+For each vector of the cost model's tests, a testbed has as many hosts as workers around one switch,
+with links so slow that they limit the time. The same worker processes sum the same gradients by
+each scheme in turn: over shards on the workers' hosts, by factors in streams to every other worker,
+by factors that the switch multicasts, and by sums in the switch. Each result is verified before its
+time counts. The report shows the prediction beside each time, and compares the bytes on each host's
+link with the formula.
 
     python benchmarks/schemes/schemes.py --vectors 1,2,3 --out benchmarks/results
 """
@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.schemes.schemes_report import HEADING, describe_row, summary  # noqa: E402
-from benchmarks.schemes.schemes_worker import COPIED  # noqa: E402
+from benchmarks.schemes.schemes_worker import MULTICAST  # noqa: E402
 from benchmarks.support.machine import (  # noqa: E402
     check_machine,
     describe_machine,
@@ -59,16 +59,16 @@ WORKER = Path(__file__).with_name("schemes_worker.py")
 CONTENDERS = {
     "ps": (Scheme.PS, False),
     "sfb": (Scheme.SFB, False),
-    COPIED: (Scheme.SFB, True),
+    MULTICAST: (Scheme.SFB, True),
     "ina": (Scheme.INA, False),
 }
-"""By name: the scheme, and whether the switch copies factors."""
+"""Scheme by name, and whether the switch multicasts factors."""
 FIRST_PORT = 23000
 
 
 @dataclass(frozen=True)
 class Vector:
-    """A layer, and the network that it is exchanged over."""
+    """A layer, and the network over which it is exchanged."""
 
     rows: int
     columns: int
@@ -93,10 +93,10 @@ VECTORS = (
     Vector(4096, 4096, 32, 8, "32M", 1),
     Vector(4096, 1000, 32, 32, "24M", 1),
 )
-"""Those of the cost model's tests. Rates: transfer decides, and not the processor of two cores;
-where messages are small, answers come before a delayed acknowledgement would go alone."""
+"""Vectors of the cost model's tests. With these rates the links limit the time, not two cores.
+Where messages are small, answers come before a delayed acknowledgement would be sent alone."""
 WARM_UPS = 1
-"""Iterations before those that count, if these are more than one: connections stand then."""
+"""Warm-up iterations, if more than one is measured; they open the connections."""
 
 
 def parse_options() -> argparse.Namespace:
@@ -105,7 +105,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument(
         "--vectors",
         default=every.rpartition(",")[0],
-        help="default %(default)s; the last one, of 32 workers, takes five minutes of its own",
+        help="default %(default)s; the last one, with 32 workers, takes another five minutes",
     )
     parser.add_argument("--schemes", default=",".join(CONTENDERS), help="default all: %(default)s")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds per iteration")
@@ -114,16 +114,16 @@ def parse_options() -> argparse.Namespace:
     numbers = options.vectors.split(",")
     for number in numbers:
         if not number.isdecimal() or not 1 <= int(number) <= len(VECTORS):
-            parser.error(f"no vector {number}; choose of {every}")
+            parser.error(f"no vector {number}; choose from {every}")
     unknown = set(options.schemes.split(",")) - set(CONTENDERS)
     if unknown:
-        parser.error(f"no scheme {', '.join(sorted(unknown))}; choose of {', '.join(CONTENDERS)}")
+        parser.error(f"no scheme {', '.join(sorted(unknown))}; choose from {', '.join(CONTENDERS)}")
     options.chosen = [VECTORS[int(number) - 1] for number in numbers]
     return options
 
 
 def probed_flops() -> float:
-    """Return the operations per second of matrix products of this machine, all cores together."""
+    """Return this machine's operations per second of matrix products, on all cores together."""
     u, v = (np.ones((256, size), np.float32) for size in (2048, 2048))
     fastest_s = math.inf
     for _ in range(3):
@@ -134,7 +134,7 @@ def probed_flops() -> float:
 
 
 def write_book(vector: Vector, topology: Topology, flops_per_s: float) -> InformationBook:
-    """Let the coordinator decide, with pairs so small that each shard has as much of the layer."""
+    """Return the coordinator's book, with pairs small enough for equal shards."""
     layer = Layer(name="layer", kind="fc", rows=vector.rows, columns=vector.columns)
     cluster = Cluster(
         num_workers=vector.workers,
@@ -189,7 +189,7 @@ def measure(vector: Vector, options: argparse.Namespace, flops_per_s: float) -> 
         "schemes": schemes,
         "two_way": two_way(layer, cluster).value,
         "by_floats": three_way(layer, cluster, busiest_floats).value,
-        **compare(chosen, {name: each for name, each in schemes.items() if name != COPIED}),
+        **compare(chosen, {name: each for name, each in schemes.items() if name != MULTICAST}),
         "with_copies": compare(min(predicted_s, key=predicted_s.__getitem__), schemes),
         "statistics": workers[0]["statistics"],
         "slots": workers[0]["slots"],
@@ -197,7 +197,7 @@ def measure(vector: Vector, options: argparse.Namespace, flops_per_s: float) -> 
 
 
 def predict(name: str, layer: Layer, cluster: Cluster) -> float:
-    """Return a contender's time."""
+    """Return the predicted seconds of a contender."""
     scheme, is_copied = CONTENDERS[name]
     if scheme is Scheme.SFB:
         return factor_time(layer, cluster, is_copied=is_copied).seconds
@@ -205,9 +205,9 @@ def predict(name: str, layer: Layer, cluster: Cluster) -> float:
 
 
 def compare(chosen: str, schemes: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return the contender that was chosen, the fastest one, and how much longer the choice took.
+    """Return the chosen contender, the fastest one, and the ratio of their times.
 
-    The ratio is 0 if the choice was not measured.
+    The ratio is 0 if the chosen contender was not measured.
     """
     best = min(schemes, key=lambda name: schemes[name]["seconds"], default=chosen)
     ratio = schemes[chosen]["seconds"] / schemes[best]["seconds"] if chosen in schemes else 0.0
@@ -217,14 +217,14 @@ def compare(chosen: str, schemes: dict[str, dict[str, Any]]) -> dict[str, Any]:
 def describe(
     name: str, workers: list[dict[str, Any]], book: InformationBook, iterations: int
 ) -> dict[str, Any]:
-    """Return what a scheme took per iteration; TestbedError if workers hold different sums."""
+    """Return a scheme's figures per iteration; TestbedError if workers hold different sums."""
     scheme, has_multicast = CONTENDERS[name]
     layer = book.entries[0].layer
     cluster = book.cluster.replace(has_multicast=has_multicast)
     runs = [worker["runs"][name] for worker in workers]
     if len({tuple(run["checksums"]) for run in runs}) != 1:
         raise TestbedError(f"{name}: workers hold different results")
-    # All workers have an iteration's result before anybody can have the next one's.
+    # All workers have an iteration's result before any worker can have the next one's.
     ends_s = [max(each) for each in zip(*(run["ends_s"] for run in runs), strict=True)]
     ends_s.insert(0, min(run["began_s"] for run in runs))
     formula = wire_bytes(scheme, layer, cluster)

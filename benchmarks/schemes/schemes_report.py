@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The table of schemes.py, in Markdown."""
+"""Markdown table of schemes.py."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 MOST_RATIO = 1.1
-"""The chosen scheme's time over the best one's."""
+"""Aim for the chosen scheme's time over the best one's."""
 MOST_DIFFERENCE = 0.02
-"""Of measured bytes from the formula."""
-NAMES = {"ps": "PS", "sfb": "SFB", "sfb-copied": "SFB copied", "ina": "INA"}
+"""Aim for the difference of measured bytes from the formula, as a share."""
+NAMES = {"ps": "PS", "sfb": "SFB", "sfb-copied": "SFB multicast", "ina": "INA"}
 _COLUMNS = (
     "layer",
     "link bit/s",
@@ -20,12 +20,12 @@ _COLUMNS = (
     "chosen",
     "best",
     "chosen / best",
-    "with copies",
+    "with multicast",
     "bytes / formula",
     "busy cores",
 )
 HEADING = f"| {' | '.join(_COLUMNS)} |\n{'|---' * len(_COLUMNS)}|"
-"""With copies: chosen, best and their ratio if the switch copies factors."""
+"""Column "with multicast": chosen, best and their ratio if the switch multicasts factors."""
 
 
 def describe_row(row: dict[str, Any]) -> str:
@@ -44,14 +44,16 @@ def describe_row(row: dict[str, Any]) -> str:
     ]
     busy = [f"{schemes[name]['busy_cores']:.1f}" for name in NAMES if name in schemes]
     choices = [NAMES[row[key]] for key in ("two_way", "chosen", "best")]
-    copies = row["with_copies"]
+    multicast = row["with_copies"]
     cells = [row["vector"], row["rate"], *times, *choices, f"{row['ratio']:.2f}"]
-    cells.append(f"{NAMES[copies['chosen']]}, {NAMES[copies['best']]}, {copies['ratio']:.2f}")
+    cells.append(
+        f"{NAMES[multicast['chosen']]}, {NAMES[multicast['best']]}, {multicast['ratio']:.2f}"
+    )
     return f"| {' | '.join((*cells, ', '.join(shares), ', '.join(busy)))} |"
 
 
 def summary(rows: Iterable[dict[str, Any]]) -> str:
-    """Say whether the aims are met."""
+    """Return the worst figures beside their aims."""
     measured = [row for row in rows if "error" not in row]
     if not measured:
         return "nothing was measured"

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One worker of schemes.py: the same gradients by each contender in turn.
 
-Started on every host of a testbed, in the environment of its endpoint, with the information book
-that the coordinator wrote. Each result is checked: every worker compares a part of the rows with
-the product of all factors in float64, and prints a checksum of the whole. Worker 0 also reads what
-crossed each link. The last line of the output is JSON.
+schemes.py starts it on every host of a testbed, in the environment of its endpoint, with the
+information book of the coordinator. Every worker compares a part of the rows of each result with
+the product of all factors in float64, and returns a checksum of the whole. Worker 0 also reads the
+bytes that crossed each link. The last line of the output is JSON.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from switchfold.hostlib.parameter_server import (
 from switchfold.hostlib.schemes import InformationBook, Layer, Scheme
 
 TOLERANCE = 2e-5
-"""Of the largest value of the sum: float32 sums of products have 24 bits."""
+"""Error as a share of the sum's largest value: float32 sums of products have 24 bits."""
 QUIET_S = 0.06
-"""Links are quiet when they carried nothing for so long: delayed acknowledgements take 40 ms."""
-PATIENCE_S = 3.0
-COPIED = "sfb-copied"
-"""Factors that go to the switch once, which copies them; the other names are those of schemes."""
+"""Links are quiet if they carried nothing for this time: delayed acknowledgements take 40 ms."""
+QUIET_TIMEOUT_S = 3.0
+MULTICAST = "sfb-copied"
+"""Contender whose factors the switch multicasts; the other names are those of schemes."""
 TCP_COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPDSACKRecv", "PassiveOpens")
-"""The last but one: segments that had come twice; the last: connections anew."""
+"""The last two count segments that came twice, and connections that were opened again."""
 
 Floats = NDArray[np.float32]
 Run = Callable[[int], Floats]
@@ -57,7 +57,7 @@ Run = Callable[[int], Floats]
 
 @dataclasses.dataclass
 class Task:
-    """The layer, this worker's factors and gradients of every iteration."""
+    """The layer, and this worker's factors of every iteration."""
 
     layer: Layer
     worker_id: int
@@ -70,7 +70,7 @@ class Task:
     """This worker's factors by iteration."""
 
     def factors(self, iteration: int, worker_id: int) -> tuple[Floats, Floats]:
-        """Return u [K, M] and v [K, N]: known to every worker, different for each."""
+        """Return u (K, M) and v (K, N) of a worker; every worker can compute them."""
         random = np.random.default_rng((iteration, worker_id))
         u = random.standard_normal((self.batch, self.layer.rows), np.float32)
         return u, random.standard_normal((self.batch, self.layer.columns), np.float32)
@@ -91,7 +91,7 @@ class Task:
 def run_scheme(
     name: str, task: Task, run: Run, session: Session, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Time a contender's iterations; return the time, the bytes and the results' checksums."""
+    """Time a contender's iterations; return times, bytes and checksums of the results."""
     testbed = Testbed.attach(options.testbed) if task.worker_id == 0 else None
     for warm_up in range(options.warm_up):
         run(warm_up)
@@ -124,14 +124,14 @@ def run_scheme(
         },
         "tcp": dict(tcp_counters() - streams),
         "carried": {
-            link: [after[link][way] - before[link][way] for way in (0, 1)] for link in after
+            link: [after[link][side] - before[link][side] for side in (0, 1)] for link in after
         },
         "checksums": [zlib.crc32(result.tobytes()) for result in results],
     }
 
 
 def tcp_counters() -> Counter[str]:
-    """Return what the kernel counts of TCP in this host's namespace."""
+    """Return the kernel's TCP counters in this host's namespace."""
     found = Counter[str]()
     for name in ("snmp", "netstat"):
         lines = Path(f"/proc/self/net/{name}").read_text().splitlines()
@@ -143,8 +143,8 @@ def tcp_counters() -> Counter[str]:
 
 
 def quiet_bytes(testbed: Testbed) -> dict[str, tuple[int, int]]:
-    """Return (from, to) bytes of each host's link, once nothing but life signs moves."""
-    deadline_s = time.monotonic() + PATIENCE_S
+    """Return (from, to) bytes of each host's link once the links are quiet."""
+    deadline_s = time.monotonic() + QUIET_TIMEOUT_S
     last: dict[str, tuple[int, int]] = {}
     while True:
         now = {
@@ -159,13 +159,13 @@ def quiet_bytes(testbed: Testbed) -> dict[str, tuple[int, int]]:
 def through_servers(
     book: InformationBook, task: Task, gradients: list[Floats], stack: ExitStack, timeout_s: float
 ) -> Run:
-    """Open this host's shard, and the way to all."""
+    """Open this host's shard and a client of all shards."""
     own = book.servers[task.worker_id]
     options = ServerOptions(
         num_workers=task.num_workers,
         shard=task.worker_id,
         timeout_s=timeout_s,
-        grace_s=timeout_s,  # on a slow link a sign of life may be late
+        grace_s=timeout_s,  # a heartbeat may be late on a slow link
     )
     server = stack.enter_context(ParameterServer(options, address=own.address, port=own.port))
     client = stack.enter_context(
@@ -181,7 +181,7 @@ def through_servers(
             local_server=server,
         )
     )
-    # One small key on each shard: connections stand before the links are full.
+    # One small key on each shard opens the connections before the links are full.
     for shard in range(task.num_workers):
         client.push_pull(f"open {shard}", np.zeros(1, np.float32), 0).result()
     name = task.layer.name
@@ -197,12 +197,12 @@ def by_factors(
     task: Task,
     stack: ExitStack,
     timeout_s: float,
-    copier: Session | None = None,
+    multicast: Session | None = None,
 ) -> Run:
-    """Open the exchange with all other workers, by streams or by a switch that copies."""
+    """Open the exchange with all other workers, by streams or by multicasts of the session."""
     options = ExchangeOptions(timeout_s=timeout_s, connect_s=timeout_s)
     exchange = stack.enter_context(
-        FactorExchange(task.worker_id, book.workers, options, multicast=copier)
+        FactorExchange(task.worker_id, book.workers, options, multicast=multicast)
     )
     one = np.zeros((1, 1), np.float32)
     exchange.exchange("open", one, one, 0).result()
@@ -219,11 +219,11 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
     worker_id = int(os.environ["SWITCHFOLD_WORKER_ID"])
     layer = book.entries[0].layer
     task = Task(layer, worker_id, book.cluster.num_workers, book.cluster.batch, options.iterations)
-    # Before any clock runs: a backward pass leaves factors and gradients behind.
+    # Not timed: a backward pass yields factors and gradients in any case.
     for iteration in range(options.warm_up + options.iterations):
         task.own.append(task.factors(iteration, worker_id))
     gradients = [u.T @ v for u, v in task.own]
-    # Slow links: frames queue for longer than a first timeout expects.
+    # On slow links frames queue for longer than the default first timeout.
     settings = SessionOptions(
         timeout_s=options.timeout, initial_rto_s=1.0, min_rto_s=0.5, join_timeout_s=120.0
     )
@@ -239,7 +239,7 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
                     run = through_servers(book, task, gradients, stack, options.timeout)
                 elif name == Scheme.SFB.value:
                     run = by_factors(book, task, stack, options.timeout)
-                elif name == COPIED:
+                elif name == MULTICAST:
                     run = by_factors(book, task, stack, options.timeout, session)
                 else:
                     run = switched

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What several benchmarks use."""
+"""Parts that several benchmarks share."""

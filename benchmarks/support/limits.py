@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What an allreduce could take at best, and what the measured times say beside it."""
+"""Lower limits of an allreduce's time, and the measured times beside them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from switchfold.hostlib.schemes.tcp import TCP_FRAME_BYTES, TCP_PAYLOAD_BYTES
 from switchfold.hostlib.slots import wire
 
 CPU_BOUND_SHARE = 0.9
-"""Above this share of all cores' time, not the links but the processor decides a time."""
+"""Above this share of all cores' time, the processor limits a time, not the links."""
 SWITCH_BOUND_SHARE = 0.75
-"""Above this share of one core the switch does: its data plane is one thread, which also waits."""
+"""Above this share of one core, the switch limits a time: its data plane is one thread."""
 
 
 def switchfold_efficiency(values_per_packet: int) -> float:
-    """Return payload over frame bytes as the shaper counts: no preamble, gap or FCS."""
+    """Return payload over frame bytes as the shaper counts them: without preamble, gap and FCS."""
     payload = values_per_packet * wire.VALUE_BYTES
     headers = wire.ETHERNET_BYTES + wire.IPV4_BYTES + wire.UDP_BYTES + wire.HEADER_BYTES
     return payload / (payload + headers)
@@ -31,10 +31,10 @@ def switchfold_limit_s(payload_bytes: int, rate_bits_per_s: float, values_per_pa
 
 
 def ring_limit_s(payload_bytes: int, rate_bits_per_s: float, num_workers: int) -> float:
-    """Return 2 (n - 1) / n times 8 S / (C g'): what a ring sends over each link."""
-    rounds = 2 * (num_workers - 1) / num_workers
+    """Return 2 (n - 1) / n times 8 S / (C g'), the time of a ring's bytes on each link."""
+    share = 2 * (num_workers - 1) / num_workers
     efficiency = TCP_PAYLOAD_BYTES / TCP_FRAME_BYTES
-    return rounds * 8 * payload_bytes / (rate_bits_per_s * efficiency)
+    return share * 8 * payload_bytes / (rate_bits_per_s * efficiency)
 
 
 def routed_ring_limit_s(
@@ -42,26 +42,26 @@ def routed_ring_limit_s(
 ) -> float:
     """Return the limit of a ring whose streams, one from each worker to the next, share links.
 
-    `loads` has for each direction of a link how many streams cross it and its rate in bits/s.
+    `loads` has the number of streams and the rate in bits/s for each direction of a link.
     """
     return max(ring_limit_s(payload_bytes, rate / count, num_workers) for count, rate in loads)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """The verified runs of one contender, warm-up left out."""
+    """The verified runs of one contender, without warm-up."""
 
     label: str
     limit_s: float
     times_s: tuple[float, ...]
     busy_shares: tuple[float, ...]
-    """Of all cores' time during each run, how much anybody used."""
+    """Used share of all cores' time in each run, by any process."""
     worker_cpu_s: tuple[float, ...]
-    """Used by all workers together in each run."""
+    """Processor time of all workers together in each run."""
     switch_cpu_s: tuple[float, ...]
-    """Used by the processes of all switches together in each run."""
+    """Processor time of all switches together in each run."""
     busiest_switch_s: tuple[float, ...]
-    """Used by the one that used most in each run."""
+    """Processor time of the busiest switch in each run."""
 
     @property
     def median_s(self) -> float:
@@ -98,7 +98,7 @@ class Series:
 def collect_series(label: str, workers: list[dict[str, Any]], limit_s: float) -> Series:
     """Join the workers' runs: each lasts from the first worker's start to the last one's end.
 
-    Raises ValueError when workers hold different results of the same run.
+    Raises ValueError if workers hold different results of the same run.
     """
     runs = [run for worker in workers for run in worker["runs"] if run["label"] == label]
     repeats = sorted({run["repeat"] for run in runs})
@@ -127,7 +127,7 @@ def collect_series(label: str, workers: list[dict[str, Any]], limit_s: float) ->
 
 
 def _span(runs: list[dict[str, Any]], counter: str) -> float:
-    """Return what a counter that all workers see grew by, first start to last end."""
+    """Return the increase of a counter that all workers read, from first start to last end."""
     before, after = (
         [run[side][counter] for run in runs] for side in ("processor_before", "processor_after")
     )
@@ -135,7 +135,7 @@ def _span(runs: list[dict[str, Any]], counter: str) -> float:
 
 
 def _switch_spans(runs: list[dict[str, Any]]) -> list[float]:
-    """Return what each switch used, first start to last end."""
+    """Return the processor time of each switch, from first start to last end."""
     before, after = (
         zip(*(run[side]["switches_s"] for run in runs), strict=True)
         for side in ("processor_before", "processor_after")

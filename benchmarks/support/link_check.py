@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes per link and direction: what the controller predicts beside what a testbed counts."""
+"""Bytes per link and direction: the controller's prediction and the testbed's counters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AGREEMENT = 0.02
 
 
 def carried_bytes(testbed: Testbed) -> dict[str, int]:
-    """Return what has crossed each direction so far, named like "h1 > s1"."""
+    """Return the bytes that have crossed each direction, by names such as "h1 > s1"."""
     switch_of = {link.host: link.switch for link in testbed.topology.links}
     carried: dict[str, int] = {}
     for link in testbed.link_bytes():
@@ -27,18 +27,19 @@ def carried_bytes(testbed: Testbed) -> dict[str, int]:
 
 
 def predicted_bytes(controller: str, job: str, tensor_bytes: int) -> dict[str, float]:
-    """Return what one allreduce of a live job shall send, by the same names; idle links miss.
+    """Return the predicted bytes of one allreduce of a running job, by the same names.
 
-    ControllerError when the controller does not answer or does not know the job.
+    Idle links are left out. Raises ControllerError if the controller does not answer or does not
+    know the job.
     """
     report = OperatorClient(controller).show_tree(job, tensor_bytes)
     return {f"{load.sender} > {load.receiver}": load.predicted_bytes for load in report.loads}
 
 
 def differences(carried: Mapping[str, float], predicted: Mapping[str, float]) -> dict[str, float]:
-    """Return by how much each direction's bytes exceed the prediction, as a share of it.
+    """Return the excess of each direction's bytes over the prediction, as a share of it.
 
-    Directions for which nothing is predicted are left out.
+    Directions without a prediction are left out.
     """
     return {
         link: carried[link] / expected - 1.0 for link, expected in predicted.items() if expected

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rates of a testbed's links, changed while its workers run."""
+"""Changes the rates of a testbed's links while its workers run."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ROOT_QUEUE = 0xFFFFFFFF
 
 
 def set_rates(testbed: Testbed, rate_bits_per_s: int) -> None:
-    """Give all links of a testbed in mode veth another rate; nothing may be on its way.
+    """Set the rate of all links of a testbed in mode veth; no packet may be in flight.
 
-    The links are shaped already. Raises KernelError.
+    The links must be shaped already. Raises KernelError.
     """
     for link in testbed.topology.links:
         host = next(host for host in testbed.topology.hosts if host.name == link.host)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a benchmark asks of its machine, says about it, and finds its links to carry."""
+"""Requirements of a benchmark, facts about its machine, and the rate that its links carry."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ def parse_rate(text: str) -> int:
 
 
 def check_machine(*, has_torch: bool = True) -> None:
-    """Raise SystemExit with what is missing and what to do."""
+    """Raise SystemExit that names what is missing and the remedy."""
     if os.geteuid() != 0:
-        raise SystemExit("benchmark needs root: it makes network namespaces with shaped links")
+        raise SystemExit("the benchmark needs root: it makes network namespaces with shaped links")
     if has_torch and importlib.util.find_spec("torch") is None:
         raise SystemExit(
-            "benchmark needs torch for its peer, Gloo: `make bench` installs it, or "
+            "the benchmark needs torch for its comparison with Gloo: `make bench` installs it, or "
             "pip install 'switchfold[bench]'"
         )
 
 
 def probed_rate(rate_bits_per_s: int) -> tuple[float, float]:
-    """Return what a link set to this rate carries from a host and to it."""
+    """Return the bits/s that a link of this nominal rate carries from a host and to it."""
     topology = single_switch(1, rate_bits_per_s=rate_bits_per_s)
     with Testbed(topology, has_switch=False) as testbed:
         return probe_rate(testbed, topology.hosts[0], duration_s=2.0)
 
 
 def describe_machine(*, has_torch: bool = True) -> dict[str, Any]:
-    """Return what a report says about where it was measured; waits 2 s to see how busy it is."""
+    """Return facts about the machine for a report; takes 2 s to measure how busy it is."""
     commit = subprocess.run(
         ["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
         capture_output=True,
@@ -69,7 +69,7 @@ def describe_machine(*, has_torch: bool = True) -> dict[str, Any]:
         "python": platform.python_version(),
     }
     if has_torch:
-        import torch  # noqa: PLC0415 - seconds; only once all else is in order
+        import torch  # noqa: PLC0415 - takes seconds, so only when needed
 
         machine["torch"] = torch.__version__
     machine["busy_before"] = f"{100 * processor.busy_share(2.0):.0f} %"

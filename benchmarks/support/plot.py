@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark's picture: times of all contenders beside their limits."""
+"""Draws the times of all contenders beside their limits."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from matplotlib import pyplot as plt
 
 from benchmarks.support.report import NAMES
 
-untyped: Any = plt  # its functions tell only half of their types
+untyped: Any = plt  # its functions are only partly typed
 
 _COLOURS = {"switchfold": "#1f77b4", "gloo_switch": "#b5b5b5", "gloo_bridge": "#6e6e6e"}
 _WIDTH = 0.27
 
 
 def draw_allreduce(rows: list[dict[str, Any]], machine: dict[str, Any], path: Path) -> None:
-    """Write bars of median seconds per number of workers; whiskers span all repeats."""
+    """Write bars of median seconds for each number of workers; whiskers span all repeats."""
     groups = [
         (f"{row['num_workers']} workers\n{row['ratio']:.2f} times the faster Gloo", row)
         for row in rows
@@ -37,7 +37,7 @@ def draw_bars(
     machine: dict[str, Any],
     path: Path,
 ) -> None:
-    """Write one bar per group and contender; a group is the text under it and its series."""
+    """Write one bar per group and contender; a group is its label and its series."""
     figure, axes = untyped.subplots(figsize=(8, 4.6), layout="constrained")
     for order, (label, name) in enumerate(names.items()):
         offset = (order - (len(names) - 1) / 2) * _WIDTH

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How busy the processor is: the kernel's counters of the machine and of single processes."""
+"""Processor use: the kernel's counters of the machine and of single processes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _TIME_FIELDS = 8  # user to steal; guests' time is in user already
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessorTimes:
-    """Counters at one moment, in seconds since boot (of the process: since its start)."""
+    """Counters at one time, in seconds since boot, or since the start of a process."""
 
     busy_s: float
-    """Of all cores together, whoever kept them busy."""
+    """Busy time of all cores together, from any process."""
     total_s: float
-    """Of all cores together, idle time included."""
+    """Time of all cores together, with idle time."""
     switches_s: tuple[float, ...]
-    """Of each process that was named, all its threads."""
+    """Processor time of each named process, with all its threads."""
 
 
 def read_times(switch_pids: Iterable[int]) -> ProcessorTimes:
@@ -39,7 +39,7 @@ def read_times(switch_pids: Iterable[int]) -> ProcessorTimes:
 
 
 def busy_share(duration_s: float) -> float:
-    """Wait, and return which share of all cores' time was used meanwhile."""
+    """Wait for `duration_s`; return the used share of all cores' time during the wait."""
     busy, total = parse_machine(Path("/proc/stat").read_text())
     time.sleep(duration_s)
     busy_after, total_after = parse_machine(Path("/proc/stat").read_text())

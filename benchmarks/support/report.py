@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmark prints: one block of lines for each number of workers."""
+"""Report of the allreduce benchmark: a block of lines for each number of workers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ HEADING = (
 
 
 def compare(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the ratios of a row: against the faster Gloo, which is the figure to quote, and each.
+    """Return the ratios of a row: against the faster Gloo, which is the one to quote, and each.
 
-    A ratio is Gloo's median over Switchfold's.
+    A ratio is Gloo's median divided by Switchfold's.
     """
     faster = min(PEERS, key=lambda peer: row[peer]["median_s"])
     ours = row["switchfold"]
@@ -45,7 +45,7 @@ def series_line(first: str, name: str, each: dict[str, Any]) -> str:
 
 
 def bound_lines(row: dict[str, Any], names: dict[str, str]) -> list[str]:
-    """Return a line that names the contenders bound by the processor, if there are any."""
+    """Return a line that names the contenders limited by the processor, if there are any."""
     bound = [name for label, name in names.items() if row[label]["is_cpu_bound"]]
     if not bound:
         return []
@@ -56,7 +56,7 @@ def bound_lines(row: dict[str, Any], names: dict[str, str]) -> list[str]:
 
 
 def describe_row(row: dict[str, Any]) -> str:
-    """Return the block of one number of workers; `row` holds what `compare` returned too."""
+    """Return the block of one number of workers; `row` also holds the result of `compare`."""
     lines: list[str] = []
     for label, name in NAMES.items():
         number = row["num_workers"] if label == "switchfold" else ""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What workers of a benchmark are told and tell: pids of the switches, a last line of JSON."""
+"""Input and output of a benchmark's workers: pids of the switches, and a last line of JSON."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from switchfold.bmv2_topos.processes.worker_runs import WorkerResult
 
 
 def switch_pids(testbed: Testbed) -> str:
-    """Return the pids of all switches, with commas between them."""
+    """Return the pids of all switches, separated by commas."""
     names = {switch.name for switch in testbed.topology.switches}
     records = read_records(testbed.run_directory)
     return ",".join(str(record.pid) for record in records if record.name in names)
 
 
 def outputs(results: Iterable[WorkerResult]) -> list[dict[str, Any]]:
-    """Return what each worker printed last; TestbedError with the output of one that failed."""
+    """Return the JSON of each worker's last line; TestbedError shows the output of a failed one."""
     found: list[dict[str, Any]] = []
     for result in results:
         if result.exit_status != 0:

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Entries through P4Runtime: a switch in a process of its own, its memory, rates of Write and Read.
+"""Table entries through P4Runtime: rates of Write and Read, and memory of the switch's process.
 
-Requests are made before the clock runs. All entries are read back and compared.
+Requests are built before the measurement starts. All entries are read back and compared.
 """
 
 import subprocess
@@ -31,7 +31,7 @@ KEY_STEP = 2654435761
 
 @dataclass(frozen=True)
 class Rates:
-    """What one number of entries measured; seconds of wall clock."""
+    """Measurement with one number of entries, in seconds of wall clock."""
 
     entries: int
     insert_s: float
@@ -40,7 +40,7 @@ class Rates:
 
 
 def resident_mb(pid: int) -> float:
-    """Memory of a process in MB."""
+    """Return the memory of a process in MB."""
     pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     return pages * 4096 / 1e6
 
@@ -54,14 +54,14 @@ def _switch(address: str) -> Iterator[int]:
         try:
             line = process.stdout.readline()
             if not line.startswith("ready"):
-                raise SystemExit(f"softswitch run did not come up: {line}")
+                raise SystemExit(f"softswitch run did not start: {line}")
             yield process.pid
         finally:
             process.terminate()
 
 
 class _Client:
-    """The primary of the switch; sends messages that are bytes already."""
+    """The primary of the switch; it sends encoded messages."""
 
     def __init__(self, address: str) -> None:
         options = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
@@ -121,7 +121,7 @@ def _canonical(number: int, size: int) -> bytes:
 
 
 def _verify(client: _Client, table: int, entries: int) -> float:
-    """Read all entries back; returns the seconds until the last one."""
+    """Read all entries back and compare them; return the seconds until the last one."""
     start = time.perf_counter()
     found = list(client.read(p4r.TableEntry(table_id=table)))
     seconds = time.perf_counter() - start
@@ -139,7 +139,7 @@ def _verify(client: _Client, table: int, entries: int) -> float:
 
 
 def measure(entries: int) -> Rates:
-    """Insert, read back and compare so many entries in a fresh switch."""
+    """Insert, read back and compare `entries` entries in a new switch."""
     text = PROGRAM.with_suffix(".p4info.txtpb").read_text(encoding="utf-8")
     info = text_format.Parse(text, p4i.P4Info())
     ids = {item.preamble.alias: item.preamble.id for item in (*info.tables, *info.actions)}

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables at scale: memory, insertion rate, time of a lookup, worst stall, each against its aim.
+"""Tables with many entries: memory, insertion rate, lookup time and longest stall, with their aims.
 
-First in one process on tables of tests/pipeline/programs/table_kinds.p4, through the pipeline seam:
-every answer is verified before it is timed, times are CPU time of the thread. Then through
-P4Runtime, with the switch in a process of its own: wall clock, and all entries are read back.
-Exit status 1 when an aim is missed.
+The first part runs in this process, on tables of tests/pipeline/programs/table_kinds.p4 through the
+pipeline seam: every answer is verified before it is timed, and times are CPU time of the thread.
+The second part goes through P4Runtime to a switch in another process: times are wall clock, and all
+entries are read back. The exit status is 1 if an aim is missed.
 """
 
 import argparse
@@ -33,7 +33,7 @@ PROGRAM = ROOT / "tests/pipeline/programs/table_kinds.json"
 KINDS = {"exact_large": 2, "prefixes": 3, "masks": 4, "ranges": 5}
 MEMORY_AIM_MB = 300.0
 INSERT_AIM_S = {20_000: 2.0}
-"""Wall clock through P4Runtime, by number of entries."""
+"""Aim in seconds of wall clock through P4Runtime, by number of entries."""
 STALL_AIM_MS = 10.0
 CASES = (
     ("exact_large", 1_000),
@@ -63,7 +63,7 @@ class Subject(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Result:
-    """What one case measured."""
+    """Measurement of one case."""
 
     table: str
     entries: int
@@ -75,7 +75,7 @@ class Result:
 
 
 def resident_mb() -> float:
-    """Memory of this process in MB."""
+    """Return the memory of this process in MB."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * 4096 / 1e6
 
@@ -96,7 +96,7 @@ def build_probe(folder: Path) -> ctypes.CDLL:
 
 
 def measure(probe: ctypes.CDLL, table: str, entries: int, lookups: int) -> Result:
-    """Fill a table of a fresh pipeline, ask it, empty it."""
+    """Fill a table of a new pipeline, look up its entries, and empty it."""
     program = compile_program(PROGRAM)
     held, ops = open_pipeline(program.library)
     model = next(item for item in program.model.tables if item.name.endswith(f".{table}"))
@@ -139,7 +139,7 @@ def measure(probe: ctypes.CDLL, table: str, entries: int, lookups: int) -> Resul
 
 
 def report_p4runtime() -> bool:
-    """Measure and print entries through P4Runtime; returns whether an aim is missed."""
+    """Measure and print entries through P4Runtime; return whether an aim is missed."""
     print("\nthrough P4Runtime, batches of 5,000, read back and compared; MB of the whole process")
     columns = ("entries", "insert s", "inserts/s", "read s", "reads/s", "MB", "aims")
     print("{:>9} {:>9} {:>10} {:>8} {:>10} {:>7}  {}".format(*columns))

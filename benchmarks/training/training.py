@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training through the switch against Gloo and a parameter server, on equal links in one run.
 
-For each number of workers two testbeds are up together, one around a switch and one around a bridge
+For each number of workers, two testbeds run together, one around a switch and one around a bridge
 of the kernel. One set of worker processes trains the same models on the same batches with each
 contender in turn, at each rate: unmodified DistributedDataParallel over the switch, the switch
-without overlap, DistributedDataParallel over Gloo by the same switch and by the bridge, and by TCP
-parameter servers on the workers' hosts. Weights are verified before a time counts. Beside each
-time stands what the cost model predicts.
+without overlap, DistributedDataParallel over Gloo through the same switch and over the bridge, and
+over TCP parameter servers on the workers' hosts. Weights are verified before a time counts. The
+report shows the cost model's prediction beside each time.
 
     python benchmarks/training/training.py --workers 1,2,4,8 --rates 1G,100M,40M
 """
@@ -44,7 +44,7 @@ WORKER = Path(__file__).with_name("training_worker.py")
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
-    "SWITCHFOLD_PRECISION": "block",  # all that is summed here are gradients
+    "SWITCHFOLD_PRECISION": "block",  # only gradients are summed here
 }
 PROCESS_TIMEOUT_S = 600.0
 COLLECTIVE_TIMEOUT_S = 120.0
@@ -53,8 +53,8 @@ COLLECTIVE_TIMEOUT_S = 120.0
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--workers", default="1,2,4,8", help="numbers of workers")
-    parser.add_argument("--rates", default="1G,100M,40M", help="of each link")
-    parser.add_argument("--models", default=",".join(WORKLOADS), help="communication, computing")
+    parser.add_argument("--rates", default="1G,100M,40M", help="rates of all links")
+    parser.add_argument("--models", default=",".join(WORKLOADS), help="default %(default)s")
     parser.add_argument("--repeats", type=int, default=6, help="iterations after the warm-up")
     parser.add_argument("--turns", type=int, default=1, help="runs of each contender, in turn")
     parser.add_argument("--quick", action="store_true", help="2 workers, 100M, 3 iterations")
@@ -64,14 +64,14 @@ def parse_options() -> argparse.Namespace:
         options.workers, options.rates, options.repeats = "1,2", "100M", 3
     unknown = set(options.models.split(",")) - WORKLOADS.keys()
     if unknown:
-        parser.error(f"no model {', '.join(unknown)}; choose of {', '.join(WORKLOADS)}")
+        parser.error(f"no model {', '.join(unknown)}; choose from {', '.join(WORKLOADS)}")
     return options
 
 
 def run_workers(
     options: argparse.Namespace, num_workers: int, rates: list[int]
 ) -> list[dict[str, Any]]:
-    """Build both testbeds, train with all contenders, return what each worker printed."""
+    """Build both testbeds, train with all contenders, and return the output of each worker."""
     words = [
         *(sys.executable, str(WORKER), "--models", options.models),
         *("--repeats", str(options.repeats), "--turns", str(options.turns)),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The ways in which the training benchmark exchanges gradients, on the same model and data."""
+"""The contenders of the training benchmark, which exchange gradients of the same model and data."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from benchmarks.training.training_models import BUCKET_BYTES
 from switchfold.hostlib.parameter_server import ParameterClient
 
-untyped: Any = torch  # some of its functions tell only half of their types
+untyped: Any = torch  # some of its functions are only partly typed
 collectives: Any = dist
 
 LEARNING_RATE: Final = 0.02
 
 
 class Trainer:
-    """One replica of a model, and how its gradients are exchanged."""
+    """One replica of a model, and the exchange of its gradients."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -31,7 +31,7 @@ class Trainer:
         self._optimizer: Any = torch.optim.SGD(module.parameters(), lr=LEARNING_RATE)
 
     def reset(self) -> None:
-        """Return to the parameters of the beginning."""
+        """Restore the initial parameters."""
         with torch.no_grad():
             for parameter, initial in zip(self.module.parameters(), self._initial, strict=True):
                 parameter.copy_(initial)
@@ -46,7 +46,7 @@ class Trainer:
         return float(loss.detach())
 
     def exchange(self) -> None:
-        """Exchange what was not while the backward pass ran: nothing here."""
+        """Exchange what the backward pass has not exchanged: nothing here."""
 
     def weights(self) -> NDArray[np.float32]:
         """Return all parameters, flat."""
@@ -64,7 +64,7 @@ class Overlapped(Trainer):
 
 
 class Sequential(Trainer):
-    """All gradients in one sum, after the backward pass."""
+    """Sums all gradients as one array after the backward pass."""
 
     def __init__(self, module: Any, group: Any, dtype: torch.dtype = torch.float32) -> None:
         super().__init__(module)
@@ -72,7 +72,7 @@ class Sequential(Trainer):
         self._dtype = dtype
 
     def exchange(self) -> None:
-        """Put the mean over all workers in place of the gradients."""
+        """Replace the gradients by their means over all workers."""
         gradients: list[Any] = [parameter.grad for parameter in self.module.parameters()]
         flat = untyped.cat([untyped.flatten(each) for each in gradients]).to(self._dtype)
         collectives.all_reduce(flat, group=self._group)
@@ -116,13 +116,13 @@ class OverParameterServer(Overlapped):
         return future
 
     def exchange(self) -> None:
-        """Raise what a server answered instead of a sum."""
+        """Raise the first error of the servers, if any."""
         if self._errors:
             raise self._errors[0]
 
 
 class FromMeans(Sequential):
-    """The oracle: means in float64."""
+    """The oracle, which computes means in float64."""
 
     def __init__(self, module: Any, group: Any) -> None:
         super().__init__(module, group, torch.float64)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The models of the training benchmark: for torch, and as the cost model sees them."""
+"""The models of the training benchmark, for torch and for the cost model."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from switchfold.hostlib.schemes.models import Model, conv, fully_connected
 
 CLASSES: Final = 10
 BUCKET_BYTES: Final = 1 << 19
-"""Of DistributedDataParallel: small enough that the communication-bound model has several."""
+"""Bucket size of DistributedDataParallel, small enough for several in the first model."""
 WARM_UP: Final = 2
-"""Iterations that do not count: DistributedDataParallel makes its buckets anew after the first."""
+"""Iterations that do not count: DistributedDataParallel makes its buckets again after the first."""
 CALIBRATION_VALUES: Final = 1 << 20
-"""Of the exchange that tells what each contender's software carries at most."""
+"""Values of the exchange that measures the highest rate of each contender's software."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,12 +59,12 @@ CHANNELS: Final = (16, 32)
 IMAGE: Final = 32
 POOLED: Final = 2
 WORKLOADS: Final = {each.name: each for each in (_fully_connected(), _convolutional())}
-"""By name: large layers and a small batch; convolutions with few values."""
+"""Workloads by name: large layers with a small batch, and convolutions with few values."""
 
 
 def make_module(workload: Workload) -> Any:
     """Return a workload's model in torch, always with the same parameters."""
-    import torch  # noqa: PLC0415 - the report needs the descriptions alone
+    import torch  # noqa: PLC0415 - the report needs only the descriptions
 
     seeded: Any = torch
     seeded.manual_seed(5)

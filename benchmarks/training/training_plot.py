@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The training benchmark's picture: throughput by contender, workers, rate and model."""
+"""Draws the throughput of training by contender, workers, rate and model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from matplotlib import pyplot as plt
 from benchmarks.training.training_models import WORKLOADS
 from benchmarks.training.training_report import NAMES
 
-untyped: Any = plt  # its functions tell only half of their types
+untyped: Any = plt  # its functions are only partly typed
 
 _COLOURS = {
     "switchfold": "#1f77b4",
@@ -29,7 +29,7 @@ _WIDTH = 0.17
 
 
 def draw_training(rows: Sequence[dict[str, Any]], machine: dict[str, Any], path: Path) -> None:
-    """Write one panel per model and rate: samples/s, and what was predicted."""
+    """Write one panel per model and rate: measured and predicted samples/s."""
     several = [row for row in rows if row["num_workers"] > 1]
     models = list(dict.fromkeys(row["model"] for row in several))
     rates = list(dict.fromkeys(row["rate"] for row in several))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the training benchmark: what was measured, what was predicted, how they compare."""
+"""Rows of the training benchmark: measured and predicted times, and their comparison."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NAMES: Final = {
     "gloo_bridge": "Gloo, kernel bridge",
     "ps": "parameter server",
 }
-"""In the order of the rows."""
+"""Contenders in the order of the rows."""
 GLOO: Final = ("gloo_switch", "gloo_bridge")
 STRATEGIES: Final = {
     "switchfold": Strategy.INA,
@@ -46,7 +46,7 @@ STRATEGIES: Final = {
     "ps": Strategy.PS,
 }
 CALIBRATED: Final = {"switchfold_sequential": "switchfold"}
-"""Whose calibration a contender shares."""
+"""Contenders that share another one's calibration."""
 HEAD: Final = (
     "| link | workers | contender | iteration, ms | min to max | samples/s | efficiency |"
     " predicted, ms | error | cores busy |\n|---|---|---|---|---|---|---|---|---|---|"
@@ -54,9 +54,9 @@ HEAD: Final = (
 
 
 def rows_of(workers: list[dict[str, Any]], carried: Mapping[int, float]) -> list[dict[str, Any]]:
-    """Return one row per model, rate and contender of one number of workers.
+    """Return one row per model, rate and contender, for one number of workers.
 
-    Raises ValueError when replicas differ.
+    Raises ValueError if replicas differ.
     """
     cells = [cell for worker in workers for cell in worker["cells"]]
     keys = dict.fromkeys((cell["model"], cell["rate"], cell["label"]) for cell in cells)
@@ -91,9 +91,9 @@ def rows_of(workers: list[dict[str, Any]], carried: Mapping[int, float]) -> list
 
 
 def _iterations_s(cells: list[dict[str, Any]], label: str) -> Iterable[float]:
-    """Yield how long each iteration took: from the last worker's end to the last one's next end.
+    """Yield the time of each iteration, from the last worker's previous end to the last end.
 
-    Workers that exchange nothing do not keep step: the iterations of each count by themselves.
+    Workers without an exchange are not synchronised, so each worker's iterations count.
     """
     if label == "alone":
         for cell in cells:
@@ -109,7 +109,7 @@ def _iterations_s(cells: list[dict[str, Any]], label: str) -> Iterable[float]:
 
 
 def _differences(ends: Sequence[float]) -> Iterable[float]:
-    """Yield the times between iterations' ends, warm-up left out."""
+    """Yield the times between the ends of iterations, without warm-up."""
     for step in range(WARM_UP, len(ends)):
         yield ends[step] - ends[step - 1]
 
@@ -141,7 +141,7 @@ def _compare(
 def _predict(
     row: dict[str, Any], compute_s: float, worker: dict[str, Any], carried: Mapping[int, float]
 ) -> Prediction:
-    """Predict an iteration from what computing takes and from one calibrating exchange."""
+    """Predict an iteration from the time of computation and from one calibrating exchange."""
     workload: Workload = WORKLOADS[row["model"]]
     strategy = STRATEGIES[row["label"]]
     calibrations = worker["calibrations"]
@@ -156,7 +156,7 @@ def _predict(
     layer = Layer(name="calibration", kind="other", num_values=CALIBRATION_VALUES)
     ideal_s = _exchange(strategy, layer, fastest).transfer_s
     took_s = calibrations[CALIBRATED.get(row["label"], row["label"])]
-    # What the software carries at most on this machine, where that is less than the link.
+    # The highest rate of the software on this machine, if it is less than the link's.
     most = fastest.link_bits_per_s * min(1.0, ideal_s / took_s)
     is_sequential = row["label"] == "switchfold_sequential"
     return predict(
@@ -177,7 +177,7 @@ def _exchange(strategy: Strategy, layer: Layer, cluster: Cluster) -> ExchangeTim
 
 
 def markdown(rows: Sequence[dict[str, Any]], carried: Mapping[int, float]) -> str:
-    """Return all tables: for each model what was measured, and the ratios."""
+    """Return all tables: measurements and ratios for each model."""
     lines: list[str] = []
     for model in dict.fromkeys(row["model"] for row in rows):
         workload = WORKLOADS[model]
@@ -195,8 +195,8 @@ def markdown(rows: Sequence[dict[str, Any]], carried: Mapping[int, float]) -> st
     errors = [abs(row["error"]) for row in rows if row["error"] is not None]
     if errors:
         lines.append(
-            f"Predictions are off by {100 * statistics.median(errors):.0f} % in the median and"
-            f" {100 * max(errors):.0f} % at most."
+            f"The median error of predictions is {100 * statistics.median(errors):.0f} %, the"
+            f" largest {100 * max(errors):.0f} %."
         )
     return "\n".join(lines)
 
@@ -219,7 +219,7 @@ def _line(row: dict[str, Any], carried: Mapping[int, float]) -> str:
 
 
 def _ratio_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the table of Switchfold's throughput over those of the others."""
+    """Return the table of Switchfold's throughput divided by that of the others."""
     ours = [row for row in rows if row["label"] == "switchfold"]
     if not ours:
         return []

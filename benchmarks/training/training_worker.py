@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One worker of the training benchmark: all contenders, models and rates, in turn.
 
-All process groups are there at once: of the switch, of Gloo over the same switch, of Gloo over the
-twin testbed's bridge. Worker 0 changes the rates of the links of both testbeds in between. Weights
-after each run are compared with those of an oracle, trained with means in float64, before its
-times count. The last line of the output is JSON.
+All process groups exist at once: of the switch, of Gloo over the same switch, and of Gloo over the
+bridge of the other testbed. Between runs worker 0 changes the link rates of both testbeds. Before
+the times of a run count, its weights are compared with those of an oracle that was trained with
+means in float64. The last line of the output is JSON.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ from switchfold.hostlib.parameter_server import (
 )
 from switchfold.hostlib.torch import register
 
-untyped: Any = torch  # some of its functions tell only half of their types
+untyped: Any = torch  # some of its functions are only partly typed
 collectives: Any = dist
 
 TOLERANCE = 2e-5
-"""Of weights, absolute: they are below 1, and change by less in an iteration."""
+"""Absolute error of weights, which are below 1."""
 PAIR_BYTES = 64 << 10
-"""Of the parameter servers: small enough for even shards of these models."""
+"""Size of the parameter servers' KV pairs, small enough for even shards of these models."""
 CALIBRATIONS = 3
 SERVER_PORT = 47_100
 
@@ -94,7 +94,7 @@ class Network:
         host = self._testbeds[1].topology.host_of(self.rank)
         namespace = self._testbeds[1].namespace_of(host)
         assert namespace is not None
-        # Sockets, and the threads that are started here, stay in the twin's namespace.
+        # Sockets and threads that start here stay in the other testbed's namespace.
         self.gloo_bridge = call_in_namespace(namespace, open_gloo)
         self.client: ParameterClient = call_in_namespace(
             namespace, lambda: self._open_servers(stack, options.timeout)
@@ -102,7 +102,7 @@ class Network:
         self._iteration = 0
 
     def _open_servers(self, stack: ExitStack, timeout_s: float) -> ParameterClient:
-        """Start this worker's shard, and a client of all."""
+        """Start this worker's shard and a client of all shards."""
         hosts = sorted(self._testbeds[1].topology.hosts, key=lambda host: host.worker_id)
         server = ParameterServer(
             ServerOptions(num_workers=self.num_workers, shard=self.rank),
@@ -123,7 +123,7 @@ class Network:
         collectives.barrier(group=self.gloo_switch)
 
     def set_rate(self, rate_bits_per_s: int) -> None:
-        """Change all links of both testbeds, while nobody sends."""
+        """Set the rate of all links of both testbeds while no worker sends."""
         self.barrier()
         if self.rank == 0:
             for testbed in self._testbeds:
@@ -146,24 +146,25 @@ class Network:
         }
 
     def calibrate(self) -> dict[str, float]:
-        """Return how long each way takes for one exchange, and for a few bytes ("round_trip")."""
+        """Return the seconds of one exchange by each contender, and the RTT ("round_trip")."""
 
         def allreduce(group: Any) -> Callable[[NDArray[np.float32]], None]:
             return lambda values: collectives.all_reduce(untyped.from_numpy(values), group=group)
 
-        ways: dict[str, Callable[[NDArray[np.float32]], None]] = {
+        exchanges: dict[str, Callable[[NDArray[np.float32]], None]] = {
             "switchfold": allreduce(self.switch),
             "gloo_switch": allreduce(self.gloo_switch),
             "gloo_bridge": allreduce(self.gloo_bridge),
             "ps": self._push_pull,
         }
         found = {
-            label: self._shortest(exchange, CALIBRATION_VALUES) for label, exchange in ways.items()
+            label: self._median_s(exchange, CALIBRATION_VALUES)
+            for label, exchange in exchanges.items()
         }
-        # Exponents, then values: two round trips through the switch.
-        return {**found, "round_trip": self._shortest(ways["switchfold"], 1) / 2}
+        # Exponents, then values: two RTTs through the switch.
+        return {**found, "round_trip": self._median_s(exchanges["switchfold"], 1) / 2}
 
-    def _shortest(self, exchange: Callable[[NDArray[np.float32]], None], num_values: int) -> float:
+    def _median_s(self, exchange: Callable[[NDArray[np.float32]], None], num_values: int) -> float:
         times: list[float] = []
         for _ in range(CALIBRATIONS + 1):
             values = np.ones(num_values, np.float32)
@@ -172,7 +173,7 @@ class Network:
             exchange(values)
             times.append(time.monotonic() - began_s)
             if not np.allclose(values, self.num_workers):
-                raise SystemExit("a calibrating exchange brought a wrong sum")
+                raise SystemExit("a calibrating exchange returned a wrong sum")
         return statistics.median(times[1:])
 
     def _push_pull(self, values: NDArray[np.float32]) -> None:
@@ -193,7 +194,7 @@ def batches(workload: Workload, rank: int, steps: int) -> list[tuple[Any, Any]]:
 
 
 def train(trainer: Trainer, data: list[tuple[Any, Any]]) -> tuple[list[float], list[float]]:
-    """Train from the beginning; return when each step ended, and its loss."""
+    """Train from the initial parameters; return the end and the loss of each step."""
     trainer.reset()
     ends: list[float] = []
     losses: list[float] = []
@@ -206,7 +207,7 @@ def train(trainer: Trainer, data: list[tuple[Any, Any]]) -> tuple[list[float], l
 def run_cell(
     trainer: Trainer, data: list[tuple[Any, Any]], barrier: Callable[[], None]
 ) -> dict[str, Any]:
-    """Train once and return the times."""
+    """Train once; return times, losses, processor use and a checksum of the weights."""
     barrier()
     before, cpu_before_s = read_times([]), time.process_time()
     ends, losses = train(trainer, data)
@@ -263,7 +264,7 @@ def run_all(options: argparse.Namespace, network: Network) -> dict[str, Any]:
 
 
 def run_single(options: argparse.Namespace) -> dict[str, Any]:
-    """Train as the only worker: nothing is exchanged."""
+    """Train as the only worker, without any exchange."""
     cells: list[dict[str, Any]] = []
     for name in options.models.split(","):
         data = batches(WORKLOADS[name], 0, WARM_UP + options.repeats)
@@ -276,13 +277,13 @@ def run_single(options: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--models", required=True, help="names with commas between them")
-    parser.add_argument("--rates", default="", help="bit/s, with commas between them")
+    parser.add_argument("--models", required=True, help="names, separated by commas")
+    parser.add_argument("--rates", default="", help="bit/s, separated by commas")
     parser.add_argument("--repeats", type=int, required=True)
     parser.add_argument("--turns", type=int, required=True)
     parser.add_argument("--timeout", type=float, required=True)
     parser.add_argument("--rendezvous", type=Path)
-    parser.add_argument("--testbeds", default="", help="name of the switch's and of the bridge's")
+    parser.add_argument("--testbeds", default="", help="names: of the switch's, of the bridge's")
     options = parser.parse_args()
     torch.set_num_threads(1)
     if not options.testbeds:

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Allreduce by trees of switches, and the planning of trees."""
+"""Allreduce by trees of switches, and planning and installation of trees."""

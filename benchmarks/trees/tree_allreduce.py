@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allreduce through aggregation trees against torch's Gloo ring, on the same links and switches.
 
-Eight workers under four leaves and two spines, with a bottleneck of 4:1 between leaf and spine;
-beside it the same with one spine and as much capacity, and one switch. In each fabric the same
-worker processes sum the same tensors by Switchfold, over the trees that the controller
-plans, and by Gloo, whose TCP the same switches forward as ordinary IPv4 packets. Each result is
-verified before its time counts, and what crossed each link is compared with what the controller
-predicts.
+Eight workers run in three fabrics: under four leaves and two spines with a 4:1 bottleneck between
+leaf and spine; the same with one spine of equal capacity; and around one switch. In each fabric the
+same worker processes sum the same tensors by Switchfold, over the trees that the controller plans,
+and by Gloo, whose TCP the same switches forward as ordinary IPv4 packets. Each result is verified
+before its time counts, and the bytes on each link are compared with the controller's prediction.
 
     python benchmarks/trees/tree_allreduce.py --fabrics 2-spines,1-spine,1-switch --repeats 5
 """
@@ -47,7 +46,7 @@ from switchfold.hostlib.slots import wire  # noqa: E402
 WORKER = ROOT / "benchmarks" / "allreduce" / "allreduce_worker.py"
 NUM_LEAVES, HOSTS_PER_LEAF = 4, 2
 OVERSUBSCRIPTION = 4
-"""What a leaf's hosts can send together over what its uplinks carry together."""
+"""Rate of all hosts of a leaf divided by the rate of all its uplinks."""
 
 
 def parse_options() -> argparse.Namespace:
@@ -55,17 +54,23 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument(
         "--fabrics", default="2-spines,1-spine,1-switch", help="default all: %(default)s"
     )
-    parser.add_argument("--rate", default="100M", help="of each host's link, default 100M bit/s")
-    parser.add_argument("--bytes", type=int, default=8_000_000, help="of float32, default 8 MB")
-    parser.add_argument("--repeats", type=int, default=5, help="of each, after one warm-up")
+    parser.add_argument("--rate", default="100M", help="rate of a host's link, default 100M bit/s")
+    parser.add_argument(
+        "--bytes", type=int, default=8_000_000, help="size of the float32 tensor, default 8 MB"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="sums by each contender, after one warm-up"
+    )
     parser.add_argument("--window", type=int, default=SessionOptions().window)
-    parser.add_argument("--slots", type=int, default=0, help="of the job, default the controller's")
+    parser.add_argument(
+        "--slots", type=int, default=0, help="slots of the job, default the controller's choice"
+    )
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds per allreduce")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()
     for name in options.fabrics.split(","):
         if name not in ("2-spines", "1-spine", "1-switch"):
-            parser.error(f"no fabric {name}; choose of 2-spines, 1-spine, 1-switch")
+            parser.error(f"no fabric {name}; choose from 2-spines, 1-spine, 1-switch")
     return options
 
 
@@ -90,7 +95,7 @@ def topology_of(name: str, host_bits_per_s: int) -> Topology:
 def run_workers(
     options: argparse.Namespace, topology: Topology
 ) -> tuple[list[dict[str, Any]], ControllerConfig]:
-    """Return what each worker printed, and the fabric as the controller knew it."""
+    """Return the output of each worker, and the controller's configuration of the fabric."""
     with Testbed(topology) as testbed:
         config = load_config(testbed.run_directory / "controller.toml")
         command = [
@@ -111,7 +116,7 @@ def run_workers(
 
 
 def ring_streams(fabric: Fabric, config: ControllerConfig) -> Counter[Direction]:
-    """Return how many of the streams from each worker to the next cross each direction."""
+    """Return the number of ring streams that cross each direction of a link."""
     hosts = attach_hosts(config)
     streams: Counter[Direction] = Counter()
     for sender, receiver in zip(hosts, [*hosts[1:], hosts[0]], strict=True):
@@ -122,9 +127,9 @@ def ring_streams(fabric: Fabric, config: ControllerConfig) -> Counter[Direction]
 def mean_bytes(
     workers: list[dict[str, Any]], label: str, *, is_predicted: bool = False
 ) -> dict[str, float]:
-    """Return what one allreduce of a contender sent over each direction, or should have sent.
+    """Return the measured or predicted mean bytes of a contender's allreduce, by direction.
 
-    Runs during which the trees changed are left out; TestbedError when they did in all of them.
+    Runs in which the trees changed are left out; TestbedError if they changed in all runs.
     """
     runs = [run for run in workers[0]["runs"] if run["label"] == label][1:]
     runs = [run for run in runs if run["predicted_bytes"] or label != "switchfold"]
@@ -137,7 +142,7 @@ def mean_bytes(
 def measure(
     options: argparse.Namespace, name: str, rates_bits_per_s: dict[int, float]
 ) -> dict[str, Any]:
-    """Run one fabric; `rates_bits_per_s` has what links of each nominal rate really carry."""
+    """Run one fabric; `rates_bits_per_s` has the real rate of links by their nominal rate."""
     host_bits_per_s = parse_rate(options.rate)
     topology = topology_of(name, host_bits_per_s)
     workers, config = run_workers(options, topology)
@@ -156,7 +161,7 @@ def measure(
         "gloo_switch": limits.routed_ring_limit_s(
             options.bytes,
             len(workers),
-            [(count, rates_bits_per_s[fabric.rate(way)]) for way, count in streams.items()],
+            [(count, rates_bits_per_s[fabric.rate(side)]) for side, count in streams.items()],
         ),
     }
     carried = mean_bytes(workers, "switchfold")

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time to plan and install the trees of a job of 1,024 workers on 64 real switches, or on fewer.
 
-The switches are processes of softswitch with a P4Runtime server each, the controller is a real
-one in this process. **Verified**: what each switch holds is read back after each installation and
-after each removal, and differs in nothing.
+Each switch is a process of softswitch with a P4Runtime server; the controller is a real one in this
+process. **Verified**: the entries of each switch are read back and compared after each installation
+and after each removal.
 
     python benchmarks/trees/tree_installation.py --pods 8 --repeats 3
 """
@@ -47,8 +47,8 @@ READY_TIMEOUT_S = 120.0
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--pods", type=int, default=2, help="of 8 switches and 128 workers each")
-    parser.add_argument("--repeats", type=int, default=3, help="after one warm-up")
+    parser.add_argument("--pods", type=int, default=2, help="pods of 8 switches and 128 workers")
+    parser.add_argument("--repeats", type=int, default=3, help="repeats after one warm-up")
     parser.add_argument("--at-once", type=int, default=4, help="switches that start at a time")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     return parser.parse_args()
@@ -58,7 +58,7 @@ def parse_options() -> argparse.Namespace:
 def running_switches(
     config: ControllerConfig, directory: Path, at_once: int
 ) -> Generator[ControllerConfig]:
-    """Run a softswitch for every switch; yield the configuration with their addresses."""
+    """Run a softswitch for every switch; yield the configuration with its addresses."""
     switches = tuple(
         dataclasses.replace(each, address=f"unix:{directory}/{each.name}.sock", device_id=1)
         for each in config.switches
@@ -92,14 +92,14 @@ def running_switches(
 
 
 async def check(server: ControllerServer) -> None:
-    """Stop unless every switch holds just what it should."""
+    """Raise SystemExit unless every switch holds exactly the desired entries."""
     changes = await asyncio.gather(*(link.apply() for link in server.links.values()))
     if any(changes):
-        raise SystemExit("a switch holds something else than was installed")
+        raise SystemExit("a switch holds other entries than the installed ones")
 
 
 async def measure(config: ControllerConfig, repeats: int) -> dict[str, Any]:
-    """Plan, install and remove; return the times, warm-up left out, and what was installed."""
+    """Plan, install and remove; return the times without warm-up, and the installed numbers."""
     times: dict[str, list[float]] = {"plan": [], "install": [], "remove": []}
     members = workers_of(config)
     server = ControllerServer(config)

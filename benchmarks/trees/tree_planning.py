@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Time to plan the trees of one job over 64 switches and 1,024 workers, and to encode its entries.
+"""Time to plan the trees of a job with 1,024 workers on 64 switches, and to encode its entries.
 
-Every plan is verified before it counts: each tree joins all workers, and the predicted time keeps
-to the lower bound. Run: python benchmarks/trees/tree_planning.py
+Every plan is verified before it counts: each tree joins all workers, and the predicted time is not
+below the lower bound. Run: python benchmarks/trees/tree_planning.py
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ HOSTS_PER_LEAF = 32
 def build_fabric(levels: list[int], joined: Callable[[int, int], bool]) -> ControllerConfig:
     """Build leaves with hosts at 10 Gbit/s and switches above them, 10 Gbit/s per link.
 
-    `levels` counts the switches of each level, leaves first; `joined(a, b)` says which of two
-    levels' switches, numbered from 0 over all, have a link.
+    `levels` counts the switches of each level, leaves first. `joined(a, b)` tells whether switches
+    a and b have a link; switches are numbered from 0 over all levels.
     """
     names = [f"s{number + 1}" for number in range(sum(levels))]
     used = [HOSTS_PER_LEAF if number < levels[0] else 0 for number in range(len(names))]
@@ -85,7 +85,7 @@ def _host(switch: int, port: int) -> HostConfig:
 
 
 def clos(pods: int = 8) -> ControllerConfig:
-    """Pods of 4 leaves and 2 aggregation switches; above each of the two as many cores as pods."""
+    """Return pods of 4 leaves and 2 aggregation switches, each below as many cores as pods."""
     first, core = 4 * pods, 6 * pods  # aggregation switches, cores
 
     def joined(a: int, b: int) -> bool:
@@ -97,12 +97,12 @@ def clos(pods: int = 8) -> ControllerConfig:
 
 
 def leaf_spine() -> ControllerConfig:
-    """32 leaves, 32 spines: 1024 links."""
+    """Return 32 leaves and 32 spines with 1024 links."""
     return build_fabric([32, 32], lambda a, b: a < 32 <= b)
 
 
 def congested(config: ControllerConfig) -> Fabric:
-    """Return the fabric with a different load on every link, which has no symmetry left."""
+    """Return the fabric with a different load on every link, so that it has no symmetry."""
     fabric = Fabric.of(config)
     used = {
         direction: fabric.rate(direction) * ((number * 37) % 90) / 100
@@ -128,7 +128,7 @@ def workers_of(config: ControllerConfig) -> list[Worker]:
 
 
 def verify(plan: TreePlan, num_workers: int) -> None:
-    """Stop unless every tree joins all workers once."""
+    """Raise SystemExit unless every tree joins all workers once and the time is possible."""
     for tree in plan.trees:
         ids = [c.worker_id for node in tree.nodes for c in node.children if c.worker_id is not None]
         if sorted(ids) != list(range(num_workers)) or tree.root.num_workers != num_workers:
@@ -155,7 +155,7 @@ def measure(name: str, fabric: Fabric, config: ControllerConfig, repeats: int) -
     entities = 0
     plan = plan_trees(fabric, workers, traffic)
     for repeat in range(repeats + 1):
-        fresh = dataclasses.replace(fabric)  # new after every change: its caches count
+        fresh = dataclasses.replace(fabric)  # empty caches, as after every change
         began = time.perf_counter()
         cpu_began = time.process_time()
         plan = plan_trees(fresh, workers, traffic)
@@ -195,7 +195,7 @@ def measure(name: str, fabric: Fabric, config: ControllerConfig, repeats: int) -
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--json", type=Path, help="write the figures there too")
+    parser.add_argument("--json", type=Path, help="file that also gets the figures")
     options = parser.parse_args()
     cases = [
         ("3-level Clos, idle", Fabric.of(clos()), clos()),

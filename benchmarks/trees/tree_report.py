@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmark of trees prints: times of each fabric, then bytes of each link."""
+"""Report of the tree benchmark: times of each fabric, then bytes of each link."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ def describe_links(row: dict[str, Any]) -> str:
 
 
 def tick_text(row: dict[str, Any]) -> str:
-    """Return what stands under a fabric's bars."""
+    """Return the label under a fabric's bars."""
     return f"{row['fabric'].replace('-', ' ')}\n{row['ratio']:.2f} times Gloo"

@@ -4,12 +4,11 @@
 
     python examples/pytorch/compare.py digits_cnn --mbit 100 --epochs 5
 
-Options that it does not know are the example's own.
-The Gloo version is the example with its diff taken back. Proved: each run ends with the same
-weights on all workers, bit by bit, the switch made the sums of one and none of the other, and every
-loss that is printed differs from Gloo's by at most MAX_DEVIATION. As root the workers are
-namespaces behind links of that rate; else they share the machine's loopback interface, and no rate
-applies.
+Unknown options are passed to the example. The Gloo version is the example without its diff. The
+comparison proves three things: each run ends with the same weights on all workers, bit by bit; the
+switch made the sums of one run and none of the other; and every printed loss differs from Gloo's by
+at most MAX_DEVIATION. As root, the workers are namespaces behind links of the given rate. Otherwise
+they share the machine's loopback interface, and no rate applies.
 """
 
 import argparse
@@ -71,7 +70,7 @@ def train(testbed: Testbed, script: Path, words: list[str]) -> Run:
     losses = [float(loss) for loss in re.findall(r"loss ([0-9.]+)", output)]
     weights = re.findall(r"weights ([0-9a-f]{64})", output)
     if not losses or len(weights) != len(results):
-        raise SystemExit(f"{script.name} told no loss, or not all of its weights:\n{output}")
+        raise SystemExit(f"{script.name} printed no loss, or not all weights:\n{output}")
     return Run(losses, set(weights), seconds, sums_made(testbed) - sums_before)
 
 
@@ -92,10 +91,10 @@ def main() -> None:
     deviations = [abs(a / b - 1) for a, b in zip(ours.losses, gloo.losses, strict=True)]
     for name, run in (("gloo", gloo), ("switchfold", ours)):
         print(
-            f"{name:10} final loss {run.losses[-1]:.6f}, {run.seconds:.1f} s, start included;"
+            f"{name:10} final loss {run.losses[-1]:.6f}, {run.seconds:.1f} s with startup;"
             f" the switch made {run.sums} sums"
         )
-    print(f"largest deviation of a loss {max(deviations):.6%}, bound {MAX_DEVIATION:.1%}")
+    print(f"largest deviation of a loss {max(deviations):.6%}, limit {MAX_DEVIATION:.1%}")
     print(f"different weights: gloo {len(gloo.weights)}, switchfold {len(ours.weights)}")
     are_same = len(gloo.weights) == len(ours.weights) == 1
     if max(deviations) > MAX_DEVIATION or not are_same or gloo.sums or not ours.sums:

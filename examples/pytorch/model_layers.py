@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Write a PyTorch model's layers for `switchfold scheme`, which tells whether aggregation helps it.
+"""Write a PyTorch model's layers for `switchfold scheme`, which predicts the gain of aggregation.
 
     python examples/pytorch/model_layers.py > mine.json
     switchfold scheme best --model mine.json --workers 4 --rate 1G
     switchfold scheme predict --model mine.json --iteration-ms 80 --rate 1G,100M --workers 4,8
 
-Replace the model at the bottom by yours. What a forward pass of one sample uses is listed in order.
+Replace the model at the bottom with yours. Layers are listed in the order of a forward pass.
 """
 
 import json

@@ -4,8 +4,8 @@
 
     torchrun --nproc-per-node 4 examples/pytorch/text_transformer.py
 
-`text_transformer.diff` is all that tells it from its Gloo version. The text, half a million
-characters of English, is what `help()` shows; every Python ships it in `pydoc_data`.
+`text_transformer.diff` is the only difference from the Gloo version. The text has half a million
+characters; `help()` shows it, and every Python ships it in `pydoc_data`.
 """
 
 import argparse
@@ -41,7 +41,7 @@ class Transformer(nn.Module):
 
 
 def load_text() -> tuple[Tensor, int]:
-    """Return the text as character numbers (int64) and how many different ones there are."""
+    """Return the text as character numbers (int64), and how many distinct characters it has."""
     text = "\n".join(topics[name] for name in sorted(topics))
     numbers = {character: number for number, character in enumerate(sorted(set(text)))}
     return torch.tensor([numbers[character] for character in text]), len(numbers)

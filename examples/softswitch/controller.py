@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Adds a route to the running router and reads its counters: a controller in finsy."""
+"""A controller that uses finsy: it adds a route to the running router and reads its counters."""
 
 import asyncio
 from ipaddress import IPv4Address

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Sends an IPv4 packet into port 1 of the router's udp ports; prints what leaves at port 2."""
+"""Sends an IPv4 packet to the router's udp port 1; prints the packet that leaves at port 2."""
 
 import socket
 import struct

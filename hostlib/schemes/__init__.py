@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which scheme carries which layer: cost model, choice, information book, prediction."""
+"""Choice of a scheme for each layer: cost model, rules, information book, prediction."""
 
 from .best_scheme import three_way, two_way
 from .book import InformationBook, LayerEntry, Place

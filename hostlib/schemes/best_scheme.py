@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The cheapest scheme for a layer: two-way as reconstructed, three-way with a switch (ours)."""
+"""The cheapest scheme for a layer: the reconstructed two-way rule and our three-way rule."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from .layer import Layer
 from .wire_cost import seconds
 
 Cost = Callable[[Scheme, Layer, Cluster], float]
-"""Any measure of which less is better: `seconds`, `busiest_floats`, `HeaderFactors`."""
+"""A cost of which less is better: `seconds`, `busiest_floats`, `HeaderFactors`."""
 
 
 def two_way(layer: Layer, cluster: Cluster) -> Scheme:
-    """Choose between PS and SFB by floats of a node that is worker and server.
+    """Choose between PS and SFB by the floats of a node that is worker and server.
 
     SFB if the layer is fully connected and 2K(P1 - 1)(M + N) <= 2MN(P1 + P2 - 2)/P2. The rule is
-    reconstructed; it takes no notice of headers, latency or where shards really run.
+    reconstructed from public accounts of Poseidon (ATC'17). It ignores headers, latency and where
+    shards really run.
     """
     if not layer.has_factors:
         return Scheme.PS
@@ -30,7 +31,7 @@ def two_way(layer: Layer, cluster: Cluster) -> Scheme:
 
 
 def candidates(layer: Layer, cluster: Cluster) -> tuple[Scheme, ...]:
-    """Return what can carry the layer, in the order in which ties are decided."""
+    """Return the schemes that can carry the layer; in a tie the first one wins."""
     found = [Scheme.PS]
     if cluster.can_aggregate:
         found.append(Scheme.INA)
@@ -42,6 +43,6 @@ def candidates(layer: Layer, cluster: Cluster) -> tuple[Scheme, ...]:
 def three_way(layer: Layer, cluster: Cluster, cost: Cost = seconds) -> Scheme:
     """Choose among PS, INA (a switch with free slots) and SFB (a fully connected layer); ours.
 
-    The least cost wins; at a tie PS before INA before SFB.
+    The least cost wins; in a tie PS comes before INA and INA before SFB.
     """
     return min(candidates(layer, cluster), key=lambda scheme: cost(scheme, layer, cluster))

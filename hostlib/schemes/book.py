@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The information book: who does what for which layer, the same on all hosts, checked when read."""
+"""The information book (Poseidon, ATC'17): the scheme and storage of each layer, for all hosts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .layer import Layer
 
 BOOK_VERSION: Final = 2
 STORED: Final = (Scheme.PS, Scheme.ADAM, Scheme.INA_PS)
-"""Schemes whose parameters are on shards."""
+"""Schemes whose parameters are stored on shards."""
 
 
 class Place(NamedTuple):
-    """Where a shard, or a worker's exchange of factors, listens."""
+    """TCP address of a shard, or of a worker's factor exchange."""
 
     address: str
     port: int
@@ -32,37 +32,37 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LayerEntry:
-    """What the book says about a layer."""
+    """The book's entry of a layer."""
 
     layer: Layer
     scheme: Scheme
     pairs: tuple[Pair, ...] = ()
-    """Runs of values and the shard that has each; none for SFB and INA."""
+    """KV pairs, each with its shard; none for SFB and INA."""
     is_copied: bool = False
-    """Of SFB: factors go to the switch, which copies them; else in a stream to each worker."""
+    """For SFB: the switch multicasts the factors; otherwise a TCP stream leads to each worker."""
 
     @property
     def shards(self) -> tuple[int, ...]:
-        """Shards that have some of the layer."""
+        """Shards that store a part of the layer."""
         return tuple(sorted({pair.shard for pair in self.pairs}))
 
 
 @dataclass(frozen=True, kw_only=True)
 class InformationBook:
-    """The decisions of one epoch. Made by a `Coordinator`, or read by `from_json`."""
+    """The schemes of one epoch. A `Coordinator` makes it, or `from_json` reads it."""
 
     epoch: int
-    """From 1, one more with every change."""
+    """Number from 1, which rises with every change."""
     job: str
     cluster: Cluster
     pair_bytes: int
-    """Size of a pair: shards differ by at most one."""
+    """Largest size of a KV pair in bytes; the loads of shards differ by at most one pair."""
     servers: tuple[Place, ...]
-    """By shard."""
+    """Place of each shard."""
     workers: tuple[Place, ...]
-    """By worker id."""
+    """Place of each worker, by worker id."""
     entries: tuple[LayerEntry, ...]
-    """From input to output."""
+    """Entries of the layers from input to output."""
 
     def __post_init__(self) -> None:
         _check(self)
@@ -70,7 +70,7 @@ class InformationBook:
         object.__setattr__(self, "_by_name", by_name)
 
     def query(self, name: str) -> LayerEntry:
-        """Return what is decided about a layer; SchemeError, with the nearest name, if unknown."""
+        """Return the entry of a layer; SchemeError, with the nearest name, if it is unknown."""
         by_name: dict[str, LayerEntry] = self.__dict__["_by_name"]
         entry = by_name.get(name)
         if entry is None:
@@ -88,7 +88,7 @@ class InformationBook:
         return tuple(entry.layer for entry in self.entries if entry.scheme is scheme)
 
     def shard_values(self) -> list[int]:
-        """Return how many values each shard has."""
+        """Return the number of values that each shard stores."""
         counts = Counter[int]()
         for entry in self.entries:
             for pair in entry.pairs:
@@ -97,17 +97,17 @@ class InformationBook:
 
     @staticmethod
     def worker_bit(worker_id: int) -> int:
-        """Return a worker in the bitmaps of switches."""
+        """Return the worker's bit in worker bitmaps."""
         return 1 << worker_id
 
     @property
     def hash(self) -> str:
-        """Sixteen hexadecimal digits that are equal where all of the book is."""
+        """Hash of the whole book, as 16 hexadecimal digits."""
         text = json.dumps(self._content(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_json(self) -> str:
-        """Return the book with its hash."""
+        """Return the book with its hash, as JSON."""
         return json.dumps({**self._content(), "hash": self.hash})
 
     def _content(self) -> dict[str, Any]:
@@ -137,8 +137,8 @@ class InformationBook:
             read: dict[str, Any] = json.loads(text)
             if read["version"] != BOOK_VERSION:
                 raise InformationBookError(
-                    f"information book of version {read['version']}; this library reads"
-                    f" {BOOK_VERSION}, install one release everywhere"
+                    f"information book of version {read['version']}; this library reads version"
+                    f" {BOOK_VERSION}; install one release on all hosts"
                 )
             book = cls(
                 epoch=_number(read["epoch"]),
@@ -166,13 +166,13 @@ class InformationBook:
             raise InformationBookError(f"malformed information book: {error!r}") from error
         if book.hash != written:
             raise InformationBookError(
-                f"information book of epoch {book.epoch} has hash {book.hash}, but says {written}:"
-                " it was changed on its way; fetch it again"
+                f"information book of epoch {book.epoch} has hash {book.hash}, but states"
+                f" {written}: it was changed in transit; fetch it again"
             )
         return book
 
     def check_same(self, other_hash: str, who: str) -> None:
-        """Raise InformationBookError if somebody else's book is another one."""
+        """Raise InformationBookError if the book of `who` has another hash."""
         if other_hash != self.hash:
             raise InformationBookError(
                 f"{who} has an information book with hash {other_hash}, here it is {self.hash}"
@@ -181,7 +181,7 @@ class InformationBook:
 
 
 def _plain(layer: Layer) -> Layer:
-    """Return the layer without what a model says besides."""
+    """Return the layer without the additional fields of a model's layer."""
     known = {field.name for field in dataclasses.fields(Layer)}
     return Layer(**{name: value for name, value in layer.as_dict().items() if name in known})
 
@@ -198,9 +198,9 @@ def _places(values: object) -> tuple[Place, ...]:
 
 
 def _check(book: InformationBook) -> None:
-    """Raise InformationBookError unless each parameter is in one place, and places are distinct."""
+    """Raise InformationBookError unless each value is stored once and all places are distinct."""
     if book.epoch < 1:
-        raise InformationBookError(f"epoch {book.epoch}; they count from 1")
+        raise InformationBookError(f"epoch {book.epoch}; epochs count from 1")
     for what, found, wanted in (
         ("shards", len(book.servers), book.cluster.num_servers),
         ("workers", len(book.workers), book.cluster.num_workers),
@@ -210,9 +210,13 @@ def _check(book: InformationBook) -> None:
     places = Counter([*book.servers, *book.workers])
     for place, count in places.items():
         if not 0 < place.port < 1 << 16:
-            raise InformationBookError(f"port {place.port} of {place.address or 'a host'}")
+            raise InformationBookError(
+                f"port {place.port} of {place.address or 'a host'} is not between 1 and 65535"
+            )
         if count > 1:
-            raise InformationBookError(f"{place.address}:{place.port} is given to {count} of them")
+            raise InformationBookError(
+                f"{place.address}:{place.port} is the place of {count} shards or workers"
+            )
     names = Counter(entry.layer.name for entry in book.entries)
     for name, count in names.items():
         if count > 1:
@@ -228,14 +232,14 @@ def _check_entry(entry: LayerEntry, book: InformationBook) -> None:
         raise InformationBookError(f"layer {layer.name} has no factors for {scheme.value}")
     if entry.is_copied and not (scheme is Scheme.SFB and book.cluster.has_multicast):
         raise InformationBookError(
-            f"layer {layer.name}: no switch copies what {scheme.value} sends"
+            f"layer {layer.name}: no switch multicasts what {scheme.value} sends"
         )
     if scheme in (Scheme.INA, Scheme.INA_PS) and not book.cluster.can_aggregate:
-        raise InformationBookError(f"layer {layer.name} is for a switch that has no free slots")
+        raise InformationBookError(f"layer {layer.name} needs a switch with free slots")
     if scheme not in STORED:
         if entry.pairs:
             raise InformationBookError(
-                f"layer {layer.name} goes by {scheme.value} and is on shards {entry.shards} too"
+                f"layer {layer.name} goes by {scheme.value}, but is on shards {entry.shards}, too"
             )
         return
     if scheme is Scheme.ADAM and len(entry.shards) > 1:
@@ -245,12 +249,12 @@ def _check_entry(entry: LayerEntry, book: InformationBook) -> None:
         if pair.number != number or pair.first != end or pair.num_values < 1:
             raise InformationBookError(
                 f"layer {layer.name}: pair {pair.number} has {pair.num_values} values from"
-                f" {pair.first} on; pair {number} from {end} on is due"
+                f" {pair.first} on; expected pair {number} from {end} on"
             )
         if not 0 <= pair.shard < len(book.servers) or 4 * pair.num_values > book.pair_bytes:
             raise InformationBookError(
                 f"layer {layer.name}: pair {number} of {4 * pair.num_values} bytes on shard"
-                f" {pair.shard}; there are {len(book.servers)} shards, pairs have"
+                f" {pair.shard}; there are {len(book.servers)} shards, and a pair has at most"
                 f" {book.pair_bytes} bytes"
             )
         end += pair.num_values
@@ -262,10 +266,10 @@ def _check_entry(entry: LayerEntry, book: InformationBook) -> None:
 
 def _check_evenness(book: InformationBook) -> None:
     if any(entry.scheme is Scheme.ADAM for entry in book.entries):
-        return  # whole layers on one shard each cannot be even
+        return  # whole layers cannot be spread evenly over shards
     values = book.shard_values()
     if 4 * (max(values) - min(values)) > book.pair_bytes:
         raise InformationBookError(
-            f"shards of {min(values)} to {max(values)} values differ by more than a pair of"
-            f" {book.pair_bytes // 4}"
+            f"shards of {min(values)} to {max(values)} values differ by more than one pair of"
+            f" {book.pair_bytes // 4} values"
         )

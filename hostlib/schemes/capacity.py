@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts and switch carry, where the links could carry more; ours.
+"""Limits of hosts and switch below the rate of the links; ours.
 
-Sums on the switch cost a worker processor time per chunk, and the switch per packet; streams of TCP
-cost time per byte. An exchange takes as long as the slowest of link, worker and switch.
+A sum on the switch costs processor time: of a worker per chunk, of the switch per packet. TCP costs
+processor time per byte. An exchange takes as long as the slowest of link, worker and switch.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from .wire_cost import ExchangeTime, exchange_time, ina_frames, wire_bytes
 WORKER_CHUNK_S: Final = 12e-6
 SWITCH_PACKET_S: Final = 5e-6
 TCP_BYTE_S: Final = 3.4e-9
-"""Measured on 2 cores with 4 workers on links without a limit: the host library's processor time
-per chunk of 352 values sent and received, softswitch's per packet with the results that it sends,
-and that of Gloo and the kernel's bridge per byte that a worker sends."""
+"""Processor times, measured on 2 cores with 4 workers on links without a limit: of the host library
+per chunk of 352 values sent and received, of softswitch per packet with the results that it sends,
+and of Gloo and the kernel's bridge per byte that a worker sends."""
 LINK: Final = "link"
 
 
 @dataclass(frozen=True)
 class LimitedTime:
-    """The time of an exchange, and what decides it."""
+    """The time of an exchange and its limiting resource."""
 
     time: ExchangeTime
     limit: str
-    """Link, worker, switch or shared cores."""
+    """Limiting resource: link, worker, switch or shared cores."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity:
-    """Processor time that exchanges take; 0: none, such as a hardware switch."""
+    """Processor time of exchanges; 0: none, as for a hardware switch."""
 
     worker_chunk_s: float = WORKER_CHUNK_S
-    """Of a worker, per chunk sent and received."""
+    """Seconds of a worker per chunk sent and received."""
     switch_packet_s: float = SWITCH_PACKET_S
-    """Of the switch, per packet of one worker. Its data plane has one thread."""
+    """Seconds of the switch per packet of one worker. Its data plane has one thread."""
     tcp_byte_s: float = TCP_BYTE_S
-    """Of a host, per byte that it sends by TCP and receives elsewhere."""
+    """Seconds per byte sent by TCP, with the time that its receiver takes."""
     shared_cores: int = 0
-    """Cores that all workers and the switch share; 0: a core for each of them."""
+    """Cores that all workers and the switch share; 0: each of them has its own core."""
 
     def __post_init__(self) -> None:
         for name in ("worker_chunk_s", "switch_packet_s", "tcp_byte_s", "shared_cores"):
@@ -55,7 +55,7 @@ class Capacity:
                 raise SchemeError(f"{name} is {getattr(self, name)}; write 0 or more")
 
     def limit_switch(self, time: ExchangeTime, layer: Layer, cluster: Cluster) -> LimitedTime:
-        """Return the time of a sum on the switch."""
+        """Return the time of a layer's sum on the switch; `time` is that on the links alone."""
         frames = ina_frames(layer.num_values, cluster.values_per_packet)
         worker_s = frames * self.worker_chunk_s
         switch_s = frames * cluster.num_workers * self.switch_packet_s
@@ -63,7 +63,7 @@ class Capacity:
         return self._slowest(time, limits, cluster.num_workers * worker_s + switch_s)
 
     def limit_streams(self, time: ExchangeTime, sent: float, cluster: Cluster) -> LimitedTime:
-        """Return the time of TCP streams of which each host sends so many bytes."""
+        """Return the time of TCP streams by which each host sends `sent` bytes."""
         worker_s = sent * self.tcp_byte_s
         return self._slowest(time, {"worker": worker_s}, cluster.num_workers * worker_s)
 
@@ -78,7 +78,7 @@ class Capacity:
         return self.limit_streams(time, max(node.worker_sent, node.server_sent), cluster)
 
     def seconds(self, scheme: Scheme, layer: Layer, cluster: Cluster) -> float:
-        """Return the time of a layer's exchange: a cost for `three_way`."""
+        """Return the seconds of a layer's exchange; a cost for `three_way`."""
         return self.limit(scheme, layer, cluster).time.seconds
 
     def _slowest(self, time: ExchangeTime, limits: dict[str, float], all_s: float) -> LimitedTime:
@@ -90,7 +90,7 @@ class Capacity:
         return LimitedTime(ExchangeTime(limits[name], time.latency_s), name)
 
     def describe(self) -> str:
-        """Return the assumption in words."""
+        """Return the assumptions as text."""
         cores = (
             f"all workers and the switch share {self.shared_cores} cores"
             if self.shared_cores

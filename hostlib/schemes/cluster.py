@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about the machines and the network that the choice of a scheme depends on."""
+"""Facts about machines and network on which the choice of a scheme depends."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from ..errors import SchemeError
 from ..slots.wire import NUM_SLOTS, VALUES_PER_PACKET_WIDE
 
 MIN_SLOTS: Final = 2
-"""Float tensors need one for values and one for the exponents."""
+"""Least slots for a float tensor: one for values and one for exponents."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Workers, server shards, links and switch. Links are full duplex and alike."""
+    """Workers, server shards, links and switch. All links are full duplex and have one rate."""
 
     num_workers: int
-    """P1."""
+    """P1, the number of workers."""
     num_servers: int = 0
-    """P2, shards of the parameter server; 0: as many as workers."""
+    """P2, the number of parameter server shards; 0: as many as workers."""
     is_colocated: bool = True
-    """Shards run on the workers' hosts; else on hosts of their own."""
+    """Whether shards run on the workers' hosts; otherwise they have hosts of their own."""
     batch: int = 1
-    """K, samples per worker and iteration: as many pairs of factors does a layer give."""
+    """K, samples per worker and iteration; a layer gives one pair of factors per sample."""
     link_bits_per_s: float = 1e9
-    """Of every host in each direction, as it counts Ethernet frames without preamble."""
+    """Rate of every host's link in each direction, in Ethernet frames without preamble."""
     round_trip_s: float = 200e-6
-    """Of one packet to another host, or to the switch and back."""
+    """RTT of one packet to another host, or to the switch."""
     slots: int = NUM_SLOTS // 2
-    """Free slots of the switch; fewer than MIN_SLOTS: no aggregation."""
+    """Free slots of the switch; with fewer than MIN_SLOTS it cannot aggregate."""
     values_per_packet: int = VALUES_PER_PACKET_WIDE
     has_switch: bool = True
-    """Whether a switch between the hosts can add."""
+    """Whether a switch between the hosts can aggregate."""
     has_multicast: bool = False
-    """Whether the switch copies factors to the other workers."""
+    """Whether the switch can multicast factors to the other workers."""
     flops_per_s: float = math.inf
-    """Of a worker when it rebuilds gradients from factors; infinite: that costs nothing."""
+    """Rate at which a worker rebuilds gradients from factors; infinite: it takes no time."""
 
     def __post_init__(self) -> None:
         if self.num_servers == 0:
@@ -49,35 +49,35 @@ class Cluster:
             if getattr(self, name) < 1:
                 raise SchemeError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.slots < 0:
-            raise SchemeError(f"slots is {self.slots}; 0 means none are free")
+            raise SchemeError(f"slots is {self.slots}; write 0 or more")
         for name in ("link_bits_per_s", "flops_per_s"):
             if not getattr(self, name) > 0:  # NaN too
                 raise SchemeError(f"{name} is {getattr(self, name)}; it must be above 0")
         if not 0 <= self.round_trip_s < math.inf:
-            raise SchemeError(f"round_trip_s is {self.round_trip_s}; write seconds from 0 on")
+            raise SchemeError(f"round_trip_s is {self.round_trip_s}; write 0 or more seconds")
 
     @property
     def can_aggregate(self) -> bool:
-        """Whether a switch has slots to add with."""
+        """Whether a switch has enough free slots to aggregate."""
         return self.has_switch and self.slots >= MIN_SLOTS
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with other facts.
 
-        Other workers bring as many servers where both were as many.
+        If there are as many servers as workers, a new `num_workers` changes both numbers.
         """
         if "num_workers" in changes and self.num_servers == self.num_workers:
             changes.setdefault("num_servers", 0)
         return dataclasses.replace(self, **changes)
 
     def as_dict(self) -> dict[str, int | float | bool | None]:
-        """Return the facts for JSON; what is infinite is None."""
+        """Return the facts for JSON; infinite values become None."""
         facts = dataclasses.asdict(self)
         return {name: None if value == math.inf else value for name, value in facts.items()}
 
     @classmethod
     def from_dict(cls, facts: object) -> Self:
-        """Return the cluster that a dict describes; SchemeError names what is wrong with it."""
+        """Return the cluster that a dict describes; SchemeError names the wrong fact."""
         if not isinstance(facts, dict):
             raise SchemeError(f"a cluster is described by {facts!r}; write names and numbers")
         entries = dict(cast("dict[str, Any]", facts))

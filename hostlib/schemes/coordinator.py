@@ -14,25 +14,26 @@ from .book import STORED, InformationBook, LayerEntry, Place
 from .cluster import Cluster
 from .cost import Scheme, check_scheme
 from .layer import Layer
-from .wire_cost import goes_by_copies, seconds
+from .wire_cost import goes_by_multicast, seconds
 
 FIRST_PORT: Final = 21400
-"""Of shards, then workers, where they have none of their own."""
+"""First port for shards, then workers, that come without a port."""
 Automatic = Literal["auto", "two-way"]
 Wanted = Automatic | Scheme
 Choice = Wanted | str | Mapping[str, Wanted | str]
-"""For all layers, or by layer; what is not named is chosen automatically."""
+"""One choice for all layers, or a choice by layer; layers without one get "auto"."""
 
 
 @final
 class Coordinator:
-    """Decides for all hosts; one of them has it, and gives the book to the others.
+    """Chooses the schemes for all hosts; one host has it and sends the book to the others.
 
-    `workers` and `servers`: (address, port) of each, port 0 to be given one from `first_port` on;
-    none: addresses stay empty. Co-located shards are at the workers' addresses.
-    `scheme`: "auto" (PS, INA or SFB), "two-way" (PS or SFB), one for all layers (by factors
-    go those that have any, the others through PS), or a mapping. `copies` tells whether a
-    switch that can copies a layer's factors. Raises SchemeError.
+    `workers` and `servers`: (address, port) of each; for port 0 it takes a free number from
+    `first_port` on. Without workers, addresses stay empty. Co-located shards get the workers'
+    addresses. `scheme`: "auto" (PS, INA or SFB), "two-way" (PS or SFB), a mapping, or one scheme
+    for all layers; layers without factors then use PS in place of SFB or Adam. `cost` is the
+    measure that "auto" minimises. `is_multicast` returns whether a switch multicasts the layer's
+    factors. Raises SchemeError.
     """
 
     def __init__(
@@ -47,11 +48,11 @@ class Coordinator:
         pair_bytes: int = PAIR_BYTES,
         first_port: int = FIRST_PORT,
         cost: Cost = seconds,
-        copies: Callable[[Layer, Cluster], bool] = goes_by_copies,
+        is_multicast: Callable[[Layer, Cluster], bool] = goes_by_multicast,
     ) -> None:
         self._layers = tuple(layers)
         self._cost = cost
-        self._copies = copies
+        self._is_multicast = is_multicast
         self._job = job
         self._first_port = first_port
         self._pair_bytes = pair_bytes
@@ -66,7 +67,7 @@ class Coordinator:
         return self._book
 
     def query(self, name: str) -> LayerEntry:
-        """Return what is decided about a layer; SchemeError if it is unknown."""
+        """Return the book's entry of a layer; SchemeError if it is unknown."""
         return self._book.query(name)
 
     def best_scheme(self, name: str) -> Scheme:
@@ -80,10 +81,11 @@ class Coordinator:
         servers: Sequence[tuple[str, int]] | None = None,
         **facts: Any,
     ) -> InformationBook:
-        """Decide anew for a cluster with other facts; the epoch rises if anything is different.
+        """Choose again for a cluster with other facts; the epoch rises if the book changes.
 
-        `facts` are fields of `Cluster`: num_workers, num_servers, batch, slots and others; the
-        numbers are those of the places, where these are given.
+        `facts` are fields of `Cluster`, such as batch or slots. With `workers` or `servers`,
+        num_workers or num_servers defaults to their number. Raises SchemeError, which leaves the
+        book unchanged.
         """
         old = self._book, self._workers, self._servers
         if workers is not None:
@@ -110,7 +112,7 @@ class Coordinator:
             if scheme in STORED:
                 number = layout.add(layer.name, layer.num_values, is_whole=scheme is Scheme.ADAM)
                 pairs = layout.keys[number].pairs
-            is_copied = scheme is Scheme.SFB and self._copies(layer, cluster)
+            is_copied = scheme is Scheme.SFB and self._is_multicast(layer, cluster)
             entries.append(LayerEntry(layer=layer, scheme=scheme, pairs=pairs, is_copied=is_copied))
         servers = self._servers
         if not servers and self._workers and cluster.is_colocated:
@@ -141,28 +143,30 @@ class Coordinator:
             return two_way(layer, cluster)
         if wanted is Scheme.INA and not cluster.can_aggregate:
             raise SchemeError(
-                f"layer {layer.name} is to be added by the switch, which has no free slots"
-                f" ({cluster.slots}) or is not there; choose 'auto', 'ps' or 'sfb'"
+                f"layer {layer.name} has the scheme 'ina', but there is no switch or it has too few"
+                f" free slots ({cluster.slots}); choose 'auto', 'ps' or 'sfb'"
             )
         return wanted
 
     def _places(
         self, servers: list[tuple[str, int]], workers: list[tuple[str, int]]
     ) -> tuple[Place, ...]:
-        """Give a port to everybody who has none; no two get the same, wherever they are."""
+        """Return all places; those without a port get one that no other place on any host has."""
         taken = {port for _, port in (*servers, *workers)}
         free = (port for port in range(self._first_port, 1 << 16) if port not in taken)
         places: list[Place] = []
         for address, port in (*servers, *workers):
             given = port or next(free, 0)
             if not given:
-                raise SchemeError(f"no free port from {self._first_port} on; choose a lower one")
+                raise SchemeError(
+                    f"no free port from {self._first_port} on; choose a lower first_port"
+                )
             places.append(Place(address, given))
         return tuple(places)
 
 
 def _wanted(choice: Choice, layers: Sequence[Layer]) -> dict[str, Wanted]:
-    """Return what is wanted for each layer."""
+    """Return the wanted scheme of each layer."""
     if isinstance(choice, Mapping):
         unknown = sorted(set(choice) - {layer.name for layer in layers})
         if unknown:
@@ -186,7 +190,7 @@ def _wanted(choice: Choice, layers: Sequence[Layer]) -> dict[str, Wanted]:
 
 
 def parse_scheme(wanted: Wanted | str) -> Wanted:
-    """Return the scheme, or how it is chosen; SchemeError names what there is."""
+    """Return the scheme or the rule for its choice; SchemeError lists the possible values."""
     if wanted == "auto" or wanted == "two-way":  # noqa: PLR1714 - types are narrowed by this
         return wanted
     runnable = [each for each in Scheme if each is not Scheme.INA_PS]

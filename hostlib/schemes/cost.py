@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many floats each scheme makes a node send and receive in one iteration.
+"""Floats that a node sends and receives in one iteration, by scheme.
 
-A layer is an M x N matrix, K the batch of a worker, P1 workers, P2 shards. Sent plus received:
+A layer is an M x N matrix. K is the batch of a worker; there are P1 workers and P2 shards. Floats
+sent plus received:
 
     scheme            worker             server                  both in one
     PS                2MN                2 P1 MN / P2            2MN (P1 + P2 - 2) / P2
@@ -15,8 +16,8 @@ A layer is an M x N matrix, K the batch of a worker, P1 workers, P2 shards. Sent
     Adam, multicast   K(M + N) + MN      MN + P1 K(M + N)        -
 
 PS, SFB and Adam are reconstructed from what is public about Poseidon (Zhang et al., ATC'17), not
-quoted from it. Everything with a switch is ours. These are payload floats: `wire_cost` adds
-what the network adds.
+quoted from it. All rows with a switch are ours. These are payload floats; `wire_cost` adds headers
+and acknowledgements.
 """
 
 from __future__ import annotations
@@ -31,23 +32,23 @@ from .layer import Layer
 
 
 class Scheme(enum.Enum):
-    """How the workers' gradients of a layer become one."""
+    """How the workers' gradients of a layer become their sum."""
 
     PS = "ps"
-    """Parameter server: gradients to the shards, updates back."""
+    """Parameter server: gradients go to the shards, updates come back."""
     SFB = "sfb"
-    """Sufficient factors to every other worker, each of which rebuilds the sum."""
+    """Sufficient factors go to every other worker, and each worker rebuilds the sum."""
     INA = "ina"
-    """The switch adds and answers all workers."""
+    """The switch adds the gradients and multicasts the sum."""
     ADAM = "adam"
-    """Sufficient factors to the layer's one server, the whole matrix back: a baseline."""
+    """Sufficient factors go to the layer's one server, the whole matrix comes back: a baseline."""
     INA_PS = "ina-ps"
-    """The switch adds for the shards, and copies their answers; in the cost model only."""
+    """The switch adds for the shards and multicasts their answers; in the cost model only."""
 
 
 @dataclass(frozen=True)
 class NodeFloats:
-    """What one worker and one server send and receive; a node that is both does all four.
+    """Floats that one worker and one server send and receive; a node may be both.
 
     With Adam, the server is the one that owns the layer.
     """
@@ -59,22 +60,22 @@ class NodeFloats:
 
     @property
     def worker(self) -> float:
-        """Sent plus received as a worker."""
+        """Floats sent plus received as a worker."""
         return self.worker_sent + self.worker_received
 
     @property
     def server(self) -> float:
-        """Sent plus received as a server."""
+        """Floats sent plus received as a server."""
         return self.server_sent + self.server_received
 
     @property
     def both(self) -> float:
-        """Sent plus received by a node that is worker and server."""
+        """Floats sent plus received by a node that is worker and server."""
         return self.worker + self.server
 
 
 def check_scheme(scheme: Scheme, layer: Layer) -> None:
-    """Raise SchemeError if the layer has no factors to send but the scheme sends them."""
+    """Raise SchemeError if the scheme sends factors but the layer has none."""
     if scheme in (Scheme.SFB, Scheme.ADAM) and not layer.has_factors:
         raise SchemeError(
             f"layer {layer.name} is of kind {layer.kind!r}: its gradient is no sum of outer"
@@ -83,9 +84,9 @@ def check_scheme(scheme: Scheme, layer: Layer) -> None:
 
 
 def floats(scheme: Scheme, layer: Layer, cluster: Cluster) -> NodeFloats:  # noqa: PLR0911 - one formula per scheme
-    """Return the floats of one iteration; SFB is copied by the switch if it has multicast.
+    """Return the floats of one iteration; for SFB those of multicasts if the switch has multicast.
 
-    SchemeError for factors of a layer that has none.
+    Raises SchemeError if the scheme sends factors but the layer has none.
     """
     if scheme is Scheme.SFB and cluster.has_multicast:
         return multicast_floats(scheme, layer, cluster)
@@ -108,16 +109,16 @@ def floats(scheme: Scheme, layer: Layer, cluster: Cluster) -> NodeFloats:  # noq
         share = Fraction(values * workers, servers)
         return _node(values, values, share, share)
     if cluster.is_colocated:
-        # The owner's own factors and matrix stay at home; other workers are less busy.
+        # The owner does not send itself factors and matrix; other workers are less busy.
         return _node(0, 0, (workers - 1) * values, (workers - 1) * factors)
     return _node(factors, values, workers * values, workers * factors)
 
 
 def multicast_floats(scheme: Scheme, layer: Layer, cluster: Cluster) -> NodeFloats:
-    """Return the floats if the switch copies what goes to several receivers (ours).
+    """Return the floats if the switch multicasts messages to several receivers (ours).
 
-    PS and Adam are here for comparison; only SFB runs like this. SchemeError for INA, which is
-    answered by multicast anyway.
+    PS and Adam are here for comparison; only SFB runs like this. Raises SchemeError for INA, whose
+    results are multicasts in any case.
     """
     check_scheme(scheme, layer)
     values, factors = layer.num_values, _factor_floats(layer, cluster)
@@ -138,29 +139,32 @@ def multicast_floats(scheme: Scheme, layer: Layer, cluster: Cluster) -> NodeFloa
 
 
 def busiest_floats(scheme: Scheme, layer: Layer, cluster: Cluster) -> float:
-    """Return sent plus received floats of the busiest node."""
+    """Return the floats that the busiest node sends plus receives."""
     node = floats(scheme, layer, cluster)
     return node.both if cluster.is_colocated else max(node.worker, node.server)
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeaderFactors:
-    """Busiest node's floats times the bytes on the wire per byte of payload, by transport."""
+    """A cost: the busiest node's floats times wire bytes per payload byte, by transport."""
 
     ina: float
+    """Wire bytes per payload byte of sums on the switch."""
     tcp: float
+    """Wire bytes per payload byte of TCP."""
 
     def __call__(self, scheme: Scheme, layer: Layer, cluster: Cluster) -> float:
-        """Return the floats, as many as their headers' bytes would be too."""
+        """Return the busiest node's floats with headers counted as floats."""
         factor = self.ina if scheme in (Scheme.INA, Scheme.INA_PS) else self.tcp
         return factor * busiest_floats(scheme, layer, cluster)
 
 
 def break_even_workers(layer: Layer, cluster: Cluster, other: Scheme = Scheme.PS) -> Fraction:
-    """Return up to how many workers (P1 = P2 = P, co-located) SFB moves no more than another.
+    """Return the most workers with which SFB moves no more floats than `other`.
 
-    Against PS: 2MN / (K(M + N)). Against INA: MN / (K(M + N)) + 1, and 2MN / (K(M + N)) if the
-    switch copies the factors. SchemeError for layers without factors and other schemes.
+    P1 = P2 = P, and shards are co-located. Against PS: 2MN / (K(M + N)). Against INA:
+    MN / (K(M + N)) + 1, or 2MN / (K(M + N)) if the switch multicasts the factors. Raises
+    SchemeError for layers without factors and for other schemes.
     """
     check_scheme(Scheme.SFB, layer)
     ratio = Fraction(layer.num_values, _factor_floats(layer, cluster))
@@ -168,11 +172,11 @@ def break_even_workers(layer: Layer, cluster: Cluster, other: Scheme = Scheme.PS
         return 2 * ratio
     if other is Scheme.INA:
         return 2 * ratio if cluster.has_multicast else ratio + 1
-    raise SchemeError(f"no break-even of SFB against {other.value} is known here")
+    raise SchemeError(f"the break-even of SFB against {other.value} is unknown")
 
 
 def _factor_floats(layer: Layer, cluster: Cluster) -> int:
-    """K(M + N): one worker's factors."""
+    """Return K(M + N), the floats of one worker's factors."""
     return cluster.batch * (layer.rows + layer.columns)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A layer as the cost model sees it: its kind, its matrix, how many values are exchanged for it."""
+"""A layer of the cost model: its kind, the size of its matrix, and its number of values."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Layer:
     name: str
     kind: LayerKind
     rows: int = 0
-    """M: outputs of a fully connected layer; 0 where there is no matrix."""
+    """M, outputs of a fully connected layer; 0 for other layers."""
     columns: int = 0
-    """N: inputs of a fully connected layer; 0 where there is no matrix."""
+    """N, inputs of a fully connected layer; 0 for other layers."""
     num_values: int = 0
     """Values of the gradient; 0: rows times columns."""
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise SchemeError("a layer has no name; give each its own")
+            raise SchemeError("a layer has no name; give each layer a name of its own")
         if self.kind not in LAYER_KINDS:
             raise SchemeError(
                 f"layer {self.name}: kind {self.kind!r}; choose {', '.join(LAYER_KINDS)}"
@@ -57,7 +57,7 @@ class Layer:
 
     @property
     def num_bytes(self) -> int:
-        """Of the gradient in float32."""
+        """Bytes of the gradient in float32."""
         return 4 * self.num_values
 
     def as_dict(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Layer:
 
     @classmethod
     def from_dict(cls, fields: object) -> Self:
-        """Return the layer that a dict describes; SchemeError names what is wrong with it."""
+        """Return the layer that a dict describes; SchemeError names the wrong field."""
         if not isinstance(fields, dict):
             raise SchemeError(f"a layer is described by {fields!r}; write name, kind and sizes")
         entries = cast("dict[str, Any]", fields)

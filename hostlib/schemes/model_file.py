@@ -14,7 +14,7 @@ from .models import MODELS, Model, ModelLayer
 
 
 def find_model(text: str) -> Model:
-    """Return a model by its name or its file; SchemeError says what is known or wrong."""
+    """Return a model by its name or its file; SchemeError lists the names or the file's fault."""
     if text in MODELS:
         return MODELS[text]
     path = Path(text)
@@ -26,7 +26,7 @@ def find_model(text: str) -> Model:
 
 
 def load_model(path: Path) -> Model:
-    """Read a model; SchemeError names file, layer and field."""
+    """Read a model from a file; SchemeError names file, layer and field."""
     try:
         content = path.read_text("utf-8")
         read: object = tomllib.loads(content) if path.suffix == ".toml" else json.loads(content)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models whose layers are known: sizes, and the multiplications of a forward pass per sample."""
+"""Known models: sizes of layers, and multiplications of a forward pass per sample."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .layer import Layer
 
 @dataclass(frozen=True, kw_only=True)
 class ModelLayer(Layer):
-    """A layer with its share of the computing."""
+    """A layer with its computing cost."""
 
     multiplications: int = 0
     """Multiply-accumulate operations of a forward pass for one sample."""
     forward_s: float = 0.0
     backward_s: float = 0.0
-    """Measured with the batch in question; 0: worked out of the multiplications."""
+    """Measured seconds (also `forward_s`) with the predicted batch; 0: from multiplications."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class Model:
 
     name: str
     source: str
-    """Where the sizes are from."""
+    """Paper or file with the sizes."""
     layers: tuple[ModelLayer, ...]
 
     def __post_init__(self) -> None:
@@ -41,14 +41,14 @@ class Model:
 
     @property
     def num_values(self) -> int:
-        """Parameters of all layers."""
+        """Number of parameters of all layers."""
         return sum(layer.num_values for layer in self.layers)
 
 
 def conv(
     name: str, inputs: int, outputs: int, kernel: int, size: int, *, groups: int = 1, bias: int = 0
 ) -> ModelLayer:
-    """Describe a convolution with square kernels and an output of `size` x `size`."""
+    """Return a convolution with square kernels and an output of `size` x `size`."""
     weights = outputs * (inputs // groups) * kernel * kernel
     return ModelLayer(
         name=name,
@@ -59,7 +59,7 @@ def conv(
 
 
 def fully_connected(name: str, inputs: int, outputs: int) -> tuple[ModelLayer, ModelLayer]:
-    """Describe a fully connected layer: its weights, and its bias apart."""
+    """Return a fully connected layer as two layers: its weights and its bias."""
     weights = ModelLayer(
         name=name, kind="fc", rows=outputs, columns=inputs, multiplications=inputs * outputs
     )
@@ -111,8 +111,8 @@ def _resnet152() -> Model:
     ):
         for block in range(1, blocks + 1):
             name = f"conv{stage}_{block}"
-            # The first block's first convolution still works on the larger image in the original;
-            # torchvision strides in the 3 x 3 one. Sizes of parameters are the same.
+            # In the original, the first convolution of a stage works on the larger image;
+            # torchvision strides in the 3 x 3 one. Both have the same number of parameters.
             before = size * 2 if block == 1 and stage > 2 else size
             layers.append(conv(f"{name}a", inputs, width, 1, before, bias=2 * width))
             layers.append(conv(f"{name}b", width, width, 3, size, bias=2 * width))
@@ -130,4 +130,4 @@ def _resnet152() -> Model:
 
 VGG19: Final = _vgg19()
 MODELS: Final = {model.name: model for model in (VGG19, _alexnet(), _resnet152())}
-"""By name."""
+"""Known models by name."""

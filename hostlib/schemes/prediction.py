@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How long an iteration of data-parallel training will take, with and without overlap; ours.
+"""Predicts the time of an iteration of data-parallel training, with and without overlap; ours.
 
-Forward through all layers, then backward from the last to the first. Without overlap the exchange
-of all layers follows. With overlap (wait-free backpropagation) a layer's exchange starts when
-its gradient is there and the link is free; the link serves layers in that order. The next
-iteration starts when all layers are in.
+An iteration computes forward through all layers, then backward from the last to the first. Without
+overlap the exchange of all layers follows. With overlap (wait-free backpropagation) a layer's
+exchange starts when its gradient is computed and the link is free; the link serves layers in that
+order. The next iteration starts when all layers have been exchanged.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from .wire_cost import ExchangeTime, seconds
 UNLIMITED: Final = Capacity(worker_chunk_s=0, switch_packet_s=0, tcp_byte_s=0)
 """Hosts and a switch that always keep up with their links."""
 BACKWARD_SHARE: Final = 2 / 3
-"""Of an iteration's computing, where only the whole is known: gradients of inputs and weights."""
+"""Assumed share of the backward pass, which computes gradients of inputs and of weights."""
 
 
 class Strategy(enum.Enum):
-    """What carries the gradients of a model."""
+    """Rule for the schemes of a model's layers."""
 
     PS = "ps"
-    """All through the parameter server."""
+    """All layers through the parameter server."""
     RING = "ring"
-    """All by a ring of TCP streams among the workers, as Gloo does."""
+    """All layers by a ring of TCP streams among the workers, as Gloo does."""
     SFB = "sfb"
-    """Fully connected layers by factors, all else through the parameter server."""
+    """Fully connected layers by factors, all others through the parameter server."""
     TWO_WAY = "two-way"
-    """Each layer by the cheaper of PS and SFB."""
+    """Each layer by the two-way rule, PS or SFB."""
     INA = "ina"
-    """All through the switch."""
+    """All layers through the switch."""
     BEST = "best"
     """Each layer by the cheapest of PS, INA and SFB."""
 
 
 @dataclass(frozen=True)
 class LayerTimes:
-    """What one layer, or one bucket of layers, takes."""
+    """Times of one layer, or of one bucket of layers."""
 
     name: str
     forward_s: float
@@ -59,7 +59,7 @@ class LayerTimes:
     exchange: ExchangeTime
     scheme: str
     limit: str = LINK
-    """What decides the exchange: the link, or a `Capacity`."""
+    """Limiting resource of the exchange, as in `LimitedTime`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,16 +71,16 @@ class Prediction:
     link_bits_per_s: float
     batch: int
     layers: tuple[LayerTimes, ...]
-    """From input to output."""
+    """Times of the layers from input to output."""
 
     @property
     def compute_s(self) -> float:
-        """Forward and backward: an iteration of one worker alone."""
+        """Forward and backward passes: an iteration of one worker alone."""
         return sum(layer.forward_s + layer.backward_s for layer in self.layers)
 
     @property
     def exchange_s(self) -> float:
-        """All layers' exchanges, one behind the other."""
+        """Exchanges of all layers, one after the other."""
         if self.num_workers == 1:
             return 0.0
         return sum(layer.exchange.transfer_s for layer in self.layers) + max(
@@ -89,12 +89,12 @@ class Prediction:
 
     @property
     def sequential_s(self) -> float:
-        """Iteration without overlap."""
+        """Time of an iteration without overlap."""
         return self.compute_s + self.exchange_s
 
     @property
     def overlapped_s(self) -> float:
-        """Iteration with wait-free backpropagation."""
+        """Time of an iteration with wait-free backpropagation."""
         now_s = sum(layer.forward_s for layer in self.layers)
         free_s = end_s = now_s
         for layer in reversed(self.layers):
@@ -110,12 +110,12 @@ class Prediction:
         return self.num_workers * self.batch / iteration_s
 
     def efficiency(self, *, has_overlap: bool = True) -> float:
-        """Return the throughput over that of as many workers which exchange nothing."""
+        """Return the throughput divided by that of as many workers without any exchange."""
         return self.compute_s / (self.overlapped_s if has_overlap else self.sequential_s)
 
     @property
     def limit(self) -> str:
-        """What decides most of the exchanges' time: "link", "worker", "switch", "shared cores"."""
+        """Resource that limits most of the exchanges' time, as in `LimitedTime`."""
         shares: dict[str, float] = {}
         for layer in self.layers:
             shares[layer.limit] = shares.get(layer.limit, 0.0) + layer.exchange.transfer_s
@@ -123,18 +123,18 @@ class Prediction:
 
     @property
     def schemes(self) -> dict[str, str]:
-        """Scheme of each layer by its name."""
+        """Scheme of each layer, by layer name."""
         return {layer.name: layer.scheme for layer in self.layers}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Computing:
-    """How fast a worker computes: one of the two, or neither for layers with times of their own."""
+    """Computing speed of a worker: one of the two fields, or none if the layers have own times."""
 
     flops_per_s: float = 0.0
-    """Two operations per multiplication; backward takes twice as long as forward."""
+    """Operations per second, two per multiplication; a backward pass takes two forward passes."""
     iteration_s: float = 0.0
-    """Forward and backward of one worker alone, split by multiplications."""
+    """Forward and backward passes of one worker alone, split among layers by multiplications."""
 
     def __post_init__(self) -> None:
         for name in ("flops_per_s", "iteration_s"):
@@ -144,7 +144,7 @@ class Computing:
             raise SchemeError("give flops_per_s or iteration_s, not both")
 
     def times(self, model: Model, batch: int) -> list[tuple[float, float]]:
-        """Return (forward, backward) seconds per layer; SchemeError if they cannot be known."""
+        """Return (forward, backward) seconds per layer; SchemeError if they are unknown."""
         if any(layer.forward_s or layer.backward_s for layer in model.layers):
             if self.flops_per_s or self.iteration_s:
                 raise SchemeError(
@@ -155,8 +155,8 @@ class Computing:
         total = sum(layer.multiplications for layer in model.layers)
         if not total or not (self.flops_per_s or self.iteration_s):
             raise SchemeError(
-                f"how long model {model.name} computes is unknown: give flops_per_s (--flops) or"
-                " iteration_s (--iteration-ms) and the layers' multiplications, or the layers'"
+                f"the computing time of model {model.name} is unknown: give flops_per_s (--flops)"
+                " or iteration_s (--iteration-ms) and the layers' multiplications, or the layers'"
                 " forward_s and backward_s"
             )
         whole_s = self.iteration_s or 3 * 2 * total * batch / self.flops_per_s
@@ -169,7 +169,7 @@ def _split(layer: ModelLayer, multiplication_s: float) -> tuple[float, float]:
 
 
 def ring_time(num_bytes: int, cluster: Cluster) -> ExchangeTime:
-    """Return the time of a ring: 2(P - 1)/P of the bytes to the next worker, over TCP."""
+    """Return the time of a ring: each worker sends 2(P - 1)/P of the bytes to the next by TCP."""
     workers = cluster.num_workers
     if workers == 1:
         return ExchangeTime(0.0, 0.0)
@@ -182,7 +182,7 @@ def ring_time(num_bytes: int, cluster: Cluster) -> ExchangeTime:
 def choose(
     strategy: Strategy, layer: Layer, cluster: Cluster, cost: Cost = seconds
 ) -> Scheme | None:
-    """Return the scheme of a layer under a strategy, None for the ring."""
+    """Return the scheme of a layer under a strategy; None for the ring."""
     if strategy is Strategy.RING:
         return None
     if strategy is Strategy.TWO_WAY:
@@ -193,7 +193,7 @@ def choose(
         return Scheme.SFB if layer.has_factors else Scheme.PS
     if strategy is Strategy.INA:
         if not cluster.can_aggregate:
-            raise SchemeError("no switch with free slots: nothing can be added in the network")
+            raise SchemeError("no switch with free slots: the network cannot aggregate")
         return Scheme.INA
     return Scheme.PS
 
@@ -208,12 +208,12 @@ def predict(
     most_bits_per_s: Mapping[Strategy, float] | None = None,
     capacity: Capacity = UNLIMITED,
 ) -> Prediction:
-    """Predict an iteration of each worker with the cluster's batch.
+    """Predict an iteration in which each worker has the cluster's batch.
 
-    With `bucket_bytes`, layers that follow each other and go the same way (by INA, ring or PS) are
-    exchanged together as soon as they are so many bytes, as DistributedDataParallel does.
-    `most_bits_per_s` says what a strategy's software carries at most on this machine, where that
-    is less than the link; `capacity` what hosts and switch do in a time. Raises SchemeError.
+    With `bucket_bytes`, consecutive layers with the same scheme (INA, ring or PS) are exchanged
+    together once they have so many bytes, as in DistributedDataParallel. `most_bits_per_s` limits a
+    strategy whose software is slower than the link on this machine. `capacity` limits hosts and
+    switch. Raises SchemeError.
     """
     limit = (most_bits_per_s or {}).get(strategy, math.inf)
     cluster = cluster.replace(link_bits_per_s=min(cluster.link_bits_per_s, limit))
@@ -259,9 +259,9 @@ def _exchange(
 def _buckets(
     layers: Sequence[Layer], schemes: Sequence[Scheme | None], bucket_bytes: int
 ) -> list[list[int]]:
-    """Return the places of the layers in each bucket, from input to output.
+    """Return the indices of the layers in each bucket, from input to output.
 
-    Buckets are filled from the last layer on, as gradients come.
+    Buckets are filled from the last layer on, in the order of the gradients.
     """
     buckets: list[list[int]] = []
     size, last = 0, None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a TCP stream puts on an Ethernet link of MTU 1500."""
+"""Bytes of TCP streams on an Ethernet link of MTU 1500."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ TCP_FRAME_BYTES: Final = 1514
 TCP_PAYLOAD_BYTES: Final = 1448
 """MTU 1500 less IPv4, TCP and its timestamp option."""
 TCP_ACK_BYTES: Final = TCP_FRAME_BYTES - TCP_PAYLOAD_BYTES
-"""A segment without payload; one for every second segment, the other way."""
+"""A segment without payload; the receiver sends one for every second segment."""
 
 FIRST_SEGMENTS: Final = 10
-"""What a stream sends at once, also after it was idle (RFC 6928)."""
+"""Segments that a stream sends at once, also after it was idle (RFC 6928)."""
 SHARED_USE: Final = 0.92
-"""Of a link's rate: what long streams that share it make of it until the last has ended; measured.
-They share it unevenly, and who is last has waited for links that stood idle elsewhere."""
+"""Measured share of a link's rate that long streams on it use until the last one has ended. The
+streams share it unevenly, so other links are idle while the last stream still sends."""
 
 
 def contention(num_bytes: float, num_streams: int) -> float:
-    """Return by how much longer messages in streams that share a card take than their bytes."""
+    """Return the factor by which streams that share a network card slow their messages down."""
     segments = num_bytes / TCP_PAYLOAD_BYTES
     if num_streams < 2 or segments <= FIRST_SEGMENTS:
         return 1.0
@@ -29,9 +29,10 @@ def contention(num_bytes: float, num_streams: int) -> float:
 
 
 def stream_bytes(num_bytes: float) -> tuple[float, float]:
-    """Return the frames' bytes of a message in its direction, and of its acknowledgements back.
+    """Return the frame bytes of a message in its direction, and of its acknowledgements back.
 
-    A last segment without a partner waits up to 40 ms, and is acknowledged by what comes back.
+    Every second segment is acknowledged. The acknowledgement of an odd last segment waits up to
+    40 ms and travels with the next message in the other direction.
     """
     segments = math.ceil(num_bytes / TCP_PAYLOAD_BYTES)
     return (num_bytes + segments * TCP_ACK_BYTES, segments // 2 * TCP_ACK_BYTES)

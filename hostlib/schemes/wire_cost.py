@@ -1,12 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a scheme puts on the wire, per direction of a network card, and how long that takes; ours.
+"""Wire bytes of a scheme per direction of a network card, and the time that they take; ours.
 
-INA: every chunk is one frame up and one down, whether its lanes are full or not; float tensors
-need one more value per chunk, their exponents. SFB, where the switch copies: a frame up per chunk,
-as many down per other worker, and reports of what has come. PS, SFB and Adam else: messages in TCP
-streams, cut into segments; the other end acknowledges every second segment. Time: bytes of the
-busiest direction over the link's rate, and round trips that nothing hides.
+- INA sends a frame up and a frame down for every chunk, whether its lanes are full or not. Float
+  tensors need one more value per chunk, the exponent.
+- SFB by multicast sends a frame up per chunk and gets as many from each other worker, besides
+  reports of the received chunks.
+- PS, Adam and SFB by streams send messages over TCP. TCP cuts them into segments, and the receiver
+  acknowledges every second one.
+
+The time is that of the busiest direction's bytes at the link's rate, plus RTTs that nothing hides.
 """
 
 from __future__ import annotations
@@ -36,16 +39,16 @@ ROUNDS: Final = {
     Scheme.ADAM: 1.0,
     Scheme.INA_PS: 3.0,
 }
-"""Round trips one after the other: there and back; there; exponents, then values."""
+"""Consecutive RTTs: PS and Adam get an answer, SFB only sends, INA sends exponents first."""
 REPORTS_PER_WINDOW: Final = 1.5
-"""Of copied blocks, without loss: measured; one or two, as reports wait for half a round trip."""
+"""Measured for multicast blocks without loss: one or two, because reports wait for half an RTT."""
 
 
 @dataclass(frozen=True)
 class NodeBytes:
-    """Bytes of Ethernet frames through the network card of a worker's and of a server's host.
+    """Bytes of Ethernet frames through the network cards of a worker's and a server's host.
 
-    Where servers are on the workers' hosts, `worker_...` has all of a host that is both.
+    If servers run on the workers' hosts, `worker_...` counts all bytes of a host.
     """
 
     worker_sent: float
@@ -55,28 +58,28 @@ class NodeBytes:
 
     @property
     def busiest(self) -> float:
-        """The busier direction of the busiest card."""
+        """Bytes in the busier direction of the busiest card."""
         return max(self.worker_sent, self.worker_received, self.server_sent, self.server_received)
 
 
 def ina_frames(num_values: int, values_per_packet: int, *, is_float: bool = True) -> int:
-    """Return the frames each way of an allreduce: one per chunk, and those with exponents."""
+    """Return the frames of an allreduce in each direction: chunks of values and of exponents."""
     chunks = -(-num_values // values_per_packet)
     return chunks + (-(-chunks // values_per_packet) if is_float else 0)
 
 
-def copy_reports(num_chunks: int, num_others: int) -> float:
-    """Return how many reports a worker sends about an exchange of blocks, without loss.
+def block_reports(num_chunks: int, num_others: int) -> float:
+    """Return the number of reports that a worker sends in an exchange of blocks without loss.
 
-    One at the end, unless there is one other worker only: its next block's chunks say all. And
-    those that open full windows of a session whose options are the defaults.
+    One report comes at the end. It is not needed with only one other worker, whose next block's
+    chunks acknowledge all. More reports open full windows of a session with default options.
     """
     window = largest_window(SessionOptions().window, num_others)
     return REPORTS_PER_WINDOW * (num_chunks // window) + (num_others > 1)
 
 
 def wire_bytes(scheme: Scheme, layer: Layer, cluster: Cluster) -> NodeBytes:
-    """Return what crosses the cards in one iteration; SchemeError as `floats`."""
+    """Return the bytes through the cards in one iteration; SchemeError as `floats`."""
     node = floats(scheme, layer, cluster)
     if cluster.num_workers == 1 and (cluster.is_colocated or scheme in _AMONG_WORKERS):
         return NodeBytes(0.0, 0.0)
@@ -86,7 +89,7 @@ def wire_bytes(scheme: Scheme, layer: Layer, cluster: Cluster) -> NodeBytes:
         frame = wire.frame_bytes(cluster.values_per_packet)
         words = int(node.worker_sent) + PREFIX_WORDS
         chunks = ina_frames(words, cluster.values_per_packet, is_float=False)
-        frames = chunks + copy_reports(chunks, cluster.num_workers - 1)
+        frames = chunks + block_reports(chunks, cluster.num_workers - 1)
         return NodeBytes(frames * frame, frames * frame * (cluster.num_workers - 1))
     return _stream_bytes(scheme, layer, cluster, node)
 
@@ -123,7 +126,7 @@ def _stream_bytes(scheme: Scheme, layer: Layer, cluster: Cluster, node: NodeFloa
         return NodeBytes(sent, received, received * others, sent * others)
     share = layer.num_bytes / servers
     there, back = stream_bytes(share + MESSAGE_BYTES * _pairs(share))
-    # Gradients go up and updates come back in like streams, each acknowledged the other way.
+    # Gradients and updates are streams of equal size, each acknowledged in the other direction.
     both = there + back
     if cluster.is_colocated:
         each_way = both * (servers - 1) + both * (workers - 1)
@@ -137,16 +140,16 @@ def _pairs(num_bytes: float) -> int:
 
 @dataclass(frozen=True)
 class ExchangeTime:
-    """How long a layer's exchange takes on idle links."""
+    """Time of a layer's exchange on idle links."""
 
     transfer_s: float
-    """The busiest direction of a link, or who rebuilds gradients, is occupied; none can overlap."""
+    """Time in which it occupies the busiest link direction or processor; these cannot overlap."""
     latency_s: float
-    """What passes besides; exchanges that follow each other share it."""
+    """Additional waiting time; consecutive exchanges share it."""
 
     @property
     def seconds(self) -> float:
-        """From start to end."""
+        """Time from start to end."""
         return self.transfer_s + self.latency_s
 
 
@@ -158,15 +161,15 @@ def seconds(scheme: Scheme, layer: Layer, cluster: Cluster) -> float:
 def exchange_time(scheme: Scheme, layer: Layer, cluster: Cluster) -> ExchangeTime:
     """Return the time of a layer's exchange; SchemeError as `floats`.
 
-    The busiest direction's bytes over the rate, plus round trips. INA goes no faster than a
-    payload per slot and round trip. Long streams of TCP that share a card do so unevenly. SFB: the
-    faster of streams and copies, if the switch copies. A dedicated server answers a pair when the
-    last gradient of it is in: what cannot overlap is latency.
+    It is the time of the busiest direction's bytes plus RTTs. INA is limited to one chunk per slot
+    and RTT. Long TCP streams share a card unevenly. SFB takes the faster of streams and multicasts,
+    if the switch has multicast. A dedicated server answers a KV pair after the pair's last
+    gradient, so the last pair's time counts as latency.
     """
     if cluster.num_workers == 1 and (cluster.is_colocated or scheme in _AMONG_WORKERS):
         return ExchangeTime(0.0, 0.0)
     if scheme is Scheme.SFB:
-        return factor_time(layer, cluster, is_copied=goes_by_copies(layer, cluster))
+        return factor_time(layer, cluster, is_copied=goes_by_multicast(layer, cluster))
     node = wire_bytes(scheme, layer, cluster)
     transfer_s = 8 * node.busiest / cluster.link_bits_per_s
     latency_s = ROUNDS[scheme] * cluster.round_trip_s
@@ -177,19 +180,19 @@ def exchange_time(scheme: Scheme, layer: Layer, cluster: Cluster) -> ExchangeTim
     if scheme is Scheme.PS and not cluster.is_colocated:
         latency_s += transfer_s / _pairs(layer.num_bytes / cluster.num_servers)
     elif scheme is Scheme.ADAM:
-        # All factors are in before the matrix goes out.
-        ways = (node.server_sent, node.server_received)
+        # The server sends the matrix only after it has received all factors.
+        directions = (node.server_sent, node.server_received)
         if cluster.is_colocated:
-            ways = (node.worker_sent, node.worker_received)
-        latency_s += 8 * min(ways) / cluster.link_bits_per_s
+            directions = (node.worker_sent, node.worker_received)
+        latency_s += 8 * min(directions) / cluster.link_bits_per_s
     return ExchangeTime(transfer_s, latency_s)
 
 
 def factor_time(layer: Layer, cluster: Cluster, *, is_copied: bool) -> ExchangeTime:
-    """Return the time of SFB by streams or by the switch's copies; SchemeError as `floats`.
+    """Return the time of SFB by streams or, if `is_copied`, by multicasts; SchemeError as `floats`.
 
-    Copies go no faster than a window per round trip and the report that opens the next one. Adds
-    the rebuilding of the others' gradients, where the cluster says how fast that is.
+    Multicasts are limited to a window per RTT plus the wait for the report that opens the next one.
+    The time to rebuild the others' gradients is added if the cluster's `flops_per_s` is finite.
     """
     if cluster.num_workers == 1:
         return ExchangeTime(0.0, 0.0)
@@ -206,31 +209,31 @@ def factor_time(layer: Layer, cluster: Cluster, *, is_copied: bool) -> ExchangeT
     )
 
 
-def goes_by_copies(layer: Layer, cluster: Cluster) -> bool:
-    """Tell whether a layer's factors are faster by the switch's copies than by streams."""
+def goes_by_multicast(layer: Layer, cluster: Cluster) -> bool:
+    """Return whether a layer's factors are faster by multicast than by streams."""
     if not cluster.has_multicast:
         return False
-    copied, streams = (factor_time(layer, cluster, is_copied=each) for each in (True, False))
-    return copied.seconds < streams.seconds
+    multicast, streams = (factor_time(layer, cluster, is_copied=each) for each in (True, False))
+    return multicast.seconds < streams.seconds
 
 
 def _window_limit_s(layer: Layer, cluster: Cluster) -> float:
-    """Return the time of full windows of copied blocks on links that are not what decides."""
+    """Return the time of full windows of multicast blocks if links are not the limit."""
     words = cluster.batch * (layer.rows + layer.columns) + PREFIX_WORDS
     chunks = ina_frames(words, cluster.values_per_packet, is_float=False)
     full = chunks // largest_window(SessionOptions().window, cluster.num_workers - 1)
-    # Whose window is full has no chunks that could carry receipts, and waits before it reports.
+    # A worker with a full window has no chunk to carry receipts, and waits before it reports.
     wait_s = max(MIN_DELAY_S, cluster.round_trip_s / DELAY_SHARE)
     return full * (cluster.round_trip_s + wait_s)
 
 
 def _streams(cluster: Cluster) -> int:
-    """Return how many streams share the busiest card in one direction."""
+    """Return the number of streams that share the busiest card in one direction."""
     return cluster.num_workers - cluster.is_colocated
 
 
 def _slot_limit_s(layer: Layer, cluster: Cluster) -> float:
-    """Return the time if each slot for values takes one chunk per round trip."""
+    """Return the time if each slot for values takes one chunk per RTT."""
     _, value_slots = split_slots(max(2, cluster.slots))
     chunks = ina_frames(layer.num_values, cluster.values_per_packet, is_float=False)
     return chunks / value_slots * cluster.round_trip_s

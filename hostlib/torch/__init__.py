@@ -3,7 +3,7 @@
 """torch.distributed over the switch: the backend "switchfold" for unmodified PyTorch.
 
 PyTorch finds the backend by itself when this package is installed; `register` is for scripts that
-turned that off with TORCH_DEVICE_BACKEND_AUTOLOAD=0. Importing it loads neither torch nor grpc.
+turned that off with TORCH_DEVICE_BACKEND_AUTOLOAD=0. This module loads neither torch nor grpc.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _HOMES = {
     "SwitchfoldState": "ddp.hooks",
     "allreduce_hook": "ddp.hooks",
 }
-"""Imported when first used: these load torch."""
+"""Modules that load torch; each is imported when its name is first used."""
 
 
 def __getattr__(name: str) -> object:

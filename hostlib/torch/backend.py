@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Registration of the backend; the process group itself is loaded when one is made.
+"""Registration of the backend; the process group's module is loaded when a group is made.
 
-PyTorch calls `register` near the end of `import torch`, which may itself have been asked for by a
-module of this package that is half loaded then. So nothing here loads torch, or such a module,
-before it is called.
+PyTorch calls `register` near the end of `import torch`. A module of this package may have started
+that import and is then only half loaded. So this module imports neither torch nor such a module
+before one of its functions is called.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DEVICES = ("cpu", "cuda")
 
 
 def register() -> None:
-    """Make "switchfold" known to torch.distributed; does nothing the second time.
+    """Register "switchfold" with torch.distributed; a second call does nothing.
 
     PyTorch calls this at `import torch` through the entry point group "torch.backends".
     """
@@ -33,7 +33,7 @@ def register() -> None:
 
 
 def _create(options: Any, _: object) -> ProcessGroup:
-    # Sessions, and grpc behind them, only for those who make a group.
+    # Only programs that make a group load sessions and grpc.
     from .process_group.group_creation import create_group  # noqa: PLC0415
 
     return create_group(options)

@@ -97,7 +97,7 @@ _REMEDIES: tuple[tuple[type[Exception], type[CollectiveError], str], ...] = (
 
 def collective_error(place: str, error: Exception) -> CollectiveError:
     """Return the error of a collective; `place` names rank, collective and group."""
-    if isinstance(error, CollectiveMismatchError):  # broke the session, and says all that is to say
+    if isinstance(error, CollectiveMismatchError):  # its text already names cause and remedy
         return CollectiveMismatchError(f"{place}: {error}")
     kinds = ((kind, remedy) for cause, kind, remedy in _REMEDIES if isinstance(error, cause))
     other = (CollectiveError, "destroy the process group and init again")

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which sums of a process group are exact, and which share a scale per packet: DDP's gradients.
+"""Precision of a process group's sums: blocks for DDP's gradients, exact for all others.
 
-DDP's reducer, in C++, calls the group from inside the autograd engine, so that no frame of Python's
-lies between the two. A sum that Python code asks for, in a backward pass or not, is somebody's own.
+DDP's C++ reducer calls the group from inside the autograd engine, so no Python frame lies between
+the two. A sum that Python code requests, inside or outside a backward pass, is not a bucket of
+DDP's.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ _shadow: Any = cast("Any", DistributedDataParallel)._match_all_reduce_for_bwd_pa
 
 
 def calling_frame() -> FrameType | None:
-    """Return the frame that called the caller of this; None where C++ did, in its own thread."""
+    """Return the frame of the caller's caller; None if C++ called it from a thread of its own."""
     frame = inspect.currentframe()
     own = frame.f_back if frame is not None else None
     return own.f_back if own is not None else None
 
 
 def is_ddp_bucket(caller: FrameType | None) -> bool:
-    """Return whether DDP's reducer asks for a sum; `caller` is the frame that asks, if any.
+    """Return whether DDP's reducer requests a sum; `caller` is the requesting frame, if any.
 
-    A rank that has run out of inputs (`join`) sends zeros for the others' buckets, from a method of
-    DDP's.
+    A rank that has run out of inputs (`join`) sends zeros for the others' buckets from a method of
+    DDP.
     """
     if cast("Any", torch)._C._current_graph_task_id() == -1:
         return caller is not None and _is_frame_of(caller, _shadow)
@@ -55,10 +56,10 @@ class GroupPrecision:
         self._others: Precision = "block" if setting == "block" else "exact"
 
     def of_call(self, caller: FrameType | None) -> Precision:
-        """Return the precision of an allreduce that a frame asks for."""
+        """Return the precision of an allreduce that a frame requests."""
         return self._buckets if is_ddp_bucket(caller) else self._others
 
     @property
     def of_others(self) -> Precision:
-        """The precision of sums that are no buckets of DDP's."""
+        """The precision of sums that are not buckets of DDP."""
         return self._others

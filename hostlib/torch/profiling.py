@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What torch.profiler sees of collectives: asynchronous events such as "switchfold:all_reduce".
+"""Events of collectives for torch.profiler, such as "switchfold:all_reduce".
 
-They begin in the caller's thread, carry the tensors' shapes, and end when the work ends, as those
-of PyTorch's own backends do. Nothing is done while no profiler runs. A name that the caller has
-chosen with torch.distributed.record_comm takes the place of the usual one.
+These asynchronous events begin in the caller's thread, carry the tensors' shapes, and end when the
+work ends, as those of PyTorch's own backends do. There are none while no profiler runs. A name that
+the caller has chosen with torch.distributed.record_comm replaces the usual one.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ _autograd: Any = torch.autograd
 _profiler_ops: Any = torch.ops.profiler
 _c10d: Any = c10d
 _CAN_NAME: Final = hasattr(c10d, "_set_comm_profiling_name")
-"""Since PyTorch 2.13; before, sends and receives keep Gloo's names in profiles."""
+"""True since PyTorch 2.13; in earlier releases sends and receives keep Gloo's names."""
 
 
 @final
 class ProfiledEvent:
-    """One event of a profile, begun when it is made."""
+    """One event of a profile; it begins when the object is made."""
 
     def __init__(self, name: str, tensors: Sequence[torch.Tensor]) -> None:
         self._thread = threading.get_ident()
         record = _autograd._record_function_with_args_enter(name, *tensors)
-        # The profiler's state belongs to this thread; a future takes it along to another.
+        # The profiler's state belongs to this thread; a future carries it to another.
         self._end: Future[None] = Future()
         _profiler_ops._call_end_callbacks_on_jit_fut._RecordFunction(record, self._end)
 
     def end(self) -> None:
-        """End it, once, in any thread."""
+        """End the event; call it once, from any thread."""
         if threading.get_ident() != self._thread:
             self._end.set_result(None)
             return
-        # The work ended before its caller could go on. PyTorch takes an event for asynchronous only
-        # if it ends in another thread.
+        # The work has ended in the caller's thread. PyTorch takes an event for asynchronous only if
+        # it ends in another thread.
         thread = threading.Thread(target=self._end.set_result, args=(None,))
         thread.start()
         thread.join()
 
 
 def begin_event(collective: str, tensors: Sequence[torch.Tensor]) -> ProfiledEvent | None:
-    """Begin the event of a collective; None while the caller is not profiled."""
+    """Begin the event of a collective; return None while the caller is not profiled."""
     if not _autograd._profiler_enabled():
         return None
     return ProfiledEvent(_chosen_name() or _usual_name(collective), tensors)
@@ -59,7 +59,7 @@ def begin_event(collective: str, tensors: Sequence[torch.Tensor]) -> ProfiledEve
 
 @contextlib.contextmanager
 def events_named(collective: str) -> Generator[None]:
-    """Let sends and receives of Gloo's that are made meanwhile bear this backend's name."""
+    """Give Gloo's sends and receives inside the context this backend's name in profiles."""
     if not _CAN_NAME or not _autograd._profiler_enabled() or _chosen_name():
         yield
         return
@@ -69,7 +69,7 @@ def events_named(collective: str) -> Generator[None]:
 
 @contextlib.contextmanager
 def no_events() -> Generator[None]:
-    """Let works that are made meanwhile begin no event of their own: it would not end in time."""
+    """Keep works made inside the context from beginning an event, which would not end in time."""
     chosen = _chosen_name()
     if not chosen:
         yield

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who may submit to a session: it takes the same sequence of tensors from all ranks.
+"""Exclusive use of a session: all ranks must submit the same sequence of tensors to it.
 
-Syncers submit from threads while a backward pass goes on. What anybody else submitted then would
-come in another place of the sequence on each rank, and wrong tensors would be added up.
+Syncers submit from threads during a backward pass. A collective of another caller would then have
+another position in the sequence of each rank, and the session would sum tensors that do not belong
+together.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ class SessionUse:
 
     @property
     def owner(self) -> str:
-        """Who has claimed the session; empty for nobody."""
+        """Description of the owner; empty while the session is not claimed."""
         with self._changed:
             return self._owner
 
     def claim(self, owner: str, timeout_s: float) -> str:
-        """Claim the session once what others have staged is submitted; return who has it already.
+        """Claim the session after all staged collectives are submitted.
 
-        Empty: it is claimed. Raises TimeoutError where staging takes too long.
+        Return the owner that already has it, or "" if the claim succeeded. Raise TimeoutError if
+        staged collectives are not submitted within `timeout_s`.
         """
         with self._changed:
             if self._owner:
@@ -39,7 +41,7 @@ class SessionUse:
             self._owner = owner
             if not self._changed.wait_for(lambda: not self._num_staged, timeout_s):
                 self._owner = ""
-                raise TimeoutError(f"collectives before were not submitted in {timeout_s:g} s")
+                raise TimeoutError(f"earlier collectives were not submitted within {timeout_s:g} s")
         return ""
 
     def release(self) -> None:
@@ -48,12 +50,12 @@ class SessionUse:
             self._owner = ""
 
     def stage(self) -> None:
-        """Note something called before a claim, and submitted later."""
+        """Note a collective that is called now and submitted later."""
         with self._changed:
             self._num_staged += 1
 
     def submitted(self) -> None:
-        """Note that something staged is submitted, or has failed."""
+        """Note that a staged collective was submitted or failed."""
         with self._changed:
             self._num_staged -= 1
             self._changed.notify_all()
@@ -64,6 +66,6 @@ _lock = threading.Lock()
 
 
 def use_of(session: Any) -> SessionUse:
-    """Return the use of a session, the same for all who ask."""
+    """Return the one `SessionUse` of a session."""
     with _lock:
         return _uses.setdefault(session, SessionUse())

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Records a training process: what its modules compute, and what its process groups transfer.
+"""Records a training process: the computation of modules and the transfers of process groups.
 
-SWITCHFOLD_TRACE=FOLDER does so for a whole run, without a change to the script: from the making of
-the first process group on, until the last one is destroyed, which writes the file of this rank. In
-a program, `start_recording` and `Recording.stop` say from when to when.
+SWITCHFOLD_TRACE=FOLDER records a whole run without a change to the script. The recording begins
+with the first process group and ends when the last one is destroyed; then it writes the file of
+this rank. A program can call `start_recording` and `Recording.stop` instead.
 
-Times are those of the host. Where modules compute on another device, their spans show when the work
+Times are those of the host. The spans of modules that compute on another device show when the work
 was launched.
 """
 
@@ -33,7 +33,7 @@ from ..tracing.trace_files import trace_path, write_trace
 
 _logger = logging.getLogger("switchfold.hostlib.torch")
 _lock: Final = threading.Lock()
-untyped: Any = torch  # some of its functions tell only half of their types
+untyped: Any = torch  # some of its functions are only partly typed
 
 
 @final
@@ -43,7 +43,7 @@ class Recording:
     def __init__(self, timeline: Timeline, path: Path | None = None) -> None:
         self.timeline = timeline
         self.path = path
-        """Where it is written in the end, if anywhere."""
+        """File that `stop` writes, if any."""
         self._passes = _Passes(timeline)
         self._handles: list[Any] = []
         self._num_groups = 0
@@ -60,9 +60,9 @@ class Recording:
         ]
 
     def stop(self) -> Timeline:
-        """Take all hooks away, write the file if there is to be one, and return the timeline.
+        """Remove all hooks, write the file if `path` is set, and return the timeline.
 
-        Nothing happens the second time. Raises TraceError.
+        A second call only returns the timeline. Raises TraceError.
         """
         global _current  # noqa: PLW0603 - hooks are global too
         with _lock:
@@ -78,20 +78,20 @@ class Recording:
         return self.timeline
 
     def enter_group(self) -> None:
-        """Note a process group that records here; call it when all of its ranks are there."""
+        """Note a process group that records here; call it when all of its ranks have joined."""
         self._num_groups += 1
-        # The first has all ranks of the job; later ones may be of some, whose clocks would differ.
+        # This point aligns the ranks' clocks; only the first group is sure to have all ranks.
         if not self.timeline.clock.barrier_s:
             self.timeline.note_barrier()
 
     def leave_group(self) -> None:
-        """Stop with the last process group; an unwritable file is logged, not raised."""
+        """Stop after the last process group; logs an error if the file cannot be written."""
         self._num_groups -= 1
         if not self._num_groups and self.path is not None:
             self._stop_quietly()
 
     def _stop_quietly(self) -> None:
-        # The end of training must not fail for want of a trace.
+        # Training must not fail because a trace cannot be written.
         try:
             self.stop()
         except TraceError as error:
@@ -102,42 +102,42 @@ _current: Recording | None = None
 
 
 def _forget() -> None:
-    """Leave the file of this process's parent alone."""
+    """Keep a forked process from writing the file of its parent."""
     global _current  # noqa: PLW0603 - hooks are global too
     _current = None
 
 
 os.register_at_fork(after_in_child=_forget)
-_lives: Final = itertools.count(1)
-"""Of the process's groups, as far as they were recorded."""
+_recording_numbers: Final = itertools.count(1)
+"""Numbers of the recordings that SWITCHFOLD_TRACE has started in this process."""
 
 
 def start_recording(rank: int, path: Path | None = None, *, job: str = "") -> Recording:
-    """Record from now on, in place of what SWITCHFOLD_TRACE says; `path` is written by `stop`.
+    """Record from now on, regardless of SWITCHFOLD_TRACE; `stop` writes `path`.
 
-    Raises ConfigurationError if this process records already.
+    Raises ConfigurationError if this process already records.
     """
     global _current  # noqa: PLW0603 - hooks are global too
     with _lock:
         if _current is not None:
-            raise ConfigurationError("this process records a timeline already; stop that first")
+            raise ConfigurationError("this process already records a timeline; stop that first")
         _current = recording = Recording(Timeline(rank, job=job), path)
     recording.start()
     return recording
 
 
 def group_recording(rank: int, job: str) -> Recording | None:
-    """Return where a process group of this process records, None for nowhere.
+    """Return the recording for a process group of this process, or None.
 
-    The first one to ask starts what SWITCHFOLD_TRACE wants. Where all groups were destroyed and
-    others are made, these have a file of their own: trace-0.2.json.
+    The first group starts the recording that SWITCHFOLD_TRACE asks for. Groups that are made after
+    all earlier ones were destroyed have a file of their own, such as trace-0.2.json.
     """
     setting = trace_setting()
     if _current is None and setting:
         path = trace_path(setting, rank)
-        life = next(_lives)
-        if life > 1:
-            path = path.with_suffix(f".{life}.json")
+        number = next(_recording_numbers)
+        if number > 1:
+            path = path.with_suffix(f".{number}.json")
         recording = start_recording(rank, path, job=job)
         # Scripts may end without destroying their groups.
         atexit.register(recording._stop_quietly)  # pyright: ignore[reportPrivateUsage]
@@ -147,8 +147,8 @@ def group_recording(rank: int, job: str) -> Recording | None:
 class _Passes:
     """Forward and backward passes of the modules that are called.
 
-    A leaf's backward pass begins when the gradient of its output is there, and lasts until the next
-    leaf's begins; the last one's until its last parameter has its gradient.
+    The backward pass of a leaf begins when the gradient of its output is computed. It ends when
+    that of the next leaf begins, or for the last leaf when its last parameter has its gradient.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -164,7 +164,7 @@ class _Passes:
         self._step_begin_s = 0.0
 
     def begin_forward(self, module: Any, _inputs: Any) -> None:
-        """Note a module that is called."""
+        """Note the begin of a module's forward pass."""
         if threading.get_ident() != self._thread:
             return
         if not self._calls:
@@ -174,7 +174,7 @@ class _Passes:
         self._calls.append((module, time.monotonic()))
 
     def end_forward(self, module: Any, _inputs: Any, output: Any) -> None:
-        """Record a root or a leaf, and wait for the gradient of a leaf's output."""
+        """Record a root or a leaf, and watch for the gradient of a leaf's output."""
         if threading.get_ident() != self._thread or not self._calls:
             return
         called, begin_s = self._calls.pop()
@@ -188,7 +188,7 @@ class _Passes:
             watched.register_hook(functools.partial(self._begin_leaf, name))
 
     def _meet(self, root: Any) -> None:
-        """Learn the names of a model that is called the first time, and watch its gradients."""
+        """Note the module names of a model at its first call, and watch its gradients."""
         for name, module in root.named_modules():
             short = ".".join(part for part in name.split(".") if part != "module")
             self._names[module] = short or type(module).__name__
@@ -213,7 +213,7 @@ class _Passes:
             self._leaf = ""
 
     def _end_backward(self) -> None:
-        """Record what is left of a backward pass, if there was one."""
+        """Record the last leaf and the whole of a backward pass, if there was one."""
         if not self._backward_begin_s:
             return
         end_s = max(self._gradient_s, self._leaf_begin_s)
@@ -222,7 +222,7 @@ class _Passes:
         self._backward_begin_s = 0.0
 
     def begin_step(self, *_: Any) -> None:
-        """Note an optimizer's step; what came before it is over."""
+        """Note the begin of an optimizer's step, which ends the backward pass."""
         self._end_backward()
         self._step_begin_s = time.monotonic()
 
@@ -235,7 +235,7 @@ class _Passes:
         self._timeline.add_span(Span(name=name, category=category, begin_s=begin_s, end_s=end_s))
 
     def close(self) -> None:
-        """Record what is not yet, and take the hooks of parameters away."""
+        """Record a pending backward pass, and remove the hooks of parameters."""
         self._end_backward()
         for handle in self._handles:
             handle.remove()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What this package uses of torch.distributed beyond its public, typed interface."""
+"""The parts of torch.distributed that this package uses beyond its public, typed interface."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ ReduceOp = c10d.ReduceOp
 ReduceOptions = c10d.ReduceOptions
 Store = c10d.Store
 Gloo = Any
-"""A ProcessGroupGloo, or what wraps one; its stubs lack the collectives."""
+"""A ProcessGroupGloo or a wrapper of one; PyTorch's stubs do not declare its collectives."""
 BackendOptions = Any
-"""What an extended creator gets: store, group_rank, group_size, timeout, group_id, members."""
+"""Argument of an extended creator: store, group_rank, group_size, timeout, group_id, members."""
 
 
 def is_debugging() -> bool:
@@ -48,15 +48,15 @@ def checked(gloo: Gloo, options: BackendOptions) -> Gloo:
 
 
 def keep_for_ever(group: Any) -> None:
-    """Never destroy a group, not even as the interpreter ends: that would wait for its works."""
+    """Never destroy a group, not even at interpreter exit: that would wait for its works."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
 
 
 def run_as_is(kind: type[_Kind]) -> type[_Kind]:
-    """Let torch.compile run the methods of a class as they are, and what they call.
+    """Keep torch.compile from compiling the methods of a class and the functions they call.
 
-    C++ calls them also while compiled code runs, and their frames would be compiled, too. To
-    decorate them for it would load the compiler with every script.
+    C++ also calls these methods while compiled code runs, and their frames would then be compiled,
+    too. PyTorch's own decorator for this purpose would load the compiler in every script.
     """
     skip = eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_frame._FrameAction.SKIP)
     for method in vars(kind).values():
@@ -66,7 +66,7 @@ def run_as_is(kind: type[_Kind]) -> type[_Kind]:
 
 
 def make_gloo(options: BackendOptions, prefix: str = "gloo") -> Gloo:
-    """Make a Gloo group as torch.distributed does, over a part of the store of its own."""
+    """Make a Gloo group as torch.distributed does; its keys in the store begin with `prefix`."""
     store = PrefixStore(prefix, options.store)
     gloo = cast("Any", dist.ProcessGroupGloo)(
         store, options.group_rank, options.group_size, timeout=options.timeout
@@ -78,5 +78,5 @@ def make_gloo(options: BackendOptions, prefix: str = "gloo") -> Gloo:
 
 
 def default_timeout(gloo: Gloo) -> timedelta:
-    """Return the timeout of collectives that bring none; torch.distributed changes it in Gloo."""
+    """Return the timeout of collectives without one; torch.distributed changes it in Gloo."""
     return gloo.options._timeout

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker did and when: timelines, trace files, transfer times."""
+"""Records of a worker's computation and transfers: timelines, trace files, transfer times."""

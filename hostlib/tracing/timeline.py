@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Records what a worker computed and what it transferred, and when; `trace_files` writes it."""
+"""Timeline of a worker's computation and transfers; `trace_files` writes it to a file."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ from typing import Final, final
 from ..future import AllreduceFuture
 
 MAX_EVENTS: Final = 100_000
-"""Of each kind; the newest are kept."""
+"""Most spans, and most transfers, that a timeline keeps; it drops the oldest."""
 WAIT: Final = "wait"
-"""Category of a span in which nothing is computed."""
+"""Category of a span in which the worker only waits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """Something that this worker did."""
+    """An interval of the worker's computation or waiting; times are of `time.monotonic()`."""
 
     name: str
     category: str
-    """`forward`, `backward`, another word for computing, or WAIT."""
+    """`forward`, `backward`, `optimizer`, another word for computing, or WAIT."""
     begin_s: float
     end_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transfer:
-    """A tensor, such as a bucket of DDP, on its way; moments of `time.monotonic()`, 0 for never."""
+    """Transfer of a tensor, such as a bucket of DDP; times of `time.monotonic()`, 0 for never."""
 
     name: str
     num_bytes: int
     ready_s: float
-    """It was handed over."""
+    """When the owner handed the tensor over."""
     first_packet_s: float
     last_result_s: float
     done_s: float
-    """Its owner can use the result."""
+    """When the owner could use the result."""
     error: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
-    """What tells how the clocks of two files relate."""
+    """Facts by which the clocks of two files are aligned."""
 
     boot_id: str
-    """Processes of one boot share the monotonic clock."""
+    """Boot of the machine; processes of one boot share the monotonic clock."""
     barrier_s: float = 0.0
-    """A moment that all ranks passed together, 0 for none."""
+    """Time at which all ranks passed the same barrier; 0 for none."""
 
 
 @final
 class Timeline:
-    """Keeps spans and transfers of one rank; may be used from any thread."""
+    """Keeps the spans and transfers of one rank; safe from any thread."""
 
     def __init__(
         self, rank: int, *, job: str = "", host: str = "", max_events: int = MAX_EVENTS
@@ -70,7 +70,7 @@ class Timeline:
         self.host = host or socket.gethostname()
         self.clock = Clock(boot_id=_boot_id())
         self.num_dropped = 0
-        """Events that newer ones have pushed out."""
+        """Number of events that were dropped for newer ones."""
         self._spans: deque[Span] = deque(maxlen=max_events)
         self._transfers: deque[Transfer] = deque(maxlen=max_events)
         self._lock = threading.Lock()
@@ -88,7 +88,7 @@ class Timeline:
             return list(self._transfers)
 
     def note_barrier(self) -> None:
-        """Call after a barrier of all ranks, so that files of several machines can be aligned."""
+        """Note a barrier that all ranks have just passed; it aligns files of several machines."""
         self.clock = Clock(boot_id=self.clock.boot_id, barrier_s=time.monotonic())
 
     def add_span(self, span: Span) -> None:
@@ -105,7 +105,7 @@ class Timeline:
 
     @contextmanager
     def span(self, name: str, category: str) -> Generator[None]:
-        """Record how long the block takes, also if it raises."""
+        """Record the run time of the `with` block, even if it raises."""
         begin_s = time.monotonic()
         try:
             yield
@@ -116,7 +116,7 @@ class Timeline:
     def follow(self, future: AllreduceFuture, name: str, *, ready_s: float = 0.0) -> None:
         """Record an allreduce once it is done.
 
-        `ready_s`: when it was handed over, if that was before it was submitted.
+        `ready_s`: when the owner handed it over, if that was before it was submitted.
         """
 
         def record(done: AllreduceFuture) -> None:
@@ -128,9 +128,9 @@ class Timeline:
 def finished_transfer(
     future: AllreduceFuture, name: str, *, ready_s: float = 0.0, done_s: float = 0.0
 ) -> Transfer:
-    """Return what there is to record about an allreduce that is done.
+    """Return the transfer of an allreduce that is done.
 
-    `ready_s` and `done_s` stand for the future's own, where its owner did more before and after.
+    `ready_s` and `done_s` replace the future's own times if the owner worked before or after them.
     """
     times, error = future.times, future.exception()
     return Transfer(
@@ -148,4 +148,4 @@ def _boot_id() -> str:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:
-        return ""  # no claim: files are then aligned by their barriers
+        return ""  # unknown: files are then aligned by their barriers

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Timelines as files that chrome://tracing and Perfetto open, and back again.
+"""Writes timelines as files that chrome://tracing and Perfetto open, and reads them.
 
-The files are JSON in the Trace Event Format: a process per rank, whose first row has what was
-computed and the others what was on the network. An arrow leads from the computing that made a
+The files are JSON in the Trace Event Format. Each rank is a process, whose first row shows the
+computation and whose other rows show the transfers. An arrow leads from the computation that made a
 tensor ready to the tensor's transfer.
 """
 
@@ -24,9 +24,9 @@ from .timeline import Clock, Span, Timeline, Transfer
 FORMAT_VERSION: Final = 1
 COMPUTE_ROW: Final = 0
 NETWORK_ROW: Final = 1
-"""First of the network's rows: transfers that overlap get rows of their own."""
+"""First row of transfers; transfers that overlap get further rows."""
 TRANSFER: Final = "transfer"
-"""Category of a transfer's event; its parts have another."""
+"""Category of a transfer's event; its parts have another category."""
 MICROSECONDS: Final = 1e6
 _PARTS: Final = ("waits to be sent", "on the network", "is converted")
 
@@ -34,7 +34,7 @@ Interval = tuple[float, float]
 
 
 def write_trace(timeline: Timeline, path: Path) -> None:
-    """Write a timeline so that no reader ever sees half a file; folders are made.
+    """Write a timeline in one atomic step; missing folders are made.
 
     Raises TraceError.
     """
@@ -53,7 +53,7 @@ def write_trace(timeline: Timeline, path: Path) -> None:
         part.write_text(json.dumps(content) + "\n", "utf-8")
         part.replace(path)
     except OSError as exc:
-        with contextlib.suppress(OSError):  # what could not be made need not be removed
+        with contextlib.suppress(OSError):  # the file may not exist
             part.unlink()
         raise TraceError(
             f"trace {path} cannot be written ({exc.strerror or exc}); name another folder"
@@ -61,7 +61,7 @@ def write_trace(timeline: Timeline, path: Path) -> None:
 
 
 def read_trace(path: Path) -> Timeline:
-    """Read what `write_trace` has written; raises TraceError."""
+    """Read a file of `write_trace`; raises TraceError."""
     try:
         content: Any = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as exc:
@@ -71,8 +71,8 @@ def read_trace(path: Path) -> Timeline:
     version = cast(Any, details).get("switchfold_trace") if isinstance(details, dict) else None
     if version != FORMAT_VERSION:
         raise TraceError(
-            f"{path} is no trace of version {FORMAT_VERSION} of this program (it says {version});"
-            " SWITCHFOLD_TRACE makes some"
+            f"{path} is not a trace of version {FORMAT_VERSION} (its version is {version});"
+            " record one with SWITCHFOLD_TRACE"
         )
     try:
         return _timeline(members)
@@ -81,10 +81,10 @@ def read_trace(path: Path) -> Timeline:
 
 
 def trace_path(setting: str, rank: int) -> Path:
-    """Return a rank's file for what SWITCHFOLD_TRACE says.
+    """Return the file of a rank for a value of SWITCHFOLD_TRACE.
 
-    A folder gets `trace-<rank>.json`. A name that ends in .json has the rank in place of `%r`, else
-    before the ending.
+    For a folder it is `trace-<rank>.json` in that folder. In a name that ends in .json the rank
+    replaces `%r`, or comes before the ending.
     """
     if not setting.endswith(".json"):
         return Path(setting) / f"trace-{rank}.json"
@@ -94,7 +94,7 @@ def trace_path(setting: str, rank: int) -> Path:
 
 
 def assign_rows(intervals: Sequence[Interval]) -> list[int]:
-    """Return for each interval, in the order of their begins, the first row that is free then."""
+    """Return the first free row for each interval; intervals are in the order of their begins."""
     free_s: list[float] = []
     rows: list[int] = []
     for begin_s, end_s in intervals:
@@ -105,7 +105,7 @@ def assign_rows(intervals: Sequence[Interval]) -> list[int]:
 
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:
-    """Return the times that any interval covers, in order and apart from each other."""
+    """Return the union of intervals as disjoint intervals in ascending order."""
     merged: list[Interval] = []
     for begin_s, end_s in sorted(intervals):
         if merged and begin_s <= merged[-1][1]:
@@ -170,7 +170,7 @@ class _Events:
             self._meta("thread_sort_index", {"sort_index": row}, row)
 
     def _transfer(self, row: int, transfer: Transfer) -> None:
-        """Add the transfer, and its three parts, which lie within it."""
+        """Add the transfer and, within it, its three parts."""
         moments = (
             transfer.ready_s,
             transfer.first_packet_s,
@@ -184,7 +184,7 @@ class _Events:
                 self._slice(row, (begin_s, end_s), name=name, category="part")
 
     def _arrow(self, row: int, at_s: float, name: str) -> None:
-        """Add both ends of an arrow from computing to the network."""
+        """Add both ends of an arrow from the computation to the transfer."""
         both = {"name": "is ready", "cat": "arrow", "id": name, "bp": "e", "pid": self._rank}
         for phase, place in (("s", COMPUTE_ROW), ("f", row)):
             self.all.append({**both, "ph": phase, "tid": place, "ts": at_s * MICROSECONDS})
@@ -218,6 +218,6 @@ class _Events:
 
 
 def _is_covered(covered: Sequence[Interval], at_s: float) -> bool:
-    """Return whether a moment lies in one of the intervals of a union."""
+    """Return whether a time lies in one of the intervals of a union."""
     place = bisect_right(covered, (at_s, float("inf"))) - 1
     return place >= 0 and at_s <= covered[place][1]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""When one tensor was submitted, began to leave, had its last result and was done."""
+"""Times at which a tensor was submitted, sent its first packet, got its last result and ended."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from dataclasses import dataclass
 
 @dataclass(kw_only=True)
 class TransferTimes:
-    """Moments of one transfer, in seconds of `time.monotonic()`; 0 is what has not happened.
+    """Times of one transfer, in seconds of `time.monotonic()`; 0 until it happens.
 
-    A transfer that begins anew, because its view was given up, keeps its first packet.
+    A transfer that starts again after an abort of its view keeps the time of its first packet.
     """
 
     num_bytes: int = 0
-    """Of the tensor as its owner holds it."""
+    """Bytes of the tensor in its owner's dtype."""
     submitted_s: float = 0.0
     first_packet_s: float = 0.0
-    """The first packet, of exponents if there are any, was handed to the transport."""
+    """When the transport got the first packet, which holds exponents if there are any."""
     last_result_s: float = 0.0
-    """The last result was taken; what comes after is conversion."""
+    """When the last result was taken; only conversion comes after it."""
     done_s: float = 0.0
-    """The future has its result or its error."""
+    """When the future got its result or error."""
 
     def note_first_packet(self) -> None:
-        """Stamp the first packet, unless it was stamped before."""
+        """Note the time of the first packet; later calls do nothing."""
         if not self.first_packet_s:
             self.first_packet_s = time.monotonic()
 
     def note_last_result(self) -> None:
-        """Stamp the last result; the latest call counts."""
+        """Note the time of the last result; the latest call counts."""
         self.last_result_s = time.monotonic()

@@ -3,11 +3,11 @@
 //
 // IPv4 header checksum and UDP checksum (RFC 768: pseudo header, UDP header, datagram).
 //
-// Verification sums the received UDP checksum up with the rest: a correct datagram gives zero
-// whatever the sender wrote for a computed zero (0x0000 must be sent as 0xffff). A datagram without
-// a checksum (0x0000) is not verified. On results the switch writes both checksums; a computed zero
-// stays 0x0000 there, which reads "no checksum". IPv4 headers with options are not verified: no
-// Switchfold packet has them, and hosts check their own.
+// Verification includes the received UDP checksum in the sum: a correct datagram gives zero, also if
+// the sender wrote a computed zero as 0xffff, as it must. A datagram without a checksum (0x0000) is
+// not verified. In results the switch writes both checksums; a computed zero stays 0x0000 there,
+// which means "no checksum". IPv4 headers with options are not verified: Switchfold packets have no
+// options, and hosts verify their own packets.
 #define IPV4_CHECKSUM_FIELDS                                                      \
     hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp, hdr.ipv4.ecn,                  \
     hdr.ipv4.total_length, hdr.ipv4.identification, hdr.ipv4.flags,               \

@@ -1,18 +1,18 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says that many packets wait for the port: by ECN (RFC 3168) in the IPv4 header of everything that
-// can carry the mark, and in the header of a result or a copy too, since not every host can read
-// the former. Ordinary packets that cannot carry it are dropped instead: else their senders would
-// fill the queue and starve those that heed the marks.
+// Marks packets if many packets wait for the port: by ECN (RFC 3168) in every IPv4 header that can
+// carry the mark, and also in the header of a result or multicast, because not every host can read
+// ECN. Ordinary packets that cannot carry the mark are dropped: otherwise their senders would fill
+// the queue and starve senders that react to marks.
 control CongestionMark(inout headers_t hdr,
                        inout metadata_t md,
                        inout standard_metadata_t standard_metadata) {
     counter(1, CounterType.packets_and_bytes) congestion_drops;
 
-    // The ECN bits are the lowest of their 16-bit word: to add n there is to add the complement of
-    // n to the checksum, with the carry added at the end (RFC 1141). What the switch sends itself
-    // gets its checksums afterwards.
+    // The ECN bits are the lowest of their 16-bit word: if n is added there, the complement of n is
+    // added to the checksum, and the carry at the end (RFC 1141). The switch's own packets get their
+    // checksums later.
     action mark_packet() {
         bit<16> added = (bit<16>)(ECN_CONGESTION_EXPERIENCED - hdr.ipv4.ecn);
         bit<17> sum = (bit<17>)hdr.ipv4.checksum + (bit<17>)(~added);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Forwards ordinary IPv4 traffic. The checksum is updated, not recomputed (RFC 1141), so that
-// options need no parsing and a damaged header stays damaged. What a worker could take for a
-// result is not forwarded.
+// options need no parsing and a damaged header stays damaged. A packet that a worker could take for
+// a result is not forwarded.
 control Ipv4Forward(inout headers_t hdr,
                     inout standard_metadata_t standard_metadata,
                     out bit<32> ordinary_outcome) {
@@ -19,7 +19,7 @@ control Ipv4Forward(inout headers_t hdr,
         ordinary_outcome = ORDINARY_NO_ROUTE;
     }
 
-    // Which port and station an address lies behind.
+    // Port and station for each destination address.
     table ipv4_forward {
         key = {
             hdr.ipv4.dst_address: lpm @name("dst_address");
@@ -50,8 +50,8 @@ control Ipv4Forward(inout headers_t hdr,
         } else if (hdr.udp.isValid() && hdr.udp.src_port == UDP_PORT
                    || hdr.ipv4.protocol == IPV4_PROTOCOL_UDP
                       && hdr.ipv4.ihl != IPV4_IHL_WITHOUT_OPTIONS) {
-            // Only switches send from UDP_PORT: this would pass for a result. Behind options the
-            // ports are not parsed.
+            // Only switches send from UDP_PORT: this packet could be taken for a result. After
+            // options the ports are not parsed.
             mark_to_drop(standard_metadata);
             ordinary_outcome = ORDINARY_SPOOFED;
         } else if (hdr.ipv4.ttl <= 1) {

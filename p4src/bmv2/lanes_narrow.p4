@@ -4,7 +4,7 @@
 // Written by p4src/generate_lanes.py: change that, not this.
 //
 // The slot copy's 32 lanes: one register each. A packet runs at most one of the actions,
-// hence one read-modify-write per register. Behind each action the packet's lanes hold what the
+// hence one read-modify-write per register. After each action the packet's lanes hold what the
 // copy holds.
 //
 // Lanes are two's complement; registers hold bit<32>, since that is all v1model promises, and

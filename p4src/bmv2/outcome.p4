@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts every Switchfold packet once: by outcome, and by job and outcome where the controller
-// wants to know.
+// Counts every Switchfold packet once by outcome, and by job and outcome where the controller has
+// set an entry.
 control Outcome(in headers_t hdr, in metadata_t md) {
     counter(OUTCOME_COUNTER_SIZE, CounterType.packets_and_bytes) outcomes;
     direct_counter(CounterType.packets_and_bytes) job_outcomes;
@@ -14,7 +14,7 @@ control Outcome(in headers_t hdr, in metadata_t md) {
     action not_counted() {
     }
 
-    // One entry per job and outcome that its owner can read.
+    // One entry per job and outcome that is counted for the job.
     table outcome {
         key = {
             hdr.switchfold.job_id: exact @name("job_id");

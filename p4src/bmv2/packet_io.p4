@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames from and to the controller: packet-out leaves by the port it names, untouched; what is not
-// IPv4 goes up as packet-in with its ingress port.
+// Frames from and to the controller: a packet-out leaves unchanged at the port that it names; a
+// frame that is not IPv4 goes to the controller as packet-in with its ingress port.
 control PacketIo(inout headers_t hdr,
                  inout standard_metadata_t standard_metadata,
                  out bit<32> ordinary_outcome) {

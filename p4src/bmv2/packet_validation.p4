@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can be judged by the packet alone. The first check that fails gives the outcome.
+// Checks that need only the packet. The first check that fails gives the outcome.
 control PacketValidation(inout headers_t hdr,
                          inout metadata_t md,
                          in standard_metadata_t standard_metadata) {

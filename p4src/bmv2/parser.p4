@@ -11,9 +11,9 @@
 //                                                      v
 //                                                  switchfold -> lanes -> accept
 //
-// A frame that ends early stops with PacketTooShort: the header that did not fit stays invalid,
-// which is what the ingress control looks at. Bytes behind the lanes (padding of the link) stay in
-// the payload.
+// A frame that ends early stops with PacketTooShort: the header that did not fit stays invalid, and
+// the ingress control checks that. Bytes after the lanes (padding of the link) stay in the
+// payload.
 parser SwitchfoldParser(packet_in packet,
                         out headers_t hdr,
                         inout metadata_t md,

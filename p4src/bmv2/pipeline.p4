@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of things, the same for every variant.
+// The order of the controls, the same for every variant.
 //
 //   frame -> from the controller or not IPv4 -> packet_io
 //         -> other IPv4 -----------------------> ipv4_forward

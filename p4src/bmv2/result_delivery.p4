@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses what the switch sends. An answer to the sender goes back the way the packet came; each
-// replica of a multicast is addressed to the child whose replica it is, and what goes up to the
-// parent. All come from the address that the packet was sent to. Of a packet for the other workers,
-// the replica of its sender ends here.
+// Addresses the packets that the switch sends. An answer goes back to the sender's port and address,
+// each replica of a multicast to its child, and a packet up the tree to the parent. The source is
+// always the address that the packet was sent to. If a worker's multicast goes to the other workers,
+// this control drops the replica for the sender.
 control ResultDelivery(inout headers_t hdr,
                        inout metadata_t md,
                        inout standard_metadata_t standard_metadata) {
@@ -26,8 +26,8 @@ control ResultDelivery(inout headers_t hdr,
         md.is_undelivered = 1;
     }
 
-    // Where the child of a multicast replica lives: replica_id is its child id + 1. Unicast has the
-    // replica_id 0, which is the parent's.
+    // Address of the child of a multicast replica, whose replica_id is the child id + 1. Unicast has
+    // the replica_id 0, which stands for the parent.
     table worker_address {
         key = {
             hdr.switchfold.job_id: exact @name("job_id");
@@ -53,8 +53,8 @@ control ResultDelivery(inout headers_t hdr,
         hdr.udp.src_port = UDP_PORT;
     }
 
-    // A packet of its own, not the request in a new coat: its congestion mark has been noted
-    // already.
+    // The switch sends a new packet: it has already noted the congestion mark of the packet that
+    // came.
     action originate() {
         hdr.ipv4.identification = 0;
         hdr.ipv4.flags = IPV4_DONT_FRAGMENT;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns the packet into what the switch sends, or drops it. What is not set here echoes the packet.
+// Turns the packet into the one that the switch sends, or drops it. Other fields keep their values.
 //
 //                        root                       other switch
 //   COMPLETED            RESULT to the children
@@ -34,7 +34,7 @@ control ResultHeader(inout headers_t hdr,
         hdr.switchfold.num_contributors = md.copy_count;
     }
 
-    // Bits mean children where a tree has more workers than bits.
+    // If a tree has more workers than bits, the bits mean children.
     action name_as_child() {
         hdr.switchfold.worker_bitmap = md.child_bitmap;
     }
@@ -47,7 +47,7 @@ control ResultHeader(inout headers_t hdr,
         hdr.switchfold.num_contributors = md.copy_count;
     }
 
-    // The copy's state belongs to another life of the job: nothing that a prober may see.
+    // The copy's state belongs to another generation, which the prober must not see.
     action fill_empty_notice() {
         hdr.switchfold.operation = OPERATION_NOTICE;
         hdr.switchfold.flags = 0;
@@ -60,7 +60,7 @@ control ResultHeader(inout headers_t hdr,
         hdr.switchfold.flags = hdr.switchfold.flags & FLAGS_OF_MULTICASTS;
     }
 
-    // A multicast is a packet of its own: that its original met congestion is told in the header.
+    // A multicast is a new packet: its header reports the congestion that the original met.
     action note_congestion() {
         hdr.switchfold.flags = hdr.switchfold.flags | FLAG_ECN_ECHO;
     }

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Remembers what happened to any contribution of the round: a lane saturated (OVERFLOW), or the
-// packet met congestion on its way (ECN_ECHO), here or below. Remembers that a flush closed the
-// round (FLUSHED), and what the parent's result says. Runs behind the lanes, which find the
+// Stores the flags of a round: OVERFLOW if a lane saturated in any contribution, here or below;
+// ECN_ECHO if a contribution met congestion, here or below; FLUSHED if a flush closed the round; and
+// the flags of the parent's result. It runs after the lanes, which detect
 // saturation.
 control RoundFlags(inout headers_t hdr, inout metadata_t md) {
     register<bit<16>>(SLOT_REGISTER_SIZE) slot_flags;

@@ -1,18 +1,18 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Places the packet in time: its (generation, round) against those of its slot copy, in serial-
-// number arithmetic (RFC 1982): a difference below 2^31 is ahead, everything else behind.
+// Compares the packet's (generation, round) with those of its slot copy, in serial-number arithmetic
+// (RFC 1982): a difference below 2^31 means newer, any other difference older.
 //
 //      packet - copy:    0        1 .. 2^31-1       2^31 .. 2^32-1
 //      generation        look at  NEWER             SUPERSEDED
 //                        round
 //      round             SAME     NEWER             OLDER
 //
-// A newer contribution takes the copy over, and so does the parent's result where rounds can close
-// without everybody. It also leaves the chunk's identity (tensor and range), which every other
-// packet of the round must agree with, and its operation, which every other contribution must
-// share; a result does not know it. Flushes and probes never take a copy over.
+// A newer contribution takes the copy over, and so does the parent's result if rounds can close
+// without all children. It also stores the chunk's identity (tensor and range), which must be the
+// same in every other packet of the round, and its operation, which must be the same in every other
+// contribution; a result does not know the operation. Flushes and probes never take a copy over.
 control SlotEpoch(inout headers_t hdr, inout metadata_t md) {
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_generation;
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_round;

@@ -3,8 +3,8 @@
 //
 // Isolation: a packet reaches a slot only if job, worker, ingress port and source address belong
 // together, its generation is the job's, and the slot lies in the job's range. Results and notices
-// come from the parent of a switch, and from nobody else. A multicast needs no slot; only the
-// single switch of a job replicates it, and it names its sender.
+// must come from the parent of a switch. A multicast needs no slot; only the single switch of a job
+// replicates it, and it names its sender.
 control WorkerAdmission(inout headers_t hdr,
                         inout metadata_t md,
                         in standard_metadata_t standard_metadata) {
@@ -57,7 +57,7 @@ control WorkerAdmission(inout headers_t hdr,
         md.child_bitmap = child_bitmap;
     }
 
-    // Which jobs this switch serves, where their slots lie, and what the switch is in their trees.
+    // The jobs of this switch, the range of their slots, and the switch's role in their trees.
     table job {
         key = {
             hdr.switchfold.job_id: exact @name("job_id");
@@ -83,7 +83,7 @@ control WorkerAdmission(inout headers_t hdr,
         md.max_contributors = max_contributors;
     }
 
-    // Which child, a worker or a switch, may send from which port and address, and for whom.
+    // The port and address of each child, a worker or a switch, and the workers that it sends for.
     table worker {
         key = {
             hdr.switchfold.job_id: exact @name("job_id");

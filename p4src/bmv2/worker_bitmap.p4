@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decides what happens to the packet: who has contributed to the slot copy's round, and whether the
-// round is over. At the root of a tree a round goes from OPEN to CLOSED. At every other switch it
-// goes to SENT_UP, and to CLOSED when the parent's result is back. The code has the columns of this
-// table one after the other, and in each the rows from top to bottom.
+// Decides the packet's outcome by the contributions to the slot copy's round and by the round's
+// state. At the root of a tree a round goes from OPEN to CLOSED. At every other switch it goes to
+// SENT_UP, and to CLOSED when the parent's result has arrived. The code follows this table column by
+// column, and in each column row by row.
 //
 //   epoch \ packet   contribution              flush           result              probe
 //   SUPERSEDED       STALE                     STALE           STALE               NOTIFIED
@@ -15,17 +15,17 @@
 //   SAME, SENT_UP    RESENT                    *** RELAYED     RESULT_STORED       RELAYED
 //   SAME, CLOSED     REPLAYED                  REPLAYED        RESULT_IGNORED      NOTIFIED
 //
-//   *   RESULT_IGNORED where rounds cannot close without everybody
-//   **  NOTIFIED where they can
-//   *** FLUSH_IGNORED where the flush does not reach so high: its num_contributors is the highest
-//       level that it ends. Those below shall end their rounds before those above.
+//   *   RESULT_IGNORED if rounds cannot close without all children
+//   **  NOTIFIED if they can
+//   *** FLUSH_IGNORED if the switch is above the flush's num_contributors, the highest level that
+//       the flush ends: lower switches must end their rounds before higher ones.
 //
 // ABSORBED becomes COMPLETED (root) or SENT_UP (others) when all children have contributed, or when
-// the root has its quorum. A late contribution to a round that is over is not added. Notices are
-// RELAYED whatever the copy holds: what they say is about the parent's.
+// the root has its quorum. A late contribution to a closed round is not added. Notices are RELAYED
+// in every state of the copy: they describe the parent's copy.
 control WorkerBitmap(inout headers_t hdr, inout metadata_t md) {
     register<bit<32>>(SLOT_REGISTER_SIZE) slot_arrived; // children of this switch
-    register<bit<32>>(SLOT_REGISTER_SIZE) slot_bitmap;  // workers, as the contributions name them
+    register<bit<32>>(SLOT_REGISTER_SIZE) slot_bitmap;  // workers that the contributions name
     register<bit<16>>(SLOT_REGISTER_SIZE) slot_count;
     register<bit<2>>(SLOT_REGISTER_SIZE) slot_state;
 

@@ -45,7 +45,7 @@ const bit<16> VALUE_BYTES = 4;
 const bit<32> NUM_SLOTS = 1024;
 const bit<32> SLOT_COPIES = 2;
 
-// Packets that wait for a port: from here on, the queue says so to those that it lets through.
+// Length of a port's queue, in packets, from which on the switch marks packets.
 const bit<19> CONGESTION_MARK_DEPTH = 48;
 
 // Operations.

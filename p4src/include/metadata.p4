@@ -1,18 +1,18 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the controls tell each other about one packet.
+// Facts about one packet that the controls pass to each other.
 #ifndef SWITCHFOLD_METADATA_P4
 #define SWITCHFOLD_METADATA_P4
 
-// The packet's (generation, round) against its slot copy's.
+// The packet's (generation, round), compared with its slot copy's.
 typedef bit<2> epoch_t;
 const epoch_t EPOCH_NEWER = 0;      // the copy holds an older generation or round
 const epoch_t EPOCH_SAME = 1;
 const epoch_t EPOCH_OLDER = 2;      // same generation, the copy holds a newer round
 const epoch_t EPOCH_SUPERSEDED = 3; // the copy belongs to a newer generation
 
-// What happens to the lanes and the flags of the slot copy.
+// Access to the lanes and the flags of the slot copy.
 typedef bit<3> slot_access_t;
 const slot_access_t SLOT_ACCESS_NONE = 0;
 const slot_access_t SLOT_ACCESS_OVERWRITE = 1;
@@ -20,17 +20,17 @@ const slot_access_t SLOT_ACCESS_ADD = 2;
 const slot_access_t SLOT_ACCESS_MAX = 3;
 const slot_access_t SLOT_ACCESS_READ = 4;
 
-// What the switch sends.
+// Receivers of the packet that the switch sends.
 typedef bit<2> reply_t;
 const reply_t REPLY_NONE = 0;
-const reply_t REPLY_SENDER = 1;   // unicast to where the packet came from
+const reply_t REPLY_SENDER = 1;   // unicast to the sender of the packet
 const reply_t REPLY_CHILDREN = 2; // multicast to all workers and switches below
 const reply_t REPLY_PARENT = 3;   // unicast to the next switch towards the root
 
-// How far the round of a slot copy is.
+// State of a slot copy's round.
 typedef bit<2> slot_state_t;
 const slot_state_t SLOT_STATE_OPEN = 0;
-const slot_state_t SLOT_STATE_SENT_UP = 1; // the sum went to the parent, the result is not back
+const slot_state_t SLOT_STATE_SENT_UP = 1; // the sum went up, the result has not arrived
 const slot_state_t SLOT_STATE_CLOSED = 2;  // the copy holds the result
 
 struct metadata_t {
@@ -43,11 +43,11 @@ struct metadata_t {
     worker_bitmap_t children_bitmap;
     bit<16>         multicast_group_id;
     bit<1>          is_partial_allowed;
-    bit<16>         level;          // switches below, on the longest way down to a worker
+    bit<16>         level;          // switches below, on the longest path down to a worker
     bit<1>          is_root;
     bit<16>         quorum;         // of a root
     bit<16>         num_workers;    // of a root: in the whole tree
-    port_t          parent_port;    // from here on: of all others
+    port_t          parent_port;    // this and the next three: not of a root
     ipv4_address_t  parent_address;
     worker_id_t     child_id;
     worker_bitmap_t child_bitmap;
@@ -68,12 +68,12 @@ struct metadata_t {
     slot_state_t    copy_state;
     slot_access_t   slot_access;
     bit<16>         copy_flags;
-    bit<32>         saturated_bits; // of any lane: where its sum differs from the wrapped one
+    bit<32>         saturated_bits; // bits of any lane in which its sum differs from the wrapped sum
 
     // Delivery.
     reply_t         reply;
     bit<1>          is_undelivered;
-    bit<16>         zero; // never written: what a correct UDP checksum sums up to
+    bit<16>         zero; // never written: the sum of a datagram with a correct UDP checksum
 }
 
 #endif

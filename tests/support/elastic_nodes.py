@@ -24,7 +24,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 BATCH, WIDTH, DYING_STEP, ALONE_STEP, NUM_STEPS = 6, 4000, 2, 4, 6
 RATE = 2.0**-6
-PATIENCE_S = 120.0
+TIMEOUT_S = 120.0
 
 
 class Scale(torch.nn.Module):
@@ -75,7 +75,7 @@ def agent(rank: int, folder: str, endpoint: str) -> dict[str, Any]:
 
 
 def await_file(path: Path, *, until: bool) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
+    deadline_s = time.monotonic() + TIMEOUT_S
     while until and not path.exists():
         assert time.monotonic() < deadline_s, f"{path} did not come"
         time.sleep(0.02)
@@ -83,7 +83,7 @@ def await_file(path: Path, *, until: bool) -> None:
 
 def train(folder: str, node: str) -> dict[str, Any]:
     """Train from the checkpoint on; the machine "2" dies, and two wait for it to come again."""
-    dist.init_process_group("switchfold", timeout=timedelta(seconds=PATIENCE_S))
+    dist.init_process_group("switchfold", timeout=timedelta(seconds=TIMEOUT_S))
     rank, num_ranks = dist.get_rank(), dist.get_world_size()
     group: Any = dist.group.WORLD
     life = (num_ranks, group.session.view.generation)
@@ -106,7 +106,7 @@ def train(folder: str, node: str) -> dict[str, Any]:
         if num_ranks == 2 and (step == ALONE_STEP or not vanished.exists()):
             if vanished.exists():
                 (Path(folder) / "alone").touch()
-            time.sleep(PATIENCE_S)  # the agents end it when the third machine is there
+            time.sleep(TIMEOUT_S)  # the agents end it when the third machine is there
         optimizer.zero_grad()
         mine = sum((sample(step, i) for i in range(rank, BATCH, num_ranks)), torch.zeros(WIDTH))
         wrapped(mine * num_ranks).backward()

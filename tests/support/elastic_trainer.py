@@ -36,8 +36,8 @@ def train(
     torch.manual_seed(11)
     model = DistributedDataParallel(perceptron(), bucket_cap_mb=SMALL_BUCKET_MB)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    # DDP lays out its buckets anew after the first backward pass, and values are rounded by chunks
-    # of a bucket: with this pass before the first step every life has the same layout throughout.
+    # DDP lays out its buckets again after the first backward pass, and values are rounded by chunks
+    # of a bucket: with this pass before the first step every run has the same layout throughout.
     loss_of(model, rank, 0, torch.float32).backward()
     first_step = 0
     if checkpoint.exists():

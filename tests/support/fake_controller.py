@@ -88,7 +88,7 @@ class FakeController(session_pb2_grpc.SwitchfoldSessionServicer):
         self.pushed.put(message)
 
     def break_streams(self) -> None:
-        """Cut all streams off without a word."""
+        """Close all streams without an error message."""
         while self._contexts:
             self._contexts.pop().cancel()
 

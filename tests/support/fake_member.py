@@ -89,7 +89,7 @@ class FakeMember(FakeWorker):
     async def until_settled(
         self, is_so: Callable[[], Any], what: str, limit_s: float = 60.0
     ) -> None:
-        """Wait for something that no message tells of."""
+        """Wait for a condition that no message reports."""
         end_s = time.monotonic() + limit_s
         while not is_so():
             assert time.monotonic() < end_s, f"not within {limit_s} s: {what}"

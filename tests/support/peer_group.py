@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Peer servers and host paths of several workers in one process."""
+"""Peer servers and host allreduces of several workers in one process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RING, HALVING, DOUBLING = (Always(algorithm=algorithm) for algorithm in Algorith
 
 
 class PeerGroup:
-    """`num_members` workers with ids 0, 2, 4, ..., each with a server and a host path."""
+    """`num_members` workers with ids 0, 2, 4, ..., each with a server and a host allreduce."""
 
     def __init__(
         self,

@@ -82,7 +82,7 @@ class ReferenceJob:
     """Of the root: how many workers are enough."""
     allow_partial: bool = False
     level: int = 0
-    """Switches below, on the longest way down to a worker."""
+    """Switches below, on the longest path down to a worker."""
 
     @property
     def children_bitmap(self) -> int:

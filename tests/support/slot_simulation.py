@@ -50,7 +50,7 @@ class Simulation:
         self.delay_s = delay_s
         self.pause_s = pause_s
         self.losses: Callable[[int, int | None, NDArray[Any]], bool] = self._is_lost
-        """Whether a packet of a worker, or to one, is lost on its way."""
+        """Whether a packet of a worker, or to one, is lost in flight."""
         self.dropped = 0
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
@@ -68,7 +68,7 @@ class Simulation:
     def run(self, until: Callable[[], bool], limit_s: float = 100.0) -> None:
         """Let time pass until something holds; AssertionError after `limit_s` simulated seconds."""
         while not until():
-            assert self._events, "nothing is under way any more"
+            assert self._events, "no event is pending any more"
             self.now_s, _, action = heapq.heappop(self._events)
             assert self.now_s < limit_s, [worker.values.counters for worker in self.workers]
             action()
@@ -142,7 +142,7 @@ class _Worker:
         self._wakes_s = np.inf
 
     def submit(self, num_chunks: int) -> None:
-        """Begin with a tensor: nothing of the one before may be under way."""
+        """Begin with a tensor: no packet of the previous one may be in flight."""
         self.num_submitted += 1
         values = self._simulation.switch.values_per_packet
         flat = np.arange(num_chunks * values, dtype=np.int32) * (self._worker_id + 1)

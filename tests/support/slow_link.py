@@ -17,7 +17,7 @@ PORTION_BYTES = 4096
 
 
 class SlowLink:
-    """Passes what comes to `port` on to another port; so many bytes a second, each way apart."""
+    """Forwards bytes from `port` to another port, at a limited rate in each direction."""
 
     def __init__(self, server_port: int, bytes_per_s: int) -> None:
         self._server_port = server_port

@@ -67,8 +67,8 @@ class SoftswitchJob:
             end = worker_endpoint(worker_id)
             address = int.from_bytes(socket.inet_aton(end.address), "big")
             mac = int(end.mac.replace(":", ""), 16)
-            seat = [JOB_ID, worker_id, worker_id + 1, address]
-            self._insert("worker", seat, "admit_worker", [1 << worker_id, 1 << worker_id, 1])
+            key = [JOB_ID, worker_id, worker_id + 1, address]
+            self._insert("worker", key, "admit_worker", [1 << worker_id, 1 << worker_id, 1])
             self._insert(
                 "worker_address",
                 [JOB_ID, worker_id + 1],

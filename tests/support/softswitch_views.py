@@ -79,8 +79,8 @@ class SoftswitchViews(SoftswitchJob):
                 address = int.from_bytes(socket.inet_aton(end.address), "big")
                 mac = int(end.mac.replace(":", ""), 16)
                 worker = [1 << i, 1 << i, 1]
-                seat = [tree_id, i, i + 1, address]
-                entries.append(self._insert("worker", seat, "admit_worker", worker))
+                key = [tree_id, i, i + 1, address]
+                entries.append(self._insert("worker", key, "admit_worker", worker))
                 to = [mac, address, UDP_PORT]
                 key = [tree_id, i + 1]
                 entries.append(self._insert("worker_address", key, "set_worker_address", to))

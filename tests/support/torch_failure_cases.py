@@ -122,7 +122,7 @@ def fail(rank: int, folder: str) -> dict[str, Any]:
     os.environ["SWITCHFOLD_CONTROLLER"] = "127.0.0.1:9"
     if rank == 0:
         os.environ["SWITCHFOLD_ADDRESS"] = ""
-    # Only rank 0 lacks an address: all are to hear of it, and none to wait for the controller.
+    # Only rank 0 has no address: all ranks must report it, and none may wait for the controller.
     f.joins("address")
     os.environ.update(place | {"SWITCHFOLD_CONTROLLER": "127.0.0.1:9"})
     f.joins("controller", AWAY_S)
@@ -161,7 +161,7 @@ def fail(rank: int, folder: str) -> dict[str, Any]:
         try:
             dist.all_reduce(tensor)
         except RuntimeError as error:
-            # The group lives on.
+            # The group stays usable.
             return f"{type(error).__name__}: {error}; {f.summed(2)}"
         return tensor
 

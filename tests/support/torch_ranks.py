@@ -74,8 +74,8 @@ class TorchTestbed:
         # Every test run loads this module; few need what is behind this one.
         from live_testbed import LiveTestbed  # noqa: PLC0415
 
-        patience = {"controller_options": ("--lease", "60")}
-        self.live = LiveTestbed(num_hosts, **patience, **options)
+        lease = {"controller_options": ("--lease", "60")}
+        self.live = LiveTestbed(num_hosts, **lease, **options)
         self.num_hosts = num_hosts
 
     def place(self, rank: int, num_ranks: int, job: str) -> dict[str, str]:

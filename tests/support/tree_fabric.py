@@ -105,7 +105,7 @@ class Tree:
                 self._add(what, number, child, taken)
 
     def level(self, node: Node) -> int:
-        """Return how many switches lie below, on the longest way down to a worker."""
+        """Return how many switches lie below, on the longest path down to a worker."""
         below = [self.node(child.node) for child in node.children if child.node is not None]
         return max((1 + self.level(one) for one in below), default=0)
 

@@ -23,7 +23,7 @@ QUICK = SessionOptions(
     timeout_s=120.0, min_rto_s=0.01, initial_rto_s=0.02, max_rto_s=0.1, coalesce_s=0
 )
 """Quick to send again; no busy machine reaches the timeout."""
-PATIENCE_S = 60.0
+LIMIT_S = 60.0
 
 
 class Fabric(Protocol):
@@ -153,7 +153,7 @@ class ViewDriver:
         for worker_id in joining:
             self.peers[worker_id] = PeerServer(LOOPBACK)
         members = tuple(sorted({*positions, *joining}))
-        # A view without trees is known by a tree that nobody uses.
+        # A view without trees is known by a tree that no worker uses.
         self.fabric.install(self.generation, members, trees or {9999: 2}, self.straggler)
         for worker_id in members:
             view = self.fabric.view(worker_id)
@@ -178,7 +178,7 @@ class ViewDriver:
 
     def wait_entered(self) -> None:
         """Wait until all sessions have left the views before; then remove these."""
-        deadline_s = time.monotonic() + PATIENCE_S
+        deadline_s = time.monotonic() + LIMIT_S
         for worker_id, session in self.sessions.items():
             link = self.links[worker_id]
             with link.changed:
@@ -190,7 +190,7 @@ class ViewDriver:
             self.fabric.remove(generation)
 
     def kill(self, worker_id: int) -> None:
-        """End a session without a word to the others."""
+        """End a session without telling the others."""
         self.sessions.pop(worker_id).close()
 
     def close(self) -> None:

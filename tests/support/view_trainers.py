@@ -49,7 +49,7 @@ class Pace:
 
 
 class Trainer:
-    """Runs a worker: a few tensors under way at a time, each result checked."""
+    """Runs a worker: a few tensors in flight at a time, each result checked."""
 
     def __init__(
         self, session: Session, worker_id: int, first: int = 0, pace: Pace | None = None

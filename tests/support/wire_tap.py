@@ -15,7 +15,7 @@ CLOSING_S = 0.1
 
 
 class WireTap:
-    """Carries the frames of one cable both ways and keeps copies."""
+    """Carries the frames of one cable in both directions and records them."""
 
     def __init__(self, endpoint: WorkerEndpoint) -> None:
         self.endpoint = endpoint

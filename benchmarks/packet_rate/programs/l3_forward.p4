@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plain IPv4 forwarding, as the packet rate benchmark measures it: header checksum verified, longest prefix match, MAC
-// addresses rewritten, TTL decremented, checksum computed anew.
+// addresses rewritten, TTL decremented, checksum computed again.
 #include <core.p4>
 #include <v1model.p4>
 

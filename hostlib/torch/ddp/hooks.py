@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""DistributedDataParallel's communication hook: buckets are averaged by switches.
+"""Communication hook for DistributedDataParallel: switches average the buckets.
 
-For a model whose process group is Gloo or NCCL; with the backend "switchfold" no hook is needed.
-DDP compares the hook's annotations with classes, so this module's annotations stay objects.
+The hook is for a model whose process group is Gloo or NCCL; the backend "switchfold" needs none.
+DDP compares the hook's annotations with classes, so this module does not turn them into strings.
 """
 
 import atexit
@@ -33,7 +33,7 @@ from ..staging.staging import ARRAY_DTYPES, Staging, SumStaging
 from ..timeline import group_recording
 
 LEAVE_S: Final = 5.0
-"""How long a state that is closed waits for ranks that still need its results."""
+"""How long a closing state waits for ranks that still need its results."""
 TensorFuture = torch.futures.Future[torch.Tensor]
 _logger = logging.getLogger("switchfold.hostlib.torch")
 _dist: Any = dist  # its functions are only partly typed
@@ -41,16 +41,16 @@ _dist: Any = dist  # its functions are only partly typed
 
 @final
 class SwitchfoldState:
-    """What `allreduce_hook` needs, and its options; a context manager.
+    """State and options of `allreduce_hook`; a context manager.
 
-    `process_group` is that of the DDP model, None for the default group: its ranks are the job's
-    workers, and it carries sparse gradients. All ranks must make their states at the same time:
-    each joins the job that the SWITCHFOLD_ variables name, or `job`, as a process group of the
-    backend would. A `session` of your own, of the same ranks, is used instead and left open. An
-    allreduce may take `timeout`. `straggler` says what the job does about late ranks: gradients are
-    then the mean over the ranks that came in time. `precision` "exact" rounds each mean once, at
-    two to three times the packets, instead of sharing a scale per packet. Raises what
-    `Session.join` raises, and ConfigurationError.
+    `process_group` is that of the DDP model, None for the default group. Its ranks are the job's
+    workers, and it carries sparse gradients. All ranks must make their states at the same time,
+    because each joins a job as a process group of the backend would: `job`, or the job that the
+    SWITCHFOLD_ variables name. With `session`, the state uses that session of the same ranks
+    instead and leaves it open. `timeout` is the limit of an allreduce. `straggler` is the job's
+    policy for late ranks; gradients are then the mean over the ranks that came in time.
+    `precision` "block" shares a scale per packet; "exact" rounds each mean once, at two to three
+    times the packets. Raises the errors of `Session.join`, and ConfigurationError.
     """
 
     def __init__(
@@ -70,14 +70,14 @@ class SwitchfoldState:
         self.num_ranks: int = _dist.get_world_size(process_group)
         if _dist.get_backend(process_group) == BACKEND_NAME:
             raise ConfigurationError(
-                f"the process group is of the backend {BACKEND_NAME!r}, which sums on the switch by"
-                " itself; train without this hook, or make the group of Gloo or NCCL"
+                f"the process group has the backend {BACKEND_NAME!r}, which sums on the switch by"
+                " itself; train without this hook, or make the group with Gloo or NCCL"
             )
         self._owns_session = session is None
         if session is not None and session.view.num_workers != self.num_ranks:
             raise ConfigurationError(
                 f"rank {self.rank}: the session has {session.view.num_workers} workers, the process"
-                f" group {self.num_ranks} ranks: the mean would be over others than the model's;"
+                f" group {self.num_ranks} ranks: the mean would not be over the model's ranks;"
                 " join a job of the group's ranks"
             )
         job = job or self._job_name()
@@ -90,7 +90,7 @@ class SwitchfoldState:
         self._queue = SwitchQueue(self.session, "ddp", timeline, is_partial_allowed=True)
         self._stream: CudaStream | None = None
         self._is_closed = False
-        # Who just vanishes fails the ranks that still wait for results.
+        # A rank that exits without leaving makes ranks fail that still wait for results.
         self._process_id = os.getpid()
         atexit.register(self._close_at_exit)
         _logger.info(
@@ -101,15 +101,16 @@ class SwitchfoldState:
     def average(self, values: torch.Tensor, name: str) -> TensorFuture:
         """Start averaging a dense tensor in place over the ranks; the future holds the tensor.
 
-        Takes float16, bfloat16, float32 and float64 of any shape. `values` must not be touched
-        until the future is done; `name` is how errors call it.
+        `values` is float16, bfloat16, float32 or float64, of any shape; the caller must not use it
+        until the future is done. Errors call it `name`. Raises CollectiveInputError and
+        GroupDestroyedError.
         """
         place = f"rank {self.rank}, {name} ({values.numel()} of {values.dtype})"
         if self._is_closed:
             raise GroupDestroyedError(f"{place}: the hook's state was closed; make a new one")
         if not values.is_floating_point() or values.dtype not in ARRAY_DTYPES:
             raise CollectiveInputError(
-                f"{place}: no mean of this dtype on the switch; use float32, or no hook"
+                f"{place}: the switch cannot average this dtype; use float32, or no hook"
             )
         staging = self._staging(values)
         work = SwitchfoldWork(place, [values], staging)
@@ -123,12 +124,12 @@ class SwitchfoldState:
         return work.get_future().then(_only_tensor)
 
     def close(self) -> None:
-        """Leave the job; averages under way fail. Never hangs.
+        """Leave the job; pending averages fail. Never hangs.
 
-        A session that was lent stays, and averages under way end with it.
+        A session that the caller passed stays open, and pending averages end with it.
         """
         if self._owns_session and not self._is_closed:
-            # A rank that leaves must not take away what others still wait for.
+            # Other ranks may still wait for results that this rank contributes to.
             with contextlib.suppress(HostlibError):
                 self.session.barrier("leave", LEAVE_S)
         self._close()
@@ -185,11 +186,11 @@ def allreduce_hook(
 ) -> torch.futures.Future[torch.Tensor]:
     """Average a bucket over the ranks: `model.register_comm_hook(state, allreduce_hook)`.
 
-    The gradients are within the bound that `hostlib.summation.quantization` states of the exact
-    mean, unless the state asks for exact ones, and the same bytes on all ranks. bfloat16 is summed
-    as float32 and rounded once. With a straggler policy each value is the mean over the ranks that
-    contributed to it. Sparse gradients go through the model's process group. Compressing to float16
-    beforehand gains nothing: the switch adds 32-bit integers, whatever the dtype.
+    All ranks get the same bytes. With precision "block" they differ from the exact mean by at most
+    the bound in `hostlib.summation.quantization`. bfloat16 is summed as float32 and rounded once.
+    With a straggler policy each value is the mean over the ranks that contributed to it. Sparse
+    gradients go through the model's process group. Compression to float16 gains nothing: the switch
+    adds 32-bit integers, whatever the dtype.
     """
     values = bucket.buffer()
     if values.is_sparse:

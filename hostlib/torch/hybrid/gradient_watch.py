@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tells when gradients are there, by hooks on parameters."""
+"""Detects computed gradients, by hooks on parameters."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .used_parameters import UsedParameters
 
 
 class GradientListener(Protocol):
-    """Who is told, in autograd's threads."""
+    """Receives reports about backward passes, in autograd's threads."""
 
     def on_backward_begin(self) -> bool:
         """A backward pass has reached the first parameter; return whether it synchronises."""
         ...
 
     def on_layer(self, layer: int) -> None:
-        """All gradients of a layer are there; only in passes that synchronise."""
+        """All gradients of a layer are computed; only in passes that synchronise."""
         ...
 
     def on_backward_end(self) -> None:
-        """The pass is over; only for passes that synchronise."""
+        """The pass has ended; only for passes that synchronise."""
         ...
 
 
@@ -37,18 +37,18 @@ class GradientListener(Protocol):
 class GradientWatch:
     """Follows backward passes through a model's layers.
 
-    Weights of linear layers that are used through their modules get a LinearFactors each, which is
-    not installed yet; while it is not in use by a syncer, `dense` names it, and the factors that it
-    captured nevertheless are multiplied before the layer is reported.
+    Each weight that is used only through nn.Linear modules gets a LinearFactors, which is not
+    installed yet. While no syncer uses it, `dense` names the weight; any factors captured then are
+    multiplied before the layer is reported.
     """
 
     def __init__(
         self, layers: list[TrainedLayer], listener: GradientListener, used: UsedParameters
     ) -> None:
         self.factors: dict[str, LinearFactors] = {}
-        """By parameter name."""
+        """Captured factors by parameter name."""
         self.dense: set[str] = set()
-        """Parameters whose gradients travel as they are."""
+        """Names of the parameters whose gradients are sent themselves, not as factors."""
         self._listener = listener
         self._used = used
         self._lock = threading.Lock()
@@ -105,7 +105,7 @@ class GradientWatch:
                 return
             self._missing = list(self._sizes)
             self._is_syncing = self._listener.on_backward_begin()
-            self._is_inside = True  # not of a pass that was refused
+            self._is_inside = True  # only after the listener has accepted the pass
             engine: Any = torch.autograd.Variable._execution_engine  # pyright: ignore
             engine.queue_callback(self._leave_pass)
 
@@ -117,7 +117,7 @@ class GradientWatch:
     def _count(self, layer: int) -> None:
         with self._lock:
             self._missing[layer] -= 1
-            # Below: gradients come again, which the listener refuses.
+            # Below 0 a gradient has come a second time, which the listener refuses.
             is_whole = self._missing[layer] <= 0
         if is_whole and self._is_syncing:
             self._listener.on_layer(layer)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks tell each other before they train: bytes and tensors over a process group."""
+"""Exchange of bytes and tensors among ranks before training, over a process group."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GroupTalk:
         self._device = device if "nccl" in backend else torch.device("cpu")
 
     def broadcast(self, tensor: Tensor) -> None:
-        """Overwrite a tensor with that of rank 0."""
+        """Overwrite the tensor with rank 0's."""
         options = BroadcastOptions()
         options.rootRank = 0
         plain = tensor.detach()
@@ -38,7 +38,7 @@ class GroupTalk:
             plain.copy_(sent)
 
     def broadcast_bytes(self, data: bytes) -> bytes:
-        """Return the bytes of rank 0."""
+        """Return rank 0's bytes."""
         size = torch.tensor([len(data)])
         self.broadcast(size)
         padded = torch.zeros(int(size), dtype=torch.uint8)
@@ -56,10 +56,10 @@ class GroupTalk:
         return [part[:size].numpy().tobytes() for part, size in zip(parts, sizes, strict=True)]
 
     def meet(self, timeout_s: float) -> bool:
-        """Wait for all ranks to call this; return whether they came in time."""
+        """Wait until all ranks call this; return False if they do not within `timeout_s`."""
         try:
             self._gather(torch.zeros(1), timedelta(seconds=timeout_s))
-        except RuntimeError as error:  # what a group raises is its backend's business
+        except RuntimeError as error:  # each backend has errors of its own
             _logger.info("rank %d: not all ranks came: %s", self.rank, error)
             return False
         return True

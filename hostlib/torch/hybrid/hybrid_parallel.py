@@ -31,34 +31,37 @@ from .scheme_transports import Servers
 class HybridParallel(nn.Module):
     """Wraps a module for data-parallel training; gradients are averaged over the ranks.
 
-    As with DistributedDataParallel, parameters and buffers are those of rank 0 at the start, and
-    `backward()` returns when `.grad` of every parameter that any rank has used holds the mean over
-    the ranks; others keep theirs, or None. A layer's gradients leave as soon as the backward pass
-    has them, while it goes on (wait-free). Optimizers, clipping and loss scaling need no change,
-    and all ranks hold the same bits.
+    As with DistributedDataParallel, all ranks start with the parameters and buffers of rank 0.
+    `backward()` returns when `.grad` holds the mean over the ranks for every parameter that any
+    rank has used; other parameters keep their `.grad`, or None. The exchange of a layer's gradients
+    starts while the backward pass still computes (wait-free). Optimizers, clipping and loss scaling
+    need no change, and all ranks hold the same bits.
 
-    `scheme` is "auto" (the cost model's choice per parameter), "two-way", "ps", "sfb", "ina",
-    "adam", or a mapping by layer or parameter name; parameters that have no factors go by "auto"
-    where the scheme sends factors.
-    `group`: a process group, by default that of torch.distributed. `session`: the membership whose
-    switch adds, by default that of a group of the backend "switchfold"; it is not closed here.
-    `batch`: rows K of all linear layers in an iteration; None: as the first forward pass has them,
-    layer by layer. `cluster`: facts for the cost model, such as link rate and round trip; None:
-    1 Gbit/s and 200 us.
-    `servers`: shards of the parameter server: None, one on each rank; a number, on the first ranks;
-    or ["host:port", ...] of servers with the rule "mean".
-    `pool`: threads and copy streams; so many layers are under way at a time.
-    `overlap` False: layers start when the backward pass is over.
-    `multicast`: the switch copies factors to the ranks, layer by layer where the cost model finds
-    that faster than streams; of these layers no rank may have more rows in an iteration than
-    `batch`, or than rank 0 had in the first forward pass.
-    `straggler`: what is done about late ranks, by default what the session's job does.
-    `timeout_s`: for a layer to get through, from when its turn has come.
-    `first_iteration`: where a run was that goes on with the same servers, see `iteration`.
-    `address`: where other ranks reach this one by TCP; empty: SWITCHFOLD_PEER_ADDRESS, or what
-    faces MASTER_ADDR. `token`: secret of servers elsewhere; empty: SWITCHFOLD_TOKEN.
+    `scheme` is "auto" (the cost model chooses per parameter), "two-way", "ps", "sfb", "ina",
+    "adam", or a mapping by layer or parameter name. Where a scheme sends factors, parameters
+    without factors use "auto".
+    `group`: a process group, by default that of torch.distributed. `session`: the session for INA
+    and multicasts, by default that of a group of the backend "switchfold"; it is not closed here.
+    `batch`: rows K of all linear layers in an iteration; None: the rows of each layer in the first
+    forward pass. `cluster`: facts for the cost model, such as link rate and RTT; None: 1 Gbit/s
+    and 200 us.
+    `servers`: shards of the parameter server. None: one on each rank; a number: one on each of so
+    many first ranks; ["host:port", ...]: external servers with the rule "mean".
+    `pool`: number of threads and copy streams, and so of layers in flight at a time.
+    `overlap` False: layers start at the end of the backward pass.
+    `multicast`: switches multicast the factors of each layer for which the cost model finds that
+    faster than TCP. In these layers no rank may have more rows in an iteration than `batch`, or
+    than rank 0 had in the first forward pass.
+    `straggler`: policy for late ranks, by default that of the session's job.
+    `timeout_s`: limit for the exchange of a layer, counted from its turn.
+    `first_iteration`: number of the first iteration, for a run that resumes with the same servers;
+    see `iteration`.
+    `address`: address at which other ranks reach this one by TCP; empty: SWITCHFOLD_PEER_ADDRESS,
+    or the address that faces MASTER_ADDR. `token`: secret of external servers; empty:
+    SWITCHFOLD_TOKEN.
 
-    All ranks pass the same. Raises ConfigurationError here, SyncError from forward and backward.
+    All ranks must pass the same options; `address`, `token` and `cluster` may differ. Raises
+    ConfigurationError; forward and backward passes raise SyncError.
     """
 
     def __init__(
@@ -103,7 +106,7 @@ class HybridParallel(nn.Module):
         self._run = HybridRun(module, GroupTalk(group, device), session, options)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the module; the iteration before must have ended on this rank."""
+        """Call the module; the previous iteration must have ended on this rank."""
         self._run.before_forward()
         output = self.module(*args, **kwargs)
         if torch.is_grad_enabled():
@@ -112,7 +115,7 @@ class HybridParallel(nn.Module):
 
     @contextmanager
     def no_sync(self) -> Generator[None]:
-        """Only accumulate gradients in backward passes inside; the next outside sends their sum."""
+        """Only accumulate gradients in the passes inside; the next pass outside sends their sum."""
         was_accumulating = self._run.is_accumulating
         self._run.is_accumulating = True
         try:
@@ -121,16 +124,16 @@ class HybridParallel(nn.Module):
             self._run.is_accumulating = was_accumulating
 
     def replan(self, batch: int | None = None) -> None:
-        """Decide anew about schemes, between two iterations and on all ranks.
+        """Choose the schemes again; all ranks must call it between the same two iterations.
 
-        For changed facts: rows of an iteration (counted in the next forward pass, unless given), or
-        a session that has lost or got slots. Raises SchemeError before there is a first plan.
+        Call it after facts have changed: the rows of an iteration, or the session's slots. Without
+        `batch`, the next forward pass counts the rows. Raises SchemeError before the first plan.
         """
-        self._run.decide_anew(batch)
+        self._run.replan(batch)
 
     @property
     def book(self) -> InformationBook:
-        """Who does what for which parameter; `query` and `best_scheme` read it.
+        """The scheme and the storage of each parameter; `query` and `best_scheme` read it.
 
         Raises SchemeError before the first forward pass, if no `batch` was given.
         """
@@ -147,17 +150,17 @@ class HybridParallel(nn.Module):
 
     @property
     def iteration(self) -> int:
-        """Number of the next backward pass that synchronises; to be kept with a checkpoint."""
+        """Number of the next backward pass that synchronises; save it with a checkpoint."""
         return self._run.iteration
 
     @property
     def trace(self) -> SyncerTrace:
-        """When layers moved, were sent, received, and moved back."""
+        """Start and end of each layer's steps: move, send, receive, move."""
         return self._run.trace
 
     @property
     def completion(self) -> dict[str, bool]:
-        """Bits of the iteration under way, or the last, by layer."""
+        """Bits of the current or last iteration, by layer."""
         schedule = self._run.schedule
         if schedule is None:
             return {}
@@ -166,16 +169,16 @@ class HybridParallel(nn.Module):
 
     @property
     def num_contributors(self) -> dict[str, int]:
-        """How many ranks are in the last mean gradient, at least, by layer."""
+        """Least number of ranks in any part of the last mean gradient, by layer."""
         return {syncer.name: syncer.num_contributors for syncer in self._run.layer_syncers}
 
     @property
     def counters(self) -> dict[str, dict[str, Any]]:
-        """Payload floats that this rank sent and received, by path: ps, server, sfb."""
+        """Payload floats that this rank sent and received, under ps, server and sfb."""
         return self._run.counters
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the module's own state: a checkpoint loads with and without the wrapper."""
+        """Return the module's own state, which loads with and without the wrapper."""
         return cast("Any", self.module).state_dict(*args, **kwargs)
 
     def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
@@ -183,7 +186,7 @@ class HybridParallel(nn.Module):
         return cast("Any", self.module).load_state_dict(*args, **kwargs)
 
     def close(self) -> None:
-        """End connections and threads and take all hooks off the module, which stays usable."""
+        """End connections and threads, and remove all hooks from the module, which stays usable."""
         self._run.close()
 
     def __enter__(self) -> Self:

@@ -7,19 +7,19 @@ The gradient of a weight W of shape (M, N) over K input rows is a sum of K outer
     dW = u^T v      u: (K, M) gradients of the layer's outputs, v: (K, N) its inputs
 
 with all leading dimensions of a tensor flattened: K is batch times sequence length. Two hooks
-around the module's forward capture them, and the model's code stays as it is:
+around the module's forward capture the factors; the model's code does not change:
 
-- before: the weight is taken for a constant, so that autograd neither keeps the input for it nor
-  computes dW. That saves 2 K M N operations a backward pass; dW is computed once, from
-  everybody's factors, by whoever rebuilds it.
+- before: the weight is marked as a constant, so autograd neither keeps the input for it nor
+  computes dW. That saves 2 K M N operations in a backward pass. Whoever rebuilds dW computes it
+  once, from the factors of all ranks.
 - after: an identity function on the output keeps v and links the weight into the graph. In the
-  backward pass it notes (u, v); and when all uses of the weight have been passed, autograd
-  reaches the weight itself, which then has all its factors.
+  backward pass it notes (u, v). After all uses of the weight, autograd reaches the weight itself,
+  whose factors are then complete.
 
-What arrives at the weight by other ways (torch.nn.functional.linear with the same weight, an
-embedding tied to it, gradients from passes before) is in `weight.grad` and travels as min(M, N)
-further pairs: the identity and the matrix. So the result is right whatever the model does; such
-weights are only dear. Not supported: gradients of gradients (create_graph) through such a layer.
+Other gradients of the weight are in `weight.grad`: from torch.nn.functional.linear with the same
+weight, from an embedding tied to it, or from earlier passes. They travel as min(M, N) further
+pairs, the identity and the matrix. So the result is always right, but such weights cost more.
+Not supported: gradients of gradients (create_graph) through such a layer.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ _logger = logging.getLogger("switchfold.hostlib.torch")
 
 _MARK = "_switchfold_mark"
 _SAMPLES = 64
-"""Values of a gradient that tell whether it was changed."""
+"""Number of values of a gradient that are compared to detect a change."""
 Factors = tuple[Tensor, Tensor]
 """u of shape (K, M) and v of shape (K, N)."""
 
 
 class DoubleBackwardError(HostlibError, RuntimeError):
-    """Gradients of gradients were asked for through a layer whose factors are captured."""
+    """A layer whose factors are captured cannot give gradients of gradients."""
 
 
 def is_linear(module: nn.Module) -> bool:
-    """Tell whether a module computes x W^T + b, with a plain parameter as W."""
+    """Return whether a module computes x W^T + b with a plain parameter as W."""
     return (
         isinstance(module, nn.Linear)
         and type(module).forward is nn.Linear.forward
@@ -57,7 +57,7 @@ def is_linear(module: nn.Module) -> bool:
 
 
 def matrix_of(u: Tensor, v: Tensor) -> Tensor:
-    """Return u^T v of shape (M, N), at least in float32."""
+    """Return u^T v of shape (M, N), in float32 or wider."""
     dtype = torch.promote_types(torch.promote_types(u.dtype, v.dtype), torch.float32)
     return u.to(dtype).t() @ v.to(dtype)
 
@@ -73,13 +73,13 @@ def factors_of(matrix: Tensor) -> Factors:
 
 @final
 class _FactorTap(torch.autograd.Function):
-    """The identity, which notes what passes by on the way back."""
+    """The identity; it notes the factors in the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, output: Tensor, _weight: Tensor, v: Tensor, taken: Any) -> Tensor:
         ctx.save_for_backward(v)
         ctx.taken = taken
-        # As an operation in place, so that others in place (ReLU) may follow.
+        # An in-place operation, so that other in-place operations (ReLU) may follow.
         ctx.mark_dirty(output)
         return output
 
@@ -87,9 +87,9 @@ class _FactorTap(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
         if torch.is_grad_enabled():
             raise DoubleBackwardError(
-                f"layer {ctx.taken.name}: gradients of gradients (create_graph=True) do not go"
-                " with captured factors, which leave the weight out of the graph; give this layer"
-                f" the scheme 'ps' or 'ina': scheme={{'{ctx.taken.name}': 'ps'}}"
+                f"layer {ctx.taken.name}: gradients of gradients (create_graph=True) are not"
+                " possible with captured factors, which leave the weight out of the graph; give"
+                f" this layer the scheme 'ps' or 'ina': scheme={{'{ctx.taken.name}': 'ps'}}"
             )
         (v,) = ctx.saved_tensors
         ctx.taken.note(gradients[0], v)
@@ -98,10 +98,10 @@ class _FactorTap(torch.autograd.Function):
 
 @final
 class LinearFactors:
-    """Captures the factors of one weight, from all nn.Linear modules that use it.
+    """Captures the factors of one weight from all nn.Linear modules that use it.
 
-    `on_ready(self)` is called once in each backward pass that reaches the weight, after all of its
-    uses, in autograd's thread.
+    Each backward pass that reaches the weight calls `on_ready(self)` once, after all uses of the
+    weight, in autograd's thread.
     """
 
     def __init__(
@@ -112,24 +112,24 @@ class LinearFactors:
         self.num_uses = 0
         """Calls of the modules with gradients enabled, since the start."""
         self.num_rows = 0
-        """Rows K of the last forward pass that was counted; see `count_rows`."""
+        """Rows K that the last call of `count_rows` returned."""
         self._counted = 0
         self._modules = modules
         self._on_ready = on_ready
         self._handles: list[RemovableHandle] = []
         self._noted: list[tuple[int, Tensor, Tensor]] = []
         self._held: list[Factors] = []
-        self._taken: list[Factors] = []  # what `take` has joined, until `release`
+        self._taken: list[Factors] = []  # the parts that `take` has joined, until `release`
         self._num_noted = 0
         self._is_hidden = False
         self._has_warned = False
-        # A parameter knows its node weakly: kept here, it is the same in all backward passes.
+        # A parameter holds only a weak reference to its node; kept here, the node stays the same.
         self._node = torch.autograd.graph.get_gradient_edge(self.weight).node
         self._node_handle = self._node.register_hook(self._reach)
 
     @property
     def is_installed(self) -> bool:
-        """Whether forward passes are tapped."""
+        """Whether forward passes capture factors."""
         return bool(self._handles)
 
     def install(self) -> None:
@@ -139,14 +139,14 @@ class LinearFactors:
         for module in self._modules:
             self._handles += [
                 module.register_forward_pre_hook(self._before, with_kwargs=True),
-                # First of all: other hooks may return something else than the product.
+                # Before all other hooks, which may return something other than the product.
                 module.register_forward_hook(
                     self._after, prepend=True, with_kwargs=True, always_call=True
                 ),
             ]
 
     def remove(self) -> None:
-        """Capture no more; passes that have begun still end with factors."""
+        """Stop capturing; passes that have begun still yield factors."""
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
@@ -162,7 +162,7 @@ class LinearFactors:
         return self.num_rows
 
     def __deepcopy__(self, _memo: Any) -> LinearFactors:
-        # A copy of the model has the hooks too; they do nothing for other weights than this.
+        # A copy of the model has the hooks, too; they act on this weight only.
         return self
 
     def __reduce__(self) -> Any:
@@ -179,22 +179,22 @@ class LinearFactors:
             return None
         self._is_hidden = False
         self.weight.requires_grad_(True)
-        if output is None:  # the module failed, and its exception is on its way
+        if output is None:  # the module has failed and raises an exception
             return None
         v: Tensor = (args[0] if args else kwargs["input"]).detach()
-        # Under autocast the module multiplied another dtype than it was given.
+        # Under autocast the module computed in another dtype than that of its input.
         v = v.to(output.dtype)
         self.num_uses += 1
         self._counted += v.numel() // max(v.shape[-1], 1)
         return _FactorTap.apply(output, self.weight, v, self)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
     def note(self, u: Tensor, v: Tensor) -> None:
-        """Take the factors of one use; for the tap only."""
+        """Take the factors of one use; only `_FactorTap` calls this."""
         rows = u.detach().reshape(-1, u.shape[-1])
         self._noted.append((_pass_number(), rows, v.reshape(-1, v.shape[-1])))
 
     def _reach(self, _inputs: Any, gradients: tuple[Tensor | None, ...]) -> None:
-        """Autograd has passed all uses of the weight."""
+        """Note that autograd has passed all uses of the weight."""
         if gradients[0] is not None and not self._has_warned and self.is_installed:
             self._has_warned = True
             _logger.warning(
@@ -202,13 +202,13 @@ class LinearFactors:
                 " is sent as a matrix. The schemes 'ps' and 'ina' are cheaper here",
                 self.name,
             )
-        # torch.autograd.grad passes uses too, but never comes here.
+        # torch.autograd.grad also passes uses of the weight, but never calls this hook.
         number = _pass_number()
         self._noted = [entry for entry in self._noted if entry[0] == number]
         self._on_ready(self)
 
     def accumulate(self) -> None:
-        """Add what this backward pass noted to `weight.grad`, as autograd would have done."""
+        """Add the product of this backward pass's factors to `weight.grad`, as autograd would."""
         factors = self._take_noted()
         if not factors:
             return
@@ -221,17 +221,17 @@ class LinearFactors:
             else:
                 self.weight.grad += matrix
         if is_covered and self.is_installed:
-            # Copies: what comes after the pass may fill the same memory, inputs' most of all.
+            # Copies: later work may reuse this memory, above all that of the inputs.
             self._held += [(u.clone(), v.clone()) for u, v in factors]
             _mark(self.weight.grad)
 
     def take(self) -> Factors:
-        """Return all factors since the last call; `weight.grad` is to be replaced by their product.
+        """Return all factors since the last call; their product is to replace `weight.grad`.
 
-        They cover what `accumulate` put into `weight.grad`, and all else that is in there. On a
-        device they may still be in the making: call `release` when the stream has come so far.
-        Shapes: (K, M) and (K, N), on the weight's device, in its dtype or that of the uses.
-        K is 0 if there is nothing.
+        The factors cover everything in `weight.grad`, including what `accumulate` has added. On a
+        device they may not be computed yet: call `release` only when the stream has reached this
+        point. Shapes: (K, M) and (K, N), on the weight's device, in its dtype or that of the uses.
+        K is 0 if there is no gradient.
         """
         factors = self._take_noted()
         if self._covers_gradient():
@@ -245,7 +245,7 @@ class LinearFactors:
             return self.weight.new_zeros(0, rows), self.weight.new_zeros(0, columns)
         u, v = _joined(factors)
         if self.weight.grad is not None and len(u) > min(self.weight.shape):
-            # Many small passes: their sum has been computed already, and is smaller.
+            # After many small passes the sum, which is already computed, is smaller.
             noted = factors[len(factors) - self._num_noted :]
             matrix = self.weight.grad.detach()
             if noted:
@@ -254,10 +254,10 @@ class LinearFactors:
         return u, v
 
     def release(self) -> None:
-        """Let go of what the last `take` was made of.
+        """Drop the parts from which the last `take` made its factors.
 
-        The allocator knows it as memory of the backward pass's stream only, which would use it
-        again while another stream still reads.
+        The allocator knows that the stream of the backward pass uses this memory, but not that
+        another stream reads it. Without the references it would give the memory away too early.
         """
         self._taken = []
 
@@ -268,17 +268,17 @@ class LinearFactors:
         return factors
 
     def _covers_gradient(self) -> bool:
-        """Tell whether the factors held are all that is in `weight.grad`; forget them if not."""
+        """Return whether the held factors make up all of `weight.grad`; drop them if not."""
         gradient = self.weight.grad
         if gradient is not None and _is_as_marked(gradient):
             return True
-        # Dropped by zero_grad, or changed by somebody else.
+        # zero_grad has dropped the gradient, or other code has changed it.
         self._held = []
         return gradient is None or not bool(gradient.any())
 
 
 class _NoFactors:
-    """What the hooks of a model belong to after it was pickled."""
+    """Replaces LinearFactors as the owner of the hooks in a pickled model."""
 
     def _before(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         return None
@@ -292,10 +292,10 @@ def _pass_number() -> int:
 
 
 def _mark(gradient: Tensor) -> None:
-    """Remember what a gradient is now.
+    """Remember the present state of a gradient.
 
-    By the version that changes with each operation on it, and by some of its values, as what goes
-    by `gradient.data` or numpy leaves the version.
+    The mark holds the version, which each operation on the gradient changes, and some values,
+    because writes through `gradient.data` or numpy do not change the version.
     """
     setattr(gradient, _MARK, (gradient._version, _sample(gradient)))  # pyright: ignore[reportPrivateUsage]
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Decides by which scheme each parameter travels: facts in, information book out."""
+"""Chooses the scheme of each parameter and writes the information book."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from typing import final
 from ...errors import ConfigurationError, SchemeError
 from ...schemes import Cluster, Coordinator, InformationBook, Layer, Scheme
 from ...schemes.coordinator import parse_scheme
-from ...schemes.wire_cost import goes_by_copies, seconds
+from ...schemes.wire_cost import goes_by_multicast, seconds
 from ...session import Session
 from .trained_layers import TrainedLayer, TrainedParameter
 
 SchemeChoice = str | Mapping[str, str]
-"""For all layers, or by layer or parameter name."""
+"""One scheme for all layers, or a scheme by layer or parameter name."""
 _FACTOR_SCHEMES = ("sfb", "adam")
 _logger = logging.getLogger("switchfold.hostlib.torch")
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a forward pass showed of the model."""
+    """What a forward pass has shown about the model."""
 
     rows: dict[str, int]
-    """K of each weight with factors, by parameter name; 0: its module was not called."""
+    """Rows K of each weight with factors, by parameter name; 0: its module was not called."""
     order: list[int]
     """Layers in the order of their first use."""
 
 
 @dataclass(frozen=True)
 class HybridPlan:
-    """What all ranks do."""
+    """The plan that all ranks follow."""
 
     book: InformationBook
     order: list[int]
     """Layers in the order in which their syncers start: that of the backward pass."""
     rows: dict[str, int]
-    """K of each weight with factors, by parameter name."""
+    """Rows K of each weight with factors, by parameter name."""
 
     def of_epoch(self, epoch: int) -> HybridPlan:
         """Return the plan with a book of another epoch."""
         return replace(self, book=replace(self.book, epoch=epoch))
 
     def to_json(self) -> bytes:
-        """Return the plan for the other ranks."""
+        """Return the plan as JSON, for the other ranks."""
         fields = {"book": self.book.to_json(), "order": self.order, "rows": self.rows}
         return json.dumps(fields).encode()
 
     @classmethod
     def from_json(cls, text: bytes) -> HybridPlan:
-        """Read what `to_json` wrote."""
+        """Return the plan that `to_json` wrote."""
         read = json.loads(text)
         return cls(InformationBook.from_json(read["book"]), read["order"], read["rows"])
 
@@ -69,9 +69,9 @@ def cluster_facts(
     session: Session | None,
     multicast: bool,
 ) -> Cluster:
-    """Return the facts of a job: those given, with what the session and the ranks say.
+    """Return the facts of a job: the given ones, updated from the session and the ranks.
 
-    `num_servers` 0: shards are co-located, one per worker.
+    `num_servers` 0: each worker hosts a shard.
     """
     facts: dict[str, object] = {"num_workers": num_workers, "batch": max(batch, 1)}
     facts["num_servers"] = num_servers
@@ -82,7 +82,7 @@ def cluster_facts(
         facts["values_per_packet"] = session.view.values_per_packet
     facts["has_multicast"] = multicast and session is not None and session.can_multicast
     if multicast and not facts["has_multicast"]:
-        _logger.warning("factors go by TCP: no one switch has all ranks of the job to copy them to")
+        _logger.warning("factors go by TCP: no single switch reaches all ranks for a multicast")
     return (given or Cluster(num_workers=num_workers)).replace(**facts)
 
 
@@ -105,7 +105,7 @@ class Planner:
         self._choice = self._by_parameter(choice)
 
     def _by_parameter(self, choice: SchemeChoice) -> dict[str, str]:
-        """Return the wanted scheme of each parameter; factors for those only that have them."""
+        """Return the wanted scheme by parameter name; only weights with factors get sfb or adam."""
         if isinstance(choice, str):
             choice = {layer.name: choice for layer in self._layers}
         wanted: dict[str, str] = {}
@@ -142,7 +142,7 @@ class Planner:
         workers: Sequence[tuple[str, int]],
         servers: Sequence[tuple[str, int]],
     ) -> HybridPlan:
-        """Decide. Without a usage, all linear layers have K rows as the cluster says."""
+        """Choose the schemes. Without a usage, all linear layers have the cluster's K rows."""
         layers: list[Layer] = []
         rows: dict[str, int] = {}
         schemes: dict[str, str] = {}
@@ -157,11 +157,11 @@ class Planner:
 
         def cost(scheme: Scheme, layer: Layer, facts: Cluster) -> float:
             if self._is_partial and scheme is Scheme.SFB:
-                return math.inf  # factors of a worker that is late cannot be left out
+                return math.inf  # factors of a late worker cannot be left out
             return seconds(scheme, layer, facts.replace(batch=rows.get(layer.name) or 1))
 
-        def copies(layer: Layer, facts: Cluster) -> bool:
-            return goes_by_copies(layer, facts.replace(batch=rows.get(layer.name) or 1))
+        def is_multicast(layer: Layer, facts: Cluster) -> bool:
+            return goes_by_multicast(layer, facts.replace(batch=rows.get(layer.name) or 1))
 
         coordinator = Coordinator(
             layers,
@@ -171,7 +171,7 @@ class Planner:
             job=self._job,
             scheme=schemes,
             cost=cost,
-            copies=copies,
+            is_multicast=is_multicast,
         )
         return HybridPlan(coordinator.book, self._order(usage), rows)
 
@@ -189,7 +189,7 @@ class Planner:
             if self._is_partial:
                 raise ConfigurationError(
                     f"scheme {scheme!r} for {parameter.name} in a job that drops stragglers:"
-                    " factors of a worker that is late cannot be left out; choose 'ina', 'ps' or"
+                    " factors of a late worker cannot be left out; choose 'ina', 'ps' or"
                     " 'auto'"
                 )
             if not has_factors:
@@ -203,7 +203,7 @@ class Planner:
         return scheme
 
     def _order(self, usage: Usage | None) -> list[int]:
-        """Return the layers from the last used to the first, then those that were not used."""
+        """Return the layers from the last used to the first, then the unused ones."""
         places = list(range(len(self._layers)))
         if usage is None:
             return places[::-1]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The machinery of hybrid training: decides, connects, and follows the passes of a model."""
+"""Hybrid training: chooses schemes, connects the ranks, and follows the model's passes."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from .trained_layers import KnownParameters, TrainedLayer, trained_layers
 from .used_parameters import UsedParameters
 
 LEAVE_S = 5.0
-"""How long a rank that closes waits for those that still need its answers."""
+"""How long a closing rank waits for ranks that still need its answers."""
 _logger = logging.getLogger("switchfold.hostlib.torch")
 
 
 @dataclass(frozen=True, kw_only=True)
 class HybridOptions:
-    """Options of `HybridParallel`, which says what they mean."""
+    """Options of `HybridParallel`, whose docstring explains them."""
 
     scheme: SchemeChoice
     batch: int | None
@@ -66,11 +66,11 @@ class HybridOptions:
             raise ConfigurationError(f"first_iteration is {self.first_iteration}; it counts from 0")
         if self.batch is not None and self.batch < 1:
             raise ConfigurationError(
-                f"batch is {self.batch}; give the rows of an iteration, None to have them counted"
+                f"batch is {self.batch}; give the rows of an iteration, or None to count them"
             )
 
     def agreement(self, layers: list[TrainedLayer]) -> list[str]:
-        """Return what must be the same on all ranks, in words."""
+        """Return, as text, the options and parameters that must be the same on all ranks."""
         own = {"address", "token", "cluster"}
         options = [
             f"option {name}={value!r}" for name, value in vars(self).items() if name not in own
@@ -85,7 +85,7 @@ class HybridOptions:
 
 @final
 class HybridRun:
-    """All that `HybridParallel` does besides being a module."""
+    """Everything that `HybridParallel` does besides being a module."""
 
     def __init__(
         self, module: nn.Module, talk: GroupTalk, session: Session | None, options: HybridOptions
@@ -100,9 +100,9 @@ class HybridRun:
         self._options, self._talk, self._session = options, talk, session
         self._place = f"rank {talk.rank}"
         self._is_closed = False
-        self._has_ordered = False  # whether something goes by the session's sequence
+        self._has_ordered = False  # whether any part is submitted to the session
         self._has_claim = False
-        self._missing: list[int] = []  # ranks that are not in the view of the session
+        self._missing: list[int] = []  # ranks that are not in the session's view
         self._layers = trained_layers(module)
         self._known = KnownParameters(module, self._layers)
         tensors = [each.tensor for layer in self._layers for each in layer.parameters]
@@ -111,7 +111,7 @@ class HybridRun:
         self._straggler = options.straggler or WAIT_FOR_ALL
         if options.straggler is None and session is not None:
             self._straggler = session.view.straggler
-        # Before anything is opened: what is wrong is said by all ranks.
+        # Before anything is opened, so that all ranks report the same error.
         self._planner = Planner(
             self._layers,
             options.scheme,
@@ -124,7 +124,7 @@ class HybridRun:
         self._timeline = None if self._recording is None else self._recording.timeline
         self._called: list[int] = []  # layers, in the order of their first use
         self._observers: list[RemovableHandle] = []
-        # A model that cannot be wrapped is left as it was: it may be wrapped otherwise.
+        # After a failure the model is unchanged: the caller may wrap it with other options.
         with contextlib.ExitStack() as undo:
             if self._recording is not None:
                 self._recording.enter_group()
@@ -142,7 +142,7 @@ class HybridRun:
             undo.pop_all()
 
     def _check_agreement(self) -> None:
-        """Raise ConfigurationError, on all ranks, where ranks hold different models or options."""
+        """Raise ConfigurationError on all ranks if their models or options differ."""
         own = self._options.agreement(self._layers)
         digest = hashlib.sha256("\n".join(own).encode()).digest()
         digests = self._talk.gather_bytes(digest)
@@ -158,22 +158,22 @@ class HybridRun:
                 )
 
     def _share_state(self, module: nn.Module) -> None:
-        """Give all ranks rank 0's parameters and buffers."""
+        """Copy rank 0's parameters and buffers to all ranks."""
         for tensor in (*module.parameters(), *module.buffers()):
             if tensor.numel():
                 self._talk.broadcast(tensor)
 
-    def decide_anew(self, batch: int | None) -> None:
-        """Forget the plan and make another; all ranks call it between two iterations."""
+    def replan(self, batch: int | None) -> None:
+        """Drop the plan and make another; all ranks must call it between two iterations."""
         self.before_forward()
         if self.plan is None:
-            raise SchemeError("there is no plan yet to be made anew")
+            raise SchemeError("there is no plan yet to replace")
         if isinstance(self._options.servers, Sequence):
             raise ConfigurationError(
-                "parameter servers that run elsewhere know the keys of the first plan; close the"
-                " model, start them anew and wrap the module again"
+                "external parameter servers know the keys of the first plan; close the model,"
+                " restart these servers and wrap the module again"
             )
-        # Others may still take from this rank's shard what they need for the iteration before.
+        # Other ranks may still read results of the previous iteration from this rank's shard.
         self._talk.meet(self._options.timeout_s)
         self._transports.close()
         self._epoch += 1
@@ -203,7 +203,7 @@ class HybridRun:
         )
 
     def _observe(self) -> None:
-        """Learn K and the layers' order from the next forward pass."""
+        """Record the rows K and the order of layers in the next forward pass."""
         for factors in self._watch.factors.values():
             factors.count_rows()
             factors.install()
@@ -219,12 +219,13 @@ class HybridRun:
         return used
 
     def before_forward(self) -> None:
-        """Raise SyncError unless the iteration before has ended.
+        """Raise SyncError unless the previous iteration has ended.
 
-        And ConfigurationError if there are parameters whose gradients nobody would exchange.
+        Raises ConfigurationError if a parameter has a gradient that no syncer exchanges, and
+        SessionClosedError after `close`.
         """
         if self._is_closed:
-            raise SessionClosedError("the model was closed; wrap the module anew to train on")
+            raise SessionClosedError("the model was closed; wrap the module again to train it")
         if torch.is_grad_enabled():
             self._known.check()
         if self.schedule is not None:
@@ -233,14 +234,14 @@ class HybridRun:
             self.schedule.check()
 
     def after_forward(self) -> None:
-        """Decide, after the first pass that was observed."""
+        """Make the plan after the first observed pass."""
         if self.plan is not None:
             return
         rows = {name: factors.count_rows() for name, factors in self._watch.factors.items()}
         self._decide(max([*rows.values(), 1]), Usage(rows, list(self._called)))
 
     def _decide(self, batch: int, usage: Usage | None) -> None:
-        """Make the plan on rank 0, give it to all, connect and make the syncers."""
+        """Make the plan on rank 0, send it to all ranks, connect, and make the syncers."""
         for observer in self._observers:
             observer.remove()
         self._observers.clear()
@@ -263,7 +264,7 @@ class HybridRun:
         made = self._talk.broadcast_bytes(made)
         refusal = json.loads(made).get("error")
         if refusal is not None:
-            raise ConfigurationError(f"the schemes could not be decided: {refusal}")
+            raise ConfigurationError(f"the schemes could not be chosen: {refusal}")
         self.plan = HybridPlan.from_json(made).of_epoch(self._epoch)
         self._transports.connect(self.plan.book, self.plan.rows)
         self._make_syncers(self.plan)
@@ -294,7 +295,8 @@ class HybridRun:
             ticket += syncer.num_tickets
             syncers.append(syncer)
         self.layer_syncers = list(syncers)
-        # A straggler has gradients that the others must not lack; who is lost has none.
+        # A late rank may have gradients, so all parameters count as used without its flags. A lost
+        # rank has none.
         fewest = self._talk.num_ranks if self._straggler.allow_partial else 0
         flags = FlagPart(self._used, self._transports.flags(), fewest)
         syncers.append(
@@ -319,7 +321,7 @@ class HybridRun:
         )
 
     def _parts(self, layer: TrainedLayer, plan: HybridPlan) -> list[SyncPart]:
-        """Return a layer's messages: one for each weight by factors, one per other scheme."""
+        """Return a layer's parts: one per weight sent as factors, and per key or dense scheme."""
         parts: list[SyncPart] = []
         dense: dict[Scheme, list[Any]] = {}
         for parameter in layer.parameters:
@@ -361,7 +363,7 @@ class HybridRun:
         return True
 
     def _claim_session(self) -> None:
-        """See to it that nobody else submits to the session during the pass."""
+        """Keep other callers from submitting to the session during the pass."""
         if self._session is None or not self._has_ordered:
             return
         owner = f"the backward pass of {self._place}'s hybrid model"
@@ -399,7 +401,7 @@ class HybridRun:
         self.schedule.ready(self._turns[layer], mark_now(self._device))
 
     def on_backward_end(self) -> None:
-        """Wait for all layers."""
+        """Wait until all layers are synchronised."""
         assert self.schedule is not None
         waiting = contextlib.nullcontext()
         if self._timeline is not None:
@@ -414,7 +416,7 @@ class HybridRun:
         self.iteration += 1
 
     def _note_missing(self) -> None:
-        """Say who is missing, once per change: a session may go on with fewer workers."""
+        """Log the missing ranks, once per change: a session may go on with fewer workers."""
         if self._session is None:
             return
         here = self._session.view.member_ids
@@ -433,17 +435,17 @@ class HybridRun:
 
     @property
     def counters(self) -> dict[str, dict[str, Any]]:
-        """Payload of this rank by path."""
+        """Payload floats of this rank, under ps, server and sfb."""
         return self._transports.counters
 
     def close(self, *, is_failed: bool = False) -> None:
-        """End connections and threads, and take all hooks off the model."""
+        """End connections and threads, and remove all hooks from the model."""
         if self._is_closed:
             return
         self._is_closed = True
         has_trained = self.iteration > self._options.first_iteration
         if has_trained and not is_failed and self.schedule and not self.schedule.completion.error:
-            # Others may still take from this rank's shard what they need for the last iteration.
+            # Other ranks may still read results of the last iteration from this rank's shard.
             self._talk.meet(min(LEAVE_S, self._options.timeout_s))
         self._release_session()
         if self.schedule is not None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a rank opens so that layers can travel: its shard, its exchange of factors, its client."""
+"""The connections of a rank: its parameter server shard, its client and its factor exchanges."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from ..syncers.scheme_channels import (
 from .group_talk import GroupTalk
 
 Servers = int | Sequence[str] | None
-"""How many ranks host a shard (None: each), or "host:port" of shards that run elsewhere."""
+"""Number of ranks that host a shard (None: all), or "host:port" of each external shard."""
 DROP_S = 0.1
 """How long a shard waits for the others in a job with a quorum but no deadline."""
 _MEAN = UpdateRule(kind=RuleKind.MEAN)
@@ -49,20 +49,20 @@ _Place = tuple[str, int]
 
 @dataclass(frozen=True, kw_only=True)
 class TransportOptions:
-    """How ranks reach each other beside the switch."""
+    """How ranks reach each other over TCP."""
 
     servers: Servers
     address: str
-    """Where other ranks reach this one by TCP."""
+    """Address at which other ranks reach this one by TCP."""
     token: str
-    """Secret of shards that run elsewhere; ranks of a job agree on one of their own."""
+    """Secret of external shards; for their own shards the ranks agree on another one."""
     timeout_s: float
     straggler: StragglerPolicy
 
 
 @final
 class SchemeTransports:
-    """The connections of one book; `close` ends them. The session is not closed."""
+    """The connections that one information book needs; `close` ends all but the session."""
 
     def __init__(self, talk: GroupTalk, session: Session | None, options: TransportOptions) -> None:
         self._talk = talk
@@ -71,17 +71,17 @@ class SchemeTransports:
         self._stack = contextlib.ExitStack()
         self._channels: dict[Scheme, DenseChannel | FactorChannel] = {}
         self.server: ParameterServer | None = None
-        """This rank's shard."""
+        """This rank's shard; None if it hosts none."""
         self._listener: PeerServer | None = None
         self._exchanges: list[FactorExchange] = []
-        self._copied: BroadcastChannel | None = None
+        self._multicast: BroadcastChannel | None = None
         self.client: ParameterClient | None = None
         drawn = {"token": secrets.token_hex(16), "job": secrets.randbelow((1 << 31) - 1) + 1}
         agreed = json.loads(talk.broadcast_bytes(json.dumps(drawn).encode()))
         self._token, self._job = str(agreed["token"]), int(agreed["job"])
 
     def open(self) -> tuple[list[_Place], list[_Place]]:
-        """Listen; return the places of all workers and all shards. All ranks call it."""
+        """Listen; return (host, port) of all workers and of all shards. All ranks must call it."""
         servers = self._options.servers
         self._listener = PeerServer(self._options.address, 0, token=self._token)
         self._stack.callback(self._listener.close)
@@ -113,7 +113,7 @@ class SchemeTransports:
             num_workers=self._talk.num_ranks,
             shard=self._talk.rank,
             rule=_MEAN,
-            timeout_s=0.9 * timeout_s,  # the servers' errors name who is missing
+            timeout_s=0.9 * timeout_s,  # shorter than the syncers': servers name the missing ranks
             stragglers=drop,
         )
 
@@ -122,7 +122,7 @@ class SchemeTransports:
         return [tuple(json.loads(text)) for text in self._talk.gather_bytes(own)]
 
     def connect(self, book: InformationBook, rows: Mapping[str, int]) -> None:
-        """Open what the book asks for; `rows` are those of layers whose factors are copied."""
+        """Open the connections of the book; `rows` gives the rows of layers sent by multicast."""
         used = {entry.scheme for entry in book.entries}
         if used & {Scheme.PS, Scheme.ADAM}:
             self._connect_servers(book)
@@ -130,22 +130,22 @@ class SchemeTransports:
             if self._session is None:
                 raise ConfigurationError("the book has layers for the switch, but no session")
             self._channels[Scheme.INA] = SwitchChannel(self._session, self._options.timeout_s)
-        ways = {entry.is_copied for entry in book.entries if entry.scheme is Scheme.SFB}
-        if False in ways:
+        is_multicast = {entry.is_copied for entry in book.entries if entry.scheme is Scheme.SFB}
+        if False in is_multicast:
             exchange = self._open_exchange(list(book.workers), server=self._listener)
             self._channels[Scheme.SFB] = BroadcastChannel(exchange)
-        if True in ways:
+        if True in is_multicast:
             exchange = self._open_exchange([], multicast=cast("Any", self._session))
-            self._copied = BroadcastChannel(exchange, rows)
+            self._multicast = BroadcastChannel(exchange, rows)
 
-    def _open_exchange(self, peers: list[_Place], **way: Any) -> FactorExchange:
+    def _open_exchange(self, peers: list[_Place], **carrier: Any) -> FactorExchange:
         options = ExchangeOptions(
             job=self._job,
             token=self._token,
-            timeout_s=0.9 * self._options.timeout_s,  # its errors name who is missing
+            timeout_s=0.9 * self._options.timeout_s,  # its errors name the missing ranks
             connect_s=self._options.timeout_s,
         )
-        exchange = FactorExchange(self._talk.rank, peers, options, **way)
+        exchange = FactorExchange(self._talk.rank, peers, options, **carrier)
         self._stack.callback(exchange.close)
         self._exchanges.append(exchange)
         return exchange
@@ -175,24 +175,24 @@ class SchemeTransports:
         return cast("DenseChannel", self._channels[scheme])
 
     def factors(self, scheme: Scheme, *, is_copied: bool) -> FactorChannel:
-        """Return the channel of SFB or ADAM; `is_copied`: by the switch's copies."""
+        """Return the channel of SFB or ADAM; `is_copied`: switches multicast the factors."""
         if is_copied:
-            assert self._copied is not None
-            return self._copied
+            assert self._multicast is not None
+            return self._multicast
         return cast("FactorChannel", self._channels[scheme])
 
     def flags(self) -> FlagChannel:
-        """Return the channel that takes least for flags: the switch, servers, else all ranks."""
+        """Return the cheapest open channel for flags: switch, then servers, then factors."""
         for scheme in (Scheme.INA, Scheme.PS, Scheme.SFB):
             if scheme in self._channels:
                 return cast("FlagChannel", self._channels[scheme])
-        if self._copied is None:
+        if self._multicast is None:
             raise SchemeError("the book has no parameters")
-        return self._copied
+        return self._multicast
 
     @property
     def counters(self) -> dict[str, dict[str, Any]]:
-        """Payload floats of this rank by path: of its client, its shard, its factors."""
+        """Payload floats of this rank's client (ps), shard (server) and factors (sfb)."""
         found: dict[str, dict[str, Any]] = {}
         if self.client is not None:
             found["ps"] = dict(self.client.counters)
@@ -206,7 +206,7 @@ class SchemeTransports:
         return found
 
     def close(self) -> None:
-        """End all connections; what is under way fails."""
+        """End all connections; pending exchanges fail."""
         self._stack.close()
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The layers of a model: what is trained, and which parts of it may have factors."""
+"""The layers of a model: the trained parameters, and which of them may have factors."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class TrainedParameter:
     """One parameter that is exchanged."""
 
     name: str
-    """As in `named_parameters`, the first of its names if it is shared."""
+    """Name in `named_parameters`; the first one if several modules share the parameter."""
     tensor: Tensor
     linears: tuple[nn.Linear, ...] = ()
-    """Modules whose factors make up its gradient; none: it travels as it is."""
+    """Modules whose factors make up its gradient; empty: the gradient itself is sent."""
     is_convolution: bool = False
 
     def as_layer(self, *, has_factors: bool) -> Layer:
-        """Return the parameter as the cost model sees it; without factors it is of kind other."""
+        """Return the parameter as the cost model's layer: fc with factors, else conv or other."""
         if has_factors:
             rows, columns = self.tensor.shape
             return Layer(name=self.name, kind="fc", rows=rows, columns=columns)
@@ -39,7 +39,7 @@ class TrainedParameter:
 
 @dataclass(frozen=True)
 class TrainedLayer:
-    """The parameters that one module owns itself: one syncer takes care of them."""
+    """The parameters that one module owns itself; one syncer exchanges them."""
 
     name: str
     module: nn.Module
@@ -50,7 +50,8 @@ def trained_layers(model: nn.Module) -> list[TrainedLayer]:
     """Return the layers with parameters that require gradients, in the order of registration.
 
     A parameter that several modules share belongs to the first. Raises ConfigurationError if there
-    are none, or for parameters that are not initialised, complex or not floating point.
+    are none, if they are on different devices, or if one is not initialised or is not of a real
+    floating-point dtype.
     """
     users: dict[int, list[nn.Module]] = {}
     for module in model.modules():
@@ -82,16 +83,16 @@ def trained_layers(model: nn.Module) -> list[TrainedLayer]:
 
 @final
 class KnownParameters:
-    """Tells when a module of the model has got a parameter that is none of the layers'."""
+    """Detects a trained parameter that belongs to none of the layers."""
 
     def __init__(self, model: nn.Module, layers: list[TrainedLayer]) -> None:
-        # Looked at in each iteration: `named_parameters` takes milliseconds for a large model.
+        # Checked in each iteration: `named_parameters` takes milliseconds for a large model.
         modules: list[tuple[str, Any]] = list(model.named_modules())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         self._own = [(name, own._parameters) for name, own in modules]
         self._known = {id(parameter.tensor) for layer in layers for parameter in layer.parameters}
 
     def check(self) -> None:
-        """Raise ConfigurationError if one was replaced, added or unfrozen."""
+        """Raise ConfigurationError if a parameter was replaced, added or unfrozen."""
         for module, parameters in self._own:
             for name, tensor in parameters.items():
                 if tensor is None or id(tensor) in self._known:
@@ -100,7 +101,7 @@ class KnownParameters:
                     raise ConfigurationError(
                         f"parameter {f'{module}.{name}'.lstrip('.')} was replaced, added or"
                         " unfrozen after the model was wrapped: its gradients would differ between"
-                        " ranks; close the model and wrap it anew"
+                        " ranks; close the model and wrap it again"
                     )
 
 
@@ -112,8 +113,8 @@ def _own_parameters(module: nn.Module) -> dict[str, Tensor]:
 def _size(tensor: Tensor) -> int:
     if nn.parameter.is_lazy(tensor):
         raise ConfigurationError(
-            "the model has parameters that get their shape in the first forward pass; run one"
-            " before wrapping the model"
+            "the model has parameters that get their shape in the first forward pass; run a"
+            " forward pass before wrapping the model"
         )
     return tensor.numel()
 
@@ -123,7 +124,7 @@ def _parameter(
 ) -> TrainedParameter:
     if not tensor.is_floating_point():
         raise ConfigurationError(
-            f"parameter {full_name} is {tensor.dtype}; gradients of floating point travel"
+            f"parameter {full_name} is {tensor.dtype}; only floating-point gradients can be sent"
         )
     linears = tuple(
         module

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which parameters had a gradient on some rank: the others keep what they have, on all ranks.
+"""Which parameters had a gradient on some rank; the others keep their gradient on all ranks.
 
-As with DistributedDataParallel: an optimizer passes by a parameter without a gradient, but decays
-or moves on one whose gradient is zero. So a rank that did not use a parameter needs to know whether
-another did; each rank's flags are added up beside the gradients, once per iteration.
+This is as with DistributedDataParallel. An optimizer skips a parameter without a gradient, but
+applies decay or momentum to one whose gradient is zero. So a rank that did not use a parameter must
+know whether another rank did. The ranks sum their flags once per iteration, beside the gradients.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from torch import Tensor
 
 @final
 class UsedParameters:
-    """What this rank has used since gradients left last, and mean gradients that wait for others.
+    """Parameters that this rank used in this iteration, and means that wait for others' flags.
 
-    Safe from any thread but for `learn`, `settle` and `restart`, which belong to the iteration's
-    end.
+    Any thread may call any method except `learn`, `settle` and `restart`, which run at the end of
+    an iteration.
     """
 
     def __init__(self, parameters: Sequence[Tensor]) -> None:
@@ -32,33 +32,36 @@ class UsedParameters:
 
     @property
     def flags(self) -> list[bool]:
-        """Of each parameter: whether this rank has a part in its gradient."""
+        """For each parameter: whether this rank contributes to its gradient."""
         return list(self._here)
 
     def note(self, parameter: Tensor) -> None:
-        """Learn that a backward pass has reached a parameter."""
+        """Note that a backward pass has reached a parameter."""
         self._here[self._places[id(parameter)]] = True
 
     def put(self, parameter: Tensor, values: Tensor) -> None:
-        """Write a mean (in host memory) into `.grad`, once it is known that any rank has a part."""
+        """Write a mean (in host memory) into `.grad`, or keep it until the flags of all are known.
+
+        A parameter that this rank has used needs no flags of other ranks.
+        """
         if self._here[self._places[id(parameter)]]:
             _put(parameter, values)
         else:
             self._waiting.append((parameter, values))
 
     def learn(self, flags: Sequence[bool]) -> None:
-        """Take the flags of all ranks together."""
+        """Take the combined flags of all ranks."""
         self._anywhere = list(flags)
 
     def settle(self) -> None:
-        """Write what has waited; a parameter that no rank used keeps its gradient, or none."""
+        """Write the means that waited; a parameter that no rank used keeps its gradient or None."""
         for parameter, values in self._waiting:
             if self._anywhere[self._places[id(parameter)]]:
                 _put(parameter, values)
         self.restart()
 
     def restart(self) -> None:
-        """Begin with the gradients of the next iteration."""
+        """Begin the next iteration."""
         self._here = [False] * len(self._here)
         self._waiting.clear()
 
@@ -71,6 +74,6 @@ def _put(parameter: Tensor, values: Tensor) -> None:
     gradient = torch.empty_like(parameter)
     gradient.copy_(values, non_blocking=True)
     if gradient.device.type == "cuda":
-        # The optimizer uses on its own stream what this one allocated.
+        # This stream allocated the gradient; the optimizer uses it on another stream.
         gradient.record_stream(torch.cuda.default_stream(gradient.device))
     parameter.grad = gradient

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What torch.distributed does for its own backends alone, done for process groups of this one, too.
+"""Changes to torch.distributed for functions that serve only PyTorch's own backends.
 
-Both changes are made with the first group of a process, and leave other backends alone.
+The first group of a process makes both changes. They do not affect other backends.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def amend_torch() -> None:
 
 @final
 class _Handover(dist.ProcessGroup):
-    """Hands a work to C++, which returns one of its own that owns it."""
+    """Hands a work to C++, which returns a work of its own that owns the first."""
 
     def __init__(self, work: dist.Work) -> None:
         # The stubs name only a form that C++ does not offer to subclasses.
@@ -47,19 +47,19 @@ class _Handover(dist.ProcessGroup):
 
 
 def owned_by_cpp(work: dist.Work) -> dist.Work:
-    """Return a work of C++ that ends as `work` does and keeps it alive.
+    """Return a C++ work that ends as `work` does and keeps it alive.
 
-    Of a work that is written in Python, C++ keeps only its own half: without the other one,
+    C++ keeps only the C++ part of a work that is written in Python. Without the Python part,
     `wait` never returns and `getFuture` fails.
     """
     return cast("Any", dist.ProcessGroup).barrier(_Handover(work))
 
 
 def _let_reducers_keep_works() -> None:
-    """Let DistributedDataParallel's reducer keep the work by which ranks say that they have input.
+    """Let DistributedDataParallel's reducer keep the work by which ranks report their input.
 
-    With `join`, each forward pass hands it from Python to C++ and drops it; the backward pass waits
-    for it there.
+    With `join`, each forward pass hands that work from Python to C++ and drops it; the backward
+    pass waits for it in C++.
     """
     join: Any = Join
     notify = join.notify_join_context
@@ -74,7 +74,7 @@ def _let_reducers_keep_works() -> None:
 
 
 def _open_monitored_barrier() -> None:
-    """Let torch.distributed.monitored_barrier take groups of this backend, not Gloo's alone."""
+    """Let torch.distributed.monitored_barrier take groups of this backend besides Gloo's."""
     for_gloo = _c10d.monitored_barrier
 
     @functools.wraps(for_gloo)

@@ -12,21 +12,21 @@ from ..errors import CollectiveMismatchError, CollectiveTimeoutError
 from ..torch_seam import Gloo
 
 CALL_BYTES: Final = 512
-"""Longest description that is compared; longer ones are cut."""
+"""Length of the compared description; longer ones are truncated."""
 
 
 class CallCheck:
-    """Compares what ranks call, over a Gloo group of its own; as slow as that sounds."""
+    """Compares the calls of all ranks over a separate Gloo group, which slows each collective."""
 
     def __init__(self, gloo: Gloo, num_ranks: int) -> None:
         self._gloo = gloo
         self._num_ranks = num_ranks
 
     def compare(self, place: str, called: str) -> None:
-        """Return when all ranks have called the same.
+        """Return when all ranks have called the same collective.
 
-        Raises CollectiveMismatchError if they have not, CollectiveTimeoutError if some call nothing
-        within the group's timeout.
+        Raises CollectiveMismatchError if the calls differ, and CollectiveTimeoutError if some rank
+        calls none within the group's timeout.
         """
         octets = bytearray(called.encode()[:CALL_BYTES].ljust(CALL_BYTES, b"\0"))
         mine = torch.frombuffer(octets, dtype=torch.uint8)
@@ -35,7 +35,7 @@ class CallCheck:
             self._gloo.allgather([said], [mine]).wait()
         except RuntimeError as error:
             raise CollectiveTimeoutError(
-                f"{place}: not all ranks have called a collective of the switch; see whether all"
+                f"{place}: not all ranks have called a collective of the switch; check that all"
                 f" run and call the same ({error})"
             ) from error
         calls = [bytes(text.numpy()).rstrip(b"\0").decode(errors="replace") for text in said]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which collectives a rank has called in a group, and where two ranks differ in that."""
+"""Log of the collectives that a rank has called in a group, and comparison between ranks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 LOGGED_CALLS: Final = 256
-"""Latest calls that a rank remembers; ranks differ by those that are under way."""
+"""Number of latest calls that a rank keeps; ranks differ only in calls in flight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,13 @@ class Call:
     """One collective of a group."""
 
     kind: str
-    """As torch.distributed calls it."""
+    """Name of the collective in torch.distributed."""
     number: int
-    """From 1, over all collectives of the group but those of two ranks."""
+    """Number from 1, over all collectives of the group except send and receive."""
     what: str
-    """Operation, dtype, shapes, root: for people."""
+    """Operation, dtype, shapes and root, for messages."""
     key: str
-    """What must be the same on all ranks, next to the kind."""
+    """The part that, besides the kind, must be the same on all ranks."""
 
     @property
     def name(self) -> str:
@@ -52,7 +52,7 @@ class CallLog:
         return self._num_calls
 
     def add(self, kind: str, what: str, key: str) -> Call:
-        """Note a call."""
+        """Log a call and return it with its number."""
         with self._lock:
             self._num_calls += 1
             call = Call(kind, self._num_calls, what, key)
@@ -76,9 +76,9 @@ def from_text(text: str) -> dict[int, Call]:
 
 
 def difference(calls_by_rank: Mapping[int, Mapping[int, Call]]) -> str:
-    """Return what ranks called first that is not the same; empty where they agree as far as known.
+    """Return the first calls that differ between ranks, as text; empty if the known calls agree.
 
-    A rank that has not come as far as others does not differ from them.
+    A rank that has made fewer calls than others does not differ from them.
     """
     numbers = sorted({number for calls in calls_by_rank.values() for number in calls})
     for number in numbers:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a collective by Gloo returns: Gloo's work, whose waiters hear when ranks disagree."""
+"""Work of a collective that Gloo runs; waiting for it detects ranks whose calls differ."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .work import NO_TIMEOUT
 @final
 @run_as_is
 class DelegatedWork(dist.Work):
-    """A work of Gloo's. Errors are Gloo's but for CollectiveMismatchError.
+    """A work of Gloo. Errors are Gloo's, except CollectiveMismatchError.
 
-    Gloo itself does not notice that ranks called different collectives; its own work then stays
-    under way until the group's timeout. Destroying Gloo's group would wait for that: it is kept.
+    Gloo itself does not notice that ranks called different collectives: its work then stays pending
+    until the group's timeout. Destroying the Gloo group would wait for that, so it is never freed.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class DelegatedWork(dist.Work):
         self._event = None if event is None else self._end_with_future(event)
 
     def _end_with_future(self, event: ProfiledEvent) -> ProfiledEvent | None:
-        """Let the event end with Gloo's work; return it where only `wait` can tell."""
+        """Let the event end with Gloo's work; return it if only `wait` can end it."""
         try:
             future: Any = self._work.get_future()
         except RuntimeError:  # Gloo's reduce_scatter has none
@@ -58,14 +58,14 @@ class DelegatedWork(dist.Work):
         return None
 
     def wait(self, timeout: timedelta = NO_TIMEOUT) -> bool:
-        """Wait as Gloo does; raise CollectiveMismatchError where the ranks' calls differ."""
+        """Wait as Gloo does; raise CollectiveMismatchError if the ranks' calls differ."""
         limit_s = timeout.total_seconds() if timeout > NO_TIMEOUT else math.inf
         until_s = time.monotonic() + limit_s
         for pause_s in look_pauses_s():
             left_s = until_s - time.monotonic()
             is_last = left_s <= pause_s
             try:
-                # Zero would be no limit at all.
+                # Gloo takes zero for no limit.
                 is_done = self._work.wait(timedelta(seconds=max(0.001, min(pause_s, left_s))))
             except RuntimeError as error:
                 if not is_last and not self._work.is_completed():

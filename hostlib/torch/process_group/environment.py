@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which job a process group joins, and how: from the process's environment."""
+"""Job and connection of a process group, from the environment of the process."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from ...transports.base import Transport
 
 DEFAULT_JOB = "torch"
 ARRIVAL_S = 60.0
-"""Longest wait for the other ranks' join; all have said before that they are about to."""
+"""Longest wait for the other ranks' join; all have announced before that they will join."""
 
 
 def job_name(group_name: str, *, is_default: bool) -> str:
-    """Return the job of a process group: SWITCHFOLD_JOB, or torchrun's run id, and the group."""
+    """Return the job of a process group: SWITCHFOLD_JOB or torchrun's run id, and the group."""
     variables = os.environ
     job = variables.get("SWITCHFOLD_JOB") or variables.get("TORCHELASTIC_RUN_ID") or DEFAULT_JOB
     if is_default:
@@ -36,25 +36,25 @@ def job_name(group_name: str, *, is_default: bool) -> str:
 
 
 def store_prefix() -> str:
-    """Return what keeps a process group from reading what a killed life of it left in the store.
+    """Return a prefix that hides what a killed run of the workers has left in the store.
 
-    torchrun's own process may keep one store over all lives of its workers, and PyTorch's Gloo
-    would then connect to the dead. Machines count lives each for itself, so that several machines
-    get no prefix: they need TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1.
+    torchrun's own process may keep one store over all restarts of its workers, and PyTorch's Gloo
+    would then connect to processes of an earlier run. Each machine counts its own restarts, so a
+    group over several machines gets no prefix: it needs TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1.
     """
     variables = os.environ
     if variables.get("LOCAL_WORLD_SIZE", "") != variables.get("WORLD_SIZE"):
         return ""
-    return f"life {variables.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+    return f"run {variables.get('TORCHELASTIC_RESTART_COUNT', '0')}"
 
 
 class GroupPlace:
-    """One rank's place in a job. Raises ConfigurationError where SWITCHFOLD_PLACES is wrong."""
+    """One rank's place in a job. Raises ConfigurationError if SWITCHFOLD_PLACES is wrong."""
 
     def __init__(self, job: str, rank: int, num_ranks: int, process: int | None = None) -> None:
-        """Read it; `process` is the rank in the default group, where `rank` is not."""
+        """Read the environment; `process` is the rank in the default group, if `rank` is not."""
         self._variables: Mapping[str, str] = {
-            # The sum over fewer ranks is not what the caller asked for.
+            # The caller asked for the sum over all ranks.
             "SWITCHFOLD_MIN_WORKERS": str(num_ranks),
             **place_variables(os.environ, rank if process is None else process),
             "SWITCHFOLD_JOB": job,
@@ -66,7 +66,7 @@ class GroupPlace:
     def open_transport(self) -> Transport:
         """Open the transport; raises ConfigurationError or TransportError.
 
-        Names all variables that are missing, of the transport and of the job.
+        The error names all missing variables of the transport and of the job.
         """
         check_environment(self._variables)
         return transport_from_environment(self._variables)
@@ -78,9 +78,9 @@ class GroupPlace:
         *,
         straggler: StragglerPolicy = WAIT_FOR_ALL,
     ) -> Session:
-        """Join the job with an open transport; waits while an earlier life of the job ends.
+        """Join the job with an open transport; waits while an earlier run of the job ends.
 
-        Raises JoinError and its kinds, ConfigurationError, TransportError.
+        Raises JoinError and its subclasses, ConfigurationError, TransportError.
         """
         timeout_s = timeout.total_seconds()
         options = SessionOptions(
@@ -99,9 +99,10 @@ class GroupPlace:
 
 
 def peer_address(rank: int) -> str:
-    """Return where other ranks reach this one, `rank` of the default group, by TCP.
+    """Return the address at which other ranks reach this one by TCP.
 
-    SWITCHFOLD_PEER_ADDRESS says it; else it is the address that faces MASTER_ADDR.
+    It is SWITCHFOLD_PEER_ADDRESS, else the address that faces MASTER_ADDR. `rank` is the rank in
+    the default group.
     """
     given = place_variables(os.environ, rank).get("SWITCHFOLD_PEER_ADDRESS", "")
     if given:

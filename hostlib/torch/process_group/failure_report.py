@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the ranks of a group tell each other when a collective does not end, or has failed.
+"""Reports that ranks of a group exchange when a collective does not end or has failed.
 
-Nothing is exchanged while all goes well. A rank that has waited for a second writes its latest
-calls into the group's store and reads what others that wait have written: that tells ranks that
-disagree from ranks that are slow. A rank whose collective fails does likewise, and waits a moment
-for others that fail, too: that tells a wrong shape on one rank from a rank that is gone.
+Ranks exchange nothing while collectives succeed. A rank that has waited for a second writes its
+latest calls into the group's store and reads those of other waiting ranks. This distinguishes ranks
+whose calls differ from slow ranks. A rank whose collective fails does the same and waits a moment
+for other ranks that fail. This distinguishes a wrong shape on one rank from a lost rank.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from ..torch_seam import PrefixStore, Store
 from .call_log import Call, CallLog, difference, from_text, to_text
 
 GRACE: Final = timedelta(seconds=0.5)
-"""How long a failed rank waits for the others' words."""
+"""How long a failed rank waits for the others' reports."""
 FIRST_LOOK_S: Final = 1.0
-"""How long a collective is waited for before the rank asks what others have called."""
+"""How long a rank waits for a collective before it first reads the others' calls."""
 MAX_LOOK_S: Final = 4.0
-"""Longest time between two such questions."""
+"""Longest time between two reads."""
 HEARD: Final = timedelta(seconds=1.5)
-"""How long a rank that has seen a difference stays for the others to see it, too."""
+"""How long a rank that has seen a difference waits until the others have seen it, too."""
 
 _Answer = TypeVar("_Answer")
 
 
 def look_pauses_s() -> Generator[float]:
-    """Yield how long to wait before each look, in seconds."""
+    """Yield the time to wait before each read of the store, in seconds."""
     pause_s = FIRST_LOOK_S
     while True:
         yield pause_s
@@ -40,7 +40,7 @@ def look_pauses_s() -> Generator[float]:
 
 
 class FailureReport:
-    """One group's report; each rank tells its first failure. Safe from any thread."""
+    """Reports of one group; each rank reports its first failure. Safe from any thread."""
 
     def __init__(self, store: Store, rank: int, num_ranks: int, log: CallLog) -> None:
         self._store = PrefixStore("failures", store)
@@ -48,34 +48,34 @@ class FailureReport:
         self._others = [other for other in range(num_ranks) if other != rank]
         self._log = log
         self._lock = threading.Lock()
-        self._has_told = False
+        self._has_reported = False
         self._difference = ""
 
     def disagreement(self) -> str:
-        """Tell the others what was called here; return how the ranks' calls differ, if they do.
+        """Publish this rank's calls; return how the calls of the ranks differ.
 
-        Empty where they agree as far as is known. Of what differs it names ranks, collectives and
-        remedy. Takes a few round trips to the store.
+        The text names ranks, collectives and a remedy; it is empty if the known calls agree. This
+        takes a few RTTs to the store.
         """
         with self._lock:
             if not self._difference:
                 self._difference = self._reached(self._compare, "")
                 if self._difference:
                     self._reached(self._wait_until_heard, None)
-                    # By now ranks have told that had not when this one looked first.
+                    # More ranks have published their calls since this rank's first comparison.
                     self._difference = self._reached(self._compare, self._difference)
             return self._difference
 
     def explain(self, place: str, error: CollectiveError) -> CollectiveError:
-        """Return the error with what the other ranks say; tell them of it.
+        """Report this rank's error to the others; return it with what they report.
 
-        It becomes a CollectiveMismatchError where they had called something else. The rank's later
-        failures are returned as they are.
+        It becomes a CollectiveMismatchError if the ranks' calls differ. Later errors of this rank
+        are returned unchanged.
         """
         with self._lock:
-            if self._has_told:
+            if self._has_reported:
                 return error
-            self._has_told = True
+            self._has_reported = True
             kinds = self._reached(lambda: self._exchange(error), {})
             self._difference = self._difference or self._reached(self._compare, "")
             differs = self._difference
@@ -129,7 +129,7 @@ class FailureReport:
 
     @staticmethod
     def _reached(ask: Callable[[], _Answer], otherwise: _Answer) -> _Answer:
-        """Return the answer of the store, which may live in a rank that is gone."""
+        """Return the store's answer, or `otherwise`: the rank that keeps the store may be gone."""
         try:
             return ask()
         except RuntimeError:  # the base of torch's DistStoreError and DistNetworkError

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives that a group leaves to the Gloo group inside, and says so once."""
+"""Collectives that a group runs by its Gloo group; the log names each kind once."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ EMPTY: Final = "by Gloo: there is nothing to add up"
 class GlooCollectives(dist.ProcessGroup):
     """A process group that runs everything by Gloo, as PyTorch's own Gloo group does.
 
-    Each method takes what the one it overrides takes. All are overridden, and none calls the one
-    that it overrides: what C++ does for a group that is written in Python, it does with Python's
-    lock held, and Gloo's threads need that lock to free tensors while callers wait for their queue.
+    Each method takes the arguments of the method that it overrides. All methods are overridden, and
+    none calls the overridden one: for a group that is written in Python, C++ runs it with Python's
+    lock held. Gloo's threads need that lock to free tensors while callers wait for their queue.
     """
 
     def __init__(
@@ -45,17 +45,17 @@ class GlooCollectives(dist.ProcessGroup):
         gloo: Gloo,
         backend: Gloo | None = None,
     ) -> None:
-        """Take a Gloo group, and what to call in its place where that is not the group itself.
+        """Take a Gloo group; with `backend`, collectives run by that wrapper of the group.
 
-        Ranks whose collectives do not end tell each other through the store what they called.
+        Ranks whose collectives do not end exchange their calls through the store.
         """
         # The stubs name only a form that C++ does not offer to subclasses.
         super().__init__(rank, num_ranks)  # pyright: ignore[reportCallIssue]
         self.label = name
-        """What torch.distributed calls the group."""
+        """The group's name in torch.distributed."""
         self._timeouts = gloo
         backend = gloo if backend is None else backend
-        # A group of C++ alone, whose methods let go of Python's lock at once.
+        # A group in C++ only: its methods release Python's lock at once.
         self._gloo: Any = cast("Any", dist.ProcessGroup)(rank, num_ranks)
         self._said: set[tuple[str, str]] = set()
         self._log = CallLog()
@@ -66,7 +66,7 @@ class GlooCollectives(dist.ProcessGroup):
             group._set_default_backend(self.BackendType.GLOO)
 
     def _say(self, collective: str, how: str) -> None:
-        """Log, the first time, where a collective runs and why."""
+        """Log once where a collective runs and why."""
         if (collective, how) not in self._said:
             self._said.add((collective, how))
             logger.info("group %s: %s: %s", self.label, collective, how)
@@ -75,7 +75,7 @@ class GlooCollectives(dist.ProcessGroup):
         return f"rank {self.rank()}, {collective} of group {self.label!r}"
 
     def _settle(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Wait until nothing but Gloo is at work on these tensors."""
+        """Wait until only Gloo uses the memory of these tensors."""
 
     def _delegate(
         self,
@@ -208,12 +208,12 @@ class GlooCollectives(dist.ProcessGroup):
         self._gloo.shutdown()
 
     def abort(self) -> None:
-        """End what is under way by Gloo."""
+        """Abort Gloo's pending collectives."""
         self._gloo.abort()
 
 
 def _tensors_in(arguments: Sequence[Any]) -> Iterator[torch.Tensor]:
-    """Yield the tensors among the arguments, and in lists and lists of lists of them."""
+    """Yield the tensors among the arguments, also those inside nested lists and tuples."""
     for argument in arguments:
         if isinstance(argument, torch.Tensor):
             yield argument
@@ -222,6 +222,6 @@ def _tensors_in(arguments: Sequence[Any]) -> Iterator[torch.Tensor]:
 
 
 def _inputs_in(arguments: Sequence[Any]) -> Iterator[torch.Tensor]:
-    """Yield the tensors that a collective reads: where it takes outputs and inputs, the latter."""
+    """Yield the tensors that a collective reads: the inputs if it also takes outputs."""
     has_outputs = len(arguments) > 1 and isinstance(arguments[1], torch.Tensor | list | tuple)
     return _tensors_in(arguments[1:2] if has_outputs else arguments[:1])

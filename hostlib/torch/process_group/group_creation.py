@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Making of a process group: Gloo inside, a session of its own, or the reason why there is none."""
+"""Creation of a process group: with Gloo, and with a session or the reason why it has none."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _logger = logging.getLogger("switchfold.hostlib.torch")
 
 
 def create_group(options: BackendOptions) -> dist.ProcessGroup:
-    """Make a process group as torch.distributed asks for it; all its ranks must.
+    """Make a process group for torch.distributed; all its ranks must call it.
 
-    Raises GroupJoinError where the default group finds no place in a job; any other group then
-    runs on Gloo, as does a group of one rank.
+    Raises GroupJoinError if the default group cannot join a job. Any other group then runs on Gloo,
+    as does a group of one rank.
     """
     amend_torch()
     rank, num_ranks, timeout = options.group_rank, options.group_size, options.timeout
     is_default = not options.global_ranks_in_group
     options.store = PrefixStore(store_prefix(), options.store)
     rendezvous = Rendezvous(options.store, rank, num_ranks, timeout)
-    rendezvous.exchange("make")  # Gloo would not say whom it waits for
+    rendezvous.exchange("make")  # Gloo's own errors would not name the missing ranks
     gloo = make_gloo(options)
     job = job_name(options.group_id, is_default=is_default)
     session, reason = None, "it has one rank"
@@ -75,12 +75,12 @@ def create_group(options: BackendOptions) -> dist.ProcessGroup:
 def _join(
     rendezvous: Rendezvous, job: str, rank: int, num_ranks: int, process: int
 ) -> tuple[Session | None, str]:
-    """Return a session, or None and the reason: on all ranks the same of both."""
+    """Return a session, or None and the reason; all ranks return the same kind and reason."""
     transport = place = None
     problem = ""
     try:
         place = GroupPlace(job, rank, num_ranks, process)
-        precision_setting()  # a wrong one is every rank's error
+        precision_setting()  # so that a wrong setting fails on all ranks
         transport = place.open_transport()
     except HostlibError as error:
         problem = str(error)
@@ -109,7 +109,7 @@ def _join(
 
 
 def _problems(said: Sequence[str]) -> str:
-    """Return the ranks' problems in one line, equal ones once; empty when there is none."""
+    """Return the ranks' problems in one line, each text once; empty if there is none."""
     ranks_by_text: dict[str, list[int]] = {}
     for rank, text in enumerate(said):
         if text:

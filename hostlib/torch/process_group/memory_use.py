@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which memory the collectives under way read and write."""
+"""The memory that pending collectives read and write."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import torch
 from .work import SwitchfoldWork
 
 _Span = tuple[int, int, int]
-"""First address, one behind the last, and a number of its own."""
+"""First address, end address (exclusive), and a unique number."""
 
 
 @final
 class MemoryUse:
-    """The spans of memory of works that have not ended; for one thread at a time."""
+    """The memory spans of pending works; for one thread at a time."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
@@ -31,7 +31,7 @@ class MemoryUse:
     def users(self, tensors: Sequence[torch.Tensor]) -> list[SwitchfoldWork]:
         """Return the works, in no order, whose memory may overlap that of the tensors.
 
-        Strided tensors count as all that lies between their ends.
+        A strided tensor counts as the whole span from its first to its last byte.
         """
         if not self._spans:
             return []
@@ -45,7 +45,7 @@ class MemoryUse:
         return list(found.values())
 
     def add(self, work: SwitchfoldWork, tensors: Sequence[torch.Tensor]) -> None:
-        """Note what a work uses from now on."""
+        """Note the memory that a work uses from now on."""
         spans = [(*memory_span(tensor), next(self._numbers)) for tensor in tensors]
         for span in spans:
             insort(self._spans, span)
@@ -54,7 +54,7 @@ class MemoryUse:
         self._spans_of[work] = spans
 
     def remove(self, work: SwitchfoldWork) -> None:
-        """Forget a work; one that is not known is none."""
+        """Forget a work; an unknown work is ignored."""
         for span in self._spans_of.pop(work, ()):
             del self._spans[bisect_left(self._spans, span)]
             del self._works[span[2]]
@@ -63,7 +63,7 @@ class MemoryUse:
 
 
 def memory_span(tensor: torch.Tensor) -> tuple[int, int]:
-    """Return the first address of a tensor, and one behind its last; nothing of sparse ones."""
+    """Return first and end address (exclusive) of a tensor; 0, 0 for a sparse tensor."""
     if tensor.layout != torch.strided:
         return 0, 0
     start = tensor.data_ptr()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which collectives run on the switch, and which reason sends the others to Gloo."""
+"""Which collectives run on the switch, and why the others run by Gloo."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..torch_seam import ReduceOp
 
 SWITCH_DEVICES: Final = ("cpu", "cuda")
 MIN_TREE_RANKS: Final = 3
-"""Between two ranks Gloo's broadcast and reduce send a tensor once, as the switch does."""
+"""With two ranks, Gloo's broadcast and reduce send a tensor only once, as the switch does."""
 MIN_TREE_BYTES: Final = 256 << 10
-"""Below this a broadcast or reduce is all latency: one message of Gloo's is less than a round."""
+"""Below this size latency dominates: one message of Gloo takes less time than a round."""
 
 
 def sum_reason(tensors: Sequence[torch.Tensor], op: Any) -> str | None:
@@ -35,7 +35,7 @@ def sum_reason(tensors: Sequence[torch.Tensor], op: Any) -> str | None:
 
 
 def tree_reason(tensor: torch.Tensor, num_ranks: int) -> str | None:
-    """Return why a broadcast or reduce of this tensor does not pay on the switch, or None."""
+    """Return why a broadcast or reduce of this tensor is faster by Gloo; None if it is not."""
     if num_ranks < MIN_TREE_RANKS:
         return "by Gloo: between two ranks the switch saves nothing"
     if tensor.numel() * tensor.element_size() < MIN_TREE_BYTES:
@@ -51,9 +51,9 @@ def move_reason(tensor: torch.Tensor, num_ranks: int) -> str | None:
 
 
 def check_alike(place: str, tensors: Sequence[torch.Tensor]) -> None:
-    """Raise CollectiveInputError unless the tensors are alike in device, dtype and layout.
+    """Raise CollectiveInputError unless the tensors have one device, dtype and memory layout.
 
-    And where the backend does not serve their device.
+    Also raises it if the backend does not serve their device.
     """
     if not tensors:
         raise CollectiveInputError(f"{place}: the list of tensors is empty; pass at least one")
@@ -85,11 +85,11 @@ def dtype_name(dtype: torch.dtype) -> str:
 def is_one_of(op: Any, *kinds: Any) -> bool:
     """Return whether an operation is of one of these kinds.
 
-    Not `in`: that asks the kind, which never equals the operation that options hold.
+    `in` would call the kind's `==`, which never equals the operation that options hold.
     """
     return any(op == kind for kind in kinds)
 
 
 def operation_name(op: Any) -> str:
-    """Return SUM, MAX and so on."""
+    """Return the operation's name, such as SUM or MAX."""
     return str(getattr(op, "op", op)).rsplit(".", 1)[-1]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The process group: sums on the switch, everything else by the Gloo group inside."""
+"""The process group: the switch sums, and a Gloo group runs the other collectives."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from .switch_queue import SwitchQueue, Transfer
 from .work import NO_TIMEOUT, SwitchfoldWork
 
 LEAVE_S: Final = 5.0
-"""How long a group that is destroyed waits for ranks that may still need its results."""
+"""How long a group that is being destroyed waits for ranks that may still need its results."""
 ON_SWITCH: Final = "on the switch"
 
 Tensors = Sequence[torch.Tensor]
@@ -54,10 +54,10 @@ Tensors = Sequence[torch.Tensor]
 
 @run_as_is
 class SwitchfoldProcessGroup(GlooCollectives):
-    """A torch.distributed process group whose sums are made in the network.
+    """A torch.distributed process group that sums in the network.
 
-    Without a session it is a Gloo group. Collectives on the switch return at once, whatever the
-    session is busy with, and end in the order in which they were called.
+    Without a session it is a Gloo group. Collectives on the switch return at once, even if others
+    are pending, and end in the order in which they were called.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
 
     @property
     def session(self) -> Session | None:
-        """The group's membership in its job; None where all runs by Gloo."""
+        """The group's session; None if Gloo runs everything."""
         return self._session
 
     def getBackendName(self) -> str:  # noqa: N802
@@ -101,11 +101,11 @@ class SwitchfoldProcessGroup(GlooCollectives):
         return "switchfold"
 
     def get_group_store(self) -> Store:
-        """Return the store that the group was made with."""
+        """Return the group's store."""
         return self._store
 
     def _get_sequence_number_for_group(self) -> int:
-        """Return how many collectives of all ranks the group has begun."""
+        """Return how many collectives the group has begun, without send and receive."""
         return self._log.num_calls
 
     # PyTorch calls the next methods by position, from Python and from C++.
@@ -113,7 +113,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
     def allreduce(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, tensors: Any, opts: Any = None, timeout: timedelta | None = None
     ) -> Any:
-        """Sum or average over all ranks, on the switch where operation and dtype allow it."""
+        """Sum or average over all ranks, on the switch if operation and dtype allow it."""
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
         if not isinstance(opts, AllreduceOptions):
             options = AllreduceOptions()
@@ -150,7 +150,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
         return self._sum("all_reduce_coalesced", tensors, opts, self._precision.of_others)
 
     def reduce(self, tensors: Any, opts: Any = None, *arguments: Any, **named: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Sum or average into one rank's tensor; the others keep theirs where the switch sums."""
+        """Sum or average into one rank's tensor; the switch leaves the other tensors unchanged."""
         if not isinstance(opts, ReduceOptions):
             reason = "by Gloo: called without options"
             return self._delegate("reduce", reason, "reduce", (tensors, opts, *arguments), named)
@@ -170,7 +170,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
     def broadcast(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, tensors: Any, opts: Any = None, timeout: timedelta | None = None
     ) -> Any:
-        """Give all ranks the root's bits, on the switch where that pays."""
+        """Copy the root's bits to all ranks, on the switch if that is faster."""
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
         if not isinstance(opts, BroadcastOptions):
             options = BroadcastOptions()
@@ -189,7 +189,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
         return self._start("broadcast", staging, tensors, opts, what=what, key=key)
 
     def _unless(self, reason: str | None) -> str | None:
-        """Return the reason why a sum runs by Gloo, of the group or of the call."""
+        """Return why a collective runs by Gloo: because of the group, or the call's `reason`."""
         return "by Gloo: the group has no session" if self._queue is None else reason
 
     def _settle(self, tensors: Tensors) -> None:
@@ -209,7 +209,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
         if tensors[0].device.type == "cpu":
             staging = SumStaging(tensors, is_kept=is_kept)
         else:
-            self._settle(tensors)  # the copies to the host begin now
+            self._settle(tensors)  # before DeviceStaging starts the copies to the host
             stream = self._stream(tensors[0].device)
             staging = DeviceStaging(tensors, stream, is_kept=is_kept)
         operation: ReduceOperation = "mean" if is_one_of(opts.reduceOp, ReduceOp.AVG) else "sum"
@@ -271,26 +271,26 @@ class SwitchfoldProcessGroup(GlooCollectives):
         return self._streams[device]
 
     def shutdown(self) -> None:
-        """Leave the job; collectives that are under way end with GroupDestroyedError."""
+        """Leave the job; pending collectives end with GroupDestroyedError."""
         self.wait_for_others()
         self.close()
         super().shutdown()
 
     def abort(self) -> None:
-        """Leave the job without waiting for anybody."""
+        """Leave the job without waiting for other ranks."""
         self.close()
         super().abort()
 
     def wait_for_others(self) -> None:
-        """Wait until the other ranks need nothing more from this one, or for a while."""
+        """Wait until the other ranks need nothing more from this one, at most LEAVE_S."""
         if self._session is not None and self in open_groups:
-            # A rank that goes must not take away results that others still wait for. One that
-            # does not come to leave is busy elsewhere, or broken.
+            # Other ranks may still wait for results that this rank contributes to. A rank that
+            # does not come to this barrier is busy or has failed.
             with contextlib.suppress(HostlibError):
                 self._session.barrier("leave", LEAVE_S)
 
     def close(self) -> None:
-        """Leave the job without waiting for anybody; Gloo's part goes on."""
+        """Leave the job without waiting for other ranks; the Gloo group stays usable."""
         open_groups.discard(self)
         if self._session is not None:
             self._session.close()
@@ -314,12 +314,12 @@ def _described(tensors: Tensors) -> str:
 
 
 def _measured(tensors: Tensors) -> str:
-    """Return what of tensors must be the same on all ranks."""
+    """Return dtype and number of values, which must be the same on all ranks."""
     return f"{dtype_name(tensors[0].dtype)} {sum(tensor.numel() for tensor in tensors)}"
 
 
 def _summed(tensors: Tensors, opts: Any) -> tuple[str, str]:
-    """Return what of a call that goes to Gloo people read, and what is compared."""
+    """Return `what` and `key` of a call that Gloo runs, as in Call."""
     if tensors[0].layout != torch.strided:  # may differ in size
         return "sparse tensors", "sparse"
     operation = operation_name(opts.reduceOp)

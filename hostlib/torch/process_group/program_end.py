@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Groups that a program leaves open: they leave their jobs when it ends, however it ends."""
+"""Groups that a program leaves open: they leave their jobs when the interpreter exits."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class OpenGroup(Protocol):
     """A process group with a session."""
 
     def wait_for_others(self) -> None:
-        """Wait until the other ranks need nothing more from this one, or for a while."""
+        """Wait until the other ranks need nothing more from this one, for a limited time."""
         ...
 
     def close(self) -> None:
-        """Leave the job without waiting for anybody."""
+        """Leave the job without waiting for other ranks."""
         ...
 
 
@@ -38,12 +38,12 @@ os.register_at_fork(after_in_child=open_groups.clear)
 def leave_all() -> None:
     """Leave the jobs of all open groups.
 
-    A program that an error or Ctrl-C ends has nothing that others could wait for: it leaves at
-    once. Another Ctrl-C meanwhile only ends the waiting; one behind ends the process, as nothing
-    is left then that others could miss.
+    After an error or Ctrl-C no rank can still get results from this one, so the groups leave at
+    once. A Ctrl-C while they leave ends only the waiting. A later one ends the process, because the
+    groups have left by then.
     """
     groups: list[OpenGroup] = list(open_groups)
-    # Python 3.11 knows the second only.
+    # Python 3.11 has only the second.
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     is_failed = error is not None
     with _interrupts_end(_Waiting(is_over=isinstance(error, KeyboardInterrupt))) as waiting:
@@ -55,7 +55,7 @@ def leave_all() -> None:
 
 
 class _Waiting:
-    """Whether an interrupt may be raised now."""
+    """Whether Ctrl-C may raise KeyboardInterrupt now."""
 
     def __init__(self, *, is_over: bool) -> None:
         self.is_now = False
@@ -72,7 +72,7 @@ class _Waiting:
 
 @contextmanager
 def _interrupts_end(waiting: _Waiting) -> Generator[_Waiting]:
-    """Let Ctrl-C interrupt waiting only, this and all later."""
+    """Let Ctrl-C interrupt only the waiting, both the present and any later one."""
     if threading.current_thread() is not threading.main_thread():
         yield waiting
         return
@@ -87,6 +87,6 @@ def _interrupts_end(waiting: _Waiting) -> Generator[_Waiting]:
     try:
         yield waiting
     finally:
-        # Elsewhere, in what other libraries run at exit, an exception would only print a traceback.
+        # In the exit functions of other libraries an exception would only print a traceback.
         is_quick = waiting.is_over and before is signal.default_int_handler
         signal.signal(signal.SIGINT, signal.SIG_DFL if is_quick else before)

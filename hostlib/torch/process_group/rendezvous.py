@@ -16,13 +16,13 @@ from ..torch_seam import PrefixStore, Store
 
 FIRST_PAUSE_S: Final = 0.001
 MAX_PAUSE_S: Final = 0.2
-"""Between two looks into the store. `Store.wait` would log each time-out as a warning."""
+"""Pause between two checks of the store. `Store.wait` would log each timeout as a warning."""
 HEARD: Final = timedelta(seconds=4)
-"""How long a rank that gives up stays for the others to hear it: the store may be its own."""
+"""How long a rank that gives up waits until the others know: it may be the one with the store."""
 
 GRACE_S: Final = 5.0
-"""Least time for a step, if the timeout is not shorter: one before it may have taken all of that,
-as joining does where no controller answers, and ranks come from it at different moments."""
+"""Least time for a step, if the timeout is not shorter. The previous step may have used up the
+timeout, as joining does without a controller, and ranks end it at different times."""
 
 
 class Rendezvous:
@@ -37,14 +37,14 @@ class Rendezvous:
 
     @property
     def remaining(self) -> timedelta:
-        """What is left of the timeout, at least a moment."""
+        """The rest of the timeout, at least 0.05 s."""
         return timedelta(seconds=max(0.05, self._deadline_s - time.monotonic()))
 
     def exchange(self, step: str, text: str = "") -> Sequence[str]:
-        """Tell all ranks `text` and return what each said, by rank.
+        """Send `text` to all ranks and return the texts of all, by rank.
 
-        Raises GroupJoinError naming the ranks that said nothing within the timeout: when it has
-        passed for one rank, on all that came.
+        Raises GroupJoinError that names the ranks without a text within the timeout. When the
+        timeout passes on one rank, all ranks in this step raise it.
         """
         self._store.set(f"{step}/{self._rank}", json.dumps(text))
         keys = [f"{step}/{rank}" for rank in range(self._num_ranks)]
@@ -59,7 +59,7 @@ class Rendezvous:
                     self._give_up(step, absent)
                 time.sleep(pause_s)
                 pause_s = min(2 * pause_s, MAX_PAUSE_S)
-            self._hear(step)  # this rank may have come after the others had given up
+            self._hear(step)  # the others may have given up before this rank came
             return [json.loads(self._store.get(key)) for key in keys]
         except GroupJoinError:
             raise
@@ -68,28 +68,28 @@ class Rendezvous:
             raise self._error(step, absent, gone) from error
 
     def _hear(self, step: str) -> None:
-        """Give up where another rank has, and say so."""
+        """Raise GroupJoinError, and acknowledge it in the store, if another rank has given up."""
         key = f"{step}/given up"
         if self._store.check([key]):
             self._store.set(f"{step}/heard/{self._rank}", "")
             raise self._error(step, json.loads(self._store.get(key)))
 
     def _give_up(self, step: str, absent: list[int]) -> NoReturn:
-        """Tell those who have come, and stay until they know."""
+        """Tell the ranks that have come, wait until they know, and raise GroupJoinError."""
         self._store.set(f"{step}/heard/{self._rank}", "")
         self._store.set(f"{step}/given up", json.dumps(absent))
         here = [rank for rank in range(self._num_ranks) if rank not in (*absent, self._rank)]
         if here:
-            with contextlib.suppress(RuntimeError):  # a busy one finds the store gone, or the key
+            with contextlib.suppress(RuntimeError):  # a busy rank will see the key, or no store
                 self._store.wait([f"{step}/heard/{rank}" for rank in here], HEARD)
         raise self._error(step, absent)
 
     def _error(self, step: str, absent: list[int], more: str = "") -> GroupJoinError:
         who = f"ranks {absent}" if absent else "some ranks"
         if 0 in absent and len(absent) > 1:
-            # A guess: PyTorch's rank 0 does so with init_method env:// and tcp://.
+            # Only a guess: with init_method env:// and tcp://, PyTorch's rank 0 keeps the store.
             more += " (rank 0 may itself be waiting for the others, if it keeps their store)"
         return GroupJoinError(
             f"rank {self._rank}: {who} did not come to {step} the process group within its timeout"
-            f" of {self._timeout_s:g} s{more}; see whether all ranks run and make the same groups"
+            f" of {self._timeout_s:g} s{more}; check that all ranks run and make the same groups"
         )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives of one group on their way through its session, in the order they were called."""
+"""Queue of one group's collectives to its session, in the order in which they were called."""
 
 from __future__ import annotations
 
@@ -32,38 +32,38 @@ from .memory_use import MemoryUse
 from .work import SwitchfoldWork
 
 JOIN_S: Final = 5.0
-"""How long a queue that is closed waits for its threads."""
+"""How long a closing queue waits for its threads."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """One allreduce of the session, and what it serves."""
+    """One allreduce of the session, and the collective that needs it."""
 
     work: SwitchfoldWork
     staging: Staging
     operation: ReduceOperation
     timeout_s: float
     name: str = ""
-    """In a timeline."""
+    """Name in a timeline."""
     label: str = ""
-    """What must be the same on all ranks: others are not added up."""
+    """Text that must be the same on all ranks: tensors with different labels are not summed."""
     precision: Precision = "exact"
     ready_s: float = field(default_factory=time.monotonic)
 
 
 _Staged = tuple[Transfer, Sequence[SwitchfoldWork]]
-"""A transfer and the works before it that use the same memory."""
+"""A transfer and the earlier works that use the same memory."""
 _Submitted = tuple[Transfer, AllreduceFuture | Exception]
 
 
 class SwitchQueue:
     """Submits transfers in call order and writes their results back in that order.
 
-    A caller never waits: copies into staging memory are made in one thread, copies back in
-    others, one at a time. All are started with the first transfer that needs them. Callbacks of
-    futures may wait for later transfers: another thread then goes on with those. A transfer of
-    memory that one before it uses is read when that one is written back, and so are all behind it.
-    Sums that lack ranks are errors unless `is_partial_allowed`.
+    A caller never waits. One thread copies into staging memory; others copy back, one at a time.
+    The first transfer that needs a thread starts it. Callbacks of futures may wait for later
+    transfers, so another thread goes on with those. If a transfer uses memory of an earlier one,
+    its values are read after the earlier result is written back, and later transfers wait with it.
+    A sum without some ranks is an error unless `is_partial_allowed`.
     """
 
     def __init__(
@@ -91,11 +91,11 @@ class SwitchQueue:
         self._submitter: threading.Thread | None = None
         self._finishers: list[threading.Thread] = []
         self._num_finishers = 0
-        self._num_telling = 0  # of these, who run callbacks
+        self._num_resolving = 0  # finishers that run callbacks
         self._turn = threading.Lock()  # held by the finisher that waits for the next transfer
 
     def put(self, transfer: Transfer) -> None:
-        """Start a transfer; its work carries whatever becomes of it."""
+        """Start a transfer; its work gets the result or the error."""
         with self._lock:
             if self._is_closed:
                 closed = SessionClosedError("the process group was destroyed")
@@ -120,27 +120,27 @@ class SwitchQueue:
             self._to_submit.put((transfer, before))
 
     def settle(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Wait until no transfer under way uses the tensors' memory."""
+        """Wait until no pending transfer uses the tensors' memory."""
         with self._lock:
             before = self._memory.users(tensors)
         for work in before:
             work.wait_for_end()
 
     def close(self) -> None:
-        """End all threads; the session should be closed, which ends what is under way.
+        """End all threads; the session should be closed, which ends pending transfers.
 
-        With an open session, or callbacks that block, they are left to themselves after JOIN_S.
+        With an open session, or callbacks that block, threads may still run after JOIN_S.
         """
         deadline_s = time.monotonic() + JOIN_S
         with self._lock:
             self._is_closed = True
             submitter = self._submitter
         if submitter is not None:
-            # First: what it submits is to be finished.
+            # Before the finishers, which must finish what it submits.
             self._to_submit.put(None)
             _join(submitter, deadline_s)
         self._to_finish.put(None)
-        while True:  # one that runs callbacks may have started another
+        while True:  # a finisher that runs callbacks may have started another
             with self._lock:
                 if not self._finishers:
                     return
@@ -182,7 +182,7 @@ class SwitchQueue:
             self._use.submitted()
             with self._lock:
                 self._num_staged -= 1
-            # Nothing may keep the tensors alive while this thread waits.
+            # This thread must not keep the tensors alive while it waits.
             del staged, transfer, before
 
     def _finish_all(self) -> None:
@@ -197,22 +197,22 @@ class SwitchQueue:
                 with self._lock:
                     self._memory.remove(work)
                 has_future = work.end(error)
-                # Nothing may keep the tensors alive while this thread waits.
+                # This thread must not keep the tensors alive while it waits.
                 del item, error
                 if has_future:
                     self._find_successor()
             if has_future:
                 work.resolve()
                 with self._lock:
-                    self._num_telling -= 1
+                    self._num_resolving -= 1
             del work
 
     def _find_successor(self) -> None:
-        """See to it that somebody takes the next transfer while this thread runs callbacks."""
+        """Let another thread take the next transfer while this one runs callbacks."""
         with self._lock:
-            self._num_telling += 1
-            if self._num_telling == self._num_finishers:
-                # None can be started as the interpreter ends; this one comes back.
+            self._num_resolving += 1
+            if self._num_resolving == self._num_finishers:
+                # At interpreter exit no thread can start; this one comes back.
                 with contextlib.suppress(RuntimeError):
                     self._add_finisher()
 
@@ -254,11 +254,11 @@ class SwitchQueue:
         return None
 
     def _watch(self, future: AllreduceFuture, report: FailureReport) -> None:
-        """Wait for the end; break the session once the ranks are seen to disagree."""
+        """Wait for the end; fail the session if the ranks' calls differ."""
         for pause_s in look_pauses_s():
             try:
                 future.exception(pause_s)
-            except AllreduceTimeoutError:  # of this waiting, not the transfer's own
+            except AllreduceTimeoutError:  # of this wait, not of the transfer
                 differs = report.disagreement()
                 if differs:
                     break_session(self._session, CollectiveMismatchError(differs))
@@ -269,8 +269,9 @@ class SwitchQueue:
 
 def _claimed(place: str, owner: str) -> CollectiveInputError:
     return CollectiveInputError(
-        f"{place}: {owner} uses the group's session, and ranks would differ in what comes first;"
-        " call it after the backward pass, or in a group of its own (torch.distributed.new_group)"
+        f"{place}: {owner} uses the group's session, so the order of calls would differ between"
+        " ranks; call it after the backward pass, or in another group"
+        " (torch.distributed.new_group)"
     )
 
 

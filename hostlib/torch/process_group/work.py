@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a collective on the switch returns: done, failed or waited for."""
+"""Work of a collective that the switch runs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ..staging.staging import Staging
 from ..torch_seam import run_as_is
 
 NO_TIMEOUT = timedelta(0)
-"""What PyTorch passes where the caller gave no timeout."""
+"""The value that PyTorch passes if the caller gave no timeout."""
 
 
 @run_as_is
 class SwitchfoldWork(dist.Work):
-    """One collective under way; safe to use from any thread, and to drop.
+    """One collective; safe to use from any thread, and to drop before it ends.
 
-    Errors are raised by `wait`, given by `exception`, and carried by the future into C++, where
+    `wait` raises its error and `exception` returns it. The future carries it into C++, where
     DistributedDataParallel waits.
     """
 
@@ -42,7 +42,7 @@ class SwitchfoldWork(dist.Work):
         self.place = place
         """Rank, collective and group, for error messages."""
         self.tensors = list(tensors)
-        """What it is about."""
+        """The tensors of the collective."""
         self._staging = staging
         self._event = event
         self._is_done = threading.Event()
@@ -52,27 +52,27 @@ class SwitchfoldWork(dist.Work):
         self._future: Future[Any] | None = None
 
     def is_completed(self) -> bool:
-        """Return whether it ended, well or not."""
+        """Return whether it has ended, with or without an error."""
         return self._is_done.is_set()
 
     def is_success(self) -> bool:
-        """Return whether it ended well."""
+        """Return whether it has ended without an error."""
         return self._is_done.is_set() and self._error is None
 
     def exception(self) -> Exception | None:
-        """Return the error that it ended with, if it did."""
+        """Return the error that it ended with, if any."""
         return self._error
 
     def wait(self, timeout: timedelta = NO_TIMEOUT) -> bool:
         """Wait until the tensors hold the result; raise the error that it ended with.
 
-        Raises CollectiveTimeoutError when `timeout` passes first; the collective itself goes on.
+        Raises CollectiveTimeoutError if `timeout` passes first; the collective itself goes on.
         """
         limit_s = timeout.total_seconds() if timeout > NO_TIMEOUT else None
         if not self._is_done.wait(limit_s):
             raise CollectiveTimeoutError(
-                f"{self.place}: not done after waiting {limit_s} s; it is still under way: wait"
-                " again, or destroy the process group"
+                f"{self.place}: not done after {limit_s} s; it is still pending: wait again, or"
+                " destroy the process group"
             )
         if self._error is not None:
             raise self._error
@@ -80,7 +80,7 @@ class SwitchfoldWork(dist.Work):
         return True
 
     def wait_for_end(self) -> None:
-        """Wait until it has ended, well or not."""
+        """Wait until it has ended, with or without an error."""
         self._is_done.wait()
 
     def synchronize(self) -> None:
@@ -97,7 +97,7 @@ class SwitchfoldWork(dist.Work):
             if self._future is None:
                 devices = {tensor.device for tensor in self.tensors if tensor.device.type != "cpu"}
                 self._source = Future(devices=list(devices))
-                # An error set from Python stays a value in C++; one raised by a callback does not.
+                # C++ takes an error set from Python for a value, but not one a callback raises.
                 self._future = self._source.then(self._outcome)
             if not self._is_done.is_set():
                 return self._future
@@ -105,21 +105,21 @@ class SwitchfoldWork(dist.Work):
         return self._future
 
     def finish(self, error: Exception | None = None) -> None:
-        """End the work, with an error or well; for the process group only, once."""
+        """End the work, with or without an error; the process group calls it once."""
         if self.end(error):
             self.resolve()
 
     def end(self, error: Exception | None) -> bool:
-        """End the work, once; return whether there is a future, which `resolve` ends."""
+        """End the work once; return whether there is a future, which `resolve` ends."""
         self._error = error
         if self._event is not None:
-            self._event.end()  # first: who has waited may end the profile
+            self._event.end()  # first, because a waiting caller may then end the profile
         with self._lock:
             self._is_done.set()
             return self._source is not None
 
     def resolve(self) -> None:
-        """End the future, if there is one: its callbacks run here, and may wait for anything."""
+        """End the future, if there is one: its callbacks run here and may block."""
         with self._lock:
             source, self._source = self._source, None
         if source is not None:

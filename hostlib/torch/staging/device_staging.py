@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA tensors through pinned host memory, on a stream beside the caller's.
+"""Copies CUDA tensors through pinned host memory, on a stream beside the caller's.
 
-The caller's stream is never waited for by a thread of the host: the side stream waits for it, and
-a thread of the process group waits for the copy alone.
+No host thread waits for the caller's stream: the side stream waits for it, and a thread of the
+process group waits for the copy only.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class Event(Protocol):
     """A point in a stream."""
 
     def synchronize(self) -> None:
-        """Wait, in the calling thread, until the stream has come to it."""
+        """Block the calling thread until the stream has reached this point."""
         ...
 
 
 class SideStream(Protocol):
-    """The only part that knows the device: a stream of its own for copies, and its memory."""
+    """A separate stream for copies, and its host memory; the only part that knows the device."""
 
     def after_caller(self) -> None:
-        """Let what follows here wait for what the caller has put on its stream so far."""
+        """Let later work on this stream wait for all present work on the caller's stream."""
         ...
 
     def entered(self) -> contextlib.AbstractContextManager[Any]:
@@ -38,19 +38,19 @@ class SideStream(Protocol):
         ...
 
     def record(self) -> Event:
-        """Return the point that this stream has come to."""
+        """Return the present end of this stream as an event."""
         ...
 
     def hold(self, tensor: torch.Tensor) -> None:
-        """Keep the allocator from giving the tensor's memory away while this stream uses it."""
+        """Keep the allocator from reusing the tensor's memory while this stream uses it."""
         ...
 
     def caller_waits(self, event: Event) -> None:
-        """Let the caller's stream wait for a point of this one."""
+        """Let the caller's stream wait for an event of this one."""
         ...
 
     def host_buffer(self, num_values: int, dtype: torch.dtype) -> torch.Tensor:
-        """Return host memory that copies to and from the device need not wait for."""
+        """Return host memory for asynchronous copies to and from the device."""
         ...
 
 
@@ -88,10 +88,10 @@ class CudaStream:
 
 
 class DeviceStaging:
-    """Tensors of one device and dtype that are summed on the switch, one after the other.
+    """Tensors of one device and dtype, concatenated for a sum on the switch.
 
-    To be made in the caller's thread, which knows the stream that fills the tensors. bfloat16
-    crosses the bus as such and is widened on the host.
+    Make it in the caller's thread, which knows the stream that fills the tensors. bfloat16 crosses
+    the bus as bfloat16, and the host widens it.
     """
 
     is_immediate = False
@@ -120,16 +120,16 @@ class DeviceStaging:
         return [part.view(tensor.shape) for part, tensor in zip(flat, self._tensors, strict=True)]
 
     def gather(self) -> Array:
-        """Wait for the copy to the host and return it, widened where that is needed."""
+        """Wait for the copy to the host and return it as a flat array, widened if needed."""
         self._copied.synchronize()
         return self._host.to(ARRAY_DTYPES[self._dtype]).numpy()
 
     def scatter(self, result: Array) -> None:
-        """Put the copies back to the device onto the side stream."""
+        """Start the copies back to the device on the side stream."""
         if not self._is_kept:
             return
         with mode_of(self._host), self._stream.entered():
-            # The session is done with the first copy: its memory serves again.
+            # The session no longer reads the first copy, so its memory can be used again.
             self._host.copy_(from_numpy(result))
             for part, tensor in zip(self._parts(), self._tensors, strict=True):
                 with mode_of(tensor):

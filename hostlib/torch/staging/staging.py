@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors to numpy arrays for the session, and results back into the tensors.
+"""Converts tensors to numpy arrays for the session, and writes results back into the tensors.
 
-The session reads an array until its allreduce ends and returns a new one; so a contiguous CPU
-tensor is lent to it without a copy, and everything else goes through a copy of its own.
+The session reads an array until its allreduce ends, and returns a new array. So it reads a
+contiguous CPU tensor without a copy; every other tensor is copied.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ ARRAY_DTYPES: dict[torch.dtype, torch.dtype] = {
     torch.int32: torch.int32,
 }
 """Dtypes that are summed on the switch, and the dtype in which the session gets them."""
-LANE_BYTES = 4
+INT32_BYTES = 4
 ROUNDINGS: dict[torch.dtype, Rounding] = {torch.bfloat16: "bfloat16"}
-"""Of dtypes that the session gets as another one."""
+"""Final formats of dtypes that the session gets as another dtype."""
 
 from_numpy: Callable[[Array], torch.Tensor] = cast("Any", torch).from_numpy
 
 
 class Staging(Protocol):
-    """The way of one collective's values between tensors and an array."""
+    """Moves the values of one collective between its tensors and an array."""
 
     @property
     def is_immediate(self) -> bool:
@@ -45,28 +45,28 @@ class Staging(Protocol):
 
     @property
     def round_to(self) -> Rounding | None:
-        """The format that exact sums are rounded to, if it is none of the array's dtypes."""
+        """The format to which exact sums are rounded, if it is not the array's dtype."""
         ...
 
     def gather(self) -> Array:
-        """Return the values; the array does not change until `scatter`, and is not written to."""
+        """Return the values as a flat array, which nobody may write to until `scatter`."""
         ...
 
     def scatter(self, result: Array) -> None:
-        """Write the flat result into the tensors, or begin to where a device does the rest."""
+        """Write the flat result into the tensors, or start the copies to a device."""
         ...
 
     def after_scatter(self) -> contextlib.AbstractContextManager[Any]:
-        """Return a context in which what is recorded on a device comes after `scatter`."""
+        """Return a context in which events recorded on a device come after `scatter`."""
         ...
 
     def make_visible(self) -> None:
-        """Let what the caller does next on a device see what `scatter` wrote."""
+        """Let the caller's next work on a device see what `scatter` wrote."""
         ...
 
 
 class HostMemory:
-    """What stagings without a device have in common: results are there once written."""
+    """Base of stagings without a device, whose results are visible once written."""
 
     def after_scatter(self) -> contextlib.AbstractContextManager[Any]:
         """Do nothing."""
@@ -77,16 +77,16 @@ class HostMemory:
 
 
 def mode_of(tensor: torch.Tensor) -> contextlib.AbstractContextManager[Any]:
-    """Return a context in which any thread may write to a tensor, also to one of inference mode."""
+    """Return a context in which any thread may write to a tensor, even an inference tensor."""
     if tensor.is_inference():
         return torch.inference_mode()
     return contextlib.nullcontext()
 
 
 def writable(tensor: torch.Tensor) -> Array:
-    """Return the memory of a CPU tensor as an array, strides and all; bfloat16 as int16.
+    """Return the memory of a CPU tensor as an array with its strides; bfloat16 as int16.
 
-    Writing through it does not count as a change for autograd, as writing by Gloo does not.
+    Autograd does not notice writes through the array, as with writes by Gloo.
     """
     plain = tensor.detach()
     if plain.dtype == torch.bfloat16:
@@ -106,9 +106,9 @@ def write_parts(tensors: Sequence[torch.Tensor], result: Array) -> None:
 
 
 class SumStaging(HostMemory):
-    """CPU tensors of one dtype that is summed on the switch, one after the other.
+    """CPU tensors of one dtype, concatenated for a sum on the switch.
 
-    `is_kept`: this rank keeps the result; with a reduce all but one do not.
+    `is_kept`: this rank keeps the result; in a reduce only the root does.
     """
 
     def __init__(self, tensors: Sequence[torch.Tensor], *, is_kept: bool = True) -> None:
@@ -122,7 +122,7 @@ class SumStaging(HostMemory):
         )
 
     def gather(self) -> Array:
-        """Return one flat array: the tensor's own memory where that is possible."""
+        """Return one flat array, the tensor's own memory if possible."""
         flat = [tensor.detach().reshape(-1).to(self._dtype) for tensor in self._tensors]
         return (flat[0] if len(flat) == 1 else torch.cat(flat)).numpy()
 
@@ -133,9 +133,9 @@ class SumStaging(HostMemory):
 
 
 class BitStaging(HostMemory):
-    """A CPU tensor of any dtype whose bits all ranks get from one of them.
+    """A CPU tensor of any dtype; all ranks get the bits of the root.
 
-    The root sends them as int32 and the others send zeros, so that the sum is exact.
+    The root sends its bits as int32 and the others send zeros, so the sum is exact.
     """
 
     is_immediate = False
@@ -147,13 +147,13 @@ class BitStaging(HostMemory):
         self._num_bytes = tensor.numel() * tensor.element_size()
 
     def gather(self) -> Array:
-        """Return the root's bits, padded to whole lanes, or as many zeros."""
-        lanes = -(-self._num_bytes // LANE_BYTES)
+        """Return the root's bits as int32, padded with zero bytes, or as many zeros."""
+        num_values = -(-self._num_bytes // INT32_BYTES)
         if not self._is_root:
-            return np.zeros(lanes, np.int32)
+            return np.zeros(num_values, np.int32)
         octets = self._octets(self._tensor)
-        if len(octets) % LANE_BYTES:
-            octets = np.concatenate([octets, np.zeros(-len(octets) % LANE_BYTES, np.uint8)])
+        if len(octets) % INT32_BYTES:
+            octets = np.concatenate([octets, np.zeros(-len(octets) % INT32_BYTES, np.uint8)])
         return octets.view(np.int32)
 
     def scatter(self, result: Array) -> None:

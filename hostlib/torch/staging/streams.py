@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Copies between a device and host memory, beside the device's other work."""
+"""Streams for copies between a device and host memory, in parallel with the device's other work."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from torch import Tensor
 
 
 class CopyStream(Protocol):
-    """Where the copies of one syncer job run, one after the other."""
+    """Runs the copies of one syncer job, one after the other."""
 
     def follow(self, mark: Any) -> None:
-        """Start nothing before what `mark_now` marked is done."""
+        """Let later copies wait for the work that `mark_now` has marked."""
         ...
 
     def context(self) -> contextlib.AbstractContextManager[Any]:
@@ -28,10 +28,10 @@ class CopyStream(Protocol):
 
 
 class HostStream:
-    """For tensors in host memory: copies are made at once."""
+    """Copies tensors in host memory at once."""
 
     def follow(self, mark: Any) -> None:
-        """Start nothing before what was marked is done; on the host it is."""
+        """Do nothing: on the host the marked work is done."""
 
     def context(self) -> contextlib.AbstractContextManager[Any]:
         """Return a context that changes nothing."""
@@ -42,13 +42,13 @@ class HostStream:
 
 
 class CudaStream:
-    """A stream of its own on a GPU: copies to pinned memory run beside the backward pass."""
+    """A separate stream on a GPU: copies to pinned memory run during the backward pass."""
 
     def __init__(self, device: torch.device) -> None:
         self._stream = torch.cuda.Stream(device)
 
     def follow(self, mark: Any) -> None:
-        """Start nothing before what was marked is done."""
+        """Let later copies wait for the marked work."""
         if mark is not None:
             self._stream.wait_event(mark)
 
@@ -62,26 +62,26 @@ class CudaStream:
 
 
 def open_stream(device: torch.device) -> CopyStream:
-    """Return a stream for a device."""
+    """Return a stream for copies from and to a device."""
     return CudaStream(device) if device.type == "cuda" else HostStream()
 
 
 def mark_now(device: torch.device) -> Any:
-    """Mark what the calling thread has asked of the device so far."""
+    """Mark the work that the calling thread has given the device so far; None on the host."""
     if device.type != "cuda":
         return None
     return torch.cuda.current_stream(device).record_event()
 
 
 def host_tensor(num_values: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return host memory for copies from and to a device: pinned for a GPU."""
+    """Return a flat host tensor for copies from and to a device, pinned for a GPU."""
     return torch.empty(num_values, dtype=dtype, pin_memory=device.type == "cuda")
 
 
 def to_host(tensor: Tensor, dtype: torch.dtype) -> Tensor:
-    """Start a copy of a tensor of any strides; ready when the stream is synchronised.
+    """Start a copy of a tensor with any strides; it is complete once the stream is synchronised.
 
-    A contiguous host tensor of this dtype is returned as it is.
+    A contiguous host tensor of this dtype is returned itself.
     """
     if tensor.device.type == "cpu":
         return tensor.to(dtype).contiguous()

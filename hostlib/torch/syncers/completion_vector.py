@@ -11,7 +11,7 @@ from typing import final
 
 @final
 class CompletionVector:
-    """Bits of one iteration, all set before the first; may be used from any thread."""
+    """Bits of one iteration, all set before the first one; safe from any thread."""
 
     def __init__(self, num_bits: int) -> None:
         self._bits = [True] * num_bits
@@ -20,7 +20,7 @@ class CompletionVector:
 
     @property
     def bits(self) -> tuple[bool, ...]:
-        """The bits now."""
+        """The present bits, by syncer."""
         with self._changed:
             return tuple(self._bits)
 
@@ -30,7 +30,7 @@ class CompletionVector:
             self._bits = [False] * len(self._bits)
 
     def set(self, index: int) -> None:
-        """Set the bit of a syncer that is through."""
+        """Set the bit of a syncer that has finished."""
         with self._changed:
             self._bits[index] = True
             self._changed.notify_all()
@@ -44,14 +44,14 @@ class CompletionVector:
 
     @property
     def error(self) -> Exception | None:
-        """What broke an iteration, if anything did."""
+        """The error that ended an iteration, if any."""
         with self._changed:
             return self._error
 
     def wait(self, timeout_s: float) -> list[int]:
-        """Wait for all bits; return the indices of those that are missing after `timeout_s`.
+        """Wait for all bits; return the indices that are not set after `timeout_s`.
 
-        Raises the error of `fail`.
+        Raises the error that `fail` was given.
         """
         deadline_s = time.monotonic() + timeout_s
         with self._changed:

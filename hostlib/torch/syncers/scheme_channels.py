@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What syncers send by: a channel per scheme, each with the same three steps.
+"""Channels of syncers: one per scheme, each with the same three steps.
 
-`send` returns at once; the reception's `wait` blocks until all is in; its `mean` makes the
-gradient of it: the mean over the workers that contributed.
+`send` returns at once. The reception's `wait` blocks until everything has arrived. Its `mean`
+returns the gradient, the mean over the workers that contributed.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from ...schemes import Scheme
 from ...session import Session
 
 USED_KEY = "(used parameters)"
-"""Of the message that says which parameters a rank has used."""
+"""Key of the flags of the parameters that a rank has used."""
 Values = NDArray[Any]
-"""float32, or float64 where the channel takes it."""
+"""float32, or float64 if the channel takes it."""
 
 
 class Mean(NamedTuple):
     """A mean gradient."""
 
     values: Values
-    """Of the shape that was sent, (M, N) for factors. Nobody else writes to it."""
+    """The sent shape, or (M, N) for factors. No other code writes to this array."""
     num_contributors: int
-    """Fewest workers that any part of it holds."""
+    """Least number of workers in any part of it."""
 
 
 class Reception(Protocol):
-    """What comes back for one gradient of one iteration."""
+    """The answer to one gradient of one iteration."""
 
     def wait(self, timeout_s: float) -> None:
-        """Block until all is in; raises what went wrong, or TimeoutError."""
+        """Block until everything has arrived; raise the channel's error, or TimeoutError."""
         ...
 
     def mean(self) -> Mean:
-        """Return the mean gradient; may be called after `wait`."""
+        """Return the mean gradient; call it after `wait`."""
         ...
 
 
 class Channel(Protocol):
-    """One scheme's way to the other workers."""
+    """Sends gradients to the other workers by one scheme."""
 
     @property
     def scheme(self) -> Scheme:
@@ -64,39 +64,39 @@ class Channel(Protocol):
 
 
 class DenseChannel(Channel, Protocol):
-    """Takes gradients as they are."""
+    """Sends gradients themselves."""
 
     @property
     def takes_float64(self) -> bool:
-        """Whether float64 travels as such; else as float32."""
+        """Whether float64 is sent as float64; otherwise as float32."""
         ...
 
     def send(self, key: str, values: Values, iteration: int) -> Reception:
-        """Send a flat gradient, which must not change until its reception is in."""
+        """Send a flat gradient, which must not change until its reception is complete."""
         ...
 
 
 class FactorChannel(Channel, Protocol):
-    """Takes factors u (K, M) and v (K, N), float32; K may differ between workers, and be 0."""
+    """Sends factors u (K, M) and v (K, N), float32; K may differ between workers and may be 0."""
 
     def send(self, key: str, u: Values, v: Values, iteration: int) -> Reception:
-        """Send the factors, which must not change until their reception is in."""
+        """Send the factors, which must not change until their reception is complete."""
         ...
 
 
 class FlagChannel(Channel, Protocol):
-    """Tells all workers which flags any of them has set."""
+    """Combines the flags of all workers."""
 
     def poll(self, flags: Values, iteration: int) -> Reception:
-        """Send int32 flags of 0 and 1; the mean is not 0 where any worker has set it.
+        """Send int32 flags of 0 and 1; the mean is not 0 where any worker has set the flag.
 
-        They must not change until the reception is in.
+        They must not change until the reception is complete.
         """
         ...
 
 
 class SwitchChannel:
-    """In-network aggregation: the session sums, each chunk's mean is over its contributors."""
+    """In-network aggregation: each chunk's mean is over the workers that contributed to it."""
 
     scheme = Scheme.INA
     is_ordered = True
@@ -108,7 +108,7 @@ class SwitchChannel:
 
     def send(self, key: str, values: Values, iteration: int) -> Reception:
         """Submit an allreduce; returns at once."""
-        # Gradients. Not-a-number travels, as with other backends: loss scalers look for it.
+        # Not-a-number is passed on, as by other backends: loss scalers look for it.
         return _SwitchReception(
             self._session.allreduce(
                 values,
@@ -136,7 +136,7 @@ class _SwitchReception:
 
 
 class ServerChannel:
-    """Parameter servers: the gradient goes up in pairs, each pair's mean comes back."""
+    """Parameter servers: the gradient is pushed in KV pairs; each pair's mean comes back."""
 
     scheme = Scheme.PS
     is_ordered = False
@@ -147,8 +147,8 @@ class ServerChannel:
         self._buffers: dict[str, Values] = {}
 
     def send(self, key: str, values: Values, iteration: int) -> Reception:
-        """Push; returns at once."""
-        # Fresh memory costs more than the copy: a page fault per 4 KiB.
+        """Push the gradient; returns at once."""
+        # New memory costs a page fault per 4 KiB, which takes longer than the copy.
         buffer = self._buffers.get(key)
         if buffer is None:
             buffer = self._buffers[key] = np.empty_like(values)
@@ -170,16 +170,16 @@ class AdamChannel:
 
     def send(self, key: str, u: Values, v: Values, iteration: int) -> Reception:
         """Push the factors; returns at once."""
-        if not len(u):  # a layer that was not used here: one row of zeros
+        if not len(u):  # this rank did not use the layer: one row of zeros
             u, v = (np.zeros((1, part.shape[1]), np.float32) for part in (u, v))
         return _ServerReception(self._client.push_factors(key, u, v, iteration))
 
 
 class BroadcastChannel:
-    """Sufficient-factor broadcasting: factors go to all, and each rank makes the gradient itself.
+    """Sufficient-factor broadcasting: all ranks exchange factors and rebuild the gradient.
 
-    With `rows` the switch copies them: then all ranks send in the same order and equally many rows,
-    so blocks are filled up with rows of zeros.
+    With `rows`, the rows of each block by key, the switch multicasts the factors. Then all ranks
+    send in the same order and equally many rows: shorter blocks are padded with rows of zeros.
     """
 
     scheme = Scheme.SFB
@@ -190,23 +190,23 @@ class BroadcastChannel:
         self.is_ordered = rows is not None
 
     def send(self, key: str, u: Values, v: Values, iteration: int) -> Reception:
-        """Send copies of the factors; returns at once."""
+        """Send the factors to all ranks; returns at once."""
         if self._rows is not None:
-            u, v = (self._filled(key, part) for part in (u, v))
+            u, v = (self._padded(key, part) for part in (u, v))
         return _FactorReception(self._exchange.exchange(key, u, v, iteration))
 
     def poll(self, flags: Values, iteration: int) -> Reception:
-        """Send the flags as factors of a matrix of one column."""
+        """Send the flags as factors of a matrix with one column."""
         u, v = flags.astype(np.float32)[None], np.ones((1, 1), np.float32)
         return _FactorReception(self._exchange.exchange(USED_KEY, u, v, iteration))
 
-    def _filled(self, key: str, part: Values) -> Values:
+    def _padded(self, key: str, part: Values) -> Values:
         assert self._rows is not None
         missing = self._rows[key] - len(part)
         if missing < 0:
             raise ConfigurationError(
-                f"{len(part)} rows of factors; blocks that the switch copies have"
-                f" {self._rows[key]}: pass the most rows of an iteration as batch, or leave out"
+                f"{len(part)} rows of factors, but the blocks that the switch multicasts have only"
+                f" {self._rows[key]}; pass the most rows of an iteration as batch, or leave out"
                 " multicast"
             )
         return np.concatenate([part, np.zeros((missing, part.shape[1]), np.float32)])
@@ -229,7 +229,7 @@ def _wait(future: Future[Any], timeout_s: float, what: str) -> None:
     try:
         future.result(timeout_s)
     except TimeoutError as error:
-        if future.done():  # the error of the channel, which says more
+        if future.done():  # the channel's own error, which is more precise
             raise
         raise TimeoutError(f"no {what} in {timeout_s:.1f} s") from error
 

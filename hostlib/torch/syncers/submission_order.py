@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Submissions of several threads in one agreed order, without making any of them wait."""
+"""Puts the submissions of several threads into one agreed order; no thread waits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Start = Callable[[], Reception]
 
 @final
 class Submission:
-    """What a channel was asked to send, perhaps later; its reception, once it was."""
+    """One message of a channel, sent now or later, and its reception."""
 
     def __init__(self, start: Start) -> None:
         self._start = start
@@ -25,12 +25,12 @@ class Submission:
         self._error: Exception | None = None
 
     def fail(self, error: Exception) -> None:
-        """Do not send."""
+        """Give up sending; `reception` raises the error."""
         self._error = error
         self._is_started.set()
 
     def run(self) -> Exception | None:
-        """Send; return what went wrong, which comes out of `reception`, too."""
+        """Send; return the error, if any, which `reception` raises, too."""
         try:
             self._reception = self._start()
         except Exception as error:
@@ -39,10 +39,10 @@ class Submission:
         return self._error
 
     def reception(self, timeout_s: float) -> Reception:
-        """Wait until it was sent; raise what sending raised, or AllreduceTimeoutError."""
+        """Wait until it was sent; raise the error of sending, or AllreduceTimeoutError."""
         if not self._is_started.wait(timeout_s):
             raise AllreduceTimeoutError(
-                f"not sent within {timeout_s:.1f} s: layers whose turn is before have not been sent"
+                f"not sent within {timeout_s:.1f} s: layers with an earlier turn were not sent"
             )
         if self._error is not None:
             raise self._error
@@ -54,9 +54,10 @@ class Submission:
 class SubmissionOrder:
     """Runs submissions in the order of their tickets 0, 1, 2, ...
 
-    A session takes the same sequence of tensors from all workers, and threads have no order. A
-    submission whose turn has not come is kept; who fills the gap runs it. After one that failed
-    nothing is sent, as it would be taken for the one that is missing: the rest waits for `fail`.
+    All workers must submit the same sequence of tensors to a session, but threads have no order. A
+    submission whose turn has not come is kept; the thread that fills the gap runs it. After a
+    submission that failed nothing is sent, because the session would take the next one for it. The
+    rest waits for `fail`.
     """
 
     def __init__(self) -> None:
@@ -74,7 +75,7 @@ class SubmissionOrder:
                 return
             self._waiting[ticket] = submission
             if self._is_running:
-                return  # another thread is at it, and sees this one too
+                return  # the thread that runs submissions will find this one
             self._is_running = True
         while True:
             with self._lock:
@@ -88,7 +89,7 @@ class SubmissionOrder:
                 return  # `_is_running` stays set: the rest waits for `fail`
 
     def fail(self, error: Exception) -> None:
-        """Send nothing more: a turn will never come."""
+        """Send nothing more; pending and later submissions fail."""
         with self._lock:
             self._failure = self._failure or error
             waiting = list(self._waiting.values())
@@ -100,7 +101,7 @@ class SubmissionOrder:
     def wait(self, num_tickets: int, timeout_s: float) -> bool:
         """Wait until the first `num_tickets` submissions have run; return False after `timeout_s`.
 
-        Returns True at once where `fail` was called: nothing more will be sent.
+        Returns True at once after `fail`: nothing more will be sent.
         """
         with self._lock:
             return self._lock.wait_for(
@@ -112,7 +113,7 @@ class SubmissionOrder:
             )
 
     def restart(self) -> None:
-        """Begin at ticket 0 again; nothing may be under way."""
+        """Begin at ticket 0 again; no submission may be pending."""
         with self._lock:
             assert not self._waiting
             self._next = 0

@@ -4,7 +4,7 @@
 
 HostlibError
 `- SyncError (also RuntimeError): names rank, layer, scheme, iteration, cause and remedy
-   `- SyncTimeoutError (also TimeoutError): a layer was not through in time
+   `- SyncTimeoutError (also TimeoutError): a layer did not finish within the timeout
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ RESTART = "restart the ranks from a checkpoint, or let torchrun do so with --max
 
 
 class SyncError(HostlibError, RuntimeError):
-    """A layer's gradient could not be synchronised; the model cannot train on."""
+    """A layer's gradient could not be synchronised; training cannot continue."""
 
 
 class SyncTimeoutError(SyncError, TimeoutError):
-    """A layer was not through within the timeout."""
+    """A layer did not finish within the timeout."""
 
 
 def sync_error(place: str, error: Exception) -> SyncError:
     """Return the error of a layer; `place` names rank, layer and iteration."""
     kind: type[SyncError] = SyncError
-    remedy = "close the model and wrap it anew"
+    remedy = "close the model and wrap it again"
     if isinstance(error, TimeoutError):
         kind = SyncTimeoutError
         remedy = (
-            "see whether all ranks run and use the same layers ('switchfold doctor' looks at the"
+            "check that all ranks run and use the same layers ('switchfold doctor' checks the"
             f" network); then {RESTART}"
         )
     elif isinstance(error, MemberError | SessionError):
         remedy = RESTART
     elif isinstance(error, PeerError):
-        remedy = f"see whether the parameter servers and all ranks run; then {RESTART}"
+        remedy = f"check that the parameter servers and all ranks run; then {RESTART}"
     raised = kind(f"{place}: {error or type(error).__name__}; {remedy}")
     raised.__cause__ = error
     return raised

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The messages of one layer: gradients as they are, or factors of its weight; and of all: flags."""
+"""Parts that syncers exchange: a layer's gradients, factors of its weight, and the used flags."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .submission_order import Submission, SubmissionOrder
 
 
 class SyncPart(Protocol):
-    """What a syncer moves, sends, receives and moves back."""
+    """One message that a syncer moves, sends, receives and moves back."""
 
     @property
     def key(self) -> str:
@@ -34,7 +34,7 @@ class SyncPart(Protocol):
 
     @property
     def scheme(self) -> Scheme:
-        """How it travels."""
+        """The scheme that carries it."""
         ...
 
     @property
@@ -48,24 +48,24 @@ class SyncPart(Protocol):
         ...
 
     def move_out(self, stream: CopyStream) -> None:
-        """Bring the gradient into host memory."""
+        """Copy the gradient into host memory."""
         ...
 
     def send(self, iteration: int, order: SubmissionOrder, ticket: int) -> None:
-        """Give it to the channel; returns at once."""
+        """Submit it to the channel; returns at once."""
         ...
 
     def receive(self, timeout_s: float) -> None:
-        """Wait until everything is in."""
+        """Wait until everything has arrived."""
         ...
 
     def move_in(self, stream: CopyStream) -> int:
-        """Put the mean gradient in place; return how many workers are in it."""
+        """Write the mean gradient; return the least number of workers in any part of it."""
         ...
 
 
 class _Traffic:
-    """Sending and receiving, the same for both kinds."""
+    """Sending and receiving, which all parts share."""
 
     _submission: Submission | None = None
     _mean: Mean | None = None
@@ -91,7 +91,7 @@ class _Traffic:
 
 @final
 class DensePart(_Traffic):
-    """Gradients of one or more parameters, one after the other in one flat array."""
+    """Gradients of one or more parameters, concatenated in one flat array."""
 
     def __init__(
         self, key: str, parameters: list[Tensor], channel: DenseChannel, used: UsedParameters
@@ -104,17 +104,17 @@ class DensePart(_Traffic):
         self._used = used
         is_long = channel.takes_float64 and any(p.dtype == torch.float64 for p in parameters)
         self._dtype = torch.float64 if is_long else torch.float32
-        # Memory of its own: the channel reads it until all workers have what they need.
+        # A separate array: the channel reads it until all workers have their results.
         size = sum(parameter.numel() for parameter in parameters)
         self._host = host_tensor(size, self._dtype, parameters[0].device)
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of the gradients, as they travel."""
+        """Bytes of the gradients in the dtype that is sent."""
         return self._host.numel() * self._host.element_size()
 
     def move_out(self, stream: CopyStream) -> None:
-        """Bring the gradients into host memory; a parameter without one gives zeros."""
+        """Copy the gradients into host memory; a parameter without a gradient gives zeros."""
         with stream.context():
             for place, parameter in self._places(self._host):
                 if parameter.grad is None:
@@ -124,7 +124,7 @@ class DensePart(_Traffic):
         stream.synchronize()
 
     def send(self, iteration: int, order: SubmissionOrder, ticket: int) -> None:
-        """Give the array to the channel; returns at once."""
+        """Submit the array to the channel; returns at once."""
         values = self._host.numpy()
         start = Submission(lambda: self._channel.send(self.key, values, iteration))
         self._submit(start, order if self.is_ordered else None, ticket)
@@ -176,9 +176,9 @@ class FactorPart(_Traffic):
         return 4 * self.num_rows * sum(self._factors.weight.shape)
 
     def move_out(self, stream: CopyStream) -> None:
-        """Bring u and v into host memory."""
+        """Copy u and v into host memory."""
         with stream.context():
-            # The originals live until the copies are made.
+            # This reference keeps the originals until the copies are made.
             originals = self._factors.take()
             u, v = (to_host(part, torch.float32) for part in originals)
         stream.synchronize()
@@ -187,18 +187,18 @@ class FactorPart(_Traffic):
         self._sent = (u.numpy(), v.numpy())
 
     def send(self, iteration: int, order: SubmissionOrder, ticket: int) -> None:
-        """Give the factors to the channel; returns at once."""
+        """Submit the factors to the channel; returns at once."""
         assert self._sent is not None
         u, v = self._sent
         start = Submission(lambda: self._channel.send(self.key, u, v, iteration))
         self._submit(start, order if self.is_ordered else None, ticket)
 
     def receive(self, timeout_s: float) -> None:
-        """Wait for everybody's factors, or for the matrix."""
+        """Wait for the factors of all ranks, or for the matrix."""
         self._receive(timeout_s)
 
     def move_in(self, stream: CopyStream) -> int:
-        """Make the mean gradient of the factors, and put it in place."""
+        """Compute the mean gradient from the factors and write it."""
         mean = self._take_mean()
         self._sent = None
         weight = self._factors.weight
@@ -211,7 +211,7 @@ class FactorPart(_Traffic):
 
 @final
 class FlagPart(_Traffic):
-    """Which parameters each rank has used; the last message, as that needs the whole pass."""
+    """Flags of the parameters that each rank has used; sent last, after the whole pass."""
 
     def __init__(self, used: UsedParameters, channel: FlagChannel, fewest: int) -> None:
         self.key = USED_KEY
@@ -228,20 +228,20 @@ class FlagPart(_Traffic):
         return self._flags.nbytes
 
     def move_out(self, stream: CopyStream) -> None:
-        """Note the flags."""
+        """Copy the flags."""
         self._flags[:] = self._used.flags
 
     def send(self, iteration: int, order: SubmissionOrder, ticket: int) -> None:
-        """Give them to the channel; returns at once."""
+        """Submit the flags to the channel; returns at once."""
         start = Submission(lambda: self._channel.poll(self._flags, iteration))
         self._submit(start, order if self.is_ordered else None, ticket)
 
     def receive(self, timeout_s: float) -> None:
-        """Wait for those of all ranks."""
+        """Wait for the flags of all ranks."""
         self._receive(timeout_s)
 
     def move_in(self, stream: CopyStream) -> int:
-        """Keep the flags of all; where fewer ranks than `fewest` are in them, all count as used."""
+        """Store the combined flags; if fewer than `fewest` ranks are in them, set all flags."""
         mean = self._take_mean()
         is_whole = mean.num_contributors >= self._fewest
         self._used.learn([bool(each) or not is_whole for each in mean.values.reshape(-1)])

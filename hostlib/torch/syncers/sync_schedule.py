@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One iteration of all syncers: who is ready, who may start, and when all are through."""
+"""One iteration of all syncers: which are ready, which may start, and when all have finished."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .syncer_pools import SyncerPools
 
 @final
 class SyncSchedule:
-    """Starts syncers in their agreed order, each as soon as its layer's gradients are there.
+    """Starts syncers in their agreed order, each as soon as its layer's gradients are computed.
 
-    Without `has_overlap` they start at the end of the backward pass. Bulk synchronous: an iteration
-    ends when the bits of all syncers are set. A layer must be through `timeout_s` after its turn
-    has come, however long the backward pass takes.
+    Without `has_overlap` they start at the end of the backward pass. Training is bulk synchronous:
+    an iteration ends when the bits of all syncers are set. A layer must finish within `timeout_s`
+    after its turn has come, however long the backward pass takes.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class SyncSchedule:
         self.syncers = syncers
         self.completion = CompletionVector(len(syncers))
         self.iteration = -1
-        """The one under way, or the last; -1 before the first."""
+        """The current or last iteration; -1 before the first."""
         self._pools = pools
         self._order = SubmissionOrder()
         self._has_overlap = has_overlap
@@ -48,7 +48,7 @@ class SyncSchedule:
         self._next = 0
 
     def begin(self, iteration: int) -> None:
-        """Begin an iteration; the one before must have ended."""
+        """Begin an iteration; the previous one must have ended."""
         self.check()
         self.iteration = iteration
         self._order.restart()
@@ -68,7 +68,7 @@ class SyncSchedule:
             )
 
     def ready(self, index: int, mark: Any) -> None:
-        """Learn that a layer's gradients are there; `mark` is what the device must do first."""
+        """Note that a layer's gradients are ready; `mark` is what the device must do first."""
         with self._lock:
             if index in self._ready:
                 raise SyncError(
@@ -80,43 +80,43 @@ class SyncSchedule:
                 self._start()
 
     def finish(self, mark: Any) -> None:
-        """End the backward pass: start what is left, and wait for all bits.
+        """End the backward pass: start the remaining syncers and wait for all bits.
 
-        Raises SyncError, or SyncTimeoutError with the layers that are not through.
+        Raises SyncError, or SyncTimeoutError with the layers that have not finished.
         """
         with self._lock:
             for index in range(len(self.syncers)):
                 self._ready.setdefault(index, mark)
             self._start()
-        # Every job ends by its deadline with an error of its own, which says more.
+        # Each syncer's own error at its deadline is more precise; give it time to come first.
         missing = self.completion.wait(self._timeout_s + 1.0)
         if missing:
             names = ", ".join(self.syncers[index].name for index in missing)
             error = SyncTimeoutError(
-                f"{self._place}, iteration {self.iteration}: layers {names} are not through after"
+                f"{self._place}, iteration {self.iteration}: layers {names} did not finish within"
                 f" {self._timeout_s:g} s; give pool more threads, or a longer timeout_s"
             )
             self.fail(error)
             raise error
 
     def settle(self) -> bool:
-        """Wait until the layers that were started have been sent; return whether they have.
+        """Wait until all started layers have been sent; return False if they are not in time.
 
-        A backward pass that failed has started the same layers on all ranks, as it fails at the
-        same place. Threads send them, and who uses the session next must come after all of them.
-        Returns True after `fail`, which lets nothing more be sent.
+        A failed backward pass has started the same layers on all ranks, because it fails at the
+        same layer everywhere. Threads still send them, and the next user of the session must come
+        after all of them. Returns True after `fail`, which stops all sending.
         """
         with self._lock:
             num_tickets = sum(syncer.num_tickets for syncer in self.syncers[: self._next])
         return self._order.wait(num_tickets, self._timeout_s + 1.0)
 
     def fail(self, error: Exception) -> None:
-        """End the iteration under way, and all later ones, with an error."""
+        """End the current iteration and all later ones with an error."""
         self.completion.fail(error)
         self._order.fail(error)
 
     def _start(self) -> None:
-        """Start those whose turn it is; all workers start in the same order."""
+        """Start the syncers whose turn has come; all workers start them in the same order."""
         while self._next in self._ready:
             self._pools.submit(self._job(self._next, self._ready[self._next]))
             self._next += 1

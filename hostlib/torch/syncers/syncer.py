@@ -3,8 +3,9 @@
 """One layer's synchronisation: Move, Send, Receive, Move.
 
 The four steps and their order are reconstructed from what is public about Poseidon (Zhang et al.,
-ATC'17). Move brings a gradient into host memory, or the mean gradient back in its place, and makes
-gradients of factors; Send gives it to the layer's channels and returns; Receive waits.
+ATC'17). The first Move copies the gradient into host memory. Send submits it to the layer's
+channels and returns. Receive waits for the answers. The second Move writes the mean gradient, which
+it computes from factors where the layer sends factors.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .sync_parts import SyncPart
 
 SyncStep = Literal["move", "send", "receive"]
 TRACE_EVENTS = 1 << 14
-"""Events that a trace keeps: the newest."""
+"""Number of events that a trace keeps; it drops the oldest."""
 
 
 class SyncEvent(NamedTuple):
@@ -40,7 +41,7 @@ class SyncEvent(NamedTuple):
 
 @final
 class SyncerTrace:
-    """What syncers did, in the order in which the steps ended."""
+    """The steps of all syncers, in the order in which they ended."""
 
     def __init__(self) -> None:
         self._events: deque[SyncEvent] = deque(maxlen=TRACE_EVENTS)
@@ -48,14 +49,14 @@ class SyncerTrace:
 
     @contextmanager
     def step(self, layer: str, iteration: int, step: SyncStep) -> Generator[None]:
-        """Record what happens inside as a step; nothing if it fails."""
+        """Record the context's run time as a step, unless it raises."""
         start_s = time.monotonic()
         yield
         with self._lock:
             self._events.append(SyncEvent(layer, iteration, step, start_s, time.monotonic()))
 
     def events(self, layer: str | None = None, iteration: int | None = None) -> list[SyncEvent]:
-        """Return the events, of one layer or iteration if asked for."""
+        """Return the events, of one layer or iteration if given."""
         with self._lock:
             return [
                 event
@@ -66,7 +67,7 @@ class SyncerTrace:
 
 @final
 class Syncer:
-    """Brings one layer's gradient to the other workers, and their mean back."""
+    """Exchanges one layer's gradient with the other workers for the mean gradient."""
 
     def __init__(
         self,
@@ -80,11 +81,11 @@ class Syncer:
         timeline: Timeline | None = None,
     ) -> None:
         self.index = index
-        """Its bit in the completion vector, and its position in the order of starts."""
+        """Index of its bit in the completion vector, and its position in the start order."""
         self.name = name
         self.parts = parts
         self.num_contributors = 0
-        """Fewest workers in a part of the last mean gradient."""
+        """Least number of workers in any part of the last mean gradient."""
         self._tickets = {
             part.key: first_ticket + number
             for number, part in enumerate(part for part in parts if part.is_ordered)
@@ -99,26 +100,26 @@ class Syncer:
 
     @property
     def num_tickets(self) -> int:
-        """How many turns of the submission order it takes in each iteration."""
+        """Number of tickets that it uses in each iteration."""
         return len(self._tickets)
 
     def move_out(self, stream: CopyStream) -> None:
-        """Move: bring the layer's gradient into host memory."""
+        """Move: copy the layer's gradient into host memory."""
         for part in self.parts:
             part.move_out(stream)
 
     def send(self, iteration: int, order: SubmissionOrder) -> None:
-        """Send: give it to the channels; never waits for other workers."""
+        """Send: submit the gradient to the channels; never waits for other workers."""
         for part in self.parts:
             part.send(iteration, order, self._tickets.get(part.key, -1))
 
     def receive(self, deadline_s: float) -> None:
-        """Receive: wait until everything is in, until a time.monotonic()."""
+        """Receive: wait for all answers, until `deadline_s` of time.monotonic()."""
         for part in self.parts:
             part.receive(max(0.0, deadline_s - time.monotonic()))
 
     def move_in(self, stream: CopyStream) -> None:
-        """Move: put the mean gradient in its place."""
+        """Move: write the mean gradient."""
         self.num_contributors = min(part.move_in(stream) for part in self.parts)
 
     def run(
@@ -158,7 +159,7 @@ class Syncer:
             completion.set(self.index)
 
     def _record(self, ready_s: float, sent_s: float, received_s: float) -> None:
-        """Note the layer's way in the timeline of this process, if it records one."""
+        """Add the layer's transfer to the timeline, if this process records one."""
         if self._timeline is None:
             return
         self._timeline.add_transfer(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Threads and copy streams of syncers, both of stated number."""
+"""Pools of a fixed number of threads and copy streams, for syncers."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ...errors import ConfigurationError, SessionClosedError
 from ..staging.streams import CopyStream, open_stream
 
 SyncerJob = Callable[[CopyStream], None]
-"""Takes care of its own errors."""
+"""The run of one syncer; it handles its own errors."""
 
 _logger = logging.getLogger("switchfold.hostlib.torch")
 
 
 @final
 class SyncerPools:
-    """Runs jobs in the order in which they come, each with a thread and a stream of its own.
+    """Runs jobs in the order of submission, each with a thread and a stream of its own.
 
-    As jobs start in the same order on all workers, the least job that is not done anywhere has a
-    thread everywhere: a small pool is slower, never stuck.
+    Jobs start in the same order on all workers. So the first job that has not finished everywhere
+    has a thread everywhere: a small pool is slower, but never blocks for ever.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class SyncerPools:
             )
         self.num_threads, self.num_streams = num_threads, num_streams
         self.most_running = 0
-        """Most jobs that ever ran at a time."""
+        """Most jobs that have run at a time."""
         self._num_running = 0
         self._lock = threading.Lock()
         self._is_closed = False
@@ -62,7 +62,7 @@ class SyncerPools:
             self._jobs.put(job)
 
     def close(self) -> None:
-        """End the threads when the jobs under way have ended; jobs in the queue are dropped."""
+        """Drop the queued jobs, wait for the running ones, and end the threads."""
         with self._lock:
             if self._is_closed:
                 return
@@ -75,10 +75,10 @@ class SyncerPools:
             thread.join()
 
     def _work(self) -> None:
-        # A thread's gradient mode is its own.
+        # Each thread has a gradient mode of its own.
         with torch.no_grad():
             while (job := self._jobs.get()) is not None:
-                # A stream comes back with the end of another job, and each job ends by its time.
+                # Another job returns its stream when it ends, and each job ends at its deadline.
                 stream = self._streams.get()
                 with self._lock:
                     self._num_running += 1
@@ -91,5 +91,5 @@ class SyncerPools:
                     with self._lock:
                         self._num_running -= 1
                     self._streams.put(stream)
-                    # Nothing may keep gradients alive while this thread waits.
+                    # This thread must not keep gradients alive while it waits.
                     del job

@@ -185,7 +185,7 @@ class Bmv2Target:
             self._links[port].send(frame)
 
     def set_queue_rate(self, port: int, rate_pps: int) -> None:
-        """Limit the packets that leave a port by way of BMv2's own tool (CLI)."""
+        """Limit the packets that leave a port, by BMv2's own tool (CLI)."""
         assert self._thrift_port is not None
         said = subprocess.run(
             [CLI, "--thrift-port", self._thrift_port],

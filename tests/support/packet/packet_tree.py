@@ -66,7 +66,7 @@ class Node:
     """Of the whole tree; 0: of all children."""
     allow_partial: bool = False
     level: int = 0
-    """Switches below, on the longest way down to a worker."""
+    """Switches below, on the longest path down to a worker."""
 
     def admission(self) -> Entry:
         """Return the entry of table `job`."""

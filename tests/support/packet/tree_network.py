@@ -53,7 +53,7 @@ class Arrival:
         return np.frombuffer(payload, datagram_dtype(values_per_packet))[0].copy()
 
     def congested(self) -> Arrival:
-        """Return the frame as a congested queue on its way leaves it."""
+        """Return the frame as a congested queue on its path leaves it."""
         frame = bytearray(self.frame)
         frame[15] |= CONGESTION_EXPERIENCED
         frame[24:26] = b"\0\0"

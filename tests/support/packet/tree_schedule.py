@@ -233,7 +233,7 @@ class TreeSchedule:
     def _settle(self) -> None:
         """Lose nothing any more: retransmissions and flushes must end every round.
 
-        Where rounds end without everybody, they also must when a worker stops here.
+        If rounds can end without all children, they also must when a worker stops here.
         """
         stopped = self._pick_worker() if self.job.allow_partial else None
         for _ in range(SETTLE_ROUNDS):

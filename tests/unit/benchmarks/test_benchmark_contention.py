@@ -72,18 +72,18 @@ def content() -> dict[str, Any]:
     }
 
 
-def test_report_has_leases_rates_and_jobs_between_hosts() -> None:
+def test_report_has_slots_rates_and_jobs_among_hosts() -> None:
     lines = contention_report.describe(content()).splitlines()
     (one,) = [line for line in lines if line.startswith("   1 ")]
     assert one.split()[1:3] == ["39.00", "39.00"]
     assert "| 112 " in one
     two, fixed = [line for line in lines if line.startswith("   2 ")]
     assert two.split()[1:5] == ["42.00", "21.00", "20.00", "22.00"]
-    assert two.endswith("leases still changing")
+    assert two.endswith("slots still changing")
     assert "| 60 " in fixed
     assert "changing" not in fixed
     assert lines[-2].startswith("of 2 jobs 1 on the switch: 30.00 Mbit/s")
-    assert lines[-1].startswith("of 2 jobs 1 between their hosts: 12.00 Mbit/s")
+    assert lines[-1].startswith("of 2 jobs 1 among their hosts: 12.00 Mbit/s")
 
 
 def test_picture_is_drawn(tmp_path: Path) -> None:

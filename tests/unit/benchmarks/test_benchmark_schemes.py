@@ -37,7 +37,7 @@ def test_table_and_summary() -> None:
     line = describe_row(row(1.04, -0.013))
     assert line == (
         "| 64x48 K=4 P=2 | 6M | 20 (21) | - | - | 20 (21) | PS | INA | PS | 1.04 |"
-        " SFB copied, PS, 1.02 | -1.3 %, -1.3 % | 1.5, 1.5 |"
+        " SFB multicast, PS, 1.02 | -1.3 %, -1.3 % | 1.5, 1.5 |"
     )
     failed = {"vector": "64x48 K=4 P=2", "rate": "6M", "error": "worker 3 ended"}
     assert "not measured: worker 3 ended" in describe_row(failed)

@@ -103,7 +103,7 @@ def test_schemes_can_be_asked_for() -> None:
     ):
         with pytest.raises(SchemeError, match=message):
             coordinator(scheme=scheme)
-    with pytest.raises(SchemeError, match=r"no free slots \(0\)"):
+    with pytest.raises(SchemeError, match=r"too few free slots \(0\)"):
         coordinator(scheme="ina", cluster=Cluster(num_workers=4, slots=0))
 
 
@@ -168,8 +168,8 @@ class Append(NamedTuple):
 @pytest.mark.parametrize(
     ("path", "change", "message"),
     [
-        (("epoch",), 7, "changed on its way"),
-        (("hash",), "x", "changed on its way"),
+        (("epoch",), 7, "changed in transit"),
+        (("hash",), "x", "changed in transit"),
         (("version",), 1, "of version 1"),
         (("epoch",), 0, "epoch 0"),
         (("job",), REMOVE, "malformed information book: KeyError"),
@@ -179,18 +179,18 @@ class Append(NamedTuple):
         (("servers", 3), REMOVE, "places of 3 shards for a cluster of 4"),
         (("workers",), Append(["h", 1]), "places of 5 workers"),
         (("workers", 0), ["h", 70000], "port 70000"),
-        (("workers", 0), ["10.0.0.2", 21405], "is given to 2"),
+        (("workers", 0), ["10.0.0.2", 21405], "is the place of 2"),
         (("layers",), Append(), "layer conv is in the book 2 times"),
         ((*CONV, "pairs", 2), REMOVE, "conv: 2000000 of 3000000 values"),
-        ((*CONV, "pairs", 0), REMOVE, "pair 0 from 0 on is due"),
+        ((*CONV, "pairs", 0), REMOVE, "expected pair 0 from 0 on"),
         ((*CONV, "pairs", 0, 1), 9, "on shard 9; there are 4"),
-        ((*CONV, "pairs", 1, 1), 0, "differ by more than a pair"),
+        ((*CONV, "pairs", 1, 1), 0, "differ by more than one pair"),
         ((*CONV, "scheme"), "sfb", "no factors for sfb"),
         ((*CONV, "scheme"), "ina", "is on shards"),
         ((*CONV, "scheme"), "fast", "malformed"),
-        ((*CONV, "is_copied"), True, "no switch copies what ps sends"),
+        ((*CONV, "is_copied"), True, "no switch multicasts what ps sends"),
         (("layers", 1, "scheme"), "adam", "adam, but is on several"),
-        (("cluster", "slots"), -1, "0 means none are free"),
+        (("cluster", "slots"), -1, "slots is -1; write 0 or more"),
     ],
 )
 def test_bad_books_are_refused(path: tuple[str | int, ...], change: Any, message: str) -> None:
@@ -201,7 +201,7 @@ def test_bad_books_are_refused(path: tuple[str | int, ...], change: Any, message
 def test_book_of_a_switch_that_has_no_slots_is_refused() -> None:
     content = json.loads(coordinator(scheme="ina").book.to_json())
     content["cluster"]["slots"] = 1
-    with pytest.raises(InformationBookError, match="a switch that has no free slots"):
+    with pytest.raises(InformationBookError, match="needs a switch with free slots"):
         InformationBook.from_json(json.dumps(content))
 
 

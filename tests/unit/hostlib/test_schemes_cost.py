@@ -29,7 +29,7 @@ from switchfold.hostlib.schemes import (
 from switchfold.hostlib.schemes.cost import break_even_workers, multicast_floats
 from switchfold.hostlib.schemes.models import VGG19
 from switchfold.hostlib.schemes.tcp import contention
-from switchfold.hostlib.schemes.wire_cost import factor_time, goes_by_copies, seconds, wire_bytes
+from switchfold.hostlib.schemes.wire_cost import factor_time, goes_by_multicast, seconds, wire_bytes
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PS, SFB, INA, ADAM = Scheme.PS, Scheme.SFB, Scheme.INA, Scheme.ADAM
@@ -299,14 +299,14 @@ def test_factors_are_copied_layer_by_layer_where_that_is_faster() -> None:
     cluster = together(4, 128, link_bits_per_s=20e6, has_multicast=True)
     large, small = fc(1024, 1000), fc(16, 12)
     # Long streams that share a link make less of it than frames in a window.
-    assert goes_by_copies(large, cluster)
-    assert not goes_by_copies(large, cluster.replace(has_multicast=False))
+    assert goes_by_multicast(large, cluster)
+    assert not goes_by_multicast(large, cluster.replace(has_multicast=False))
     # Blocks of a frame or two do not fill it, and a report of it is as large as they are.
-    assert not goes_by_copies(small, cluster)
-    assert not goes_by_copies(large, cluster.replace(values_per_packet=32))
+    assert not goes_by_multicast(small, cluster)
+    assert not goes_by_multicast(large, cluster.replace(values_per_packet=32))
     # On fast links windows of 85 chunks wait for reports, a millisecond each.
     fast = cluster.replace(link_bits_per_s=10e9, round_trip_s=200e-6)
-    assert not goes_by_copies(large, fast)
+    assert not goes_by_multicast(large, fast)
     windows = math.ceil((128 * 2024 + 4) / 352) // 85
     waiting = factor_time(large, fast, is_copied=True).transfer_s
     assert waiting == pytest.approx(windows * 1.2e-3)
@@ -396,9 +396,9 @@ def test_bad_layers_are_refused(fields: object, message: str) -> None:
         ({"num_workers": 0}, "num_workers is 0; it must be at least 1"),
         ({"num_workers": 2.5}, "num_workers of the cluster is 2.5, which is no int"),
         ({"num_workers": 2, "wokers": 3}, "unknown fact 'wokers'"),
-        ({"num_workers": 2, "slots": -1}, "0 means none are free"),
+        ({"num_workers": 2, "slots": -1}, "slots is -1; write 0 or more"),
         ({"num_workers": 2, "link_bits_per_s": math.nan}, "must be above 0"),
-        ({"num_workers": 2, "round_trip_s": -1.0}, "seconds from 0 on"),
+        ({"num_workers": 2, "round_trip_s": -1.0}, "write 0 or more seconds"),
         ({"num_workers": 2, "has_switch": 1}, "has_switch of the cluster is 1, which is no bool"),
     ],
 )

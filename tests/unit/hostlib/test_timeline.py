@@ -187,8 +187,8 @@ def test_setting_names_a_file_per_rank(setting: str, path: str) -> None:
     ("text", "said"),
     [
         ("{", "cannot be read as JSON"),
-        ("[]", "no trace of version 1"),
-        ('{"otherData": {"switchfold_trace": 9}}', "it says 9"),
+        ("[]", "not a trace of version 1"),
+        ('{"otherData": {"switchfold_trace": 9}}', "its version is 9"),
         ('{"otherData": {"switchfold_trace": 1}, "traceEvents": []}', "is damaged"),
     ],
 )

@@ -409,10 +409,10 @@ def test_factors_are_copied_by_the_switch_where_that_is_faster(
     inputs = batches(3, 12, 12)
 
     # So small as they are here, streams are always faster.
-    def goes_by_copies(layer: Layer, _: Cluster) -> bool:
+    def goes_by_multicast(layer: Layer, _: Cluster) -> bool:
         return layer.name == "0.weight"
 
-    monkeypatch.setattr(hybrid_plan, "goes_by_copies", goes_by_copies)
+    monkeypatch.setattr(hybrid_plan, "goes_by_multicast", goes_by_multicast)
 
     def rank_main(rank: int) -> tuple[Tensor, int]:
         module = seeded(three_layers, 1)

@@ -253,7 +253,7 @@ def test_an_error_names_rank_layer_and_remedy_and_ends_the_others(runs: list[Run
     channel.refusal = PeerClosedError("the host path was closed")
     run.start(0)
     with pytest.raises(
-        SyncError, match=r"rank 3, layer layer\d \(ina\), iteration 7: the host path .*; see"
+        SyncError, match=r"rank 3, layer layer\d \(ina\), iteration 7: the host path .*; check"
     ) as caught:
         run.completion.wait(WAIT_S)
     assert isinstance(caught.value.__cause__, PeerClosedError)
@@ -305,7 +305,7 @@ def test_a_turn_that_never_comes_ends_by_time(runs: list[Run]) -> None:
     run = Run(MemoryChannel(is_ordered=True), num_layers=2, pool=2)
     runs.append(run)
     run.start(1, timeout_s=0.02)
-    with pytest.raises(SyncTimeoutError, match="whose turn is before"):
+    with pytest.raises(SyncTimeoutError, match="with an earlier turn"):
         run.completion.wait(WAIT_S)
 
 
