@@ -23,8 +23,8 @@ LANES = 10
 def switch() -> Iterator[Switch]:
     program = compile_program(PROGRAMS / "lanes.json", cflags=("-Werror",))
     with Switch(program) as held:
-        held.add_port(1, "mem")
-        held.add_port(2, "mem")
+        held.ports.add(1, "mem")
+        held.ports.add(2, "mem")
         yield held
 
 

@@ -76,7 +76,7 @@ class DriverLink:
     def wait_ready(self, generation: int) -> int:
         """Wait for the answer to a proposal; return the position."""
         with self.changed:
-            assert self.changed.wait_for(lambda: generation in dict(self.ready), PATIENCE_S)
+            assert self.changed.wait_for(lambda: generation in dict(self.ready), LIMIT_S)
             return dict(self.ready)[generation]
 
     def view_entered(self, generation: int) -> None:
