@@ -283,7 +283,7 @@ def test_doctor_on_foreign_packets_without_a_job(live: LiveTestbed) -> None:
 
 def test_worker_that_dies_is_named_to_the_others(live: LiveTestbed) -> None:
     async def scenario() -> None:
-        first, second = await join_all(live.made.controller_address, 2)
+        first, second = await join_all(live.made.controller_address, 2, min_workers=2)
         await first.join_reply()
         await second.join_reply()
         await second.close()
