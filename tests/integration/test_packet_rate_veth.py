@@ -55,5 +55,5 @@ def test_load_generator_notices_a_wrong_frame(between: Wires) -> None:
     of = traffic.aggregation("narrow", 8)
     with contenders.bare_forwarder(between, CORES) as forwarder:
         assert forwarder.load.run(traffic.unchanged(of), 0.05).sent > 0
-        with pytest.raises(LoadError, match="not expected"):
+        with pytest.raises(LoadError, match="unexpected"):
             forwarder.load.run(of, 0.05)
