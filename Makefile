@@ -107,10 +107,10 @@ compare: $(VENV)/.dev-installed ## SECONDS=600 of random packets and tables thro
 lint: $(VENV)/.torch-installed ## Style and types; changes nothing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --project pyproject.toml
 
 typecheck: $(VENV)/.torch-installed ## Types only
-	$(BIN)/pyright
+	$(BIN)/pyright --project pyproject.toml
 
 format: $(VENV)/.dev-installed ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
