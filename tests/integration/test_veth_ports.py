@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import json
 import os
 import socket
 import struct
@@ -28,6 +29,25 @@ def ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
 
 
+def bring_up(*names: str) -> None:
+    """Set both ends of a veth pair up, and wait until they carry frames.
+
+    The end that is up first gets its carrier with the second. A thread of the kernel then replaces
+    its queueing discipline "noop", which drops all frames, at some later moment.
+    """
+    for name in names:
+        Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
+        ip("link", "set", name, "up")
+    for name in names:
+        wait_until(lambda name=name: queueing_discipline(name) != "noop", name)
+
+
+def queueing_discipline(name: str) -> str:
+    command = ["ip", "-json", "link", "show", "dev", name]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(shown.stdout)[0]["qdisc"]
+
+
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> HandWrittenProgram:
     return compile_first_byte(tmp_path_factory.mktemp("first_byte"))
@@ -38,9 +58,7 @@ def interfaces() -> Iterator[tuple[str, str]]:
     switch_end, host_end = f"vs{os.getpid()}", f"vh{os.getpid()}"
     ip("link", "add", switch_end, "type", "veth", "peer", "name", host_end)
     try:
-        for name in (switch_end, host_end):
-            Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
-            ip("link", "set", name, "up")
+        bring_up(switch_end, host_end)
         yield switch_end, host_end
     finally:
         subprocess.run(["ip", "link", "del", switch_end], check=False, capture_output=True)
@@ -182,9 +200,7 @@ def test_interface_that_comes_back_is_used_again(
                 ip("link", "del", interfaces[0])
                 says("has gone; packets for it are dropped")
                 ip("link", "add", interfaces[0], "type", "veth", "peer", "name", interfaces[1])
-                for name in interfaces:
-                    Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
-                    ip("link", "set", name, "up")
+                bring_up(*interfaces)
                 says("is back")
         finally:
             watch.close()
