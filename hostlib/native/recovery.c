@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define SKEW_SHARE 0.5                    // other workers may notice a loss later by this part of the round trip
+#define PROBE_CHUNKS (LATER_RESULTS + 1u) // sent again after silence: their results show what else was lost
+#define STORM_LIMIT 8u                    // sent again per expiry while nothing at all arrives
+
+bool recovery_init(recovery_t *recovery, slot_t *slots, uint32_t slot_count, uint32_t num_trees, rtt_t *rtt) {
+  *recovery = (recovery_t){.slots = slots,
+                           .slot_count = slot_count,
+                           .trees = malloc(num_trees * sizeof(tree_results_t)),
+                           .rtt = rtt,
+                           .expiry_s = INFINITY,
+                           .probe_s = INFINITY,
+                           .has_progress = true,
+                           .has_sample = true};
+  if (!recovery->trees) return false;
+  for (uint32_t i = 0; i < num_trees; i++) {
+    for (int j = 0; j < LATER_RESULTS; j++) recovery->trees[i].first[j] = recovery->trees[i].latest[j] = -1;
+  }
+  for (uint32_t i = 0; i < slot_count; i++) {
+    slots[i].number = slots[i].first = NOT_SENT;
+    slots[i].deadline_s = INFINITY;
+  }
+  return true;
+}
+
+void recovery_close(recovery_t *recovery) { free(recovery->trees); }
+
+double recovery_next_s(const recovery_t *recovery) { return fmin(recovery->expiry_s, recovery->probe_s); }
+
+void recovery_resume(recovery_t *recovery, double now_s) {
+  recovery->has_progress = false; // the first expiry sends a few chunks again, not all
+  recovery->probe_s = now_s + rtt_probe_s(recovery->rtt);
+}
+
+void recovery_start(recovery_t *recovery, slot_t *slot, double now_s) {
+  int64_t number = recovery->next_number++;
+  slot->sent_s = now_s;
+  slot->is_again = slot->is_withheld;
+  slot->number = slot->first = slot->is_withheld ? NOT_SENT : number;
+  slot->deadline_s = slot->is_withheld ? INFINITY : now_s + rtt_timeout_s(recovery->rtt);
+  recovery->num_again += slot->is_withheld;
+  recovery->expiry_s = fmin(recovery->expiry_s, slot->deadline_s);
+}
+
+void recovery_start_again(recovery_t *recovery, slot_t *slot, double now_s, bool is_probe) {
+  slot->number = recovery->next_number++;
+  slot->sent_s = now_s;
+  if (!is_probe) slot->deadline_s = now_s + rtt_timeout_s(recovery->rtt);
+  recovery->num_again += !slot->is_again;
+  slot->is_again = true;
+}
+
+void recovery_release(recovery_t *recovery, slot_t *slot) {
+  recovery->num_again -= slot->is_again;
+  slot->is_again = false;
+  slot->number = slot->first = NOT_SENT;
+  slot->deadline_s = INFINITY;
+}
+
+void recovery_rest(recovery_t *recovery) { recovery->probe_s = INFINITY; }
+
+// Keep the largest numbers, smallest first.
+static void add_number(int64_t latest[LATER_RESULTS], int64_t number) {
+  if (number <= latest[0]) return;
+  int i = 0;
+  for (; i + 1 < LATER_RESULTS && latest[i + 1] < number; i++) latest[i] = latest[i + 1];
+  latest[i] = number;
+}
+
+void recovery_finish(recovery_t *recovery, slot_t *const *slots, const bool *is_prompt, uint32_t count, double now_s,
+                     bool is_idle) {
+  double oldest_s = INFINITY;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!slots[i]->is_again && is_prompt[i]) oldest_s = fmin(oldest_s, slots[i]->sent_s);
+  }
+  if (oldest_s < INFINITY) { // one sample per batch, that of the slowest chunk, which is on the safe side
+    rtt_add_sample(recovery->rtt, now_s - oldest_s);
+    recovery->has_sample = true;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    slot_t *slot = slots[i];
+    tree_results_t *tree = &recovery->trees[slot->tree];
+    if (slot->first != NOT_SENT) {
+      add_number(tree->first, slot->first);
+      // A result that came faster than any before it answers an earlier transmission.
+      bool is_answer = slot->sent_s <= now_s - recovery->rtt->least_s;
+      add_number(tree->latest, is_answer ? slot->number : slot->first);
+    }
+    recovery_release(recovery, slot);
+  }
+  recovery->has_progress = true;
+  recovery->probe_s = is_idle ? INFINITY : now_s + rtt_probe_s(recovery->rtt);
+}
+
+static int by_age(const void *left, const void *right) {
+  const slot_t *a = *(slot_t *const *)left, *b = *(slot_t *const *)right;
+  return (a->first > b->first) - (a->first < b->first);
+}
+
+static uint32_t in_order(slot_t **slots, uint32_t count) {
+  qsort(slots, count, sizeof *slots, by_age);
+  return count;
+}
+
+uint32_t recovery_lost(const recovery_t *recovery, double now_s, slot_t **out) {
+  uint32_t count = 0;
+  double patient_s = now_s - SKEW_SHARE * recovery->rtt->smoothed_s;
+  for (uint32_t i = 0; i < recovery->slot_count; i++) {
+    slot_t *slot = &recovery->slots[i];
+    const tree_results_t *tree = &recovery->trees[slot->tree];
+    bool is_lost = slot->number < tree->first[0];
+    if (slot->is_again) is_lost = slot->number < tree->latest[0] && slot->sent_s <= patient_s;
+    if (is_lost) out[count++] = slot;
+  }
+  return in_order(out, count);
+}
+
+uint32_t recovery_silent(recovery_t *recovery, double now_s, slot_t **out) {
+  uint32_t count = 0;
+  if (now_s < recovery->probe_s) return 0;
+  recovery->probe_s = INFINITY;
+  for (uint32_t i = 0; i < recovery->slot_count; i++) {
+    if (recovery->slots[i].number < NOT_SENT) out[count++] = &recovery->slots[i];
+  }
+  in_order(out, count);
+  return count < PROBE_CHUNKS ? count : PROBE_CHUNKS;
+}
+
+uint32_t recovery_expired(recovery_t *recovery, double now_s, slot_t **out, uint32_t *outrun) {
+  uint32_t count = 0;
+  *outrun = 0;
+  if (now_s < recovery->expiry_s) return 0;
+  for (uint32_t i = 0; i < recovery->slot_count; i++) {
+    if (recovery->slots[i].deadline_s <= now_s) out[count++] = &recovery->slots[i];
+  }
+  in_order(out, count);
+  if (count && !recovery->has_sample) rtt_back_off(recovery->rtt); // the round trip may exceed the timeout
+  for (uint32_t i = 0; i < count; i++) {
+    // If all chunks wait, another worker may be late.
+    *outrun += out[i]->number < recovery->trees[out[i]->tree].first[LATER_RESULTS - 1];
+    out[i]->deadline_s = now_s + rtt_timeout_s(recovery->rtt);
+  }
+  if (count && !recovery->has_progress && count > STORM_LIMIT) count = STORM_LIMIT;
+  if (count) recovery->has_progress = recovery->has_sample = false;
+  recovery->expiry_s = INFINITY;
+  for (uint32_t i = 0; i < recovery->slot_count; i++) {
+    recovery->expiry_s = fmin(recovery->expiry_s, recovery->slots[i].deadline_s);
+  }
+  return count;
+}

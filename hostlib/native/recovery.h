@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which chunks of a stream are to be sent again, and when: by later results, silence, or timers.
+//
+// Every transmission has a number of its own, both the first and the repeated ones, as in QUIC (RFC 9002). A result
+// comes only when all workers have contributed, and workers send the chunks of a tree in the same order. So three
+// results of chunks that were first sent later, on the same tree, show that a packet of an earlier chunk was lost. For a
+// chunk that was sent again, the sign is three results of any later transmissions, and half a round trip: other workers
+// may notice a loss later, and send again in another order. If no result comes at all, the last chunks may have been
+// lost, which no later result can show. Then the oldest few are sent again, as a probe (RFC 8985). The retransmission
+// timer is the last resort.
+#ifndef SWITCHFOLD_RECOVERY_H
+#define SWITCHFOLD_RECOVERY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rtt.h"
+#include "slot.h"
+
+#define LATER_RESULTS 3 // results of later transmissions that show a loss; fewer may be due to reordering
+
+// The largest numbers with results of one tree, smallest first: by the first and by the latest transmission.
+typedef struct {
+  int64_t first[LATER_RESULTS], latest[LATER_RESULTS];
+} tree_results_t;
+
+typedef struct {
+  slot_t *slots;
+  uint32_t slot_count;
+  tree_results_t *trees;
+  rtt_t *rtt;
+  int64_t next_number;
+  uint32_t num_again; // slots without result that were sent again, or are withheld
+  double expiry_s;    // no timer runs out before
+  double probe_s;     // when to probe after silence; infinite: nothing is due, or it was done
+  bool has_progress, has_sample; // since the last expiry
+} recovery_t;
+
+// Slots and the timer stay the caller's. Returns false without memory.
+bool recovery_init(recovery_t *, slot_t *slots, uint32_t slot_count, uint32_t num_trees, rtt_t *);
+void recovery_close(recovery_t *);
+
+double recovery_next_s(const recovery_t *); // when recovery_silent or recovery_expired is to be called next
+
+// Chunks are about to leave while no other is without result: other workers may be late.
+void recovery_resume(recovery_t *, double now_s);
+// A chunk was sent for the first time; a withheld one is not sent, now or ever.
+void recovery_start(recovery_t *, slot_t *, double now_s);
+// Probes leave the timers as they are.
+void recovery_start_again(recovery_t *, slot_t *, double now_s, bool is_probe);
+
+// Results of one batch came for `count` slots, in any order. Those that a flush caused tell no round trip. With `is_idle`
+// no other chunk is without result.
+void recovery_finish(recovery_t *, slot_t *const *slots, const bool *is_prompt, uint32_t count, double now_s, bool is_idle);
+void recovery_release(recovery_t *, slot_t *); // stop waiting for it
+void recovery_rest(recovery_t *);              // no chunk is without result any more
+
+// Each writes slots to send again, oldest chunk first, to `out` (room for all slots), and returns how many.
+uint32_t recovery_lost(const recovery_t *, double now_s, slot_t **out); // by later results
+uint32_t recovery_silent(recovery_t *, double now_s, slot_t **out);     // as nothing came
+// By timers; the oldest few while nothing arrives. `outrun`: how many of those expired have later results.
+uint32_t recovery_expired(recovery_t *, double now_s, slot_t **out, uint32_t *outrun);
+
+#endif

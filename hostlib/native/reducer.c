@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+#include "reducer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define BUSY_S 0.001 // wait before the next attempt to send, if the transport did not take all
+#define LONGEST_WAIT_S 1.0
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static bool make_slot_map(reducer_t *reducer, const uint16_t *tree_ids, const uint32_t *tree_slots,
+                          const slot_place_t *places) {
+  uint32_t num_trees = reducer->options.num_trees;
+  reducer->tree_ids = calloc(num_trees, sizeof *tree_ids);
+  reducer->tree_slots = calloc(num_trees, sizeof *tree_slots);
+  reducer->slots_of_tree = calloc(num_trees, sizeof *reducer->slots_of_tree);
+  reducer->slots = calloc(reducer->slot_count, sizeof *reducer->slots);
+  if (!reducer->tree_ids || !reducer->tree_slots || !reducer->slots_of_tree || !reducer->slots) return false;
+  for (uint32_t i = 0; i < num_trees; i++) {
+    reducer->tree_ids[i] = tree_ids[i];
+    reducer->tree_slots[i] = tree_slots[i];
+    reducer->slots_of_tree[i] = calloc(tree_slots[i], sizeof **reducer->slots_of_tree);
+    if (!reducer->slots_of_tree[i]) return false;
+  }
+  for (uint32_t i = 0; i < reducer->slot_count; i++) {
+    slot_t *slot = &reducer->slots[i];
+    slot->tree = (uint16_t)places[i].tree;
+    slot->tree_id = tree_ids[slot->tree];
+    slot->local = places[i].local;
+    slot->flush_s = INFINITY;
+    reducer->slots_of_tree[slot->tree][slot->local] = i;
+  }
+  return true;
+}
+
+reducer_t *reducer_new(transport_t *transport, const stream_options_t *options, const uint16_t *tree_ids,
+                       const uint32_t *tree_slots, const slot_place_t *places, uint32_t slot_count,
+                       uint32_t exponent_slots, bool takes_multicast) {
+  reducer_t *reducer = calloc(1, sizeof *reducer);
+  if (!reducer) return NULL;
+  reducer->transport = transport;
+  reducer->options = *options;
+  reducer->slot_count = slot_count;
+  reducer->takes_multicast = takes_multicast;
+  stream_t *exponents = &reducer->streams[EXPONENTS], *values = &reducer->streams[VALUES];
+  bool has_memory =
+      make_slot_map(reducer, tree_ids, tree_slots, places) &&
+      stream_init(exponents, transport, options, AGGREGATE_MAX, reducer->slots, exponent_slots) &&
+      stream_init(values, transport, options, AGGREGATE_ADD, reducer->slots + exponent_slots, slot_count - exponent_slots);
+  if (has_memory) return reducer;
+  reducer_free(reducer);
+  return NULL;
+}
+
+void reducer_free(reducer_t *reducer) {
+  for (int i = 0; i < NUM_STREAMS; i++) stream_close(&reducer->streams[i]);
+  for (uint32_t i = 0; reducer->slots_of_tree && i < reducer->options.num_trees; i++) free(reducer->slots_of_tree[i]);
+  free(reducer->slots_of_tree);
+  free(reducer->tree_slots);
+  free(reducer->tree_ids);
+  free(reducer->slots);
+  free(reducer);
+}
+
+stream_t *reducer_stream(reducer_t *reducer, uint32_t name) { return &reducer->streams[name]; }
+
+void reducer_interrupt(reducer_t *reducer) { atomic_store(&reducer->is_interrupted, true); }
+
+// The view's slot that a datagram names, NULL if there is none; the reason in `refusal`.
+static slot_t *slot_named(const reducer_t *reducer, const uint8_t *datagram, refusal_t *refusal) {
+  uint16_t tree_id = load16(datagram + TREE_AT);
+  uint32_t local = load32(datagram + SLOT_AT);
+  uint32_t tree = 0;
+  while (tree < reducer->options.num_trees && reducer->tree_ids[tree] != tree_id) tree++;
+  if (tree == reducer->options.num_trees) {
+    *refusal = REFUSED_FOREIGN_JOB;
+    return NULL;
+  }
+  if (load32(datagram + GENERATION_AT) != reducer->options.generation) {
+    *refusal = REFUSED_GENERATION;
+    return NULL;
+  }
+  if (local >= reducer->tree_slots[tree]) {
+    *refusal = REFUSED_SLOT;
+    return NULL;
+  }
+  return &reducer->slots[reducer->slots_of_tree[tree][local]];
+}
+
+static void add_event(arrivals_t *arrivals, event_t event) {
+  if (arrivals->num_events < MAX_EVENTS) arrivals->events[arrivals->num_events++] = event;
+}
+
+// The switch's answer to a probe or to a late contribution: the state of a slot copy.
+static void take_notice(const slot_t *slot, const uint8_t *datagram, const uint8_t *own, arrivals_t *arrivals) {
+  uint32_t round = load32(datagram + ROUND_AT), ahead = round - slot->round;
+  event_t event = {.kind = EVENT_ANSWER};
+  if (slot->is_busy && !(ahead & 1)) { // else it is not about the copy that this worker waits for
+    if (ahead > 0 && ahead < UINT32_C(1) << 31) {
+      event = (event_t){.kind = EVENT_BEHIND, .tensor_id = load32(own + TENSOR_AT)};
+    } else {
+      event = (event_t){.kind = EVENT_NOTICE, .bitmap = ahead == 0 ? load32(datagram + BITMAP_AT) : 0};
+    }
+  }
+  add_event(arrivals, event);
+}
+
+static void take(reducer_t *reducer, const uint8_t *datagram, arrivals_t *arrivals) {
+  refusal_t refusal = REFUSED_DUPLICATE;
+  uint8_t operation = datagram[OPERATION_AT];
+  if (datagram[VERSION_AT] != WIRE_VERSION) {
+    reducer->refused[REFUSED_VERSION]++;
+    return;
+  }
+  if (operation == MULTICAST && reducer->takes_multicast) {
+    arrivals->others[arrivals->num_others++] = datagram;
+    return;
+  }
+  if (operation != RESULT && operation != NOTICE) {
+    reducer->refused[REFUSED_OPERATION]++;
+    return;
+  }
+  slot_t *slot = slot_named(reducer, datagram, &refusal);
+  if (!slot) {
+    reducer->refused[refusal]++;
+    return;
+  }
+  stream_t *stream = &reducer->streams[slot < reducer->streams[VALUES].slots ? EXPONENTS : VALUES];
+  if (operation == NOTICE) {
+    reducer->refused[REFUSED_NOTICE]++;
+    take_notice(slot, datagram, stream_datagram(stream, slot), arrivals);
+  } else if (stream_take(stream, slot, datagram)) {
+    arrivals->num_results++;
+  } else {
+    bool is_awaited = slot->is_busy && slot->round == load32(datagram + ROUND_AT);
+    reducer->refused[is_awaited ? REFUSED_MISMATCH : REFUSED_DUPLICATE]++;
+  }
+}
+
+int reducer_send(reducer_t *reducer) {
+  int is_idle = 1;
+  for (int i = 0; i < NUM_STREAMS; i++) {
+    int result = stream_pump(&reducer->streams[i], now());
+    if (result < 0) return result;
+    is_idle = is_idle && result;
+  }
+  return is_idle;
+}
+
+// Take what is there, at most one batch.
+static int receive(reducer_t *reducer, double wait_s, arrivals_t *arrivals) {
+  const uint8_t *datagrams[BATCH];
+  int count = reducer->transport->receive(reducer->transport, datagrams, BATCH, wait_s);
+  if (count <= 0) return count;
+  uint32_t before = arrivals->num_results;
+  for (int i = 0; i < NUM_STREAMS; i++) stream_begin(&reducer->streams[i]);
+  for (int i = 0; i < count; i++) take(reducer, datagrams[i], arrivals);
+  double now_s = now();
+  if (arrivals->num_results > before) arrivals->result_s = now_s;
+  for (int i = 0; i < NUM_STREAMS; i++) {
+    int error = stream_end(&reducer->streams[i], now_s);
+    if (error < 0) return error;
+  }
+  return count;
+}
+
+// Whether there is something for the caller; what it is told of once is forgotten.
+static bool has_news(reducer_t *reducer, const arrivals_t *arrivals) {
+  bool is_news = arrivals->num_events || arrivals->num_others || atomic_exchange(&reducer->is_interrupted, false);
+  for (int i = 0; i < NUM_STREAMS; i++) {
+    stream_t *stream = &reducer->streams[i];
+    is_news = is_news || stream->has_finished || stream_is_hungry(stream);
+    stream->has_finished = false;
+  }
+  return is_news;
+}
+
+int reducer_poll(reducer_t *reducer, double until_s, arrivals_t *arrivals) {
+  arrivals->num_results = arrivals->num_events = arrivals->num_others = 0;
+  arrivals->result_s = 0;
+  for (;;) {
+    int is_idle = reducer_send(reducer);
+    if (is_idle < 0) return is_idle;
+    double next_s = fmin(until_s, fmin(stream_next_s(&reducer->streams[EXPONENTS]), stream_next_s(&reducer->streams[VALUES])));
+    double now_s = now(), wait_s = fmin(LONGEST_WAIT_S, fmax(0, next_s - now_s));
+    if (!is_idle) wait_s = fmin(wait_s, BUSY_S);
+    if (has_news(reducer, arrivals)) return 0; // sending may have used up what was prepared
+    int count = receive(reducer, wait_s, arrivals);
+    if (count < 0) return count;
+    now_s = now();
+    for (int i = 0; i < NUM_STREAMS; i++) {
+      int error = stream_keep_time(&reducer->streams[i], now_s);
+      if (error < 0) return error;
+    }
+    if (has_news(reducer, arrivals) || now_s >= until_s) return 0;
+  }
+}

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A view at work over switch slots: a stream of exponents (maximised) and one of values (added), and what came instead of
+// results. One thread calls it; another may interrupt it.
+#ifndef SWITCHFOLD_REDUCER_H
+#define SWITCHFOLD_REDUCER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stream.h"
+
+#define NUM_STREAMS 2
+#define MAX_EVENTS BATCH
+
+// Why a datagram was no awaited result.
+typedef enum {
+  REFUSED_VERSION,
+  REFUSED_OPERATION,
+  REFUSED_FOREIGN_JOB,
+  REFUSED_GENERATION,
+  REFUSED_SLOT,
+  REFUSED_MISMATCH,  // the awaited round with another tensor or range
+  REFUSED_DUPLICATE, // a result that has come before
+  REFUSED_NOTICE,    // a notice, which is counted too
+  REFUSALS,
+} refusal_t;
+
+typedef enum {
+  EVENT_NOTICE,  // `bitmap`: who is in the awaited round of the switch; 0 if the switch is in another round
+  EVENT_ANSWER,  // a notice about a round that nobody waits for
+  EVENT_BEHIND,  // the other workers have left the round of tensor `tensor_id`
+} event_kind_t;
+
+typedef struct {
+  uint32_t kind; // event_kind_t
+  uint32_t tensor_id;
+  uint32_t bitmap;
+} event_t;
+
+// What a call of reducer_poll has seen.
+typedef struct {
+  uint32_t num_results;
+  uint32_t num_events;
+  uint32_t num_others; // datagrams of allgathers, which are the caller's
+  double result_s;     // when results came last, 0: none did
+  event_t events[MAX_EVENTS];
+  const uint8_t *others[BATCH]; // valid until the next call that receives
+} arrivals_t;
+
+typedef struct {
+  transport_t *transport;
+  stream_options_t options;
+  slot_t *slots; // of the view, exponents first
+  uint32_t slot_count;
+  uint16_t *tree_ids;
+  uint32_t **slots_of_tree; // by tree and local number: the view's slot
+  uint32_t *tree_slots;     // number of slots by tree
+  bool takes_multicast;
+  stream_t streams[NUM_STREAMS];
+  uint64_t refused[REFUSALS];
+  atomic_bool is_interrupted;
+} reducer_t;
+
+typedef enum { EXPONENTS, VALUES } stream_name_t;
+
+// A slot of the view: in wire order of trees, `tree` is the index of its tree, `local` its number there.
+typedef struct {
+  uint32_t tree, local;
+} slot_place_t;
+
+// NULL without memory. The first `exponent_slots` of the places carry exponents.
+reducer_t *reducer_new(transport_t *, const stream_options_t *, const uint16_t *tree_ids, const uint32_t *tree_slots,
+                       const slot_place_t *places, uint32_t slot_count, uint32_t exponent_slots, bool takes_multicast);
+void reducer_free(reducer_t *);
+
+stream_t *reducer_stream(reducer_t *, uint32_t name); // stream_name_t
+
+// Send, receive and keep timers until something is the caller's business: a tensor is complete or needs values, an event
+// or another datagram came, `until_s` (CLOCK_MONOTONIC) is past, or reducer_interrupt was called. Returns 0 or -errno.
+int reducer_poll(reducer_t *, double until_s, arrivals_t *);
+
+// Like one turn of reducer_poll that sends, but does not wait. Returns 1, 0 when the transport took less, or -errno.
+int reducer_send(reducer_t *);
+
+void reducer_interrupt(reducer_t *); // any thread; the transport must be woken as well
+
+#endif

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// One slot of a stream, and what a worker knows of the chunk that it carries.
+#ifndef SWITCHFOLD_SLOT_H
+#define SWITCHFOLD_SLOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "source.h"
+
+#define NOT_SENT INT64_MAX // number of a slot that waits for no result; no transmission is later
+
+typedef struct {
+  uint16_t tree_id; // on the wire
+  uint16_t tree;    // index among the view's trees
+  uint32_t local;   // number of the slot in its tree
+
+  source_t *source; // of the latest chunk
+  uint32_t chunk;
+  uint32_t round;
+  bool is_busy;     // no result yet
+  bool is_withheld; // this worker does not contribute, and waits for the others' result
+
+  // See recovery.h.
+  bool is_again; // sent more than once, or withheld: its result tells no round trip
+  int64_t number, first;
+  double sent_s, deadline_s;
+
+  // See straggler.h.
+  double flush_s, pause_s;
+  uint32_t level;
+} slot_t;
+
+#endif

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// One tensor as a stream sees it: where its chunks come from, and where their results go.
+#ifndef SWITCHFOLD_SOURCE_H
+#define SWITCHFOLD_SOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum {
+  VALUES_INT32,   // int32 numbers as they are
+  VALUES_FLOAT16, // the others in blocks: a power-of-two factor per chunk
+  VALUES_FLOAT32,
+  VALUES_FLOAT64,
+  VALUES_READY, // int32 values that the caller prepares, in native order; results are stored and no more
+} values_t;
+
+// The arrays stay the caller's, who keeps them until the source is finished or abandoned and out of its stream.
+typedef struct source {
+  struct source *next; // in its stream
+  uint64_t start;      // place of its first chunk in the stream's sequence
+  uint32_t tensor_id, num_chunks;
+  uint64_t num_values; // the last chunk may hold fewer than a packet does
+  uint32_t values;     // values_t
+  uint32_t num_ready;  // chunks whose values are prepared; num_chunks unless they are VALUES_READY
+  const void *data;    // num_values numbers
+  // By chunk: factors in float32, for float64 in float64. NULL: there are none.
+  const void *forward, *backward;
+  const uint8_t *exponents; // by chunk, for the header; NULL: zeros
+  const uint8_t *withheld;  // by chunk: whether this worker does not contribute to it; NULL: it does to all
+  void *output;             // num_chunks * values per packet numbers in the dtype; NULL: for VALUES_READY
+  uint8_t *results;         // values of the results as they came, likewise; NULL: not wanted
+  uint16_t *contributors;   // by chunk
+  bool is_mean, has_saturated, is_abandoned, is_finished;
+  uint32_t num_done; // chunks from the first one on that have their results
+  double since_s;    // when its first chunk was prepared
+  double first_sent_s, last_result_s; // 0: not yet
+} source_t;
+
+// Write the values of a chunk behind its header.
+void source_fill(const source_t *, uint32_t chunk, uint8_t *values, uint32_t values_per_packet);
+
+// Keep a chunk's result: the values behind the header, and how many workers are in them.
+void source_keep(source_t *, uint32_t chunk, const uint8_t *values, uint16_t contributors, uint32_t values_per_packet);
+
+#endif
