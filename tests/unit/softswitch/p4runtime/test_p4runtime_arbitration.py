@@ -208,6 +208,6 @@ def test_only_so_many_roles_are_remembered() -> None:
                 assert client.status() == rpc_code.OK
         with BareClient(server.port) as client:
             client.arbitrate(1, role="one more")
-            with pytest.raises(StreamEndedError, match="256 roles") as caught:
+            with pytest.raises(StreamEndedError, match="no more than 256 roles") as caught:
                 client.receive()
             assert caught.value.code is grpc.StatusCode.RESOURCE_EXHAUSTED
