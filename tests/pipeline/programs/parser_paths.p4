@@ -171,7 +171,7 @@ parser TheParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     }
 
     state endless {
-        // Ends with the packet: each round takes a byte.
+        // Ends with the packet: each pass takes a byte.
         packet.advance(8);
         meta.path = meta.path + 1;
         transition endless;
