@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A commit whose recorded writes the data plane refuses: the program before runs on, as it was."""
+"""The data plane refuses the recorded writes of a commit: the previous program still runs."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ Set = p4r.SetForwardingPipelineConfigRequest
 
 
 def _refuse_inserts(monkeypatch: pytest.MonkeyPatch, dataplane: FakeDataPlane, *loads: int) -> None:
-    """Let `tables.insert` fail while the program of one of these loads is there."""
+    """Let `tables.insert` fail while the program of one of these loads is running."""
     real = dataplane.tables.insert
 
     def insert_entry(*arguments: Any, **options: Any) -> None:

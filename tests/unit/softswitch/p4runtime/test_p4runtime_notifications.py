@@ -53,7 +53,7 @@ def _receive(client: BareClient) -> p4r.DigestList:
 def test_digests_are_switched_on_changed_and_off() -> None:
     with loaded(CONTROL_PLANE) as (client, dataplane):
         query = p4r.Entity(digest_entry=p4r.DigestEntry())
-        dataplane.learn(LIST, _sample(1))  # nobody wants it
+        dataplane.learn(LIST, _sample(1))  # no client has switched it on
         assert client.read(query) == []
         client.write(insert(_digest()))
         assert [item.digest_entry for item in client.read(query)] == [_digest()]
@@ -176,7 +176,7 @@ def test_only_the_primary_acknowledges() -> None:
 
 
 def _key(address: int) -> Match:
-    return Match(address.to_bytes(6, "big"), bytes(6), 0, 0)  # as the switch may tell it
+    return Match(address.to_bytes(6, "big"), bytes(6), 0, 0)  # as the switch may report it
 
 
 def _expire(dataplane: FakeDataPlane, address: int, idle_ns: int) -> None:
