@@ -29,12 +29,12 @@ class Parameter:
 
 
 def argument(**settings: Any) -> Parameter:
-    """Make a field an argument; settings as of `click.argument`."""
+    """Make a field an argument; the settings are those of `click.argument`."""
     return Parameter(lambda name: click.argument(name, **settings))
 
 
 def option(flag: str, **settings: Any) -> Parameter:
-    """Make a field an option; settings as of `click.option`."""
+    """Make a field an option; the settings are those of `click.option`."""
     return Parameter(lambda name: click.option(flag, name, **settings))
 
 

@@ -53,7 +53,7 @@ class RunningTrace:
         self._thread.start()
 
     def close(self) -> None:
-        """Write what is left, and end."""
+        """Write the remaining steps, and stop."""
         self._is_over.set()
         self._thread.join()
         if self._recorder is not None:

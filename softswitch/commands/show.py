@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`softswitch show` prints what a program becomes, `softswitch check` whether it would run."""
+"""`softswitch show` prints stages of a program, `softswitch check` says whether it would run."""
 
 from __future__ import annotations
 

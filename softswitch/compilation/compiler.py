@@ -181,7 +181,7 @@ def compile_model(
 def compile_traced(
     json_path: Path, *, cache_dir: Path | None = None, cflags: Sequence[str] = ()
 ) -> TracedProgram:
-    """Compile a traced build of a BMv2 JSON file; errors as of compile_program."""
+    """Compile a traced build of a BMv2 JSON file; raises the errors of compile_program."""
     from ..generator import generate_traced  # noqa: PLC0415
 
     program = read_program(json_path)

@@ -166,7 +166,7 @@ class Switch:
         return self._process(port, frame)
 
     def flush_delayed(self) -> list[tuple[int, bytes]]:
-        """Release what the impairments hold (synchronous use); returns as `process`."""
+        """Release the packets that impairments hold (synchronous use); return as `process` does."""
         return self._process(0, None)
 
     def _process(self, port: int, frame: bytes | None) -> list[tuple[int, bytes]]:

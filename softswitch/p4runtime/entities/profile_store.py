@@ -92,7 +92,7 @@ class ProfileStore:
             number = action.action_profile_group_id
             choice, is_there = Group(number), number in held.groups
         else:
-            raise held.refuse(INVALID, f"action: its entries cannot have {kind or 'no action'}")
+            raise held.refuse(INVALID, f"action: entries cannot have {kind or 'an empty one'}")
         _check_manual(held)
         if not is_there:
             raise held.refuse(rpc_code.NOT_FOUND, f"{kind} {number}: does not exist")

@@ -29,7 +29,7 @@ def find_removed(info: p4i.P4Info, program: Program) -> dict[int, str]:
 
 
 def without_tables(info: p4i.P4Info, removed: dict[int, str]) -> p4i.P4Info:
-    """Return a P4Info without some tables and what belongs to them alone."""
+    """Return a P4Info without some tables, and without the objects that only they use."""
     if not removed:
         return info
     kept = p4i.P4Info()

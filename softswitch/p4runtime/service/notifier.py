@@ -111,7 +111,7 @@ class Notifier:
             times.append(again)
         if expired or self._idle.is_waiting:
             with self._lock:
-                if self._running() is not pipeline:  # replaced meanwhile, and its entries gone
+                if self._running() is not pipeline:  # replaced meanwhile, with its entries
                     return min(times, default=None)
                 notice, again = self._idle.collect(pipeline, expired)
             if notice is not None:
