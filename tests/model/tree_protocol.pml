@@ -346,7 +346,7 @@ inline flush_at_inner(e, level, is_through) {
 #elif LIVENESS && !NOTICES
 #define MAY_GO_ON(w) (HAS_RESULT(w) && ((w) == 2 || down[at[w]]))
 #elif LIVENESS
-/* A worker that was told that its round is past gets the result from another worker. */
+/* A worker that knows from a notice that its round is past gets the result from another worker. */
 #define MAY_GO_ON(w) (HAS_RESULT(w) && ((w) == 2 || down[at[w]] || told[at[w]]))
 #else
 #define MAY_GO_ON(w) HAS_RESULT(w)

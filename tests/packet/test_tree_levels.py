@@ -83,7 +83,7 @@ class Tree:
         return self.nodes[leaf].packet(port - 1, values, **fields)
 
     def results(self, datagram: Datagram) -> list[tuple[int, bytes]]:
-        """Return (worker, frame) of a result or notice that reaches everybody."""
+        """Return (worker, frame) of a result or notice that reaches all workers."""
         frames: list[tuple[int, bytes]] = []
         for (leaf, port), who in self.hosts.items():
             (_, frame), *_ = self.nodes[leaf].to_child(port - 1, datagram, tos=2)

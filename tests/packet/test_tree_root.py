@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The root of a tree: quorums, partial results, and children that speak for several workers."""
+"""The root of a tree: quorums, partial results, and children with several workers behind them."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ def test_delay_rate_and_timed_reordering_in_the_thread(switch: Switch) -> None:
         switch.ports.mem_port(sender).send(frames, np.full(10, 1250, np.int32))
         received = receive_all(switch, 2 if sender == 1 else 4, 10)
         assert received == 10
-        # 10 frames of 1 ms behind a delay of 30 ms; the last one cannot come earlier
+        # 10 frames of 1 ms after a delay of 30 ms: the last one cannot come earlier
         assert time.monotonic() - begin >= (0.0395 if sender == 1 else 0.0295)
     assert switch.ports.statistics(2)["impaired_out_delayed"] == 10
     assert switch.ports.statistics(3)["impaired_in_reordered"] == 10

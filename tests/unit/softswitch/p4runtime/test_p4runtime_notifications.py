@@ -191,7 +191,7 @@ def test_expired_entries_are_told_with_their_key_and_tags() -> None:
     with loaded(CONTROL_PLANE) as (client, dataplane):
         client.write(insert(entry), insert(host(2)), insert(host(3, idle_timeout_ns=60 * SECOND)))
         _expire(dataplane, 2, 90 * SECOND)  # has no timeout
-        _expire(dataplane, 9, 90 * SECOND)  # is gone
+        _expire(dataplane, 9, 90 * SECOND)  # was deleted
         _expire(dataplane, 3, 10 * SECOND)  # was hit just now
         _expire(dataplane, 1, 61 * SECOND)
         notice = client.receive().idle_timeout_notification
