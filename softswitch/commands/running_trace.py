@@ -21,7 +21,7 @@ EntryText = Callable[[int, int], "str | None"]
 
 
 class RunningTrace:
-    """Follows a switch that runs traced builds, also over changes of its program."""
+    """Follows a switch that runs traced builds, also when its program changes."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class RunningTrace:
         self._thread.start()
 
     def close(self) -> None:
-        """Write what is left, and end."""
+        """Write the remaining steps, and stop."""
         self._is_over.set()
         self._thread.join()
         if self._recorder is not None:
@@ -87,7 +87,7 @@ class RunningTrace:
             return
         lost = self._recorder.lost
         steps = [*self._narrator.tell(self._recorder.take())]
-        # Records may stop in the middle of a packet: it is over when none came for a while.
+        # No record marks the end of a packet: it has ended if an interval brought no records.
         if not steps or self._is_over.is_set():
             steps += self._narrator.finish()
         if self._is_json:

@@ -41,14 +41,15 @@ from .model import (
 def read_program(path: Path) -> Program:
     """Read a BMv2 JSON file.
 
-    Raises ProgramError for a file of another form, UnsupportedError for too large arrays or tables.
+    Raises ProgramError if the file is no such JSON, UnsupportedError if an array or table is too
+    large.
     """
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as exc:
         raise _broken(path, f"not JSON ({exc})") from exc
     if not isinstance(data, dict) or "pipelines" not in data or "parsers" not in data:
-        raise _broken(path, "no 'pipelines' or 'parsers' in it")
+        raise _broken(path, "the keys 'pipelines' or 'parsers' are missing")
     typed: Json = data  # pyright: ignore[reportUnknownVariableType]
     try:
         too_large = check_numbers(typed)
@@ -164,7 +165,7 @@ def _meters(data: Json) -> Iterable[Meter]:
     for position, item in enumerate(data.get("meter_arrays", [])):
         is_direct = bool(item.get("is_direct"))
         if item["type"] not in ("packets", "bytes") or item.get("rate_count", 2) != 2:
-            raise ValueError(f"meter {item['name']} of another type than packets or bytes")
+            raise ValueError(f"meter {item['name']} needs type packets or bytes, and two rates")
         yield Meter(
             name=item["name"],
             id=item["id"],
@@ -198,7 +199,7 @@ def _pack_params(action: Action, values: list[str]) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class _References:
-    """What tables refer to."""
+    """The objects that tables refer to."""
 
     actions: dict[int, Action]
     """By the JSON's ids."""

@@ -20,13 +20,13 @@ class Field:
     width: int
     is_signed: bool
     offset: int
-    """Bits before it in its header, fields of variable length not counted."""
+    """Bits before it in its header, without fields of variable length."""
     max_bytes: int = 0
-    """Most bytes that a field of variable length holds; its width is 0. 0: fixed length."""
+    """Most bytes of a field of variable length, whose width is 0; 0 for a fixed length."""
 
     @property
     def is_varbit(self) -> bool:
-        """Whether its length is known at run time only."""
+        """Whether its length is known only at run time."""
         return self.max_bytes > 0
 
 
@@ -39,7 +39,7 @@ class Header:
     is_metadata: bool
     fields: tuple[Field, ...]
     max_bytes: int = 0
-    """Most bytes of a header with a field of variable length; 0: it has none."""
+    """Most bytes of a header with a field of variable length; 0 without such a field."""
 
     @property
     def width(self) -> int:
@@ -87,9 +87,9 @@ class ValueSet:
     name: str
     position: int
     max_size: int
-    """Members that it holds at most; 0: the program does not say."""
+    """Most members; 0 if the program sets no limit."""
     widths: tuple[int, ...]
-    """Bits of the fields of a member, those of the select's key; empty if no state uses it."""
+    """Bits of each field of a member, as in the select's key; empty if no state uses the set."""
 
     @property
     def member_bytes(self) -> int:
@@ -130,7 +130,7 @@ class KeyField:
 
 @dataclass(frozen=True, kw_only=True)
 class ConstEntry:
-    """A table entry that the program brings along; byte strings as in the seam."""
+    """A table entry that the program declares; byte strings as in the seam."""
 
     key: bytes
     mask: bytes
@@ -205,7 +205,7 @@ class Meter:
     position: int
     size: int
     counts_packets: bool
-    """Rates and bursts are in packets, else in bytes."""
+    """Whether rates and bursts are in packets; otherwise they are in bytes."""
     table: str | None
     target: tuple[str, str] | None
 
@@ -286,7 +286,7 @@ class Program:
 
 
 def source_of(item: Json, fallback: str) -> str:
-    """P4 source position of a JSON object as file(line), or the fallback."""
+    """Return the P4 source position of a JSON object as file(line), or the fallback."""
     info = item.get("source_info")
     if not isinstance(info, dict):
         return fallback
@@ -295,10 +295,10 @@ def source_of(item: Json, fallback: str) -> str:
 
 
 def pack_number(value: int, width: int) -> bytes:
-    """Big-endian bytes of a field of this width; negative numbers in two's complement."""
+    """Return a number as big-endian bytes of this width; a negative one in two's complement."""
     return (value & ((1 << width) - 1)).to_bytes((width + 7) // 8, "big")
 
 
 def parse_hex(text: str) -> int:
-    """Number of a JSON hexstr, which may be negative."""
+    """Return the number of a JSON hexstr, which may be negative."""
     return int(text, 16)

@@ -146,7 +146,7 @@ static int op_table_open(pipeline_t *s, uint32_t table) {
   return P_OK;
 }
 
-// ---- all that an entry says ----
+// ---- records of entries ----
 
 static int op_table_layout(pipeline_t *s, uint32_t table, table_layout_t *out) {
   if (table >= NUM_TABLES) return P_BAD_ARGUMENT;

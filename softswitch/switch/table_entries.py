@@ -25,11 +25,11 @@ class Match(NamedTuple):
 
     key: bytes
     mask: bytes = b""
-    """Ternary masks, range highs; may be empty where the table has only exact and lpm fields."""
+    """Ternary masks, range highs; may be empty if the table has only exact and lpm fields."""
     prefix_len: int = 0
     """Bits of the lpm field that count."""
     priority: int = 0
-    """Larger wins; 0 where the table takes none."""
+    """Larger wins; 0 if the table has no priorities."""
 
 
 class Member(NamedTuple):
@@ -54,9 +54,9 @@ class HeldEntry(NamedTuple):
     indirect: Member | Group | None = None
     idle_timeout_ns: int = 0
     counts: tuple[int, int] | None = None
-    """Packets and bytes; None where the table has no direct counter."""
+    """Packets and bytes; None if the table has no direct counter."""
     idle_ns: int | None = None
-    """Time since it was hit or written; None where the table has no timeouts."""
+    """Time since it was hit or written; None if the table has no timeouts."""
 
 
 ExactEntry = tuple[bytes, int, bytes]
@@ -70,7 +70,7 @@ def decode_records(layout: TableLayout, steps: list[bytes]) -> Iterator[HeldEntr
     numbers = ("QQ" if has_counts else "") + ("QQ" if has_idle else "")
     record = struct.Struct(f"=IIiiIII{numbers}{key}s{key}s{params}s")
     steps.reverse()
-    while steps:  # memory goes as the iterator comes on
+    while steps:  # each copy is freed as the iterator advances
         for item in record.iter_unpack(steps.pop()):
             _, action, prefix_len, priority, kind, number, used, *extras, held, mask, data = item
             is_exact = prefix_len < 0
@@ -90,7 +90,7 @@ def seam_entry(
     indirect: Member | Group | None = None,
     idle_timeout_ns: int = 0,
 ) -> TableEntry:
-    """Return an entry as the seam takes it."""
+    """Return an entry in the seam's form."""
     # ctypes keeps the byte strings alive as long as the structure.
     mask = match.mask or bytes(len(match.key))
     if len(mask) != len(match.key):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a recorder's records to steps that people can read."""
+"""Turns a recorder's records into readable steps."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -31,7 +31,7 @@ _INSTANCES = {
 
 
 class Narrator:
-    """Tells one stream of records; hand it the records in order."""
+    """Turns one stream of records into steps; it needs the records in order."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class Narrator:
         self._parser = ParserSteps(self._state)
         self._control = ControlSteps(self._state, drop_port, entry_text)
         self._expected: str | None = None
-        """Why nothing more came, should the packet itself not enter egress."""
+        """The reason to report if the packet itself does not enter egress."""
         self._unsent: str | None = None
-        """Why nothing more came, should the copy not be sent."""
+        """The reason to report if the copy in egress is not sent."""
         self._egress_port = 0
         self._is_recirculated = False
         self._limit = NONE
@@ -67,7 +67,7 @@ class Narrator:
             yield from self._record(record)
 
     def finish(self) -> Iterator[Step]:
-        """Yield what is left to say of the last packet."""
+        """Yield the remaining steps of the last packet."""
         yield from self._control.finish_action()
         yield from self._missing(is_over=True)
 
@@ -206,7 +206,7 @@ class Narrator:
         return self._state.step("drop", text, source=source, reason=text)
 
     def _missing(self, *, is_over: bool) -> Iterator[Step]:
-        """Say why a copy was not sent; when the packet is over, also why it had no copy."""
+        """Yield why a copy was not sent; at the end of the packet, also why it had no copy."""
         state = self._state
         reasons = [self._unsent, self._expected if is_over else None]
         self._unsent = None

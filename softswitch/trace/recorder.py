@@ -12,7 +12,7 @@ from .snapshot import Layout
 
 
 class Recorder:
-    """The recorder in a traced build's library; one switch at a time may run on it."""
+    """The recorder in a traced build's library, which only one switch at a time may run."""
 
     def __init__(self, program: TracedProgram) -> None:
         self.program = program
@@ -29,10 +29,10 @@ class Recorder:
         pairs = [(places[2 * index], places[2 * index + 1]) for index in range(count)]
         self.layout = Layout(program.model, pairs)
         self.lost = 0
-        """Records that found no room since the start: the trace has holes."""
+        """Records since the start that are missing in the trace, because the buffer was full."""
 
     def start(self, *, port: int | None = None, packets: int | None = None) -> None:
-        """Record the next packets, all without a number, from one port or from any."""
+        """Record the next `packets` packets (None: all) from `port` (None: from all ports)."""
         self.lost = 0
         self._start(-1 if port is None else port, 2**64 - 1 if packets is None else packets)
 

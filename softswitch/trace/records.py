@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The byte stream of runtime/trace.h taken apart."""
+"""Splits the byte stream of runtime/trace.h into records."""
 
 import struct
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ class Record:
 
 
 def read_records(stream: bytes) -> Iterator[Record]:
-    """Yield the records of a stream that holds whole ones."""
+    """Yield the records of a stream, which must hold whole records."""
     at = 0
     while at < len(stream):
         size, kind, number, count = _HEAD.unpack_from(stream, at)

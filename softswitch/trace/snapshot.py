@@ -12,7 +12,7 @@ FieldName = tuple[str, str]
 
 
 def load_number(data: bytes) -> int:
-    """Number of an object in memory: up to 8 bytes in host order, more are big-endian."""
+    """Return the number in an object's bytes: up to 8 in host order, more in big-endian order."""
     return int.from_bytes(data, "little" if len(data) <= 8 else "big")
 
 
@@ -48,7 +48,7 @@ class Snapshot:
         self._phv = phv
 
     def value(self, header: str, name: str) -> int | None:
-        """Return a field's value as an unsigned number; None where there is no such field."""
+        """Return a field's value as an unsigned number; None if there is no such field."""
         place = self.layout.places.get((header, name))
         if place is None:
             return None
@@ -61,7 +61,7 @@ class Snapshot:
         return header in self.layout.metadata or bool(self.value(header, VALID))
 
     def changes(self, before: "Snapshot") -> list[Change]:
-        """Return what differs from an earlier point, in the order of the headers."""
+        """Return the fields that differ from an earlier point, in the order of the headers."""
         if before._phv == self._phv:
             return []
         found: list[Change] = []

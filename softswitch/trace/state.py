@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the narrator knows of the packet in hand, and how values are put in words."""
+"""What the narrator knows of the current packet, and the text of its values."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ from .values import field_name, format_value
 
 @dataclass
 class PacketState:
-    """The packet in hand; the narrator's parts share it."""
+    """The current packet; the narrator's parts share it."""
 
     program: Program
     layout: Layout
@@ -26,7 +26,7 @@ class PacketState:
     frame: bytes = b""
     expressions: Expressions = field(default_factory=Expressions)
     before: Snapshot | None = None
-    """At the point before this one."""
+    """The values at the previous point."""
     now: Snapshot | None = None
     dropped_at: Source | None = None
     """Where egress_spec was last set to the drop port."""
@@ -66,13 +66,13 @@ class PacketState:
         return self.sources.of(point.source)
 
     def changes(self) -> list[Change]:
-        """Return what changed since the point before."""
+        """Return what changed since the previous point."""
         if self.before is None or self.now is None:
             return []
         return self.now.changes(self.before)
 
     def format(self, name: FieldName, value: int) -> str:
-        """Return a field's value for people."""
+        """Return a field's value as readable text."""
         return format_value(value, self.widths.get(name, 0), name[1])
 
     def describe(self, changes: list[Change]) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class PacketState:
         return ", ".join(parts)
 
     def change_data(self, changes: list[Change]) -> dict[str, dict[str, int]]:
-        """Return changes for programs."""
+        """Return changes as data for JSON: the values before and after, by field."""
         return {
             ".".join(change.field): {"before": change.before, "after": change.after}
             for change in changes

@@ -198,7 +198,7 @@ def test_interface_that_comes_back_is_used_again(
                 assert switch.ports.statistics(1)["rx_packets"] == times
                 caplog.clear()
                 ip("link", "del", interfaces[0])
-                says("has gone; packets for it are dropped")
+                says("has vanished; packets for it are dropped")
                 ip("link", "add", interfaces[0], "type", "veth", "peer", "name", interfaces[1])
                 bring_up(*interfaces)
                 says("is back")

@@ -4,7 +4,7 @@
 
 The program's JSON gives seed frames (see differential.packets) and table entries; both become a
 C header. A build is an executable of runtime, generated code and driver, so that the leak
-detector sees nothing but them.
+detector sees nothing else.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def build(json: Path, folder: Path, seed: int = 1) -> Path:
 
 
 def run(fuzzer: Path, frames: int, seed: int) -> str:
-    """Send so many frames; return what it printed, AssertionError with its output if it failed."""
+    """Send this many frames; return the fuzzer's output, AssertionError with it if it failed."""
     environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0"}
     environment.pop("LD_PRELOAD", None)
     done = subprocess.run(

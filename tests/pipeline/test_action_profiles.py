@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Members, groups, weights, the hashes that choose, and tables that share a profile."""
+"""Members, groups, weights, the hashes that select members, and tables that share a profile."""
 
 import zlib
 from collections.abc import Iterator
@@ -80,7 +80,7 @@ def crc16(data: bytes) -> int:
 
 
 def pack_bits(*fields: tuple[int, int]) -> bytes:
-    """Fields as (value, width), padded with zeros at the end."""
+    """Return the bytes of (value, width) fields, padded with zeros at the end."""
     value = width = 0
     for field, bits in fields:
         value, width = value << bits | field, width + bits
@@ -101,7 +101,7 @@ def test_members_run_their_actions_in_both_tables(profiles: Profiles) -> None:
     assert profiles.send("profile", 9) == (0, 0, 0, 0)
     assert profiles.send("profile_twin", e=7) == (1, 0, 0x1234, 0)
     assert profiles.send("profile_twin", e=0x09112233) == (1, 0, 0xAAAA, 0xBBBB)
-    # A changed member shows in all its entries at once.
+    # A changed member takes effect in all of its entries at once.
     switch.profiles.modify_member(MEMBERS_ONLY, 7, both, bytes.fromhex("00010002"))
     assert profiles.send("profile", 5) == (1, 0, 1, 2)
     assert profiles.send("profile_twin", e=7) == (1, 0, 1, 2)
@@ -206,7 +206,7 @@ def test_hashes_are_those_of_simple_switch(profiles: Profiles, e: int) -> None:
     profiles.insert("sum", b"\1", Group(1))
     hashed = crc16(pack_bits((0x155, 9), (e, 32), (0, 7)))
     assert profiles.send("crc16", 1, c=0x155, e=e)[2] == hashed % 7 + 1
-    # Fields of a header that is not there are left out, and the rest is padded at its end.
+    # Fields of an invalid header are left out, and the rest is padded at its end.
     hashed = zlib.crc32(pack_bits((0x155, 9), (e, 32)))
     assert profiles.send("crc32", 1, c=0x155, e=e)[2] == hashed % 7 + 1
     hashed = zlib.crc32(pack_bits((0x155, 9), (e, 32), (0xA1B2C3D4E5F6, 48)))

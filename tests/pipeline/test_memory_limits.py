@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""No memory left: an error, and what was there works on. Sizes beyond all limits: refused."""
+"""Without memory there is an error, and the old state still works; too large sizes are refused."""
 
 import json
 import multiprocessing
@@ -49,7 +49,7 @@ def no_more_memory() -> Generator[None]:
 
 
 def in_a_process(target: Callable[[Path], None], path: Path) -> int | None:
-    """Run target in a process of its own, for it limits its memory; returns the exit status."""
+    """Run target in a process of its own, because it limits its memory; return the exit status."""
     process = multiprocessing.get_context("spawn").Process(target=target, args=(path,))
     process.start()
     process.join()
@@ -128,7 +128,7 @@ def test_without_memory_there_is_an_error_and_all_goes_on(
     change: Callable[[dict[str, Any]], None],
 ) -> None:
     path = changed(tmp_path, name, change)
-    compile_program(path)  # not in the process, whose output nobody sees
+    compile_program(path)  # here, because the output of the process is lost
     assert in_a_process(target, path) == 0
 
 

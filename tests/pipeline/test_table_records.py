@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Entries copied out of the data plane are the ones that went in; P4Runtime keeps no others."""
+"""Entries read from the data plane are those that were written; P4Runtime keeps no others."""
 
 import random
 from collections.abc import Generator

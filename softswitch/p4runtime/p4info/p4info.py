@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""P4Info ids mapped to positions in the BMv2 JSON; a mismatch of the two is reported in full."""
+"""Maps P4Info ids to positions in the BMv2 JSON, and reports every mismatch of the two."""
 
 from collections.abc import Iterable
 
@@ -67,7 +67,8 @@ def build_schema(info: p4i.P4Info, program: Program) -> Schema:
     )
     if problems:
         raise ConfigError(
-            "P4Info does not match p4_device_config; take both from one p4c-bm2-ss", problems
+            "P4Info does not match p4_device_config; take both from one run of p4c-bm2-ss",
+            problems,
         )
     return schema
 

@@ -32,7 +32,7 @@ _T = TypeVar("_T", bound=_Named)
 
 
 def find_named(items: Iterable[_T], name: str) -> _T | None:
-    """Return the object of this name."""
+    """Return the object of this name; None if there is none."""
     return next((item for item in items if item.name == name), None)
 
 
@@ -150,9 +150,9 @@ def _check_features(
 
 
 def check_width(where: str, width: int, actual: int, translated: bool, problems: list[str]) -> int:
-    """Return the bits that the pipeline has; those of P4Info may differ only by translation.
+    """Return the pipeline's width, which P4Info's may differ from only in a translated type.
 
-    Numbers of `@p4runtime_translation` types are taken as they are; strings have no width.
+    Numbers of `@p4runtime_translation` types are used unchanged; strings have no width.
     """
     if not translated and width != actual:
         problems.append(f"{where}: {width} bits but {actual} in the JSON")

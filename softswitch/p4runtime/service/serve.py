@@ -24,7 +24,7 @@ DEFAULT_ADDRESS = "127.0.0.1:9559"
 
 
 def read_p4info(path: Path) -> p4i.P4Info:
-    """Read a P4Info text file; ConfigError says what is wrong with it."""
+    """Read a P4Info text file; raises ConfigError with what is wrong."""
     try:
         return text_format.Parse(path.read_text(encoding="utf-8"), p4i.P4Info())
     except (text_format.ParseError, UnicodeDecodeError) as exc:
@@ -42,10 +42,10 @@ def serve(
 ) -> P4RuntimeServer:
     """Start a P4Runtime server for a switch; stop it before the switch is closed.
 
-    A program that the switch runs already is served under `p4info`; an empty switch waits for
-    SetForwardingPipelineConfig. `device_id` is the switch's own unless given; `tls` encrypts;
-    `compile_program` makes other builds of the programs that controllers bring.
-    Raises AddressInUseError, TlsError and ConfigError where the P4Info does not match the program.
+    A program that the switch already runs is served under `p4info`; an empty switch waits for
+    SetForwardingPipelineConfig. `device_id` is by default the switch's own. `tls` encrypts.
+    `compile_program` may make other builds of the programs that controllers load.
+    Raises AddressInUseError, TlsError, or ConfigError if the P4Info does not match the program.
     """
     program = switch.program
     running: Program | None = None

@@ -67,7 +67,7 @@ def loop(count: int, *body: Statement) -> Loop:
 
 
 def private_copies() -> list[Statement]:
-    """Copies of eight lanes, each through a variable of its own."""
+    """Return copies of eight lanes, each through a variable of its own."""
     body: list[Statement] = []
     for i in range(8):
         body += [assign(local(i), field(A, i)), assign(field(B, i), local(i))]
