@@ -62,7 +62,7 @@ class ProcessRecord:
             return False
 
     def terminate(self) -> None:
-        """Ask the process and its children to end, and leave waiting to `stop`."""
+        """Ask the process and its children to end; `stop` waits for them."""
         for pid in self.living():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
@@ -75,7 +75,7 @@ class ProcessRecord:
         self.stop(term_timeout_s=0)
 
     def stop(self, *, term_timeout_s: float = TERM_TIMEOUT_S) -> None:
-        """End the process and its children: SIGTERM, then SIGKILL for what stays."""
+        """End the process and its children: SIGTERM, then SIGKILL for those that still run."""
         for signal_number, timeout_s in (
             (signal.SIGTERM, term_timeout_s),
             (signal.SIGKILL, TERM_TIMEOUT_S),
@@ -137,7 +137,7 @@ class StartingProcess:
     is_ready: Callable[[], bool]
 
     def await_ready(self, timeout_s: float) -> ManagedProcess:
-        """Wait until it is ready; errors as of `start_process`."""
+        """Wait until it is ready; errors as in `start_process`."""
         try:
             descriptor = self.ready_read if self.uses_descriptor else None
             _await_ready(self.process, timeout_s, descriptor, self.is_ready)
@@ -146,7 +146,7 @@ class StartingProcess:
         return self.process
 
     def close(self) -> None:
-        """Listen for its readiness no longer."""
+        """Stop listening for its readiness."""
         if self.ready_read >= 0:
             os.close(self.ready_read)
             self.ready_read = -1
@@ -165,10 +165,10 @@ def start_process(
 ) -> ManagedProcess:
     """Start a command, in a namespace if one is named; its output goes to `<name>.log`.
 
-    With `ready_timeout_s` it is waited for: `{ready_fd}` in the command becomes a descriptor
-    that the process writes to; without one, `is_ready` is asked. With `dies_with_us` the kernel
-    kills the process when the calling thread ends. Raises ProcessFailedError when it ends before
-    it is ready, ProcessTimeoutError when it takes too long (it is then stopped).
+    With `ready_timeout_s`, wait until the process is ready: `{ready_fd}` in the command becomes a
+    descriptor that a ready process writes to; without it, `is_ready` decides. With `dies_with_us`
+    the kernel kills the process when the calling thread ends. Raises ProcessFailedError when it
+    ends before it is ready, ProcessTimeoutError when it takes too long (it is then stopped).
     """
     starting = launch_process(
         name,
@@ -195,7 +195,7 @@ def launch_process(
     is_ready: Callable[[], bool] | None = None,
     dies_with_us: bool = True,
 ) -> StartingProcess:
-    """Start a command like `start_process` and leave waiting for it to the caller."""
+    """Start a command like `start_process`; the caller waits until it is ready."""
     log = run_directory / f"{name}.log"
     pid_file = run_directory / f"{name}.pid"
     pid_file.unlink(missing_ok=True)
@@ -261,7 +261,7 @@ def _await_record(
 ) -> ProcessRecord:
     deadline = time.monotonic() + 10
     while not pid_file.exists():
-        # One that has ended may have been launched since the look for its record.
+        # The process may have written its record, and ended, since the check above.
         if popen.poll() is not None and not pid_file.exists():
             raise ProcessFailedError(f"{name} did not start:\n{log_tail(log)}")
         if time.monotonic() > deadline:

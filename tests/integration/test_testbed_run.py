@@ -90,7 +90,7 @@ def test_run_names_who_failed(fabric: Testbed) -> None:
 def test_run_refuses_unknown_hosts(fabric: Testbed) -> None:
     done = run(fabric, "--hosts", "h9", "true")
     assert done.exit_code == 2
-    assert "there is no host h9 (there: h1, h2)" in done.output
+    assert "there is no host h9 (known: h1, h2)" in done.output
 
 
 def test_run_stops_at_its_timeout(fabric: Testbed) -> None:
