@@ -82,4 +82,4 @@ def test_port_where_nobody_listens_is_told(caplog: pytest.LogCaptureFixture) -> 
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         assert probe_connections(bound.getsockname()[1]) == 0
-    assert "found by leases only" in caplog.text
+    assert "only leases detect vanished hosts" in caplog.text
