@@ -190,7 +190,7 @@ def check_killed_switch(frail: LiveTestbed) -> None:
         testbed = f"testbed {frail.made.name}"
         assert failed(verdicts) == {testbed, "switch s1", "switch s1 control", "job train"}
         assert verdicts[testbed][1].startswith("s1 died")
-        assert "nobody listens" in verdicts["switch s1"][1]
+        assert "nothing listens" in verdicts["switch s1"][1]
         assert "switch s1 is unreachable" in verdicts["job train"][1]
         with pytest.raises(errors.SessionBrokenError):
             sessions[0].allreduce(ARRAY)

@@ -78,7 +78,7 @@ def artefacts(folder: Path, program: str) -> tuple[Path, Path]:
 @pytest.mark.parametrize(
     ("program", "name", "verdict"),
     [
-        ("toy_forwarding", "a program without name", "wanted is switchfold"),
+        ("toy_forwarding", "a program without name", "instead of switchfold"),
         ("wide", "switchfold 1.352", ""),
         ("2.32", "switchfold 2.32", "wire version 2, this host speaks 1"),
         ("1.33", "switchfold 1.33", ""),
@@ -129,7 +129,7 @@ def test_program_changed_under_a_running_controller(records: Path, tmp_path: Pat
         code, found = live.doctor()
         assert code == 1
         assert found["switch s1 program"][0] == "fail"
-        assert "runs switchfold 1.352, wanted is switchfold 1.32" in found["switch s1 program"][1]
+        assert "runs switchfold 1.352 instead of switchfold 1.32" in found["switch s1 program"][1]
         # The testbed's own controller is the only one again, and looks for itself.
         wait_until(
             lambda: live.show("switch", "show", "s1")["state"] == "wrong program", "its verdict"

@@ -78,7 +78,7 @@ class SwitchRecord:
     """The switch's own counters over the run: differences of the readings after and before."""
 
     outcomes: dict[Outcome, int]
-    """Switchfold packets by what became of them."""
+    """Switchfold packets by outcome."""
     links: list[LinkBytes]
     packets_in: int
     """Frames of all workers' ports."""
@@ -97,7 +97,7 @@ class RunRecord:
     """How the workers are attached: veth or udp."""
     values_per_packet: int
     rate_bits_per_s: float | None
-    """Of every link in each direction; None where nothing is shaped."""
+    """Rate of every link in each direction; None if links are unshaped."""
 
     @property
     def losses(self) -> NDArray[np.float64]:
