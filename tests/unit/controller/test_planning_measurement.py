@@ -194,7 +194,7 @@ def test_job_is_moved_when_another_way_stays_faster(bench: Bench):
     bench.step()
     ((jobs, why, is_broken),) = bench.asked
     assert (jobs, is_broken) == ([1], False)
-    assert why == "2 trees, roots s3 and s4 1.99 times as fast"
+    assert why == "2 trees, roots s3 and s4: 1.99 times as fast"
     for _ in range(5):
         bench.step()
     assert len(bench.asked) == 1, "it is left in peace for a while"
