@@ -17,7 +17,7 @@ from pathlib import Path
 from loopback import LOOPBACK
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "tests" / "support" / "host_path_worker.py"
+SCRIPT = ROOT / "tests" / "support" / "host_allreduce_worker.py"
 SILENCE_S = 1.0
 
 
