@@ -98,7 +98,7 @@ def test_failures_are_named(torch_testbed: TorchTestbed, tmp_path: Path) -> None
         check_end(seen["strided"], "", strided)
         check_end(seen["saturation"], "", "left the int32 range", "Gloo", "; [3.0, 3.0]")
         late = "[['CollectiveTimeoutError', False, None], True, True, [3.0, 3.0, 3.0]]"
-        check_end(seen["impatience"], "", late)
+        check_end(seen["short wait"], "", late)
         check_end(seen["dropped works"], "", "[3.0, 3.0]")
         check_end(seen["ddp"], "RuntimeError", f"rank {rank}, all_reduce", "worker 1")
         left = (f"rank {rank}, all_reduce 2", "worker 1 lost", "torchrun", "restart the ranks")

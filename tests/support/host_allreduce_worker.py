@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker process that reduces without end; tests kill or stop it.
+"""A worker process that takes part in host allreduces without end; tests kill or stop it.
 
-Says its port, reads all ports as JSON, reduces; says "reduced" after the first reduction, and after
-the next one for each line that it reads. At the path's failure it says the error as JSON.
+It prints its port, reads all ports as JSON, and reduces. It prints "reduced" after the first
+reduction, and for each line that it reads, after the next one. If the host allreduce fails, it
+prints the error as JSON.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def main(worker_id: int, silence_s: float, address: str) -> None:
 
         has_said: list[bool] = []
         path.reduce(Operation.AGGREGATE_ADD, np.ones(NUM_LANES, np.int32), on_done)
-        for _ in sys.stdin:  # a survivor of a failure stays, until the test lets it go
+        for _ in sys.stdin:  # a survivor of a failure stays until the test ends it
             has_said.clear()
         path.close()
 

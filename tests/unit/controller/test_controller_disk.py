@@ -51,15 +51,15 @@ async def play(server: ControllerServer) -> list[str]:
     """Start a job, let a worker join and another leave; return what those were told that failed."""
     members = [await mute_member(server, number, slots_wanted=128) for number in (0, 1)]
     for member in members:
-        await member.until(lambda member=member: member.welcomed or member.ended)
-    if all(member.welcomed for member in members):
+        await member.until(lambda member=member: member.reply or member.ended)
+    if all(member.reply for member in members):
         members.append(await mute_member(server, 2, is_joining=True))
-        await members[2].until(lambda: members[2].welcomed or members[2].ended)
+        await members[2].until(lambda: members[2].reply or members[2].ended)
         for member in members[:2]:
             await member.send(barrier=pb.Barrier(name="b", use=1))
         await members[1].send(leave=pb.Leave(position=0))
         await members[1].until(lambda: members[1].ended)
-    told = [member.ended for member in members if member.ended and not member.welcomed]
+    told = [member.ended for member in members if member.ended and not member.reply]
     for member in members:
         await member.close()
     return told
@@ -178,7 +178,7 @@ def test_lost_worker_is_done_without_as_soon_as_that_can_be_stored(
         async with running_controller(tmp_path, **limits_s) as (server, _):
             members = [await mute_member(server, number) for number in (0, 1)]
             for member in members:
-                await member.until(lambda member=member: member.welcomed)
+                await member.until(lambda member=member: member.reply)
             disk.fill()
             await members[1].close()
             live = server.membership.live_job("train")

@@ -33,7 +33,7 @@ def test_sessions_of_many_jobs_share_a_switch(tmp_path: Path):
                 for number in range(NUM_JOBS)
             ]
             for member in members:
-                await member.until(lambda member=member: member.welcomed, DEADLINE_S)
+                await member.until(lambda member=member: member.reply, DEADLINE_S)
             share = NUM_SLOTS * 7 // 8 // NUM_JOBS
             for member in members:
                 await member.until(
@@ -84,9 +84,7 @@ def test_slots_that_are_free_late_are_shared_too(
             share = NUM_SLOTS * 7 // 8 // num_jobs
             for member in members:
                 await member.until(
-                    lambda member=member: (
-                        member.welcomed and share * 7 // 8 <= slots(member) <= share
-                    ),
+                    lambda member=member: member.reply and share * 7 // 8 <= slots(member) <= share,
                     DEADLINE_S,
                 )
             for member in members:
@@ -103,7 +101,7 @@ def test_session_without_room_runs_between_the_hosts_until_there_is_some(
         async with running_controller(tmp_path) as (server, _):
             fields = {"job_name": "large", "slots_wanted": NUM_SLOTS}
             large = await FakeMember(server.address, 0, 1, **fields).join()
-            await large.until(lambda: large.welcomed)
+            await large.until(lambda: large.reply)
             small = await FakeMember(server.address, 1, 1, worker_id=0, peer_port=peer_port).join()
             if not peer_port:
                 await small.until(lambda: small.ended)
@@ -111,7 +109,7 @@ def test_session_without_room_runs_between_the_hosts_until_there_is_some(
                 await large.close()
                 await small.close()
                 return
-            await small.until(lambda: small.welcomed)
+            await small.until(lambda: small.reply)
             assert not small.view.trees
             assert "held by large (1024)" in small.view.reason
             await large.send(leave=pb.Leave())

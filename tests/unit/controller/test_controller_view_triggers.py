@@ -177,7 +177,7 @@ def test_restart_during_a_change_ends_in_an_abort(tmp_path: Path):
                     member = FakeMember(second.address, worker_id, resume=resume)
                     member.position = 2 + worker_id
                     back.append(await member.join())
-                    await member.until(lambda member=member: member.welcomed)
+                    await member.until(lambda member=member: member.reply)
                 stalled = pb.Stalled(generation=committed, missing_workers=[2])
                 await back[0].until_settled(
                     lambda: not second.membership.live_job("train").leases[2].is_attached,  # pyright: ignore[reportOptionalMemberAccess]
@@ -235,7 +235,7 @@ def test_restart_before_the_commit_leaves_the_view_in_use(tmp_path: Path):
                     for n, resume in enumerate(resumes)
                 ]
                 for member in back:
-                    await member.until(lambda member=member: member.welcomed)
+                    await member.until(lambda member=member: member.reply)
                     assert member.view.generation == in_use.generation
                 # Both hold back tensors for the change that was given up: there is another.
                 await back[0].until(lambda: back[0].commits)
