@@ -164,7 +164,7 @@ def test_controller_without_a_switch(tmp_path: Path, kind: str) -> None:
         (
             {"slots_wanted": 1025, "path": pb.SWITCH},
             StatusCode.RESOURCE_EXHAUSTED,
-            ("wants 1025 slots", "a switch has 1024 in all"),
+            ("wants 1025 slots", "a switch has only 1024"),
         ),
         (
             {"slots_wanted": 100, "path": pb.SWITCH},

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that share a switch while they run: leases that shrink and grow, the host path and back."""
+"""Jobs that share a switch while they run: fewer and more slots, host allreduce and back."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def test_slots_that_are_free_late_are_shared_too(
         return rebalance(views)
 
     async def late_counts(views: Views, view: View, name: str) -> None:
-        """Keep the slots of a view that is left until somebody has looked for free ones."""
+        """Keep the slots of a view that is left until the controller has looked for free ones."""
         before = looks
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(2.0):  # nobody may look: then the slots are free at last
+            async with asyncio.timeout(2.0):  # if it never looks, the slots become free now
                 while looks == before:
                     await asyncio.sleep(0.01)
         await keep_counts(views, view, name)

@@ -63,7 +63,7 @@ def test_two_losses_at_once_are_one_change(tmp_path: Path):
             await members[0].until_settled(
                 lambda: not any(lease.is_attached for lease in lost), "both connections are broken"
             )
-            for lease in lost:  # both graces end at once
+            for lease in lost:  # both grace periods end at once
                 lease.renew(0.0)
             for member in (members[0], members[3]):
                 await member.until_members(0, 3)
@@ -229,7 +229,7 @@ def test_graceful_change_without_an_answer_becomes_an_abort(tmp_path: Path):
 
 @pytest.mark.parametrize("begun", [6, 7])
 def test_leave_lets_the_others_finish(tmp_path: Path, begun: int):
-    """Tensors that the leaver was in run to their end; what began without it is redone."""
+    """Tensors with the leaving worker run to their end; tensors begun without it are redone."""
 
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
@@ -296,7 +296,7 @@ def test_clean_leave_below_the_least_number_lets_the_others_finish(tmp_path: Pat
     run(scenario())
 
 
-def test_barrier_does_not_wait_for_who_is_lost(tmp_path: Path):
+def test_barrier_does_not_wait_for_a_lost_worker(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, reconnect_grace_s=0.1) as (server, _):
             members = await start_members(server.address, 3)
