@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Switches that are not there or run something else; jobs that a real controller refuses."""
+"""Missing switches, switches with other programs, and jobs that a real controller refuses."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_program_changed_under_a_running_controller(records: Path, tmp_path: Pat
         assert code == 1
         assert found["switch s1 program"][0] == "fail"
         assert "runs switchfold 1.352 instead of switchfold 1.32" in found["switch s1 program"][1]
-        # The testbed's own controller is the only one again, and looks for itself.
+        # The testbed's own controller is the only one again, and checks the program itself.
         wait_until(
             lambda: live.show("switch", "show", "s1")["state"] == "wrong program", "its verdict"
         )
@@ -193,7 +193,7 @@ def test_join_request_that_is_refused(
 
 
 def test_testbed_is_closed_to_strangers(whole: LiveTestbed) -> None:
-    """It draws its tokens by itself: its workers and commands have them, others have not."""
+    """It makes its tokens itself: only its workers and commands have them."""
     address = whole.made.controller_address
     with pytest.raises(ControllerError, match="wrong token"):
         OperatorClient(address, "guess").list_jobs()

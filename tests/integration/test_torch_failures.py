@@ -34,7 +34,7 @@ def check_end(end: list[Any], kind: str, *texts: str) -> None:
 
 
 def check_disagreement(seen: dict[str, Any], rank: int) -> None:
-    """Look at what every rank is told of ranks whose collectives differ in what they do."""
+    """Check the errors of ranks whose collectives differ."""
     mismatch = "CollectiveMismatchError"
     kinds = ("all_reduce", "all_reduce", "barrier")
     check_end(

@@ -49,7 +49,7 @@ NOT_CAPABLE, CAPABLE_1, CAPABLE, EXPERIENCED = 0, 1, 2, 3
 
 
 Make = Callable[[], Sequence[bytes]]
-"""Makes the frames of a burst anew; it is called again where a busy machine was too slow."""
+"""Makes the frames of a burst; it is called again if a busy machine was too slow."""
 
 
 class Bottleneck(Protocol):
