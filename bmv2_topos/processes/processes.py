@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of a testbed: start them in a namespace, wait until they are ready, stop them by pid.
 
-Every process has a session of its own and a pid file with its start time, so that stopping reaches
-its children too and a pid that the kernel has given to somebody else is never signalled.
+Every process has a session of its own and a pid file with its start time. So a stop reaches its
+children, too, and a pid that the kernel has given to another process is never signalled.
 """
 
 from __future__ import annotations

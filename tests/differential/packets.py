@@ -39,7 +39,7 @@ class _Extracted:
 
 @dataclass
 class Walk:
-    """One way through the parser."""
+    """One path through the parser."""
 
     headers: list[_Extracted] = field(default_factory=list[_Extracted])
     ahead: str = ""

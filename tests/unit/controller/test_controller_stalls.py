@@ -45,7 +45,7 @@ def test_several_workers_can_be_missing() -> None:
     assert stalls.missing({0, 1, 2, 3}, GENERATION, 2.5) == {1, 3}
 
 
-def test_nobody_is_named_whom_one_report_excludes() -> None:
+def test_workers_that_one_report_excludes_are_not_named() -> None:
     stalls = Stalls()
     stalls.report(0, GENERATION, 1.0, {1, 2})
     stalls.report(1, GENERATION, 1.0, set())
