@@ -72,8 +72,8 @@ class Tokens:
             raise ConfigError("token, operator_token and read_only_token must differ")
         if self.read_only and not (self.worker or self.operator):
             raise ConfigError(
-                "read_only_token alone lets no worker join and nobody stop a job; set token or "
-                "operator_token too"
+                "with read_only_token alone, no worker can join a job and no operator can stop "
+                "one; set token or operator_token too"
             )
 
     @property

@@ -64,7 +64,7 @@ def check_request(message: Message) -> None:
         values: list[Any] = list(cast("Iterable[Any]", value)) if field.is_repeated else [value]
         name = f"{message.DESCRIPTOR.name}.{field.name}"
         if len(values) > MAX_ITEMS:
-            raise InvalidJobError(f"{name} has {len(values)} items; {MAX_ITEMS} are allowed")
+            raise InvalidJobError(f"{name} has {len(values)} items; the limit is {MAX_ITEMS}")
         for one in values:
             _check_value(name, field, one)
     for field in message.DESCRIPTOR.fields:

@@ -45,7 +45,7 @@ def controller() -> None:
     "hosts",
     multiple=True,
     metavar="SWITCH/HOST=PORT,ADDRESS,MAC",
-    help="Host behind a switch port; repeat for several.",
+    help="Host at a switch port; repeat for several.",
 )
 @click.option("--listen", metavar="HOST:PORT", help="Address of the session and operator APIs.")
 @click.option("--database", type=click.Path(path_type=Path), help="SQLite file.")
@@ -140,7 +140,7 @@ def run(
 
 
 def _with_hosts(config: ControllerConfig, texts: tuple[str, ...]) -> ControllerConfig:
-    """Return the configuration with the command line's hosts behind their switches."""
+    """Return the configuration with the command line's hosts at their switches."""
     switches: dict[str, SwitchConfig] = {switch.name: switch for switch in config.switches}
     for name, host in map(parse_host, texts):
         if name not in switches:

@@ -139,5 +139,5 @@ def _describe(switch: str, memory: SlotAllocator, names: Mapping[JobNumber, str]
     )
     return (
         f"switch {switch}: {free} of {memory.num_slots} free{in_one_piece}, "
-        f"held by {holders or 'nobody'}"
+        f"held by {holders or 'no job'}"
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a training run leaves behind, per worker and as a whole."""
+"""Records of a training run, per worker and as a whole."""
 
 from __future__ import annotations
 
