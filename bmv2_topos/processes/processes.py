@@ -137,7 +137,7 @@ class StartingProcess:
     is_ready: Callable[[], bool]
 
     def await_ready(self, timeout_s: float) -> ManagedProcess:
-        """Wait until it is ready; errors as in `start_process`."""
+        """Wait until it is ready; errors as of `start_process`."""
         try:
             descriptor = self.ready_read if self.uses_descriptor else None
             _await_ready(self.process, timeout_s, descriptor, self.is_ready)
@@ -165,10 +165,10 @@ def start_process(
 ) -> ManagedProcess:
     """Start a command, in a namespace if one is named; its output goes to `<name>.log`.
 
-    With `ready_timeout_s`, wait until the process is ready: `{ready_fd}` in the command becomes a
-    descriptor that a ready process writes to; without it, `is_ready` decides. With `dies_with_us`
-    the kernel kills the process when the calling thread ends. Raises ProcessFailedError when it
-    ends before it is ready, ProcessTimeoutError when it takes too long (it is then stopped).
+    With `ready_timeout_s` it is waited for: `{ready_fd}` in the command becomes a descriptor
+    that the process writes to; without one, `is_ready` is asked. With `dies_with_us` the kernel
+    kills the process when the calling thread ends. Raises ProcessFailedError when it ends before
+    it is ready, ProcessTimeoutError when it takes too long (it is then stopped).
     """
     starting = launch_process(
         name,
@@ -195,7 +195,7 @@ def launch_process(
     is_ready: Callable[[], bool] | None = None,
     dies_with_us: bool = True,
 ) -> StartingProcess:
-    """Start a command like `start_process`; the caller waits until it is ready."""
+    """Start a command like `start_process` and leave waiting for it to the caller."""
     log = run_directory / f"{name}.log"
     pid_file = run_directory / f"{name}.pid"
     pid_file.unlink(missing_ok=True)

@@ -92,7 +92,7 @@ class LinkMeter:
         self.last: Sample | None = None
         self.usage = Usage()
         self._baselines: dict[Generation, Sample] = {}
-        """Counters at the time when a view began, to be subtracted."""
+        """Counters when a view began, to be subtracted."""
         self._silent: dict[tuple[str, int], int] = defaultdict(int)
         """By sending end of a link: consecutive samples in which nothing arrived."""
         self._moved: Mapping[tuple[str, int], tuple[int, int]] = {}

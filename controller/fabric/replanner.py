@@ -33,7 +33,7 @@ ReplanCallback = Callable[[Collection[JobNumber], str, bool], None]
 
 
 def is_better(new: Prediction, old: Prediction) -> bool:
-    """Return whether new trees are fast enough to move a job to them."""
+    """Return whether new trees are so much faster that a job should be moved."""
     return new.seconds < old.seconds * (1 - REPLAN_GAIN)
 
 
@@ -93,7 +93,7 @@ class Replanner:
         )
 
     def predict(self, view: View, traffic: Traffic) -> Prediction:
-        """Return the present cost of the view's own trees."""
+        """Return what the view's own trees cost now."""
         fabric = self._state.fabric_for(view.job_number)
         return predict(fabric, planned_trees(view), traffic)
 

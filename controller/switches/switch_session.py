@@ -333,7 +333,7 @@ class SwitchSession:
             self._gone_timer = None
 
     def _gone(self) -> None:
-        _LOGGER.warning("switch %s has been out of reach for %g s", self.config.name, self._gone_s)
+        _LOGGER.warning("switch %s out of reach for %g s", self.config.name, self._gone_s)
         if self.on_gone is not None:
             self.on_gone()
 

@@ -254,7 +254,7 @@ def check(variant: Variant) -> Verdict:
 
 
 def main() -> int:
-    """Check every variant, print the verdicts and the trace of the known corruption."""
+    """Check every variant, print the verdicts and the way to the known corruption."""
     if shutil.which("spin") is None:
         print("model-check: spin is not on the PATH; on Debian or Ubuntu: apt-get install spin")
         return 3

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Only the parent sends results, and a child names only the workers below it."""
+"""Only the parent sends results, and a child speaks for nobody but who is behind it."""
 
 from __future__ import annotations
 

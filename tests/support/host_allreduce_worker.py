@@ -52,7 +52,7 @@ def main(worker_id: int, silence_s: float, address: str) -> None:
 
         has_said: list[bool] = []
         path.reduce(Operation.AGGREGATE_ADD, np.ones(NUM_LANES, np.int32), on_done)
-        for _ in sys.stdin:  # a survivor of a failure stays until the test ends it
+        for _ in sys.stdin:  # a survivor of a failure stays, until the test lets it go
             has_said.clear()
         path.close()
 

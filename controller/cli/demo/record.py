@@ -78,7 +78,7 @@ class SwitchRecord:
     """The switch's own counters over the run: differences of the readings after and before."""
 
     outcomes: dict[Outcome, int]
-    """Switchfold packets by outcome."""
+    """Switchfold packets by what became of them."""
     links: list[LinkBytes]
     packets_in: int
     """Frames of all workers' ports."""

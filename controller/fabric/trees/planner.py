@@ -61,9 +61,10 @@ def plan_trees(
 ) -> TreePlan:
     """Return the fastest trees found for these workers, the same for the same arguments.
 
-    `free_slots` is the largest free range by switch; None: all have room. A switch with too little
-    is avoided if another path exists. `avoid_links` are keys. `tie_break` rotates the order of
-    equally good switches, so that jobs spread. NoTreeError names the workers that no tree can join.
+    `free_slots` is the largest free range by switch, of all when None; a switch with too little is
+    passed by if another path exists. `avoid_links` are keys. `tie_break` rotates the order in
+    which equally good switches are taken, so that jobs spread. NoTreeError names the workers that
+    no tree can join.
     """
     usable = fabric.without(switches=avoid_switches, links=avoid_links)
     graph = planning_graph(usable, attachments, free_slots, slots_wanted, tie_break)

@@ -192,7 +192,7 @@ def tree_directions(tree: PlannedTree) -> Iterator[Direction]:
 
 
 def predict(fabric: Fabric, trees: Sequence[PlannedTree], traffic: Traffic) -> Prediction:
-    """Return the cost of one allreduce over these trees.
+    """Return what one allreduce costs over these trees.
 
     Every chunk crosses each link of its tree once in each direction: one contribution up, one
     result down.

@@ -62,7 +62,7 @@ def report_tree(
 
 
 def add_prediction(report: pb.TreeReport, prediction: Prediction) -> None:
-    """Add time and loads."""
+    """Enter time and loads."""
     report.seconds = prediction.seconds
     report.latency_s = prediction.latency_s
     report.loads.extend(_load(load) for load in prediction.loads)

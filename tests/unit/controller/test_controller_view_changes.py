@@ -63,7 +63,7 @@ def test_two_losses_at_once_are_one_change(tmp_path: Path):
             await members[0].until_settled(
                 lambda: not any(lease.is_attached for lease in lost), "both connections are broken"
             )
-            for lease in lost:  # both grace periods end at once
+            for lease in lost:  # both graces end at once
                 lease.renew(0.0)
             for member in (members[0], members[3]):
                 await member.until_members(0, 3)

@@ -103,7 +103,7 @@ def test_reduce_many_segments_and_tensors_at_once(costs: Always) -> None:
 
 
 def test_slow_member_is_waited_for() -> None:
-    """A member that submits nothing for longer than the silence limit is still alive."""
+    """A member that does not submit for longer than the silence limit is alive all the same."""
     inputs = [np.full(3 * SEGMENT_LANES, i, np.int32) for i in range(3)]
     with PeerGroup(3, RING, silence_s=0.7) as group:
         # More than the sockets' buffers hold waits for member 2.

@@ -23,7 +23,7 @@ DEADLINE_S = 120.0
 
 
 def meet(store: Any, rank: int, timeout_s: float, step: str = "make") -> Any:
-    """Return the ranks' texts, or the error."""
+    """Return what the ranks said, or the error."""
     from switchfold.hostlib.torch.process_group.rendezvous import Rendezvous  # noqa: PLC0415
 
     rendezvous = Rendezvous(store, rank, NUM_RANKS, timedelta(seconds=timeout_s))
