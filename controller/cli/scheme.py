@@ -42,7 +42,9 @@ def scheme() -> None:
 
 @scheme.command("best", epilog=_EXIT_CODES)
 @cluster_options
-@click.option("--workers", default=4, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--workers", default=4, show_default=True, type=click.IntRange(1), help="Number of workers."
+)
 @click.option(
     "--rate", default="1G", show_default=True, callback=read_quantity, help="Bits/s of each link."
 )
@@ -50,8 +52,8 @@ def scheme() -> None:
 def best(model_name: str, workers: int, rate: float, is_json: bool, **options: Any) -> None:
     """Show for each layer what the schemes cost, and which one is the best.
 
-    Times are those of a layer on idle links; "floats" are those that the busiest node sends and
-    receives.
+    Times are those of a layer on idle links; "floats" in the JSON output are those that the busiest
+    node sends and receives.
 
     \b
     Examples:
@@ -106,7 +108,12 @@ def best(model_name: str, workers: int, rate: float, is_json: bool, **options: A
 @scheme.command("predict", epilog=_EXIT_CODES)
 @cluster_options
 @click.option(
-    "--workers", default="1,2,4,8", show_default=True, callback=read_counts, metavar="NUMBERS"
+    "--workers",
+    default="1,2,4,8",
+    show_default=True,
+    callback=read_counts,
+    metavar="NUMBERS",
+    help="Numbers of workers, with commas.",
 )
 @click.option(
     "--rate",

@@ -118,7 +118,13 @@ def show_tree(  # noqa: PLR0917 - click passes options by name
 )
 @bytes_option
 @click.option("--int", "is_int", is_flag=True, help="An int32 tensor, without exponents.")
-@click.option("--max-trees", default=DEFAULT_MAX_TREES, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--max-trees",
+    default=DEFAULT_MAX_TREES,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Most trees of the plan.",
+)
 @click.option("--slots", default=0, type=click.IntRange(0), help="Slots to split among the trees.")
 @click.option(
     "--avoid", multiple=True, metavar="NAME", help="A switch or link to leave out; repeatable."
