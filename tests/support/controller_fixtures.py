@@ -88,7 +88,7 @@ class FakeWorker:
     """One session stream, driven by hand.
 
     It answers proposals and enters committed views by itself, as a worker without tensors would,
-    unless `is_following` is False. It sends heartbeats until they are stopped.
+    unless `is_following` is False or its heartbeats are stopped.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ REFUSALS = {
 MAX_LEVEL = 2
 """Of the trees in these schedules."""
 HOP_FLAGS = int(Flag.REPLAY | Flag.LAST | Flag.ECN_ECHO)
-"""Fields that may differ between two results of one round: they depend on the path."""
+"""Flags that may differ between two results of one round: they depend on the packets' paths."""
 
 
 @dataclass

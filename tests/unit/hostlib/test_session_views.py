@@ -237,7 +237,7 @@ def test_results_are_kept_until_all_run_in_a_view_with_fewer_slots() -> None:
             reduce(number)
         driver.change({100: 2})
         driver.wait_entered()
-        # A worker that is still in the previous view may need any of them.
+        # A worker in the previous view could still need any of them.
         assert all(driver.peers[0].results.get(number) for number in range(6))
         reduce(6)
         with pytest.raises(errors.ResultForgottenError):
