@@ -56,17 +56,17 @@ _MAX_UNIX_PATH_BYTES: Final = 107
 
 
 class Testbed:
-    """Build a topology for the length of a `with` block, or until `down`.
+    """Build a topology for the duration of a `with` block, or until `down`.
 
     `name` tells testbeds of one user apart (default: made from the pid). With `detached` the
     processes outlive this one until `switchfold testbed down`. `switch_options` go to every
     switch's command line, `controller_options` to the controller's.
-    `shaping="switch"` lets each softswitch limit the rates of what it sends,
-    so that the P4 program sees the depth of its queues; in mode udp it is what makes rates at all.
+    `shaping="switch"` lets each softswitch limit the rates of what it sends, so that the P4 program
+    sees the depth of its queues; in mode udp, only this setting limits rates.
     `impairments`, such as "loss=0.01,duplication=0.01", hit each direction of every link once.
-    `tcp_ecn` lets the hosts' TCP negotiate ECN (mode veth). `has_switch` and `has_controller` leave
-    those processes out. `has_bridge` puts a bridge of the kernel where each switch would be (mode
-    veth; no switches, no controller): the same links for peers that need no P4.
+    `tcp_ecn` lets the hosts' TCP negotiate ECN (mode veth). `has_switch=False` and
+    `has_controller=False` leave those processes out. `has_bridge` puts a bridge of the kernel in
+    the switch's place (mode veth; no switch, no controller): the same links for peers without P4.
     """
 
     __test__ = False
@@ -183,7 +183,7 @@ class Testbed:
     def up(self) -> Self:
         """Make everything; on any error take down what was made and raise.
 
-        Raises the errors of `bmv2_topos.errors`. What testbeds of dead processes left is removed.
+        Also removes what testbeds of dead processes left. Raises the errors of `bmv2_topos.errors`.
         """
         if self.mode == "veth":
             namespaces.require_root()
@@ -302,9 +302,9 @@ class Testbed:
     ) -> list[WorkerResult]:
         """Run one process per host, with the environment of its endpoint, and collect the results.
 
-        A callable makes each worker's command; torch.distributed finds its rank in the environment,
-        too. After `timeout_s` all are stopped and ProcessTimeoutError names those that were still
-        running; exit statuses are the caller's.
+        A callable makes each worker's command. The environment holds torch.distributed's rank, too.
+        After `timeout_s` all are stopped, and ProcessTimeoutError names those that were still
+        running. The caller checks the exit statuses.
         """
         endpoints = [self.endpoint(host.worker_id) for host in self.topology.hosts]
         hosts = [endpoint.host for endpoint in endpoints]
@@ -324,13 +324,13 @@ class Testbed:
         )
 
     def start_switch(self, name: str) -> None:
-        """Start a switch that was stopped; it comes with the same ports and empty tables."""
+        """Start a switch that was stopped; it has the same ports and empty tables."""
         switch = self.topology.switch_named(name)
         self._check_ours_to_start(name)
         self._launch_switch(switch).await_ready(READY_TIMEOUT_S)
 
     def stop_switch(self, name: str) -> None:
-        """Kill a switch at once, as a power cut would; its ports stay, with nobody behind them."""
+        """Kill a switch at once, as a power cut would; its interfaces stay, with no reader."""
         self._kill(self.topology.switch_named(name).name)
 
     def restart_switch(self, name: str) -> None:
@@ -339,7 +339,7 @@ class Testbed:
         self.start_switch(name)
 
     def start_controller(self) -> None:
-        """Start the controller; one that was stopped goes on with the database it left."""
+        """Start the controller; one that was stopped continues with its database."""
         self._check_ours_to_start("controller")
         config = self.run_directory / "controller.toml"
         daemons.write_controller_config(
@@ -367,9 +367,10 @@ class Testbed:
         self.start_controller()
 
     def cut_link(self, one: str, other: str) -> None:
-        """Let the link between two named nodes carry nothing in both directions until it is mended.
+        """Let the link between two named nodes carry nothing until `mend_link`.
 
-        Interfaces stay up, and no program is notified. Only in mode veth.
+        This holds in both directions. Interfaces stay up, and no program is notified. Only in mode
+        veth.
         """
         link = self._cable(one, other)
         record = self._recorded()
@@ -451,7 +452,7 @@ class Testbed:
             impairments=self._impairments,
         )
         address = self.address_of(switch)
-        # What a killed switch leaves of its socket would pass for a switch that is ready.
+        # A killed switch leaves its socket file behind.
         Path(address.removeprefix("unix:")).unlink(missing_ok=True)
         starting = launch_process(
             switch.name,

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of a testbed: start them in a namespace, wait until they are ready, stop them by pid.
 
-Every process has a session of its own and a pid file with its start time, so that stopping reaches
-its children too and a pid that the kernel has given to somebody else is never signalled.
+Every process has a session of its own and a pid file with its start time. So a stop reaches its
+children, too, and a pid that the kernel has given to another process is never signalled.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ProcessRecord:
             return False
 
     def terminate(self) -> None:
-        """Ask the process and its children to end, and leave waiting to `stop`."""
+        """Ask the process and its children to end; `stop` waits for them."""
         for pid in self.living():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
@@ -75,7 +75,7 @@ class ProcessRecord:
         self.stop(term_timeout_s=0)
 
     def stop(self, *, term_timeout_s: float = TERM_TIMEOUT_S) -> None:
-        """End the process and its children: SIGTERM, then SIGKILL for what stays."""
+        """End the process and its children: SIGTERM, then SIGKILL for those that still run."""
         for signal_number, timeout_s in (
             (signal.SIGTERM, term_timeout_s),
             (signal.SIGKILL, TERM_TIMEOUT_S),
@@ -146,7 +146,7 @@ class StartingProcess:
         return self.process
 
     def close(self) -> None:
-        """Listen for its readiness no longer."""
+        """Stop listening for its readiness."""
         if self.ready_read >= 0:
             os.close(self.ready_read)
             self.ready_read = -1
@@ -261,7 +261,7 @@ def _await_record(
 ) -> ProcessRecord:
     deadline = time.monotonic() + 10
     while not pid_file.exists():
-        # One that has ended may have been launched since the look for its record.
+        # The process may have written its record, and ended, since the check above.
         if popen.poll() is not None and not pid_file.exists():
             raise ProcessFailedError(f"{name} did not start:\n{log_tail(log)}")
         if time.monotonic() > deadline:

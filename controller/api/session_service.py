@@ -28,7 +28,7 @@ Context = grpc.aio.ServicerContext[pb.WorkerMessage, pb.ControllerMessage]
 
 
 class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
-    """Translates streams into membership and back."""
+    """Turns a worker's messages into calls of the membership, and the answers into messages."""
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
@@ -46,10 +46,10 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
         reader = asyncio.create_task(self._read(live, lease, outbox, context))
         try:
             await self._write(outbox, context)
-            # A stream that ends under a worker's write may lose what the worker has not read.
+            # If the stream ends while the worker writes, messages may be lost that it has not read.
             await asyncio.wait((reader,), timeout=_LINGER_S)
         finally:
-            # First, and without an await before: gRPC may cancel this handler here once more.
+            # This must come before any await: gRPC may cancel this handler here once more.
             self._membership.stream_ended(live, lease, outbox)
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
@@ -79,7 +79,7 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
     async def _read(
         self, live: LiveJob, lease: WorkerLease, outbox: Outbox, context: Context
     ) -> None:
-        """Handle the worker's messages until it leaves, breaks off or sends nonsense."""
+        """Handle messages until the worker leaves, disconnects or sends an invalid one."""
         while True:
             message = cast("object", await cast("Any", context).read())
             if not isinstance(message, pb.WorkerMessage):
@@ -93,7 +93,9 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
                 if self._has_left(live, lease, message):
                     return
             except ControllerError as exc:
-                _LOGGER.info("job %s: worker %d is cut off: %s", live.name, lease.worker_id, exc)
+                _LOGGER.info(
+                    "job %s: worker %d is disconnected: %s", live.name, lease.worker_id, exc
+                )
                 outbox.put_nowait(exc)
                 return
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which switches a job's trees may use, and who cannot be joined if there is no such tree."""
+"""Which switches a job's trees may use, and which workers no tree can join."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def planning_graph(
     slots_wanted: int,
     tie_break: int,
 ) -> Graph:
-    """Return the switches that trees may use, those with room for all slots if that suffices.
+    """Return the switches that trees may use: only those with room for all slots, if they suffice.
 
-    NoTreeError when the workers' switches cannot all be joined.
+    Raises NoTreeError when the workers' switches cannot all be joined.
     """
     workers = Counter(worker.switch for worker in sorted(attachments, key=lambda w: w.worker_id))
     if not workers:
@@ -30,7 +30,7 @@ def planning_graph(
     free = free_slots or {}
     for switch in workers:
         _check_switch(fabric, attachments, switch, workers[switch], free)
-    # A switch on the path with less room than the workers' own switches would be the narrow place.
+    # A switch on the path with less room than the workers' own switches would limit the slots.
     room = min((free.get(switch, slots_wanted) for switch in workers), default=slots_wanted)
     wanted = max(1, min(slots_wanted, room))
     while True:
@@ -117,7 +117,7 @@ def _partition(fabric: Fabric, attachments: Sequence[Attachment], graph: Graph) 
 
 
 def _named(workers: Sequence[int]) -> str:
-    """Return worker ids in words, cut where they are many."""
+    """Return worker ids in words, shortened if there are many."""
     if len(workers) == 1:
         return f"worker {workers[0]}"
     shown = ", ".join(map(str, workers[:8]))

@@ -126,7 +126,7 @@ def test_packets_pass_with_impairments_and_capture(tmp_path: Path, start: str) -
 
 
 def failing(*words: str, status: int = 1, env: dict[str, str] | None = None) -> str:
-    """Run a command that must fail soon; returns its complaint, without the log above it."""
+    """Run a command that must fail soon; return its error text, without the log above it."""
     done = subprocess.run(
         [*COMMAND, *words],
         capture_output=True,

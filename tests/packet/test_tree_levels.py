@@ -152,7 +152,7 @@ def build_tree(target: Target, num_levels: int, is_big: bool, allow_partial: boo
     hosts: dict[tuple[str, int], int] = {}
     for number, leaf in enumerate(("left", "right")):
         members = [2 * number, 2 * number + 1]
-        seats = tuple(
+        children = tuple(
             Child(
                 child_id=place,
                 port=place + 1,
@@ -161,7 +161,7 @@ def build_tree(target: Target, num_levels: int, is_big: bool, allow_partial: boo
             )
             for place, who in enumerate(members)
         )
-        add(leaf, seats, parent(top, number))
+        add(leaf, children, parent(top, number))
         join(top, number, leaf)
         hosts |= {(leaf, place + 1): who for place, who in enumerate(members)}
     return Tree(target, nodes, cables, hosts)

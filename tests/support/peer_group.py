@@ -25,7 +25,7 @@ JOB, GENERATION = 5, 1000
 
 @dataclass(frozen=True)
 class Always(LinkCosts):
-    """Costs with which one algorithm wins, whatever is reduced."""
+    """Costs by which one algorithm always wins."""
 
     algorithm: Algorithm = Algorithm.RING
 

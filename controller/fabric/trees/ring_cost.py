@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What an allreduce over the host path costs: a ring of TCP streams along the IPv4 routes."""
+"""The cost of a host allreduce: a ring of TCP streams along the IPv4 routes."""
 
 from __future__ import annotations
 

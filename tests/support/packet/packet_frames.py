@@ -36,7 +36,7 @@ Datagram = NDArray[np.void]
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A job as the tables hold it: worker w sits at port w + 1."""
+    """A job as the tables hold it: worker w is at port w + 1."""
 
     job_id: int
     generation: int

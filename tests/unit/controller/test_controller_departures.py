@@ -102,7 +102,7 @@ def test_job_that_all_workers_left_ends_at_a_restart(tmp_path: Path):
 
 
 def test_job_of_the_release_before_ends_at_the_start_of_this_one(tmp_path: Path):
-    """Its workers have no secrets with which they could come back."""
+    """Its workers have no secrets with which they could resume."""
 
     async def scenario() -> None:
         async with fake_switch() as fake:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A full disk: nothing is half done, nothing stays leased, and all heals without a restart."""
+"""A full disk: no change is half done, no slot stays in use, and no restart is needed after it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NUM_TRANSACTIONS = 40
 
 
 async def until(is_so: Callable[[], Any], what: str) -> None:
-    """Wait for something that no message tells of."""
+    """Wait for a condition that no message reports."""
     try:
         async with asyncio.timeout(60):
             while not is_so():
@@ -48,18 +48,18 @@ async def until(is_so: Callable[[], Any], what: str) -> None:
 
 
 async def play(server: ControllerServer) -> list[str]:
-    """Start a job, let a worker join and another leave; return what those were told that failed."""
+    """Start a job, let a worker join and another leave; return the errors of those that failed."""
     members = [await mute_member(server, number, slots_wanted=128) for number in (0, 1)]
     for member in members:
-        await member.until(lambda member=member: member.welcomed or member.ended)
-    if all(member.welcomed for member in members):
+        await member.until(lambda member=member: member.reply or member.ended)
+    if all(member.reply for member in members):
         members.append(await mute_member(server, 2, is_joining=True))
-        await members[2].until(lambda: members[2].welcomed or members[2].ended)
+        await members[2].until(lambda: members[2].reply or members[2].ended)
         for member in members[:2]:
             await member.send(barrier=pb.Barrier(name="b", use=1))
         await members[1].send(leave=pb.Leave(position=0))
         await members[1].until(lambda: members[1].ended)
-    told = [member.ended for member in members if member.ended and not member.welcomed]
+    told = [member.ended for member in members if member.ended and not member.reply]
     for member in members:
         await member.close()
     return told
@@ -168,7 +168,7 @@ def test_job_that_ends_while_the_disk_is_full(
     again.close()
 
 
-def test_lost_worker_is_done_without_as_soon_as_that_can_be_stored(
+def test_job_goes_on_without_a_lost_worker_once_that_can_be_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     disk = FaultyDisk(monkeypatch)
@@ -178,7 +178,7 @@ def test_lost_worker_is_done_without_as_soon_as_that_can_be_stored(
         async with running_controller(tmp_path, **limits_s) as (server, _):
             members = [await mute_member(server, number) for number in (0, 1)]
             for member in members:
-                await member.until(lambda member=member: member.welcomed)
+                await member.until(lambda member=member: member.reply)
             disk.fill()
             await members[1].close()
             live = server.membership.live_job("train")
@@ -192,7 +192,7 @@ def test_lost_worker_is_done_without_as_soon_as_that_can_be_stored(
 
     run(scenario())
     again = Database(tmp_path / "controller.sqlite3")
-    *_, view = again.live_views()  # the one before may not have been given up yet
+    *_, view = again.live_views()  # the previous view may still be there
     assert [member.worker_id for member in view.members] == [0]
     again.close()
 

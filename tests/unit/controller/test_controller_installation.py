@@ -114,7 +114,7 @@ def test_tree_is_installed_on_all_its_switches_and_removed(tmp_path: Path):
             assert len(children) == 3
             tree, link = job.view.trees[0], next(iter(here.links.values()))
             assert [tree.level(node) for node in tree.nodes] == [1, 0, 0]
-            # What waits in an inner switch for a late worker must get to the quorum's counter.
+            # What an inner switch holds for a late worker must still count for the quorum.
             message = encode_view(job.view, MEMBERS[0], link)
             assert (message.quorum, message.deadline_s) == (3, QUORUM_DEADLINE_S)
             second = await here.views.install(here.views.plan(job, MEMBERS[:3]))
@@ -151,7 +151,7 @@ def test_counters_are_summed_over_views_and_switches(tmp_path: Path):
     run(scenario())
 
 
-def test_switch_that_restarts_empty_is_refilled_and_told(tmp_path: Path):
+def test_switch_that_restarts_empty_is_refilled_and_reported(tmp_path: Path):
     async def scenario() -> None:
         async with site(tmp_path) as here:
             job = await here.start()
@@ -162,7 +162,7 @@ def test_switch_that_restarts_empty_is_refilled_and_told(tmp_path: Path):
             fake.restart_empty()
             await fake.start(int(fake.address.rpartition(":")[2]))
             await until(lambda: bool(here.lost))
-            assert here.entries() == full, "the entries are there again when the word comes"
+            assert here.entries() == full, "the entries are there again when the callback runs"
             ((switch, views),) = here.lost
             assert switch == "p1"
             assert [view.generation for view in views] == [job.generation]
@@ -178,7 +178,7 @@ def test_switch_that_restarts_empty_is_refilled_and_told(tmp_path: Path):
     run(scenario())
 
 
-def test_switch_out_of_reach_is_told_after_its_time(tmp_path: Path):
+def test_switch_out_of_reach_is_reported_after_its_time(tmp_path: Path):
     async def scenario() -> None:
         async with site(tmp_path) as here:
             job = await here.start()

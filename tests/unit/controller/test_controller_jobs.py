@@ -225,7 +225,7 @@ def test_admission_says_what_would_fit(database: Database, views: Views):
     assert start(database, views, "c", 24).views[0].slot_count == 24
     with pytest.raises(NoRoomError, match="no slot is free"):
         start(database, views, "d")
-    with pytest.raises(NoRoomError, match="has 1024 in all"):
+    with pytest.raises(NoRoomError, match="has only 1024"):
         start(database, views, "e", 2000)
 
 
@@ -235,7 +235,7 @@ def test_admission_refuses_number_of_workers(workers: int):
         JobRequest(name="a", num_workers=workers)
 
 
-def test_free_ranges_around_leases():
+def test_free_ranges_around_used_slots():
     assert free_ranges([], 8) == [range(8)]
     assert free_ranges([range(4, 6), range(1)], 8) == [range(1, 4), range(6, 8)]
     assert free_ranges([range(8)], 8) == []

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Views: tree shapes, shares of slots, who should change, and the host path."""
+"""Views: tree shapes, shares of slots, jobs that should change, and host allreduce."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def start(database: Database, views: Views, name: str, **options: Any) -> Job:
 
 
 def _settle(database: Database, view: View) -> None:
-    """Store what a change of view leaves behind."""
+    """Store the views as a view change leaves them."""
     for old in database.job(view.job_number).live_views:
         if old.generation != view.generation:
             database.store_view(dataclasses.replace(old, state=ViewState.REMOVED))
@@ -53,7 +53,7 @@ def _settle(database: Database, view: View) -> None:
 
 
 def rebalance(database: Database, views: Views) -> list[str]:
-    """Change over until nobody is named, those together who are; return who changed, in order."""
+    """Change the views of all named jobs at once until none is named; return the jobs in order."""
     changed: list[str] = []
     while jobs := views.rebalance():
         assert len(changed) < 100, changed
@@ -127,7 +127,7 @@ def test_slots_are_split_by_share():
 def test_memory_places_stripes_beside_each_other_on_a_leaf():
     switches, links = leaf_spine(2, 2)
     shape = planned_trees(switches, links, [worker_at(0, "l1", 1), worker_at(1, "l2", 1)])
-    assert len(shape) == 1, "one worker per leaf: the workers' links are the narrow place"
+    assert len(shape) == 1, "one worker per leaf: the workers' links are the bottleneck"
     twice = (dataclasses.replace(shape[0], share=0.5),) * 2
     memory = SlotAllocator([], num_slots=100)
     trees = memory.place(twice, 60)
@@ -169,7 +169,7 @@ def test_eight_jobs_share_one_switch_and_grow_again(database: Database, views: V
     assert set(held(database).values()) == {128}
 
 
-def test_leases_follow_weights_and_newcomers(database: Database, views: Views):
+def test_slots_follow_weights_and_newcomers(database: Database, views: Views):
     for n in range(16):
         start(database, views, f"job {n}")
         if n % 4 == 3:

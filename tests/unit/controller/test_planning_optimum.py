@@ -67,7 +67,7 @@ def all_trees(config: ControllerConfig) -> Iterator[tuple[int, ...]]:
 
 
 def best_seconds(config: ControllerConfig) -> float:
-    """Return the time of the best split over all trees, latency left aside."""
+    """Return the time of the best split over all trees, latency not counted."""
     trees = list(all_trees(config))
     bits = 8 * TRAFFIC.link_bytes
     matrix = np.zeros((len(config.links), len(trees)))
@@ -170,7 +170,7 @@ def test_more_leaves_than_one_switch_takes_children():
     assert plan.trees[0].depth > 2
 
 
-def test_nobody_can_hang_below_full_switches():
+def test_full_switches_take_no_more_children():
     config = build({"s1": 32, "s2": 32}, [("s1", "s2", MBIT)])
     with pytest.raises(NoTreeError, match="at most 32 children"):
         plan_trees(Fabric.of(config), attach_all(config), TRAFFIC)
@@ -190,7 +190,7 @@ def test_jobs_spread_over_equal_spines():
     assert roots == {"s3", "s4", "s5", "s6"}
 
 
-def test_switches_without_room_are_passed_by():
+def test_switches_without_room_are_avoided():
     config = leaf_spine(2, 2, 1)
     fabric, workers = Fabric.of(config), attach_all(config)
     free = {"s1": 100, "s2": 100, "s3": 10, "s4": 80}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Planned trees: shapes, shares, what is avoided, and who cannot be joined."""
+"""Planned trees: shapes, shares, avoided switches, and workers that no tree can join."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_avoided_switch_and_link():
     assert plan.trees[0].root.switch == "s3"
 
 
-def test_partition_names_who_is_cut_off():
+def test_partition_names_the_workers_that_are_cut_off():
     config = leaf_spine(3, 1, 2)
     fabric = Fabric.of(config).without(links={Fabric.of(config).find_link("s2-s4").key})
     with pytest.raises(

@@ -239,7 +239,7 @@ def test_results_are_bounded(limits: dict[str, Any], kept: list[int]) -> None:
                 results.get(tensor)
 
 
-def test_call_that_comes_back_to_itself_reaches_nobody() -> None:
+def test_call_that_reaches_its_own_end_is_refused() -> None:
     loop = EventLoop("test")
     errors: list[PeerError] = []
     receiver: Any = SimpleNamespace(on_closed=lambda _, error: errors.append(error))

@@ -214,7 +214,7 @@ def test_command_tells_whether_aggregation_helps(capsys: pytest.CaptureFixture[s
         (["predict", "--model", "vgg19"], 1, "the computing time of model vgg19 is unknown"),
         (["predict", "--model", "vgg18"], 1, "no model 'vgg18'"),
         (["predict", "--model", "vgg19", "--rate", "1X"], 2, "not a number such as 40M"),
-        (["predict", "--model", "vgg19", "--workers", "0"], 2, "not numbers of workers"),
+        (["predict", "--model", "vgg19", "--workers", "0"], 2, "not a list of worker counts"),
         (["best"], 2, "Missing option '--model'"),
     ],
 )

@@ -34,7 +34,7 @@ def meet(store: Any, rank: int, timeout_s: float, step: str = "make") -> Any:
 
 
 def await_ranks(store: Any, ranks: list[int]) -> None:
-    """Wait until they have come: on a busy machine, who is only late would be named too."""
+    """Wait until they have come: on a busy machine, a rank that is late would be named, too."""
     keys = [f"switchfold/make/{rank}" for rank in ranks]
     wait_until(lambda: store.check(keys), "the others have come")
 
@@ -80,7 +80,7 @@ def test_rank_that_comes_after_the_others_have_given_up() -> None:
 
 
 class Clock:
-    """Stands where it is put."""
+    """A clock that stands still until it is set."""
 
     sleep = staticmethod(time.sleep)
 
@@ -118,7 +118,7 @@ def init_but_one(rank: int, store: str) -> str:
             init_method=f"file://{store}",
             rank=rank,
             world_size=NUM_RANKS,
-            timeout=timedelta(seconds=8),  # who comes later than this is named, too
+            timeout=timedelta(seconds=8),  # a rank that comes later is named, too
         )
     except RuntimeError as error:
         return f"{type(error).__name__}: {error}"

@@ -48,7 +48,7 @@ def test_a_model_that_was_refused_is_as_before(ranks: HybridRanks) -> None:
     assert not left
 
 
-def test_nobody_else_submits_during_the_backward_pass(ranks: HybridRanks) -> None:
+def test_no_other_caller_submits_during_the_backward_pass(ranks: HybridRanks) -> None:
     def rank_main(rank: int) -> None:
         session: Any = ranks.sessions[rank]
         switch_queue = SwitchQueue(session, "test")

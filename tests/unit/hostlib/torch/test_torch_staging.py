@@ -98,10 +98,10 @@ def test_bits_of_the_root_reach_the_others(dtype: str) -> None:
     root = torch.tensor([0.0, -0.0, 1.0, 3.0, 7.0]).to(getattr(torch, dtype))
     other = torch.ones(10, dtype=root.dtype)[::2]
     sender, receiver = BitStaging(root, is_root=True), BitStaging(other, is_root=False)
-    lanes = sender.gather() + receiver.gather()
-    assert lanes.dtype == np.int32
-    sender.scatter(lanes)
-    receiver.scatter(lanes)
+    values = sender.gather() + receiver.gather()
+    assert values.dtype == np.int32
+    sender.scatter(values)
+    receiver.scatter(values)
     octets = [bytes(t.contiguous().view(torch.uint8).numpy()) for t in (root, other)]
     assert octets[0] == octets[1]
 

@@ -250,10 +250,10 @@ def test_an_error_names_rank_layer_and_remedy_and_ends_the_others(runs: list[Run
     run = Run(channel, num_layers=3, pool=3)
     runs.append(run)
     run.start(1, 2)
-    channel.refusal = PeerClosedError("the host path was closed")
+    channel.refusal = PeerClosedError("the connection was closed")
     run.start(0)
     with pytest.raises(
-        SyncError, match=r"rank 3, layer layer\d \(ina\), iteration 7: the host path .*; check"
+        SyncError, match=r"rank 3, layer layer\d \(ina\), iteration 7: the connection .*; check"
     ) as caught:
         run.completion.wait(WAIT_S)
     assert isinstance(caught.value.__cause__, PeerClosedError)
@@ -270,13 +270,13 @@ def test_nothing_is_sent_after_a_submission_that_failed() -> None:
     order.put(1, later)
 
     def refuse() -> Reception:
-        raise PeerClosedError("no way out")
+        raise PeerClosedError("no route")
 
     first = Submission(refuse)
     order.put(0, first)
-    with pytest.raises(PeerClosedError, match="no way out"):
+    with pytest.raises(PeerClosedError, match="no route"):
         first.reception(0)
-    order.fail(SyncError("rank 3: no way out"))
+    order.fail(SyncError("rank 3: no route"))
     with pytest.raises(SyncError):
         later.reception(0)
 

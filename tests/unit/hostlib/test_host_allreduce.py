@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Host path: exact reductions by both algorithms, and typed ends when members fail."""
+"""Host allreduce: exact reductions by both algorithms, and typed errors when members fail."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_stale_generation_and_foreign_worker_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("length", "tag"), [(11, 0), (10, 1)])
-def test_different_tensors_are_told(length: int, tag: int) -> None:
+def test_different_tensors_are_reported(length: int, tag: int) -> None:
     with PeerGroup(2, RING) as group:
         group.submit(0, ADD, np.zeros(10, np.int32))
         group.submit(1, ADD, np.zeros(length, np.int32), tag)
@@ -225,8 +225,8 @@ def test_different_tensors_are_told(length: int, tag: int) -> None:
 
 
 @pytest.mark.parametrize("is_float_first", [False, True])
-def test_integers_against_floats_are_told(is_float_first: bool) -> None:
-    """Only floats have a maximum first: each side would wait for what the other never begins."""
+def test_integers_against_floats_are_reported(is_float_first: bool) -> None:
+    """Only floats have a maximum first: each side would wait for a step of the other for ever."""
     with PeerGroup(2, RING) as group:
         check(group, MAX, [np.zeros(2, np.int32)] * 2)
         kinds = [(1, MAX), (0, ADD)] if is_float_first else [(0, ADD), (1, MAX)]
@@ -270,7 +270,7 @@ member_frames = st.builds(
 
 @settings(max_examples=150, deadline=None)
 @given(frames=st.lists(member_frames, max_size=6), costs=st.sampled_from([RING, HALVING, DOUBLING]))
-def test_member_that_breaks_the_protocol_ends_the_path(
+def test_member_that_breaks_the_protocol_ends_the_host_allreduce(
     frames: list[Frame], costs: LinkCosts
 ) -> None:
     """A member with the secret may send wrong sums; it cannot crash or hang the others."""
@@ -299,7 +299,7 @@ def test_member_that_breaks_the_protocol_ends_the_path(
             with suppress(OSError):
                 for frame in frames:
                     sock.sendall(frame.pack() + bytes(frame.payload_bytes))
-        other.close()  # a member that is gone: the path has to end
+        other.close()  # a member that is gone: the host allreduce must end
         assert failed.wait(60)
         assert len(errors) == 1
         assert not done.is_set() or isinstance(errors[0], MemberLostError)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Results of the host path are the switch's, byte for byte."""
+"""Host allreduce gives the switch's results, byte for byte."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def switch_allreduce(
 def host_allreduce(
     group: PeerGroup, arrays: list[NDArray[Any]], operation: ReduceOperation
 ) -> list[NDArray[Any] | None]:
-    """Quantise as workers do, reduce among hosts; None where a sum saturated."""
+    """Quantize as workers do, reduce among hosts; None where a sum saturated."""
     count = -(-arrays[0].size // VALUES)
     padded = [np.zeros((count, VALUES), array.dtype) for array in arrays]
     for rows, array in zip(padded, arrays, strict=True):
@@ -78,7 +78,7 @@ def host_allreduce(
     ("dtype", "operation"),
     [*itertools.product(["float16", "float32", "float64"], ["sum", "mean"]), ("int32", "sum")],
 )
-def test_host_path_gives_the_switchs_bytes(dtype: str, operation: ReduceOperation) -> None:
+def test_host_allreduce_gives_the_switchs_bytes(dtype: str, operation: ReduceOperation) -> None:
     rng = np.random.default_rng(11)
     magnitudes = np.exp2(rng.integers(-12, 9, 5000))
     arrays = [(rng.standard_normal(5000) * magnitudes * 10).astype(dtype) for _ in range(WORKERS)]
@@ -94,7 +94,7 @@ def test_host_path_gives_the_switchs_bytes(dtype: str, operation: ReduceOperatio
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_both_paths_report_a_sum_outside_int32(sign: int) -> None:
+def test_switch_and_hosts_report_a_sum_outside_int32(sign: int) -> None:
     arrays = [np.arange(100, dtype=np.int32) for _ in range(WORKERS)]
     for array in arrays:
         array[63] = sign * 2**30

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker process that reduces without end; tests kill or stop it.
+"""A worker process that takes part in host allreduces without end; tests kill or stop it.
 
-Says its port, reads all ports as JSON, reduces; says "reduced" after the first reduction, and after
-the next one for each line that it reads. At the path's failure it says the error as JSON.
+It prints its port, reads all ports as JSON, and reduces. It prints "reduced" after the first
+reduction, and for each line that it reads, after the next one. If the host allreduce fails, it
+prints the error as JSON.
 """
 
 from __future__ import annotations

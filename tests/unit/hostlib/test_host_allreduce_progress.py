@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes that flow on the host path are progress, whether or not they finish anything."""
+"""Bytes of a host allreduce are progress, whether or not they complete a frame."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SlowDriver(ViewDriver):
 
 
 def test_sum_that_takes_longer_than_a_stall_is_left_alone() -> None:
-    """Nobody reports that it has no progress, so there is no reason for another view."""
+    """No worker reports that it has no progress, so there is no reason for another view."""
     array = np.arange(250_000, dtype=np.int32)
     with ExitStack() as stack:
         driver = stack.enter_context(closing(SlowDriver(2, 1_000_000 // 8, stack)))
@@ -112,7 +112,7 @@ def test_standing_names_whose_lanes_are_due() -> None:
         wait_until(lambda: not group.paths[0].standing.awaited, "the end")
 
 
-def test_timeout_says_what_it_knows_and_what_it_guesses() -> None:
+def test_timeout_tells_facts_from_guesses() -> None:
     with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         driver.change({})
         driver.wait_entered()
