@@ -332,7 +332,7 @@ class Membership:
         live.add(lease)
         outbox = lease.attach(lease.lease_s)
         if not live.missing:
-            live.has_started = True
+            live.start()
             self._manager.spawn(self._manager.start(live))
         return live, lease, outbox
 
