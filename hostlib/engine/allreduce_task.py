@@ -289,11 +289,11 @@ class AllreduceTask:
             assert source is not None
             counts = result.contributors
             is_whole = len(counts) == source.num_chunks and counts.all()
-            if result.lanes.size != source.results.size or not is_whole:
+            if result.values.size != source.results.size or not is_whole:
                 raise self._malformed(result)
-            lanes = result.lanes.reshape(source.results.shape)
-            source.keep(lanes, result.contributors)
-            source.take(0, lanes)
+            values = result.values.reshape(source.results.shape)
+            source.keep(values, result.contributors)
+            source.take(0, values)
             source.has_saturated = result.has_saturated
         self._fetched = result
         self.future.times.note_last_result()
@@ -312,7 +312,7 @@ class AllreduceTask:
 
     def _malformed(self, result: RetainedResult) -> PeerMismatchError:
         return PeerMismatchError(
-            f"tensor {self.tensor_id}: the retained result has {len(result.lanes)} lanes and"
+            f"tensor {self.tensor_id}: the retained result has {len(result.values)} sums and"
             f" {len(result.exponents)} exponents, which is not the shape submitted here"
         )
 
@@ -326,9 +326,9 @@ class AllreduceTask:
         """Return what other workers need to end with the same bytes, if the task retains it."""
         if self._fetched is not None:
             return self._fetched
-        lanes, contributors = np.empty(0, np.int32), np.empty(0, np.uint16)
+        values, contributors = np.empty(0, np.int32), np.empty(0, np.uint16)
         if self.source is not None:
-            lanes, contributors = self.source.results.reshape(-1), self.source.contributors
+            values, contributors = self.source.results.reshape(-1), self.source.contributors
         return RetainedResult(
             tensor=self.number,
             generation=self._view.generation,
@@ -337,7 +337,7 @@ class AllreduceTask:
             shape=self._shape,
             operation=self._operation,
             precision=self._kind[3],
-            lanes=lanes,
+            values=values,
             exponents=self._agreed,
             contributors=contributors,
             num_contributors=self._num_contributors(),

@@ -51,15 +51,15 @@ def address_of(worker_id: int, server: PeerServer) -> Address:
     return Address(worker_id, server.address, server.port)
 
 
-def result(tensor: int, num_lanes: int = 10, num_chunks: int = 1) -> RetainedResult:
+def result(tensor: int, num_values: int = 10, num_chunks: int = 1) -> RetainedResult:
     return RetainedResult(
         tensor=tensor,
         generation=3,
         members=(0, 2),
         dtype="float32",
-        shape=(num_lanes,),
+        shape=(num_values,),
         operation="mean",
-        lanes=np.arange(num_lanes, dtype=np.int32) - 3,
+        values=np.arange(num_values, dtype=np.int32) - 3,
         exponents=np.full(num_chunks, -7, np.int32),
         contributors=np.full(num_chunks, 2, np.uint16),
         num_contributors=2,
@@ -83,9 +83,9 @@ def assert_same(fetched: RetainedResult, original: RetainedResult) -> None:
         assert ours.tobytes() == theirs.tobytes()
 
 
-@pytest.mark.parametrize("num_lanes", [0, 1, 2_000_000])
-def test_fetch_result_gives_the_same_bytes(servers: list[PeerServer], num_lanes: int) -> None:
-    original = result(7, num_lanes)
+@pytest.mark.parametrize("num_values", [0, 1, 2_000_000])
+def test_fetch_result_gives_the_same_bytes(servers: list[PeerServer], num_values: int) -> None:
+    original = result(7, num_values)
     servers[1].results.put(original)
     fetched = servers[0].fetch_result(address_of(1, servers[1]), 7)
     assert_same(fetched, original)
