@@ -30,7 +30,7 @@ from benchmarks.support.machine import (  # noqa: E402
     parse_rate,
     probed_rate,
 )
-from benchmarks.support.worker_runs import outputs, switch_pids  # noqa: E402
+from benchmarks.support.worker_runs import outputs, sum_arguments  # noqa: E402
 from switchfold.bmv2_topos import Testbed, WorkerEndpoint, single_switch  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 from switchfold.hostlib import SessionOptions  # noqa: E402
@@ -72,17 +72,13 @@ def run_workers(
         Testbed(topology, target=options.target, variant=options.variant) as testbed,
         Testbed(topology, has_bridge=True) as bridged,
     ):
-        pids = switch_pids(testbed)
 
         def command(endpoint: WorkerEndpoint) -> list[str]:
             return [
                 *(sys.executable, str(WORKER)),
-                *("--bytes", str(options.bytes), "--repeats", str(options.repeats)),
+                *sum_arguments(options, testbed),
                 *("--window", str(options.window), "--slots", str(options.slots)),
-                *("--timeout", str(options.timeout)),
-                *("--rendezvous", str(testbed.run_directory / "gloo-rendezvous")),
                 *("--bridge-namespace", str(bridged.namespace_of(endpoint.host))),
-                *("--switch-pids", pids),
             ]
 
         workers = outputs(

@@ -29,8 +29,8 @@ from benchmarks.support.machine import (  # noqa: E402
     parse_rate,
     probed_rate,
 )
-from benchmarks.support.worker_runs import outputs, switch_pids  # noqa: E402
-from switchfold.bmv2_topos import Testbed, Topology, WorkerEndpoint  # noqa: E402
+from benchmarks.support.worker_runs import outputs, sum_arguments  # noqa: E402
+from switchfold.bmv2_topos import Testbed, Topology  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 from switchfold.bmv2_topos.topology.topology import join_host, make_host, make_switch  # noqa: E402
 
@@ -70,20 +70,13 @@ def run_workers(options: argparse.Namespace, rate_bits_per_s: int) -> list[dict[
     """Build the testbed, run the workers, and return the output of each."""
     topology = around_one_switch(options.workers, rate_bits_per_s)
     labels = [options.only] if options.only else list(NAMES)
-    has_bridge = options.links == "bridge"
-    with Testbed(topology, has_bridge=has_bridge) as testbed:
-
-        def command(endpoint: WorkerEndpoint) -> list[str]:
-            return [
-                *(sys.executable, str(WORKER), "--labels", ",".join(labels)),
-                *("--bytes", str(options.bytes), "--repeats", str(options.repeats)),
-                *("--warm-up-bytes", str(options.warm_up_bytes)),
-                *("--timeout", str(options.timeout)),
-                *("--rendezvous", str(testbed.run_directory / "gloo-rendezvous")),
-                *("--switch-pids", "" if has_bridge else switch_pids(testbed)),
-                *("--addresses", ",".join(host.address for host in topology.hosts)),
-            ]
-
+    with Testbed(topology, has_bridge=options.links == "bridge") as testbed:
+        command = [
+            *(sys.executable, str(WORKER), "--labels", ",".join(labels)),
+            *sum_arguments(options, testbed),
+            *("--warm-up-bytes", str(options.warm_up_bytes)),
+            *("--addresses", ",".join(host.address for host in topology.hosts)),
+        ]
         return outputs(
             testbed.run_workers(
                 command,

@@ -32,7 +32,7 @@ from benchmarks.support.machine import (  # noqa: E402
     parse_rate,
     probed_rate,
 )
-from benchmarks.support.worker_runs import outputs, switch_pids  # noqa: E402
+from benchmarks.support.worker_runs import outputs, sum_arguments  # noqa: E402
 from benchmarks.trees import tree_report  # noqa: E402
 from switchfold.bmv2_topos import Testbed, Topology, leaf_spine, single_switch  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
@@ -100,11 +100,9 @@ def run_workers(
         config = load_config(testbed.run_directory / "controller.toml")
         command = [
             *(sys.executable, str(WORKER)),
-            *("--bytes", str(options.bytes), "--repeats", str(options.repeats)),
+            *sum_arguments(options, testbed),
             *("--window", str(options.window), "--slots", str(options.slots)),
-            *("--timeout", str(options.timeout)),
-            *("--rendezvous", str(testbed.run_directory / "gloo-rendezvous")),
-            *("--switch-pids", switch_pids(testbed), "--testbed", testbed.name),
+            *("--testbed", testbed.name),
         ]
         results = testbed.run_workers(
             command,
