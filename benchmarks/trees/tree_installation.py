@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
-import json
 import statistics
 import sys
 import tempfile
@@ -28,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.support.machine import describe_machine, machine_line  # noqa: E402
+from benchmarks.support.results import write_json  # noqa: E402
 from benchmarks.trees.tree_planning import clos, workers_of  # noqa: E402
 from switchfold.bmv2_topos.config import child_environment  # noqa: E402
 from switchfold.bmv2_topos.processes.daemons import switch_command  # noqa: E402
@@ -167,9 +167,8 @@ def main() -> None:
     for step in ("plan", "install", "remove"):
         found = row[f"{step}_s"]
         print(f"  {step}: {statistics.median(found):.3f} s ({min(found):.3f} .. {max(found):.3f})")
-    options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "tree_installation.json"
-    path.write_text(json.dumps({"machine": machine, **row}, indent=1) + "\n")
+    write_json(path, {"machine": machine, **row})
     print(f"wrote {path}")
 
 
