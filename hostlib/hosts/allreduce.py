@@ -234,9 +234,8 @@ class HostAllreduce:
         greeting = Greeting(
             self._job, self.generation, self._worker_id, member.worker_id, channel.purpose
         )
-        return OutboundLink(
-            channel, position, self._server, member, greeting, silence_s=self._silence_s
-        )
+        call = self._server.call((member.peer_address, member.peer_port), greeting)
+        return OutboundLink(channel, position, self._server.loop, call, silence_s=self._silence_s)
 
     def adopt(self, connection: Connection, greeting: Greeting) -> None:
         """Take over a member's connection."""
