@@ -39,6 +39,7 @@ from switchfold.bmv2_topos.processes.processes import (  # noqa: E402
 from switchfold.bmv2_topos.topology.topology import Switch  # noqa: E402
 from switchfold.controller.config import ControllerConfig  # noqa: E402
 from switchfold.controller.jobs.job import View  # noqa: E402
+from switchfold.controller.jobs.job_request import JobRequest  # noqa: E402
 from switchfold.controller.server import ControllerServer  # noqa: E402
 from switchfold.controller.switches.reconcile import desired_entities  # noqa: E402
 
@@ -109,7 +110,7 @@ async def measure(config: ControllerConfig, repeats: int) -> dict[str, Any]:
         connect_s = time.perf_counter() - began_s
         # The database has one user at a time: the server's own.
         database = server._database  # pyright: ignore[reportPrivateUsage]
-        job = database.create_job("large", len(members))
+        job = database.create_job(JobRequest(name="large", num_workers=len(members)))
         view: View | None = None
         for repeat in range(repeats + 1):
             began_s = time.perf_counter()
