@@ -150,8 +150,9 @@ def plan(  # noqa: PLR0917 - click passes options by name
     fabric = Fabric.of(config)
     attachments = _attachments(config, workers)
     switches = {name for name in avoid if name in fabric.switches}
+    links = {fabric.find_link(name).key for name in avoid if name not in switches}
     planned = plan_trees(
-        fabric,
+        fabric.without(switches=switches, links=links),
         attachments,
         Traffic(
             tensor_bytes=tensor_bytes,
@@ -160,8 +161,6 @@ def plan(  # noqa: PLR0917 - click passes options by name
             frame_overhead_bytes=config.frame_overhead_bytes,
         ),
         max_trees=max_trees,
-        avoid_switches=switches,
-        avoid_links={fabric.find_link(name).key for name in avoid if name not in switches},
     )
     if 0 < slots < len(planned.trees):
         raise ConfigError(f"{slots} slots are too few for {len(planned.trees)} trees")
