@@ -30,7 +30,7 @@ from benchmarks.support.machine import describe_machine, machine_line  # noqa: E
 from benchmarks.support.results import write_json  # noqa: E402
 from benchmarks.trees.tree_planning import clos, workers_of  # noqa: E402
 from switchfold.bmv2_topos.config import child_environment  # noqa: E402
-from switchfold.bmv2_topos.processes.daemons import switch_command  # noqa: E402
+from switchfold.bmv2_topos.processes.daemons import SwitchSoftware, switch_command  # noqa: E402
 from switchfold.bmv2_topos.processes.processes import (  # noqa: E402
     ManagedProcess,
     StartingProcess,
@@ -68,11 +68,10 @@ def running_switches(
 
     def launch(name: str, grpc_address: str) -> StartingProcess:
         command = switch_command(
-            "softswitch",
+            SwitchSoftware(),
             Switch(name=name, device_id=1, address="10.0.0.254", mac="02:53:46:00:00:01"),
             port_specs={},
             grpc_address=grpc_address,
-            variant="wide",
             run_directory=directory,
         )
         environment = child_environment(directory)

@@ -42,6 +42,7 @@ class Site:
         self.config = ControllerConfig(
             switches=tuple(dataclasses.replace(s, address=fakes[s.name].address) for s in switches),
             links=tuple(links),
+            switch_gone_s=0.3,
         )
         self.database = Database(folder / "state.sqlite3")
         program = load_program("narrow", write_program(folder))
@@ -49,8 +50,8 @@ class Site:
             switch.name: SwitchSession(
                 switch,
                 program,
+                self.config,
                 placements=lambda name=switch.name: self.views.placements(name),
-                gone_s=0.3,
             )
             for switch in self.config.switches
         }
