@@ -47,6 +47,7 @@ from switchfold.hostlib.schemes import (  # noqa: E402
     Cluster,
     Coordinator,
     InformationBook,
+    JobHosts,
     Layer,
     Scheme,
     busiest_floats,
@@ -146,10 +147,12 @@ def write_book(vector: Vector, topology: Topology, flops_per_s: float) -> Inform
     return Coordinator(
         [layer],
         cluster,
-        workers=[(host.address, 0) for host in topology.hosts],
-        job="schemes",
+        hosts=JobHosts(
+            job="schemes",
+            workers=[(host.address, 0) for host in topology.hosts],
+            first_port=FIRST_PORT,
+        ),
         pair_bytes=min(PAIR_BYTES, even_bytes),
-        first_port=FIRST_PORT,
     ).book
 
 
