@@ -238,7 +238,6 @@ class ParameterClient:
                 self._last[number] = iteration
             transfer = Transfer(
                 kind=kind,
-                number=number,
                 key=self.layout.keys[number],
                 iteration=iteration,
                 source=source,
@@ -355,7 +354,7 @@ class ParameterClient:
     def open_from(self, transfer: Transfer) -> int:
         """Return the lowest open iteration of the transfer's key."""
         for key, iteration in self._open:
-            if key == transfer.number and iteration is not None:
+            if key == transfer.key.number and iteration is not None:
                 return max(iteration, transfer.iteration - MAX_BEHIND)
         return transfer.iteration
 

@@ -123,13 +123,13 @@ class RemoteShard:
                 rows=rows,
                 u_columns=u_columns,
                 v_columns=v_columns,
-                key=transfer.number,
+                key=transfer.key.number,
             )
             self._send_values(frame, transfer.source)
             return
         for pair in pairs:
             num_bytes = VALUE_BYTES * pair.num_values
-            place = (transfer.number, pair.number, pair.num_values)
+            place = (transfer.key.number, pair.number, pair.num_values)
             if transfer.kind is TransferKind.INITIAL:
                 frame = InitialFrame(num_bytes, *place)
             else:
@@ -254,14 +254,14 @@ class LocalShard:
             rows, u_columns, v_columns = transfer.matrix
             u = transfer.source[: rows * u_columns].reshape(rows, u_columns)
             v = transfer.source[rows * u_columns :].reshape(rows, v_columns)
-            server.multiply(origin, transfer.number, u, v)
+            server.multiply(origin, transfer.key.number, u, v)
             return
         for pair in transfer.pairs_of(self._shard):
             part = transfer.part(pair)
             if transfer.kind is TransferKind.INITIAL:
-                server.initialise(client.worker_id, transfer.number, pair.number, part)
+                server.initialise(client.worker_id, transfer.key.number, pair.number, part)
             else:
-                server.update(origin, transfer.number, pair.number, part, is_lent=True)
+                server.update(origin, transfer.key.number, pair.number, part, is_lent=True)
 
     def restore(self) -> None:
         """Ask for the checkpoints, or choose one."""
