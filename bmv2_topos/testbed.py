@@ -70,7 +70,7 @@ class Testbed:
 
     __test__ = False
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a user names the few options that differ
         self,
         topology: Topology,
         *,

@@ -126,7 +126,7 @@ def show_tree(  # noqa: PLR0917 - click passes options by name
 @picture_option
 @hosts_option
 @json_option
-def plan(  # noqa: PLR0917 - click passes options by name
+def plan(  # noqa: PLR0913, PLR0917 - click passes options by name
     path: Path,
     workers: str,
     tensor_bytes: int,

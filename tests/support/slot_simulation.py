@@ -28,7 +28,7 @@ from switchfold.hostlib.summation.chunks import IntegerSource, Summand
 class Simulation:
     """Workers, links, one switch and a clock."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a test names the few that differ
         self,
         num_workers: int,
         *,
