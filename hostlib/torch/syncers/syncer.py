@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, final
 
 from ...tracing.timeline import Timeline, Transfer
@@ -65,7 +66,8 @@ class SyncerTrace:
             ]
 
 
-class Turn(NamedTuple):
+@dataclass(frozen=True)
+class Turn:
     """Where a syncer stands among all syncers of an iteration."""
 
     index: int = 0
