@@ -60,8 +60,8 @@ def parse_options() -> argparse.Namespace:
 
 def around_one_switch(num_workers: int, rate_bits_per_s: int) -> Topology:
     """Return a switch or bridge with its hosts, which may be more than a switch can sum for."""
-    switch = make_switch(0)
-    hosts = tuple(make_host(n, subnet=0, place=n) for n in range(1, num_workers + 1))
+    switch = make_switch(1)
+    hosts = tuple(make_host(n, subnet=1, place=n) for n in range(1, num_workers + 1))
     links = tuple(join_host(h, switch, h.worker_id + 1, rate_bits_per_s) for h in hosts)
     return Topology(hosts=hosts, switches=(switch,), links=links)
 
