@@ -23,8 +23,8 @@ from .config import child_environment
 from .errors import TargetMissingError
 from .network import links, namespaces
 from .processes import daemons
-from .processes.daemons import Target, Variant
-from .processes.processes import ManagedProcess, start_process
+from .processes.daemons import SwitchSoftware, Target, Variant
+from .processes.processes import ManagedProcess, launch_process
 from .processes.tokens import controller_environment, draw_tokens, worker_token
 from .processes.worker_runs import endpoint_of
 from .topology.topology import Host, Switch, Topology
@@ -80,20 +80,16 @@ class FabricSwitch(_NODE.Switch):
         *,
         fabric: Topology,
         station: Switch,
-        target: Target,
-        variant: Variant,
+        software: SwitchSoftware,
         run_directory: Path,
-        switch_options: Sequence[str],
         **parameters: Any,
     ) -> None:
         self.controlIntf = None  # Mininet reads it, but sets none for a switch in a namespace
         _NODE.Switch.__init__(self, name, **{**parameters, "inNamespace": True})
         self._fabric = fabric
         self._station = station
-        self._target: Target = target
-        self._variant: Variant = variant
+        self._software = software
         self._run_directory = run_directory
-        self._options = switch_options
         self._process: ManagedProcess | None = None
 
     def start(self, _controllers: Sequence[object]) -> None:
@@ -109,23 +105,20 @@ class FabricSwitch(_NODE.Switch):
             [end.interface for end in ends], namespace=namespace, timeout_s=links.CARRIER_TIMEOUT_S
         )
         address = _address(self._run_directory, self._station.name)
-        self._process = start_process(
+        starting = launch_process(
             self._station.name,
             daemons.switch_command(
-                self._target,
+                self._software,
                 self._station,
                 port_specs=daemons.port_specs(self._fabric, self._station, udp_ports={}),
                 grpc_address=address,
-                variant=self._variant,
                 run_directory=self._run_directory,
-                options=self._options,
             ),
             run_directory=self._run_directory,
             environment=child_environment(self._run_directory),
             namespace=namespace,
-            ready_timeout_s=READY_TIMEOUT_S,
-            is_ready=lambda: daemons.accepts(address),
         )
+        self._process = starting.await_ready(READY_TIMEOUT_S, lambda: daemons.accepts(address))
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 - Mininet's name
         """Stop the switch."""
@@ -198,10 +191,8 @@ class FabricNet(_NET.Mininet):
         self._controller: ManagedProcess | None = None
         topo = FabricTopo(
             topology,
-            target=target,
-            variant=variant,
+            software=SwitchSoftware(target=target, variant=variant, options=switch_options),
             run_directory=run_directory,
-            switch_options=switch_options,
         )
         _NET.Mininet.__init__(self, topo=topo, controller=None)
 
@@ -243,7 +234,7 @@ class FabricNet(_NET.Mininet):
             switch_addresses=self.switch_addresses,
             variant=self._variant,
         )
-        self._controller = start_process(
+        starting = launch_process(
             "controller",
             daemons.controller_command(config),
             run_directory=self.run_directory,
@@ -251,8 +242,8 @@ class FabricNet(_NET.Mininet):
                 **child_environment(self.run_directory),
                 **controller_environment(self.run_directory),
             },
-            ready_timeout_s=CONTROLLER_TIMEOUT_S,
         )
+        self._controller = starting.await_ready(CONTROLLER_TIMEOUT_S)
 
     def stop(self) -> None:
         """Stop everything; only the run directory remains."""

@@ -35,13 +35,12 @@ from .network.network import (
 )
 from .network.port_counters import read_port_bytes, read_switch_port_bytes
 from .processes import daemons
-from .processes.daemons import Mode, Shaping, Target, Variant
+from .processes.daemons import Mode, Shaping, SwitchSoftware, Target, Variant
 from .processes.processes import (
     ManagedProcess,
     StartingProcess,
     launch_process,
     read_records,
-    start_process,
 )
 from .processes.rendezvous import PLACES_FILE, rank_variables, write_places
 from .processes.tokens import controller_environment, draw_tokens, worker_token
@@ -71,7 +70,7 @@ class Testbed:
 
     __test__ = False
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a user names the few options that differ
         self,
         topology: Topology,
         *,
@@ -265,21 +264,24 @@ class Testbed:
         node: Host | Switch | None = None,
         environment: Mapping[str, str] | None = None,
         ready_timeout_s: float | None = None,
-        is_ready: Callable[[], bool] | None = None,
     ) -> ManagedProcess:
-        """Start a process of this testbed, on a host or switch if one is named."""
-        process = start_process(
+        """Start a process of this testbed, on a host or switch if one is named.
+
+        With `ready_timeout_s` it is waited for, as by `StartingProcess.await_ready`.
+        """
+        starting = launch_process(
             name,
             command,
             run_directory=self.run_directory,
             environment={**child_environment(self.run_directory), **(environment or {})},
             namespace=self.namespace_of(node) if node else None,
-            ready_timeout_s=ready_timeout_s,
-            is_ready=is_ready,
             dies_with_us=not self.detached,
         )
-        self._processes.append(process)
-        return process
+        if ready_timeout_s is not None:
+            starting.await_ready(ready_timeout_s)
+        starting.close()
+        self._processes.append(starting.process)
+        return starting.process
 
     def endpoint(self, worker_id: int) -> WorkerEndpoint:
         """Return what a worker must know to take part."""
@@ -327,7 +329,7 @@ class Testbed:
         """Start a switch that was stopped; it has the same ports and empty tables."""
         switch = self.topology.switch_named(name)
         self._check_ours_to_start(name)
-        self._launch_switch(switch).await_ready(READY_TIMEOUT_S)
+        self._await_switch(switch, self._launch_switch(switch))
 
     def stop_switch(self, name: str) -> None:
         """Kill a switch at once, as a power cut would; its interfaces stay, with no reader."""
@@ -434,14 +436,17 @@ class Testbed:
     def _start_all_switches(self) -> None:
         first, *others = self.topology.switches
         # The first compiles the program; the others then find it in the cache.
-        self._launch_switch(first).await_ready(READY_TIMEOUT_S)
+        self._await_switch(first, self._launch_switch(first))
         starting = [self._launch_switch(switch) for switch in others]
         try:
-            for each in starting:
-                each.await_ready(READY_TIMEOUT_S)
+            for switch, each in zip(others, starting, strict=True):
+                self._await_switch(switch, each)
         finally:
             for each in starting:
                 each.close()
+
+    def _await_switch(self, switch: Switch, starting: StartingProcess) -> None:
+        starting.await_ready(READY_TIMEOUT_S, lambda: daemons.accepts(self.address_of(switch)))
 
     def _launch_switch(self, switch: Switch) -> StartingProcess:
         link_options = daemons.link_options(
@@ -457,20 +462,21 @@ class Testbed:
         starting = launch_process(
             switch.name,
             daemons.switch_command(
-                self.target,
+                SwitchSoftware(
+                    target=self.target,
+                    variant=self.variant,
+                    options=(*link_options, *self._switch_options),
+                ),
                 switch,
                 port_specs=daemons.port_specs(
                     self.topology, switch, udp_ports=self._recorded().udp_ports
                 ),
                 grpc_address=address,
-                variant=self.variant,
                 run_directory=self.run_directory,
-                options=(*link_options, *self._switch_options),
             ),
             run_directory=self.run_directory,
             environment=child_environment(self.run_directory),
             namespace=self.namespace_of(switch),
-            is_ready=lambda: daemons.accepts(address),
             dies_with_us=not self.detached,
         )
         self._processes.append(starting.process)

@@ -14,7 +14,6 @@ Gloo. The benchmark first probes the rate that the links really carry, which is 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,8 @@ from benchmarks.support.machine import (  # noqa: E402
     parse_rate,
     probed_rate,
 )
-from benchmarks.support.worker_runs import outputs, switch_pids  # noqa: E402
+from benchmarks.support.results import parameters_of, write_json  # noqa: E402
+from benchmarks.support.worker_runs import outputs, sum_arguments  # noqa: E402
 from switchfold.bmv2_topos import Testbed, WorkerEndpoint, single_switch  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 from switchfold.hostlib import SessionOptions  # noqa: E402
@@ -72,17 +72,13 @@ def run_workers(
         Testbed(topology, target=options.target, variant=options.variant) as testbed,
         Testbed(topology, has_bridge=True) as bridged,
     ):
-        pids = switch_pids(testbed)
 
         def command(endpoint: WorkerEndpoint) -> list[str]:
             return [
                 *(sys.executable, str(WORKER)),
-                *("--bytes", str(options.bytes), "--repeats", str(options.repeats)),
+                *sum_arguments(options, testbed),
                 *("--window", str(options.window), "--slots", str(options.slots)),
-                *("--timeout", str(options.timeout)),
-                *("--rendezvous", str(testbed.run_directory / "gloo-rendezvous")),
                 *("--bridge-namespace", str(bridged.namespace_of(endpoint.host))),
-                *("--switch-pids", pids),
             ]
 
         workers = outputs(
@@ -165,15 +161,13 @@ def main() -> None:
             rows.append(row)
     except TestbedError as exc:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
-    options.out.mkdir(parents=True, exist_ok=True)
-    parameters = {key: str(value) for key, value in vars(options).items()}
     content = {
         "machine": machine,
-        "parameters": parameters,
+        "parameters": parameters_of(options),
         "probed_bits_per_s": [from_host, to_host],
         "rows": rows,
     }
-    (options.out / "allreduce.json").write_text(json.dumps(content, indent=1) + "\n")
+    write_json(options.out / "allreduce.json", content)
     plot.draw_allreduce(rows, machine, options.out / "allreduce.png")
     print(f"wrote {options.out / 'allreduce.json'} and allreduce.png")
 

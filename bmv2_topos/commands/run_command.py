@@ -50,7 +50,7 @@ _POLL_S: Final = 0.1
     help="Seconds until workers that still run are stopped.",
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def run(
+def run(  # noqa: PLR0913 - click passes options by name
     *,
     name: str | None,
     job: str,

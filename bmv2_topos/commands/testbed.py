@@ -77,7 +77,7 @@ testbed.add_command(run)
 )
 @click.option("--udp-base-port", type=click.IntRange(1024, 65000), help="First port of mode udp.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
-def up(
+def up(  # noqa: PLR0913 - click passes options by name
     *,
     name: str,
     target: Target,

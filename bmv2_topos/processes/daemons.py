@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -29,6 +30,17 @@ queues (target softswitch)."""
 CPU_PORT = 255
 
 
+@dataclass(frozen=True, kw_only=True)
+class SwitchSoftware:
+    """What runs as a switch."""
+
+    target: Target = "softswitch"
+    variant: Variant = "wide"
+    """Of the P4 program."""
+    options: Sequence[str] = ()
+    """More words for the command line."""
+
+
 def program_files(variant: Variant) -> tuple[Path, Path]:
     """Return the compiled program (BMv2 JSON) and its P4Info; raises TargetMissingError."""
     name = f"switchfold_{variant}"
@@ -43,18 +55,16 @@ def program_files(variant: Variant) -> tuple[Path, Path]:
 
 
 def switch_command(
-    target: Target,
+    software: SwitchSoftware,
     switch: Switch,
     *,
     port_specs: dict[int, str],
     grpc_address: str,
-    variant: Variant,
     run_directory: Path,
-    options: Sequence[str] = (),
 ) -> list[str]:
     """Return the command of a switch whose ports have these specs (`veth:IFNAME` or `udp:...`)."""
-    program, p4info = program_files(variant)
-    if target == "softswitch":
+    program, p4info = program_files(software.variant)
+    if software.target == "softswitch":
         ports = [word for port, spec in port_specs.items() for word in ("--port", f"{port}={spec}")]
         return [
             *(sys.executable, "-m", "switchfold.softswitch", "run", str(program)),
@@ -62,7 +72,7 @@ def switch_command(
             *ports,
             *("--grpc", grpc_address, "--device-id", str(switch.device_id)),
             *("--cpu-port", str(CPU_PORT), "--ready-fd", READY_FD),
-            *options,
+            *software.options,
         ]
     interfaces = [
         word
@@ -74,7 +84,7 @@ def switch_command(
         *(bmv2_path(), "--no-p4", "--device-id", str(switch.device_id)),
         *(("--notifications-addr", notifications) if _has_notifications() else ()),
         *interfaces,
-        *options,
+        *software.options,
         *("--", "--grpc-server-addr", grpc_address, "--cpu-port", str(CPU_PORT)),
     ]
 

@@ -134,13 +134,18 @@ class StartingProcess:
     process: ManagedProcess
     ready_read: int
     uses_descriptor: bool
-    is_ready: Callable[[], bool]
 
-    def await_ready(self, timeout_s: float) -> ManagedProcess:
-        """Wait until it is ready; errors as of `start_process`."""
+    def await_ready(
+        self, timeout_s: float, is_ready: Callable[[], bool] = lambda: False
+    ) -> ManagedProcess:
+        """Wait until the process writes to its descriptor; without one, until `is_ready`.
+
+        Raises ProcessFailedError when it ends before it is ready, ProcessTimeoutError when it takes
+        too long (it is then stopped).
+        """
         try:
             descriptor = self.ready_read if self.uses_descriptor else None
-            _await_ready(self.process, timeout_s, descriptor, self.is_ready)
+            _await_ready(self.process, timeout_s, descriptor, is_ready)
         finally:
             self.close()
         return self.process
@@ -159,28 +164,17 @@ def start_process(
     run_directory: Path,
     environment: Mapping[str, str],
     namespace: str | None = None,
-    ready_timeout_s: float | None = None,
-    is_ready: Callable[[], bool] | None = None,
     dies_with_us: bool = True,
 ) -> ManagedProcess:
-    """Start a command, in a namespace if one is named; its output goes to `<name>.log`.
-
-    With `ready_timeout_s` it is waited for: `{ready_fd}` in the command becomes a descriptor
-    that the process writes to; without one, `is_ready` is asked. With `dies_with_us` the kernel
-    kills the process when the calling thread ends. Raises ProcessFailedError when it ends before
-    it is ready, ProcessTimeoutError when it takes too long (it is then stopped).
-    """
+    """Start a command like `launch_process`; nobody waits until it is ready."""
     starting = launch_process(
         name,
         command,
         run_directory=run_directory,
         environment=environment,
         namespace=namespace,
-        is_ready=is_ready,
         dies_with_us=dies_with_us,
     )
-    if ready_timeout_s is not None:
-        return starting.await_ready(ready_timeout_s)
     starting.close()
     return starting.process
 
@@ -192,10 +186,13 @@ def launch_process(
     run_directory: Path,
     environment: Mapping[str, str],
     namespace: str | None = None,
-    is_ready: Callable[[], bool] | None = None,
     dies_with_us: bool = True,
 ) -> StartingProcess:
-    """Start a command like `start_process` and leave waiting for it to the caller."""
+    """Start a command, in a namespace if one is named; its output goes to `<name>.log`.
+
+    `{ready_fd}` in the command becomes a descriptor that the process writes to when it is ready.
+    With `dies_with_us` the kernel kills the process when the calling thread ends.
+    """
     log = run_directory / f"{name}.log"
     pid_file = run_directory / f"{name}.pid"
     pid_file.unlink(missing_ok=True)
@@ -227,7 +224,6 @@ def launch_process(
         process=ManagedProcess(record=record, log=log, popen=popen),
         ready_read=ready_read,
         uses_descriptor=READY_FD in command,
-        is_ready=is_ready or (lambda: False),
     )
 
 

@@ -146,7 +146,7 @@ def best(model_name: str, workers: int, rate: float, is_json: bool, **options: A
 )
 @capacity_options
 @json_option
-def predict_command(
+def predict_command(  # noqa: PLR0913 - click passes options by name
     model_name: str,
     *,
     workers: list[int],

@@ -132,7 +132,7 @@ def show_tree(  # noqa: PLR0917 - click passes options by name
 @picture_option
 @hosts_option
 @json_option
-def plan(  # noqa: PLR0917 - click passes options by name
+def plan(  # noqa: PLR0913, PLR0917 - click passes options by name
     path: Path,
     workers: str,
     tensor_bytes: int,
@@ -156,8 +156,9 @@ def plan(  # noqa: PLR0917 - click passes options by name
     fabric = Fabric.of(config)
     attachments = _attachments(config, workers)
     switches = {name for name in avoid if name in fabric.switches}
+    links = {fabric.find_link(name).key for name in avoid if name not in switches}
     planned = plan_trees(
-        fabric,
+        fabric.without(switches=switches, links=links),
         attachments,
         Traffic(
             tensor_bytes=tensor_bytes,
@@ -166,8 +167,6 @@ def plan(  # noqa: PLR0917 - click passes options by name
             frame_overhead_bytes=config.frame_overhead_bytes,
         ),
         max_trees=max_trees,
-        avoid_switches=switches,
-        avoid_links={fabric.find_link(name).key for name in avoid if name not in switches},
     )
     if 0 < slots < len(planned.trees):
         raise ConfigError(f"{slots} slots are too few for {len(planned.trees)} trees")

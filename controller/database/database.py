@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ...hostlib.slots.wire import Outcome
-from ...hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from ...hostlib.straggler import StragglerPolicy
 from ..config import SwitchConfig
 from ..errors import DatabaseError
 from ..jobs.job import (
@@ -30,6 +30,7 @@ from ..jobs.job import (
     WorkerId,
     WorkerState,
 )
+from ..jobs.job_request import JobRequest
 from ..tables.outcome import Count
 from .store import Statements, Store
 from .view_record import dump_view, load_view
@@ -123,17 +124,7 @@ class Database:
             else:
                 connection.execute("DELETE FROM down WHERE name = ?", (name,))
 
-    def create_job(
-        self,
-        name: str,
-        num_workers: int,
-        *,
-        straggler: StragglerPolicy = WAIT_FOR_ALL,
-        weight: float = 1.0,
-        path: PathChoice = PathChoice.AUTO,
-        min_workers: int = 1,
-        slots_wanted: int = 0,
-    ) -> Job:
+    def create_job(self, request: JobRequest) -> Job:
         """Store a waiting job under a new number."""
         with self._store.change() as connection:
             number = _meta(connection, "job_number") + 1
@@ -141,8 +132,9 @@ class Database:
             connection.execute(
                 "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '')",
                 (
-                    number, name, num_workers, JobState.WAITING, straggler.quorum,
-                    straggler.deadline_s, weight, path, min_workers, slots_wanted, time.time(),
+                    number, request.name, request.num_workers, JobState.WAITING,
+                    request.straggler.quorum, request.straggler.deadline_s, request.weight,
+                    request.path, request.min_workers, request.slots_wanted, time.time(),
                 ),
             )  # fmt: skip
         return self.job(number)

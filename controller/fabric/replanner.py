@@ -83,14 +83,8 @@ class Replanner:
 
     def plan(self, view: View, traffic: Traffic) -> TreePlan:
         """Return the best trees for a view's members now; NoTreeError."""
-        fabric = self._state.fabric_for(view.job_number)
-        return plan_trees(
-            fabric,
-            view.members,
-            traffic,
-            avoid_switches=self._away(),
-            tie_break=view.job_number,
-        )
+        fabric = self._state.fabric_for(view.job_number).without(switches=self._away())
+        return plan_trees(fabric, view.members, traffic, tie_break=view.job_number)
 
     def predict(self, view: View, traffic: Traffic) -> Prediction:
         """Return what the view's own trees cost now."""

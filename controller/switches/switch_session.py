@@ -14,7 +14,7 @@ from typing import Final
 from finsy import P4ClientError, Switch, SwitchEvent, SwitchOptions
 
 from ...hostlib.slots.wire import Outcome
-from ..config import SwitchConfig
+from ..config import ControllerConfig, SwitchConfig
 from ..errors import (
     SwitchError,
     SwitchUnreachableError,
@@ -73,13 +73,10 @@ class SwitchSession:
         self,
         config: SwitchConfig,
         program: Program,
+        settings: ControllerConfig,
         *,
         placements: Callable[[], list[Placement]],
         fabric: Callable[[], Fabric] | None = None,
-        replace_program: bool = False,
-        election_id: int = 10,
-        reconcile_interval_s: float = 10.0,
-        gone_s: float = 5.0,
     ) -> None:
         self.config = config
         self.program = program
@@ -91,17 +88,14 @@ class SwitchSession:
         self.on_ready: Callable[[], None] | None = None
         """Called whenever the switch has become ready."""
         self.on_gone: Callable[[], None] | None = None
-        """Called when the switch has been out of reach for `gone_s`."""
+        """Called when the switch has been out of reach for `switch_gone_s`."""
         self._placements = placements
         alone = Fabric(switches={config.name: config})
         self._fabric = fabric or (lambda: alone)
-        self._gone_s = gone_s
         self._gone_timer: asyncio.TimerHandle | None = None
         self._admitted: frozenset[TreeId] = frozenset()
         """Trees whose entries the switch should still have after a reconnect."""
-        self._replace_program = replace_program
-        self._election_id = election_id
-        self._reconcile_interval_s = reconcile_interval_s
+        self._settings = settings
         self._switch: Switch | None = None
         self._reconciler: Reconciler | None = None
         self._lock = asyncio.Lock()
@@ -232,7 +226,7 @@ class SwitchSession:
             p4blob=None if has_program else self.program.p4blob_path,
             p4force=not has_program,
             device_id=self.config.device_id,
-            initial_election_id=self._election_id,
+            initial_election_id=self._settings.election_id,
         )
         switch = Switch(self.config.name, self.config.address, options)
         if not has_program:
@@ -289,7 +283,7 @@ class SwitchSession:
 
     async def _repair(self) -> None:
         while True:
-            await asyncio.sleep(self._reconcile_interval_s)
+            await asyncio.sleep(self._settings.reconcile_interval_s)
             await self.apply()
 
     async def _check_program(self) -> bool:
@@ -299,7 +293,7 @@ class SwitchSession:
             return False
         if self.program.matches(config):
             return True
-        if self._replace_program:
+        if self._settings.replace_program:
             return False
         raise WrongProgramError(
             f"switch {self.config.name} at {self.config.address} runs {describe(config.p4info)}, "
@@ -333,14 +327,16 @@ class SwitchSession:
             self._gone_timer = None
 
     def _gone(self) -> None:
-        _LOGGER.warning("switch %s out of reach for %g s", self.config.name, self._gone_s)
+        _LOGGER.warning(
+            "switch %s out of reach for %g s", self.config.name, self._settings.switch_gone_s
+        )
         if self.on_gone is not None:
             self.on_gone()
 
     async def _fail(self, error: SwitchError) -> None:
         if self._gone_timer is None:
             loop = asyncio.get_running_loop()
-            self._gone_timer = loop.call_later(self._gone_s, self._gone)
+            self._gone_timer = loop.call_later(self._settings.switch_gone_s, self._gone)
         state = LinkState.FAILED
         if isinstance(error, WrongProgramError):
             state = LinkState.WRONG_PROGRAM

@@ -26,12 +26,13 @@ from ..errors import (
     UnsupportedDtypeError,
 )
 from ..peers.event_loop import EventLoop
-from ..peers.frames import RestoreFrame
+from ..peers.frames import Greeting, Purpose, RestoreFrame
+from ..peers.handshake import Call
 from .layout import PAIR_BYTES, Pair, PairLayout
 from .pair_state import Failure, FailureKind
 from .restoration import Restoration
 from .rules import Values
-from .server import ParameterServer
+from .server import GENERATION, ParameterServer
 from .shard_link import LocalShard, RemoteShard, ShardLink
 from .transfer import PullFuture, Transfer, TransferKind, TransferName, error_of
 
@@ -237,7 +238,6 @@ class ParameterClient:
                 self._last[number] = iteration
             transfer = Transfer(
                 kind=kind,
-                number=number,
                 key=self.layout.keys[number],
                 iteration=iteration,
                 source=source,
@@ -258,17 +258,16 @@ class ParameterClient:
             if local_server is not None and shard == local_server.options.shard:
                 self._shards.append(LocalShard(self, local_server))
                 continue
+            call = Call(
+                address=address,
+                source=options.source,
+                greeting=Greeting(
+                    options.job, GENERATION, self.worker_id, shard, Purpose.PARAMETERS
+                ),
+                token=options.token,
+            )
             self._shards.append(
-                RemoteShard(
-                    self,
-                    self._loop,
-                    shard,
-                    address,
-                    token=options.token,
-                    job=options.job,
-                    source=options.source,
-                    unreachable_s=options.reconnect_s,
-                )
+                RemoteShard(self, self._loop, call, unreachable_s=options.reconnect_s)
             )
         self._check_deadlines()
 
@@ -355,7 +354,7 @@ class ParameterClient:
     def open_from(self, transfer: Transfer) -> int:
         """Return the lowest open iteration of the transfer's key."""
         for key, iteration in self._open:
-            if key == transfer.number and iteration is not None:
+            if key == transfer.key.number and iteration is not None:
                 return max(iteration, transfer.iteration - MAX_BEHIND)
         return transfer.iteration
 

@@ -15,20 +15,19 @@ from ..peers.frames import (
     FailedFrame,
     Frame,
     FrameKind,
-    Greeting,
     InitialFrame,
     Packable,
     ParametersFrame,
-    Purpose,
     PushedFactorsFrame,
     RestorableFrame,
     UpdateFrame,
     unpack_answer,
 )
+from ..peers.handshake import Call
 from .layout import VALUE_BYTES, Pair
 from .pair_state import Answer, Failure, FailureKind, Origin
 from .rules import Values
-from .server import GENERATION, ParameterServer
+from .server import ParameterServer
 from .transfer import Transfer, TransferKind, TransferName
 
 if TYPE_CHECKING:
@@ -59,21 +58,14 @@ class RemoteShard:
         self,
         client: ParameterClient,
         loop: EventLoop,
-        shard: int,
-        address: tuple[str, int],
+        call: Call,
         *,
-        token: str,
-        job: int,
-        source: str,
         unreachable_s: float,
     ) -> None:
-        self.shard = shard
+        self.shard = call.greeting.receiver
         self._client = client
         self._loop = loop
-        self._address = address
-        self._token = token
-        self._greeting = Greeting(job, GENERATION, client.worker_id, shard, Purpose.PARAMETERS)
-        self._source = source
+        self._call = call
         self._unreachable_s = unreachable_s
         self._link: DialledLink | None = None
         self._declared = 0
@@ -95,13 +87,7 @@ class RemoteShard:
         """Return whether the connection is up; dial if there is no link."""
         if self._link is None:
             self._link = DialledLink(
-                self._loop,
-                self._address,
-                self._greeting,
-                self,
-                token=self._token,
-                source=self._source,
-                unreachable_s=self._unreachable_s,
+                self._loop, self._call, self, unreachable_s=self._unreachable_s
             )
         return self._link.is_up
 
@@ -137,13 +123,13 @@ class RemoteShard:
                 rows=rows,
                 u_columns=u_columns,
                 v_columns=v_columns,
-                key=transfer.number,
+                key=transfer.key.number,
             )
             self._send_values(frame, transfer.source)
             return
         for pair in pairs:
             num_bytes = VALUE_BYTES * pair.num_values
-            place = (transfer.number, pair.number, pair.num_values)
+            place = (transfer.key.number, pair.number, pair.num_values)
             if transfer.kind is TransferKind.INITIAL:
                 frame = InitialFrame(num_bytes, *place)
             else:
@@ -268,14 +254,14 @@ class LocalShard:
             rows, u_columns, v_columns = transfer.matrix
             u = transfer.source[: rows * u_columns].reshape(rows, u_columns)
             v = transfer.source[rows * u_columns :].reshape(rows, v_columns)
-            server.multiply(origin, transfer.number, u, v)
+            server.multiply(origin, transfer.key.number, u, v)
             return
         for pair in transfer.pairs_of(self._shard):
             part = transfer.part(pair)
             if transfer.kind is TransferKind.INITIAL:
-                server.initialise(client.worker_id, transfer.number, pair.number, part)
+                server.initialise(client.worker_id, transfer.key.number, pair.number, part)
             else:
-                server.update(origin, transfer.number, pair.number, part, is_lent=True)
+                server.update(origin, transfer.key.number, pair.number, part, is_lent=True)
 
     def restore(self) -> None:
         """Ask for the checkpoints, or choose one."""

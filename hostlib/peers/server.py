@@ -19,6 +19,7 @@ from .connection import LINGER_S, Connection
 from .event_loop import EventLoop
 from .fetch import Fetch
 from .frames import Greeting, Purpose
+from .handshake import Call
 from .inbound import InboundPeer
 from .results import RetainedResult, RetainedResults
 
@@ -134,22 +135,19 @@ class PeerServer:
         """
         assert self.place is not None, "enter_job comes first"
         assert not self.loop.is_own_thread, "the answer comes in the loop's thread"
-        fetch = Fetch(
-            self.loop,
-            (member.peer_address, member.peer_port),
-            Greeting(
-                self.place.job,
-                self._newest_generation,
-                self.place.worker_id,
-                member.worker_id,
-                Purpose.FETCH,
-            ),
-            tensor,
-            timeout_s=timeout_s,
-            source=self.address,
-            token=self.token,
+        greeting = Greeting(
+            self.place.job,
+            self._newest_generation,
+            self.place.worker_id,
+            member.worker_id,
+            Purpose.FETCH,
         )
-        return fetch.result()
+        call = self.call((member.peer_address, member.peer_port), greeting)
+        return Fetch(self.loop, call, tensor, timeout_s=timeout_s).result()
+
+    def call(self, address: tuple[str, int], greeting: Greeting) -> Call:
+        """Return a call of another worker's server from this one's address."""
+        return Call(address=address, source=self.address, greeting=greeting, token=self.token)
 
     def close(self) -> None:
         """Close all connections and end the thread; a second call does nothing.

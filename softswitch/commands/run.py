@@ -138,15 +138,7 @@ def _trace(
 
     config = server.device.config
     names = EntryNames(switch, lambda: config.running, device_reader(server.device))
-    return RunningTrace(
-        switch,
-        target,
-        port=options.trace_port,
-        count=options.trace_count,
-        entry_text=names.describe,
-        json_path=options.program,
-        drop_port=options.drop_port,
-    )
+    return RunningTrace(switch, target, options, names.describe)
 
 
 def _bound(switch: Switch, number: int) -> str:

@@ -85,7 +85,7 @@ def _parse_numbers(
 @click.option(
     "--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True
 )
-def trace(  # noqa: PLR0917 - click passes options by name
+def trace(  # noqa: PLR0913, PLR0917 - click passes options by name
     program: Path,
     p4info: Path | None,
     entries: Path | None,

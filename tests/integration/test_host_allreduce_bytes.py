@@ -48,26 +48,26 @@ def host_allreduce(
     if arrays[0].dtype == np.int32:
         reductions = group.reduce(Operation.AGGREGATE_ADD, [rows.reshape(-1) for rows in padded])
         return [
-            None if reduction.has_saturated else reduction.lanes[: arrays[0].size]
+            None if reduction.has_saturated else reduction.values[: arrays[0].size]
             for reduction in reductions
         ]
     exponents = group.reduce(Operation.AGGREGATE_MAX, [chunk_exponents(rows) for rows in padded])
     quantizer = Quantizer(count, VALUES, arrays[0].dtype)
-    lanes: list[NDArray[np.int32]] = []
+    quantized: list[NDArray[np.int32]] = []
     backward: NDArray[Any] = np.empty(0)
     for rows, agreed in zip(padded, exponents, strict=True):
-        forward, backward = scales(agreed.lanes, WORKERS, rows.dtype)
+        forward, backward = scales(agreed.values, WORKERS, rows.dtype)
         own = np.empty((count, VALUES), np.int32)
         quantizer.quantize(rows, forward, own)
-        lanes.append(own.reshape(-1))
+        quantized.append(own.reshape(-1))
     divisors = None
     if operation == "mean":
         divisors = np.full((count, 1), WORKERS, backward.dtype)
     outputs: list[NDArray[Any] | None] = []
-    for reduction in group.reduce(Operation.AGGREGATE_ADD, lanes):
+    for reduction in group.reduce(Operation.AGGREGATE_ADD, quantized):
         assert not reduction.has_saturated
         out = np.empty((count, VALUES), arrays[0].dtype)
-        sums = reduction.lanes.reshape(count, VALUES)
+        sums = reduction.values.reshape(count, VALUES)
         with np.errstate(over="ignore", under="ignore"):  # as the I/O thread does
             quantizer.dequantize(sums, backward, divisors, out)
         outputs.append(out.reshape(-1)[: arrays[0].size])

@@ -90,12 +90,11 @@ def call_all(rank: int) -> list[list[str]]:
     from switchfold.hostlib.torch.process_group.process_group import SwitchfoldProcessGroup  # noqa: PLC0415 - loads torch
 
     def create(options: Any, _: Any) -> Any:
+        from switchfold.hostlib.torch.process_group.rendezvous import RankPlace  # noqa: PLC0415
         from switchfold.hostlib.torch.torch_seam import make_gloo  # noqa: PLC0415 - loads torch
 
         return SwitchfoldProcessGroup(
-            options.store,
-            rank,
-            NUM_RANKS,
+            RankPlace(options.store, rank, NUM_RANKS),
             name="stopped",
             gloo=make_gloo(options),
             session=None,

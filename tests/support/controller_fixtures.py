@@ -232,7 +232,7 @@ def silence(server: ControllerServer, worker: FakeWorker, lease_s: float = 0.3) 
     live = server.membership.live_job(worker.join_request.job_name)
     assert live is not None
     lease = live.leases[worker.join_request.worker_id]
-    lease.lease_s = lease_s  # a beat on its way would renew it
+    lease._lease_s = lease_s  # a beat on its way would renew it
     lease.renew(lease_s)
 
 

@@ -29,7 +29,7 @@ class Always(LinkCosts):
 
     algorithm: Algorithm = Algorithm.RING
 
-    def choose(self, num_members: int, num_lanes: int) -> Algorithm:
+    def choose(self, num_members: int, num_values: int) -> Algorithm:
         return self.algorithm
 
 

@@ -22,13 +22,13 @@ from fake_switch import FakeSwitch
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.slots.switch_reducer import SwitchReducer
 from switchfold.hostlib.slots.wire import view_datagrams
-from switchfold.hostlib.summation.chunks import IntegerSource
+from switchfold.hostlib.summation.chunks import IntegerSource, Summand
 
 
 class Simulation:
     """Workers, links, one switch and a clock."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a test names the few that differ
         self,
         num_workers: int,
         *,
@@ -146,7 +146,7 @@ class _Worker:
         self.num_submitted += 1
         values = self._simulation.switch.values_per_packet
         flat = np.arange(num_chunks * values, dtype=np.int32) * (self._worker_id + 1)
-        self._source = IntegerSource(self.num_submitted, flat, values)
+        self._source = IntegerSource(Summand(tensor_id=self.num_submitted, flat=flat), values)
         self.values.enqueue(self._source)
         self._wake_at(self._simulation.now_s)
 

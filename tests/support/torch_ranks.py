@@ -92,7 +92,7 @@ def torch_testbed() -> Generator[TorchTestbed]:
         yield testbed
 
 
-def run_ranks(
+def run_ranks(  # noqa: PLR0913 - a test names the few that differ
     cases: str,
     num_ranks: int,
     *,

@@ -100,7 +100,7 @@ class DemoOptions:
     show_default=True,
     help="Folder of the report.",
 )
-def demo(
+def demo(  # noqa: PLR0913 - click passes options by name
     *,
     workers: int,
     epochs: int,

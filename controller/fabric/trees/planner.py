@@ -11,7 +11,7 @@ narrowest cut (`lower_bound`) is reached. Then trees that gain little are left o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from ...errors import NoTreeError
 from ..fabric import Attachment, Fabric
-from ..reachability import planning_graph
+from ..reachability import NO_DEMAND, SlotDemand, planning_graph
 from .frame_cost import Traffic
 from .lower_bound import narrowest_cut, star_cut
 from .packing import Packing, pack_trees
@@ -53,22 +53,17 @@ def plan_trees(
     traffic: Traffic,
     *,
     max_trees: int = DEFAULT_MAX_TREES,
-    free_slots: Mapping[str, int] | None = None,
-    slots_wanted: int = 1,
-    avoid_switches: Collection[str] = (),
-    avoid_links: Collection[str] = (),
+    slots: SlotDemand = NO_DEMAND,
     tie_break: int = 0,
 ) -> TreePlan:
     """Return the fastest trees found for these workers, the same for the same arguments.
 
-    `free_slots` is the largest free range by switch, of all when None; a switch with too little is
-    passed by if another path exists. `avoid_links` are keys. `tie_break` rotates the order in
-    which equally good switches are taken, so that jobs spread. NoTreeError names the workers that
-    no tree can join.
+    A switch with too few free slots is passed by if another path exists. `tie_break` rotates the
+    order in which equally good switches are taken, so that jobs spread. NoTreeError names the
+    workers that no tree can join.
     """
-    usable = fabric.without(switches=avoid_switches, links=avoid_links)
-    graph = planning_graph(usable, attachments, free_slots, slots_wanted, tie_break)
-    return _Search(usable, graph, attachments, traffic).plan(max_trees)
+    graph = planning_graph(fabric, attachments, slots, tie_break)
+    return _Search(fabric, graph, attachments, traffic).plan(max_trees)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,23 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 LOGGED_CALLS: Final = 256
 """Number of latest calls that a rank keeps; ranks differ only in calls in flight."""
+
+
+class CallText(NamedTuple):
+    """What a call of a collective is about."""
+
+    what: str
+    """Operation, dtype, shapes and root, for messages."""
+    key: str
+    """The part that, besides the kind, must be the same on all ranks."""
+
+    def plus(self, text: str) -> CallText:
+        """Return the call's text with something added that is the same on all ranks."""
+        return CallText(self.what + text, self.key + text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +37,8 @@ class Call:
     number: int
     """Number from 1, over all collectives of the group except send and receive."""
     what: str
-    """Operation, dtype, shapes and root, for messages."""
+    """As in CallText."""
     key: str
-    """The part that, besides the kind, must be the same on all ranks."""
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ from .p4info_externs import (
     map_registers,
     map_value_sets,
 )
-from .p4info_tables import map_profiles, map_tables
+from .p4info_tables import TableResources, map_profiles, map_tables
 from .removed_tables import find_removed, without_tables
 from .schema import Schema
 from .translation import Translation
@@ -38,11 +38,10 @@ def build_schema(info: p4i.P4Info, program: Program) -> Schema:
     tables = map_tables(
         info,
         program,
-        profiles,
-        direct_meters,
+        TableResources(profiles=profiles, direct_meters=direct_meters),
+        translation,
         problems,
         warnings=warnings,
-        translation=translation,
     )
     for counter in info.direct_counters:
         name = counter.preamble.name

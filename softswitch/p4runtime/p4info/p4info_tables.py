@@ -3,6 +3,7 @@
 """Tables, their actions and action profiles: the P4Info's against the JSON's."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from finsy.proto import p4i
@@ -79,17 +80,26 @@ def map_profiles(
     return mapped
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableResources:
+    """What tables of a P4Info refer to."""
+
+    profiles: dict[int, Profile]
+    """By id."""
+    direct_meters: dict[int, Meter]
+    """By the id of their table."""
+
+
 def map_tables(
     info: p4i.P4Info,
     program: Program,
-    profiles: dict[int, Profile],
-    direct_meters: dict[int, Meter],
+    resources: TableResources,
+    translation: Translation,
     problems: list[str],
     *,
     warnings: list[str],
-    translation: Translation,
 ) -> dict[int, Table]:
-    """Return the tables by id; `direct_meters` by the id of their table."""
+    """Return the tables by id."""
     actions = {action.preamble.id: action for action in info.actions}
     json_tables = _json_tables(program)
     mapped: dict[int, Table] = {}
@@ -99,7 +109,7 @@ def map_tables(
         if model is None:
             problems.append(f"table {name} is not in the JSON")
             continue
-        profile = _check_features(table, json_tables[name], profiles, problems)
+        profile = _check_features(table, json_tables[name], resources.profiles, problems)
         fields = _map_key(table, model, translation, problems, warnings)
         usable = _map_actions(table, actions, model, translation, problems)
         match_types = {item.match_type for item in fields}
@@ -118,7 +128,7 @@ def map_tables(
             has_counter=any(
                 item >> 24 == p4i.P4Ids.DIRECT_COUNTER for item in table.direct_resource_ids
             ),
-            meter=direct_meters.get(table.preamble.id),
+            meter=resources.direct_meters.get(table.preamble.id),
             has_idle_timeout=table.idle_timeout_behavior != p4i.Table.NO_TIMEOUT,
             profile=profile,
             max_size=model.max_size,

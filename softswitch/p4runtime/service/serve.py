@@ -3,7 +3,6 @@
 """Starts a P4Runtime server for a `softswitch.Switch`."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,7 @@ from google.protobuf import text_format
 from ...compilation.compiler import CompiledProgram, compile_program
 from ...program.model import Program
 from ...switch.switch import Switch
-from .dataplane import DataPlane
 from .pipeline_config import Compile
-from .port_statistics import Counters
 from .server import P4RuntimeServer
 from .status import ConfigError
 from .tls import TlsFiles
@@ -47,51 +44,35 @@ def serve(
     `compile_program` may make other builds of the programs that controllers load.
     Raises AddressInUseError, TlsError, or ConfigError if the P4Info does not match the program.
     """
-    program = switch.program
-    running: Program | None = None
-    if program is not None:
-        assert isinstance(program, CompiledProgram)
-        running = program.model
-    return serve_dataplane(
+    server = P4RuntimeServer(
         switch,
         address=address,
         device_id=switch.device_id if device_id is None else device_id,
         compile_program=compile_program,
-        p4info=p4info,
-        running=running,
-        program=program,
         tls=tls,
         port_statistics=switch.ports.all_statistics,
     )
-
-
-def serve_dataplane(
-    dataplane: DataPlane,
-    *,
-    address: str,
-    device_id: int,
-    compile_program: Compile,
-    p4info: Path | p4i.P4Info | None = None,
-    running: Program | None = None,
-    program: Any = None,
-    tls: TlsFiles | None = None,
-    port_statistics: Callable[[], Counters] | None = None,
-) -> P4RuntimeServer:
-    """Start a server; with `running`, the data plane's program is served under `p4info` at once."""
-    server = P4RuntimeServer(
-        dataplane,
-        address=address,
-        device_id=device_id,
-        compile_program=compile_program,
-        tls=tls,
-        port_statistics=port_statistics,
-    )
-    if running is not None:
-        if p4info is None:
-            raise ValueError(f"the switch runs {running.name}: its P4Info is needed to serve it")
-        info = read_p4info(p4info) if isinstance(p4info, Path) else p4info
-        blob = json.dumps(running.json).encode()
-        config = p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=blob)
-        server.device.config.adopt(config, running, program)
+    program = switch.program
+    if program is not None:
+        assert isinstance(program, CompiledProgram)
+        adopt_running(server, p4info, program.model, program)
     server.start()
     return server
+
+
+def adopt_running(
+    server: P4RuntimeServer,
+    p4info: Path | p4i.P4Info | None,
+    running: Program,
+    program: Any = None,
+) -> None:
+    """Let a server that is not started serve what its data plane runs, under `p4info`.
+
+    `program` is the data plane's build of `running`.
+    """
+    if p4info is None:
+        raise ValueError(f"the switch runs {running.name}: its P4Info is needed to serve it")
+    info = read_p4info(p4info) if isinstance(p4info, Path) else p4info
+    blob = json.dumps(running.json).encode()
+    config = p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=blob)
+    server.device.config.adopt(config, running, program)

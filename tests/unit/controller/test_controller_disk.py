@@ -30,6 +30,7 @@ from switchfold.controller.__main__ import run as run_command
 from switchfold.controller.database.database import Database
 from switchfold.controller.errors import DatabaseError
 from switchfold.controller.jobs.job import JobState
+from switchfold.controller.jobs.job_request import JobRequest
 from switchfold.controller.server import ControllerServer
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 
@@ -230,12 +231,12 @@ def test_database_that_cannot_be_written_keeps_its_promises(
 ):
     disk = FaultyDisk(monkeypatch)
     database = Database(tmp_path / "state.sqlite3")
-    job = database.create_job("kept", 1)
+    job = database.create_job(JobRequest(name="kept", num_workers=1))
     disk.fill()
     for write in (
         database.allocate_generation,
         lambda: database.allocate_tree_id(()),
-        lambda: database.create_job("lost", 1),
+        lambda: database.create_job(JobRequest(name="lost", num_workers=1)),
         lambda: database.start_job(job.job_number, {0: b"x"}),
         lambda: database.store_resume_digest(job.job_number, 0, b"x"),
         lambda: database.set_down("s1", is_down=True),
@@ -249,9 +250,11 @@ def test_database_that_cannot_be_written_keeps_its_promises(
     assert database.is_behind
     assert database.end_job(job.job_number, "enough").state is JobState.ENDED
     with pytest.raises(DatabaseError, match="disk is full"):
-        database.create_job("after what the file lacks", 1)
+        database.create_job(JobRequest(name="after what the file lacks", num_workers=1))
     disk.mend()
-    assert database.create_job("next", 1).job_number == job.job_number + 1
+    assert (
+        database.create_job(JobRequest(name="next", num_workers=1)).job_number == job.job_number + 1
+    )
     assert not database.is_behind
     database.close()
     again = Database(tmp_path / "state.sqlite3")

@@ -20,6 +20,7 @@ from switchfold.controller.config import ControllerConfig
 from switchfold.controller.database.database import Database
 from switchfold.controller.errors import SwitchUpdateError
 from switchfold.controller.jobs.job import Job, View, ViewState
+from switchfold.controller.jobs.job_request import JobRequest
 from switchfold.controller.switches.program import load_program
 from switchfold.controller.switches.switch_session import LinkState, SwitchSession
 from switchfold.controller.tables.outcome import TREE_OUTCOMES
@@ -41,6 +42,7 @@ class Site:
         self.config = ControllerConfig(
             switches=tuple(dataclasses.replace(s, address=fakes[s.name].address) for s in switches),
             links=tuple(links),
+            switch_gone_s=0.3,
         )
         self.database = Database(folder / "state.sqlite3")
         program = load_program("narrow", write_program(folder))
@@ -48,8 +50,8 @@ class Site:
             switch.name: SwitchSession(
                 switch,
                 program,
+                self.config,
                 placements=lambda name=switch.name: self.views.placements(name),
-                gone_s=0.3,
             )
             for switch in self.config.switches
         }
@@ -61,7 +63,12 @@ class Site:
 
     async def start(self) -> Job:
         job = self.database.create_job(
-            "train", len(MEMBERS), straggler=StragglerPolicy(quorum=3), slots_wanted=64
+            JobRequest(
+                name="train",
+                num_workers=len(MEMBERS),
+                straggler=StragglerPolicy(quorum=3),
+                slots_wanted=64,
+            )
         )
         await self.views.install(self.views.plan(job, MEMBERS))
         return self.database.start_job(job.job_number)

@@ -89,7 +89,7 @@ class Bench:
                    mac="02:00:00:00:00:01", udp_port=1)
             for at in attach_all(self.config)
         ]  # fmt: skip
-        plan = plan_trees(self.fabric, workers, TRAFFIC, avoid_switches={avoid} - {""})
+        plan = plan_trees(self.fabric.without(switches={avoid} - {""}), workers, TRAFFIC)
         trees: list[Tree] = []
         for tree_id, tree in enumerate(plan.trees, 10 * generation):
             shape = tree_shape(tree, workers, self.fabric.switches)

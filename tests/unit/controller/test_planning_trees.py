@@ -50,10 +50,10 @@ def test_shares_follow_the_free_bandwidth():
 def test_avoided_switch_and_link():
     config = leaf_spine(2, 2, 1)
     fabric, workers = Fabric.of(config), attach_all(config)
-    plan = plan_trees(fabric, workers, TRAFFIC, avoid_switches={"s3"})
+    plan = plan_trees(fabric.without(switches={"s3"}), workers, TRAFFIC)
     assert plan.trees[0].root.switch == "s4"
     link = fabric.find_link("s4-s1")
-    plan = plan_trees(fabric, workers, TRAFFIC, avoid_links={link.key})
+    plan = plan_trees(fabric.without(links={link.key}), workers, TRAFFIC)
     assert plan.trees[0].root.switch == "s3"
 
 

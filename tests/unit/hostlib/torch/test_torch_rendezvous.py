@@ -24,9 +24,9 @@ DEADLINE_S = 120.0
 
 def meet(store: Any, rank: int, timeout_s: float, step: str = "make") -> Any:
     """Return what the ranks said, or the error."""
-    from switchfold.hostlib.torch.process_group.rendezvous import Rendezvous  # noqa: PLC0415
+    from switchfold.hostlib.torch.process_group.rendezvous import RankPlace, Rendezvous  # noqa: PLC0415
 
-    rendezvous = Rendezvous(store, rank, NUM_RANKS, timedelta(seconds=timeout_s))
+    rendezvous = Rendezvous(RankPlace(store, rank, NUM_RANKS), timedelta(seconds=timeout_s))
     try:
         return rendezvous.exchange(step, f"I am {rank}")
     except GroupJoinError as error:
@@ -98,7 +98,9 @@ def test_step_after_one_that_took_the_whole_timeout(monkeypatch: pytest.MonkeyPa
     clock, store = Clock(), new_store()
     monkeypatch.setattr(rendezvous, "time", clock)
     timeout = timedelta(seconds=LONG_S)
-    meetings = [rendezvous.Rendezvous(store, rank, 2, timeout) for rank in range(2)]
+    meetings = [
+        rendezvous.Rendezvous(rendezvous.RankPlace(store, rank, 2), timeout) for rank in range(2)
+    ]
     clock.now_s = 2 * LONG_S
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(meetings[0].exchange, "join", "no controller")

@@ -33,7 +33,7 @@ from switchfold.hostlib.torch.syncers.submission_order import Submission, Submis
 from switchfold.hostlib.torch.syncers.sync_error import SyncError, SyncTimeoutError  # noqa: E402
 from switchfold.hostlib.torch.syncers.sync_parts import DensePart, FactorPart  # noqa: E402
 from switchfold.hostlib.torch.syncers.sync_schedule import SyncSchedule  # noqa: E402
-from switchfold.hostlib.torch.syncers.syncer import Syncer, SyncerTrace  # noqa: E402
+from switchfold.hostlib.torch.syncers.syncer import Syncer, SyncerTrace, Turn  # noqa: E402
 from switchfold.hostlib.torch.syncers.syncer_pools import SyncerPools  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -113,10 +113,9 @@ class Run:
         self.trace = SyncerTrace()
         self.syncers = [
             Syncer(
-                index,
+                Turn(index, index),
                 f"layer{index}",
                 [DensePart(f"layer{index}", [parameter], channel, all_used([parameter]))],
-                first_ticket=index,
                 place="rank 3",
                 trace=self.trace,
             )
@@ -412,7 +411,7 @@ def test_send_of_ten_megabytes_returns_at_once(runs: list[Run]) -> None:
 
     trace = SyncerTrace()
     part = DensePart("large", [parameter], Copying(), all_used([parameter]))
-    syncer = Syncer(0, "large", [part], first_ticket=0, place="rank 0", trace=trace)
+    syncer = Syncer(Turn(), "large", [part], place="rank 0", trace=trace)
     for iteration in range(5):
         completion = CompletionVector(1)
         syncer.run(

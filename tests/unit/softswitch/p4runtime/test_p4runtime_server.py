@@ -20,7 +20,7 @@ from p4runtime_fixtures import (
     serving,
     station,
 )
-from switchfold.softswitch.p4runtime.service.serve import serve_dataplane
+from switchfold.softswitch.p4runtime.service.serve import adopt_running
 from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
 from switchfold.softswitch.p4runtime.service.status import AddressInUseError, ConfigError
 from switchfold.softswitch.program.bmv2_json import read_program
@@ -29,14 +29,12 @@ from switchfold.softswitch.program.bmv2_json import read_program
 def _serve(address: str, p4info: Path | None, dataplane: FakeDataPlane) -> P4RuntimeServer:
     program = read_program(SAMPLE / "toy_forwarding.json")
     dataplane.load(program)
-    return serve_dataplane(
-        dataplane,
-        address=address,
-        device_id=DEVICE_ID,
-        compile_program=read_program,
-        p4info=p4info,
-        running=program,
+    server = P4RuntimeServer(
+        dataplane, address=address, device_id=DEVICE_ID, compile_program=read_program
     )
+    adopt_running(server, p4info, program)
+    server.start()
+    return server
 
 
 def test_taken_address_is_a_typed_error() -> None:
