@@ -54,7 +54,7 @@ class SideStream(Protocol):
         ...
 
 
-class CudaStream:
+class CudaSideStream:
     """A side stream of one CUDA device."""
 
     def __init__(self, device: torch.device) -> None:
