@@ -17,7 +17,7 @@ from switchfold.softswitch.p4runtime.service.device import Device
 from switchfold.softswitch.p4runtime.service.pipeline_config import Pipeline
 from switchfold.softswitch.p4runtime.writes.write import write_updates
 from switchfold.softswitch.program.model import Table
-from switchfold.softswitch.switch.table_entries import Group, HeldEntry, Match, Member
+from switchfold.softswitch.switch.table_entries import HeldEntry, Match, ProfileGroup, ProfileMember
 from test_table_matching import random_part
 
 
@@ -142,11 +142,11 @@ def test_members_and_groups_come_back() -> None:
         switch.profiles.add_member(profile, 70, action.position, bytes(size))
         switch.profiles.set_group(profile, 5, [(70, 2)])
         key = sum((part.width + 7) // 8 for part in table.key if part.kind != "selector")
-        switch.tables.insert(table.position, Match(bytes(key)), 0, b"", indirect=Member(70))
+        switch.tables.insert(table.position, Match(bytes(key)), 0, b"", indirect=ProfileMember(70))
         other = Match(bytes(key - 1) + b"\1")
-        switch.tables.insert(table.position, other, 0, b"", indirect=Group(5))
+        switch.tables.insert(table.position, other, 0, b"", indirect=ProfileGroup(5))
         found = [item.indirect for item in switch.tables.entries(table.position)]
-        assert found == [Member(70), Group(5)]
+        assert found == [ProfileMember(70), ProfileGroup(5)]
 
 
 @contextmanager
