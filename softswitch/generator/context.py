@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import Problem
-from ..program.model import Action, Json, Program
+from ..program.model import Json, Program, ProgramAction
 from .headers import Layout
 from .tracing import Trace
 
@@ -32,7 +32,7 @@ class Context:
     program: Program
     layout: Layout
     problems: list[Problem] = field(default_factory=list[Problem])
-    action: Action | None = None
+    action: ProgramAction | None = None
     """Action whose body is being read or written."""
     signed: frozenset[tuple[int, int]] = frozenset()
     """Signed parameters: position of the action, index."""

@@ -16,19 +16,19 @@ from switchfold.softswitch.errors import EntryExistsError, TableFullError, Unsup
 from switchfold.softswitch.p4runtime.service.device import Device
 from switchfold.softswitch.p4runtime.service.pipeline_config import Pipeline
 from switchfold.softswitch.p4runtime.writes.write import write_updates
-from switchfold.softswitch.program.model import Table
+from switchfold.softswitch.program.model import ProgramTable
 from switchfold.softswitch.switch.table_entries import HeldEntry, Match, ProfileGroup, ProfileMember
 from test_table_matching import random_part
 
 
 @contextmanager
-def _switch(name: str) -> Generator[tuple[Switch, dict[str, Table]]]:
+def _switch(name: str) -> Generator[tuple[Switch, dict[str, ProgramTable]]]:
     program = compile_program(PROGRAMS / f"{name}.json")
     with Switch(program) as switch:
         yield switch, {item.name.rpartition(".")[2]: item for item in program.model.tables}
 
 
-def _random_match(table: Table, rng: random.Random) -> Match:
+def _random_match(table: ProgramTable, rng: random.Random) -> Match:
     keys: list[bytes] = []
     masks: list[bytes] = []
     prefix_len = 0

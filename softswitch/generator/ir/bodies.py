@@ -5,7 +5,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...program.model import Action, Json, source_of
+from ...program.model import Json, ProgramAction, source_of
 from ..context import STANDARD, Context, Refusal
 from ..tables.registers import register_blocks
 from .jumps import EXITING, Branch, is_jump, structure, target
@@ -85,7 +85,7 @@ class BodyReader(Lowering):
 
     # ---- bodies ----
 
-    def action(self, action: Action) -> Body:
+    def action(self, action: ProgramAction) -> Body:
         """Read the body of an action; what is refused becomes a problem and is left out."""
         self.context.action = action
         points = self._entry(action)
@@ -94,7 +94,7 @@ class BodyReader(Lowering):
         self.context.action = None
         return (*points, *body)
 
-    def _entry(self, action: Action) -> list[Statement]:
+    def _entry(self, action: ProgramAction) -> list[Statement]:
         """Trace point of the action, with its parameters."""
         trace = self.context.trace
         if trace is None:
@@ -106,7 +106,7 @@ class BodyReader(Lowering):
             *(TraceCall(code, source=action.source) for code in memory),
         ]
 
-    def _blocks(self, items: list[Json | Branch], action: Action) -> Body:
+    def _blocks(self, items: list[Json | Branch], action: ProgramAction) -> Body:
         found: list[Statement] = []
         for item in items:
             if isinstance(item, Branch):
@@ -116,7 +116,7 @@ class BodyReader(Lowering):
                 found += self._primitive(item, action)
         return tuple(found)
 
-    def _branch(self, branch: Branch, action: Action) -> If:
+    def _branch(self, branch: Branch, action: ProgramAction) -> If:
         condition = self.expression(branch.condition)
         item = {"expression": branch.condition}
         sides: list[Body] = []
@@ -125,7 +125,7 @@ class BodyReader(Lowering):
             sides.append((*points, *self._blocks(items, action)))
         return If(condition, sides[0], sides[1], source=action.source)
 
-    def _with_jumps(self, action: Action) -> Body:
+    def _with_jumps(self, action: ProgramAction) -> Body:
         """Read statements with labels, for jumps that form loops or other shapes."""
         primitives = action.primitives
         targets = {target(item) for item in primitives if is_jump(item)}
@@ -148,7 +148,7 @@ class BodyReader(Lowering):
             found.append(Label(len(primitives), source=action.source))
         return tuple(found)
 
-    def _primitive(self, primitive: Json, action: Action) -> list[Statement]:
+    def _primitive(self, primitive: Json, action: ProgramAction) -> list[Statement]:
         """Read one primitive of an action, with what follows from it."""
         found: list[Statement] = []
         with self.context.refusals(source_of(primitive, action.source)):
