@@ -14,11 +14,11 @@ from .operands import Lane, RegisterArray
 from .statements import (
     Assign,
     Body,
-    Call,
     If,
     Jump,
     Label,
     Operand,
+    PrimitiveCall,
     RegisterRead,
     RegisterWrite,
     ReturnIfExited,
@@ -192,7 +192,7 @@ class BodyReader(Lowering):
             case "mark_to_drop" | "drop":
                 return self._drop(*parameters, source=place)
             case _:
-                return Call(op, self._operands(op, parameters), source=place)
+                return PrimitiveCall(op, self._operands(op, parameters), source=place)
 
     def assignment(self, node: Any, value: Any, *, source: str = "") -> Assign:
         """Read an assignment of an expression to a field."""
@@ -223,15 +223,15 @@ class BodyReader(Lowering):
             )
         return tuple(read(self, node) for read, node in zip(readers, parameters, strict=True))
 
-    def _message(self, text: Any, values: Any = None, *, source: str) -> Call:
+    def _message(self, text: Any, values: Any = None, *, source: str) -> PrimitiveCall:
         # p4c writes {} for no values.
         nodes: list[Any] = values["value"] or [] if values is not None else []
         operands = tuple(self.expression(node) for node in nodes)
-        return Call("log_msg", (text["value"], operands), source=source)
+        return PrimitiveCall("log_msg", (text["value"], operands), source=source)
 
-    def _drop(self, header: Any = None, *, source: str) -> Call:
+    def _drop(self, header: Any = None, *, source: str) -> PrimitiveCall:
         if header is None or header["value"] == STANDARD:
-            return Call("mark_to_drop", (), source=source)
+            return PrimitiveCall("mark_to_drop", (), source=source)
         # p4c's copy of standard_metadata, where a function has it as a parameter.
         fields = [self._named_field(header["value"], name) for name in _DROP_FIELDS]
-        return Call("mark_copy_to_drop", tuple(fields), source=source)
+        return PrimitiveCall("mark_copy_to_drop", tuple(fields), source=source)
