@@ -12,10 +12,10 @@ from typing import Any
 from ..generator import generate
 from ..generator.headers import HeaderLayout, storage_type
 from ..program.model import Json, Program, source_of
-from ..trace.expressions import Expressions
+from ..trace.expressions import JsonExpressions
 
 Data = dict[str, Any]
-_TEXT = Expressions()
+_TEXT = JsonExpressions()
 
 
 def model(program: Program) -> Data:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..generator import TracePoint
 from ..program.model import Json, ProgramAction
-from .snapshot import Change, load_number
+from .snapshot import FieldChange, load_number
 from .state import PacketState
 from .step import Step
 from .values import field_name, format_value
@@ -170,7 +170,7 @@ class ControlSteps:
             line += " = " + ("?" if value is None else format_value(value, 0))
         return [line]
 
-    def _note_drop(self, point: TracePoint, changes: list[Change]) -> None:
+    def _note_drop(self, point: TracePoint, changes: list[FieldChange]) -> None:
         for change in changes:
             if (
                 change.field == ("standard_metadata", "egress_spec")

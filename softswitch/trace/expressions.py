@@ -35,7 +35,7 @@ _UNARY: dict[str, Callable[[int], int]] = {
 _WORDS = {"and": "&&", "or": "||", "not": "!"}
 
 
-class Expressions:
+class JsonExpressions:
     """What expressions mean in one action: its parameters have names and values."""
 
     def __init__(self) -> None:

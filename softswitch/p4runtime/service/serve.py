@@ -17,18 +17,18 @@ from .dataplane import DataPlane
 from .pipeline_config import Compile
 from .port_statistics import Counters
 from .server import P4RuntimeServer
-from .status import ConfigError
+from .status import PipelineConfigError
 from .tls import TlsFiles
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
 
 def read_p4info(path: Path) -> p4i.P4Info:
-    """Read a P4Info text file; ConfigError says what is wrong with it."""
+    """Read a P4Info text file; PipelineConfigError says what is wrong with it."""
     try:
         return text_format.Parse(path.read_text(encoding="utf-8"), p4i.P4Info())
     except (text_format.ParseError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"{path} is not a P4Info text file: {exc}") from exc
+        raise PipelineConfigError(f"{path} is not a P4Info text file: {exc}") from exc
 
 
 def serve(
@@ -45,7 +45,8 @@ def serve(
     A program that the switch runs already is served under `p4info`; an empty switch waits for
     SetForwardingPipelineConfig. `device_id` is the switch's own unless given; `tls` encrypts;
     `compile_program` makes other builds of the programs that controllers bring.
-    Raises AddressInUseError, TlsError and ConfigError where the P4Info does not match the program.
+    Raises AddressInUseError, TlsError and PipelineConfigError where the P4Info does not match the
+    program.
     """
     program = switch.program
     running: Program | None = None
