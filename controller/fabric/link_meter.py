@@ -34,7 +34,7 @@ _DEAD_SAMPLES: Final = 2
 _ROUND_OUTCOMES: Final = (Outcome.COMPLETED, Outcome.FLUSHED)
 """At a root: one result was sent down."""
 
-Ports = Mapping[tuple[str, int], tuple[Count, Count]]
+CountsByPort = Mapping[tuple[str, int], tuple[Count, Count]]
 """(in, out) counters by switch and port."""
 
 
@@ -56,7 +56,7 @@ class CounterSample:
 
     time_s: float
     """On the event loop's clock."""
-    ports: Ports
+    ports: CountsByPort
     rounds: Mapping[TreeId, int]
     """Results sent by the roots of trees."""
 
