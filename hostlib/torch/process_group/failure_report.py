@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 
 from ..errors import CollectiveError, CollectiveMismatchError
 from ..torch_seam import PrefixStore, Store
-from .call_log import Call, CallLog, difference, from_text, to_text
+from .call_log import CallLog, LoggedCall, difference, from_text, to_text
 
 GRACE: Final = timedelta(seconds=0.5)
 """How long a failed rank waits for the others' reports."""
@@ -93,7 +93,7 @@ class FailureReport:
         return explained
 
     def _compare(self) -> str:
-        calls: Mapping[int, Call] = self._log.latest()
+        calls: Mapping[int, LoggedCall] = self._log.latest()
         self._store.set(f"calls/{self._rank}", to_text(calls))
         calls_by_rank = {self._rank: calls}
         for rank in self._others:
