@@ -40,7 +40,7 @@ MEM_ROUNDS = {"narrow": 200, "wide": 80, "l3": 200}
 SWITCH_CORE, LOAD_CORE = 0, 1
 
 
-def make_traffic(name: str, frames_in_flight: int) -> traffic.Traffic:
+def make_traffic(name: str, frames_in_flight: int) -> traffic.TrafficPattern:
     """Return a workload that keeps this number of frames in flight."""
     if name == "l3":
         return traffic.l3_forwarding(frames_in_flight)
@@ -87,7 +87,7 @@ def measure_veth(name: str, options: argparse.Namespace, between: Wires) -> dict
     fast = make_traffic(name, FRAMES_IN_FLIGHT)
     slow = make_traffic(name, BMV2_FRAMES_IN_FLIGHT)
     with ExitStack() as stack:
-        running: list[tuple[contenders.Contender, traffic.Traffic]] = []
+        running: list[tuple[contenders.Contender, traffic.TrafficPattern]] = []
         bare = stack.enter_context(contenders.bare_forwarder(between, {SWITCH_CORE}))
         running.append((bare, traffic.unchanged(fast)))
         for switch in ("softswitch", "bmv2"):

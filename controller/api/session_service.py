@@ -24,7 +24,7 @@ _JOIN_REQUEST_TIMEOUT_S: Final = 5.0
 _LINGER_S: Final = 0.5
 """Time for a worker to close its side after the last message."""
 
-Context = grpc.aio.ServicerContext[pb.WorkerMessage, pb.ControllerMessage]
+JoinContext = grpc.aio.ServicerContext[pb.WorkerMessage, pb.ControllerMessage]
 
 
 class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
@@ -34,7 +34,7 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
         self._membership = membership
 
     async def Join(  # noqa: N802
-        self, request_iterator: object, context: Context
+        self, request_iterator: object, context: JoinContext
     ) -> None:
         """Serve one worker from its JoinRequest to the end of the stream."""
         try:
@@ -54,7 +54,7 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
 
-    async def _read_join_request(self, context: Context) -> pb.JoinRequest:
+    async def _read_join_request(self, context: JoinContext) -> pb.JoinRequest:
         try:
             async with asyncio.timeout(_JOIN_REQUEST_TIMEOUT_S):
                 message = cast("object", await cast("Any", context).read())
@@ -70,14 +70,14 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
         check_request(message)
         return message.join_request
 
-    async def _write(self, outbox: Outbox, context: Context) -> None:
+    async def _write(self, outbox: Outbox, context: JoinContext) -> None:
         while (message := await outbox.get()) is not None:
             if isinstance(message, ControllerError):
                 await context.abort(message.status, details(message))
             await cast("Any", context).write(message)
 
     async def _read(
-        self, live: LiveJob, lease: WorkerLease, outbox: Outbox, context: Context
+        self, live: LiveJob, lease: WorkerLease, outbox: Outbox, context: JoinContext
     ) -> None:
         """Handle messages until the worker leaves, disconnects or sends an invalid one."""
         while True:

@@ -13,7 +13,7 @@ from ..database.database import Database
 from ..errors import UnknownNameError
 from ..jobs.job import JobNumber
 from .fabric import Fabric
-from .link_meter import Usage
+from .link_meter import LinkUsage
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class FabricState:
         self.fabric = self._configured
         """As it is now; replaced whenever it changes."""
         self._fabrics: dict[JobNumber, Fabric] = {}
-        self._usage = Usage()
+        self._usage = LinkUsage()
         self._rebuild()
 
     def on_change(self, callback: FabricCallback) -> None:
@@ -94,7 +94,7 @@ class FabricState:
             self._dead.discard(link.key)
             self._changed(f"link {link.name} is alive again")
 
-    def set_usage(self, usage: Usage) -> None:
+    def set_usage(self, usage: LinkUsage) -> None:
         """Set the measured traffic; this calls no callback."""
         self._usage = usage
         self._rebuild()

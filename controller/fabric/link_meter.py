@@ -34,7 +34,7 @@ _DEAD_SAMPLES: Final = 2
 _ROUND_OUTCOMES: Final = (Outcome.COMPLETED, Outcome.FLUSHED)
 """Outcomes at a root that mean that one result was sent down."""
 
-Ports = Mapping[tuple[str, int], tuple[Count, Count]]
+CountsByPort = Mapping[tuple[str, int], tuple[Count, Count]]
 """(in, out) counters by switch and port."""
 
 
@@ -51,12 +51,12 @@ class CountedSwitch(Protocol):
 
 
 @dataclass(frozen=True)
-class Sample:
+class CounterSample:
     """Counters at one time; switches that could not be read are missing."""
 
     time_s: float
     """On the event loop's clock."""
-    ports: Ports
+    ports: CountsByPort
     rounds: Mapping[TreeId, int]
     """Results sent by the roots of trees."""
 
@@ -67,7 +67,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Usage:
+class LinkUsage:
     """Rates in bits/s, smoothed."""
 
     total: Mapping[Direction, float] = field(default_factory=dict[Direction, float])
@@ -89,9 +89,9 @@ class LinkMeter:
         self._switches = switches
         self._views = views
         self._frame_bytes = frame_bytes
-        self.last: Sample | None = None
-        self.usage = Usage()
-        self._baselines: dict[Generation, Sample] = {}
+        self.last: CounterSample | None = None
+        self.usage = LinkUsage()
+        self._baselines: dict[Generation, CounterSample] = {}
         """Counters when a view began, to be subtracted."""
         self._silent: dict[tuple[str, int], int] = defaultdict(int)
         """By sending end of a link: consecutive samples in which nothing arrived."""
@@ -99,7 +99,7 @@ class LinkMeter:
         """(in, out) frames by switch and port between the last two samples."""
         self._lock = asyncio.Lock()
 
-    async def sample(self) -> Sample:
+    async def sample(self) -> CounterSample:
         """Read all counters, update rates and baselines, and return the sample."""
         async with self._lock:
             views = [view for view in self._views() if view.trees]
@@ -111,7 +111,7 @@ class LinkMeter:
             return sample
 
     def measured(
-        self, view: View, sample: Sample
+        self, view: View, sample: CounterSample
     ) -> tuple[dict[Direction, float], dict[Direction, float]]:
         """Return (expected, measured) bytes by direction since the view began.
 
@@ -150,7 +150,7 @@ class LinkMeter:
                     dead.append(link.key)
         return list(dict.fromkeys(dead)), [key for key in dict.fromkeys(alive) if key not in dead]
 
-    async def _read(self, views: list[View]) -> Sample:
+    async def _read(self, views: list[View]) -> CounterSample:
         ports: dict[tuple[str, int], tuple[Count, Count]] = {}
         rounds: dict[TreeId, int] = {}
 
@@ -178,9 +178,11 @@ class LinkMeter:
             *(read_ports(name) for name in self._switches),
             *(read_rounds(tree.tree_id, tree.nodes[0].switch) for tree in trees),
         )
-        return Sample(asyncio.get_running_loop().time(), ports, rounds)
+        return CounterSample(asyncio.get_running_loop().time(), ports, rounds)
 
-    def _set_baselines(self, views: list[View], before: Sample | None, now: Sample) -> None:
+    def _set_baselines(
+        self, views: list[View], before: CounterSample | None, now: CounterSample
+    ) -> None:
         for view in views:
             if view.generation in self._baselines:
                 continue
@@ -188,11 +190,11 @@ class LinkMeter:
                 self._baselines[view.generation] = now  # the view may be older: count from now on
             else:
                 # The view began after the previous sample, and its trees' counters began at 0.
-                self._baselines[view.generation] = Sample(before.time_s, before.ports, {})
+                self._baselines[view.generation] = CounterSample(before.time_s, before.ports, {})
         live = {view.generation for view in views}
         self._baselines = {key: value for key, value in self._baselines.items() if key in live}
 
-    def _update_usage(self, views: list[View], before: Sample, now: Sample) -> None:
+    def _update_usage(self, views: list[View], before: CounterSample, now: CounterSample) -> None:
         seconds = now.time_s - before.time_s
         keep = math.exp(-seconds / SMOOTHING_S)
         total: dict[Direction, float] = {}
@@ -227,7 +229,7 @@ class LinkMeter:
             earlier_rates = self.usage.own.get(job_number, {})
             for direction, rate in rates.items():
                 rates[direction] = _smoothed(earlier_rates.get(direction), rate, keep)
-        self.usage = Usage(total, own)
+        self.usage = LinkUsage(total, own)
 
 
 def _smoothed(earlier: float | None, rate: float, keep: float) -> float:

@@ -14,10 +14,10 @@ from ..jobs.job import JobNumber, View
 from ..views.view_trees import planned_trees
 from .fabric import Fabric
 from .fabric_state import FabricState
-from .link_meter import LinkMeter, Sample
+from .link_meter import CounterSample, LinkMeter
 from .trees.frame_cost import Traffic
 from .trees.planner import plan_trees
-from .trees.tree_plan import Prediction, TreePlan, predict, tree_directions
+from .trees.tree_plan import PredictedCost, TreePlan, predict, tree_directions
 
 _LOGGER = logging.getLogger(__name__)
 REPLAN_GAIN: Final = 0.15
@@ -32,7 +32,7 @@ ReplanCallback = Callable[[Collection[JobNumber], str, bool], None]
 """Called with jobs that need other trees, the reason, and whether their trees are broken."""
 
 
-def is_better(new: Prediction, old: Prediction) -> bool:
+def is_better(new: PredictedCost, old: PredictedCost) -> bool:
     """Return whether new trees are so much faster that a job should be moved."""
     return new.seconds < old.seconds * (1 - REPLAN_GAIN)
 
@@ -68,7 +68,7 @@ class Replanner:
             await self.step()
             await asyncio.sleep(SAMPLE_INTERVAL_S)
 
-    async def step(self) -> Sample:
+    async def step(self) -> CounterSample:
         """Take one sample and act on it."""
         sample = await self._meter.sample()
         self._state.set_usage(self._meter.usage)
@@ -86,7 +86,7 @@ class Replanner:
         fabric = self._state.fabric_for(view.job_number).without(switches=self._away())
         return plan_trees(fabric, view.members, traffic, tie_break=view.job_number)
 
-    def predict(self, view: View, traffic: Traffic) -> Prediction:
+    def predict(self, view: View, traffic: Traffic) -> PredictedCost:
         """Return what the view's own trees cost now."""
         fabric = self._state.fabric_for(view.job_number)
         return predict(fabric, planned_trees(view), traffic)

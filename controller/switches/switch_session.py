@@ -27,7 +27,7 @@ from ..jobs.job import Placement, TreeId
 from ..tables import outcome
 from ..tables.outcome import Count, OrdinaryOutcome
 from .packet_io import answer_arp
-from .program import Program, describe
+from .program import AggregationProgram, describe
 from .reconcile import Changes, Reconciler, desired_entities
 from .switch_call import (
     PROGRAM_TIMEOUT_S,
@@ -72,7 +72,7 @@ class SwitchSession:
     def __init__(
         self,
         config: SwitchConfig,
-        program: Program,
+        program: AggregationProgram,
         settings: ControllerConfig,
         *,
         placements: Callable[[], list[Placement]],

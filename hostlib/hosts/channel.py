@@ -19,7 +19,7 @@ from .cost import Algorithm
 from .doubling import DoublingSchedule
 from .halving import HalvingSchedule
 from .link import OutboundLink
-from .reduction import Reduction, Schedule
+from .reduction import Reduction, ReductionSchedule
 from .ring import RingSchedule
 from .values import Sums, bytes_of
 
@@ -47,7 +47,7 @@ class Channel:
         self._owner = owner
         self._queue: deque[Reduction] = deque()
         self._active: Reduction | None = None
-        self._schedule: Schedule | None = None
+        self._schedule: ReductionSchedule | None = None
         self._sequence = 0  # of the active reduction, or of the next
         self._is_stopped = False
 
@@ -107,7 +107,7 @@ class Channel:
         for inbound in list(self.inbound.values()):
             inbound.connection.resume()
 
-    def _send_own(self, schedule: Schedule) -> None:
+    def _send_own(self, schedule: ReductionSchedule) -> None:
         """Send values that need no others, a part in each turn of the loop."""
         if schedule is self._schedule and schedule.start():
             self._owner.call_soon(lambda: self._send_own(schedule))

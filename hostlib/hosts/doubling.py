@@ -60,7 +60,7 @@ class _Segment:
 
 @final
 class DoublingSchedule:
-    """Recursive doubling for one reduction; implements Schedule."""
+    """Recursive doubling for one reduction; implements ReductionSchedule."""
 
     def __init__(
         self, reduction: Reduction, position: int, num_members: int, send: SendValues

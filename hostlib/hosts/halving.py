@@ -54,7 +54,7 @@ def plan_exchanges(position: int, bits: int) -> list[Exchange]:
 
 @final
 class HalvingSchedule:
-    """Recursive halving and doubling for one reduction; implements Schedule."""
+    """Recursive halving and doubling for one reduction; implements ReductionSchedule."""
 
     def __init__(
         self, reduction: Reduction, position: int, num_members: int, send: SendValues

@@ -52,7 +52,7 @@ SendValues = Callable[[int, int, int, Sums, int], None]
 """(position of the receiver, step, first value, values, flags); the values must not change then."""
 
 
-class Schedule(Protocol):
+class ReductionSchedule(Protocol):
     """An algorithm for one reduction at one member; senders and receivers are positions."""
 
     def start(self) -> bool:

@@ -25,7 +25,7 @@ _SCRATCH = 8 * SEGMENT_VALUES
 
 @final
 class RingSchedule:
-    """A ring for one reduction; implements Schedule."""
+    """A ring for one reduction; implements ReductionSchedule."""
 
     def __init__(
         self, reduction: Reduction, position: int, num_members: int, send: SendValues

@@ -34,7 +34,7 @@ from .restoration import Restoration
 from .rules import Values
 from .server import GENERATION, ParameterServer
 from .shard_link import LocalShard, RemoteShard, ShardLink
-from .transfer import PullFuture, Transfer, TransferKind, TransferName, error_of
+from .transfer import KeyTransfer, PullFuture, TransferKind, TransferName, error_of
 
 MAX_BEHIND = 0xFFFF
 """Largest difference between two open iterations of a key."""
@@ -97,7 +97,7 @@ class ParameterClient:
         self._lock = threading.Lock()
         self._last: dict[int, int] = {}
         self._is_closed = False
-        self._open: dict[TransferName, Transfer] = {}
+        self._open: dict[TransferName, KeyTransfer] = {}
         self._restoration: Restoration | None = None
         self._was_answered = False
         self._owns_loop = local_server is None
@@ -236,7 +236,7 @@ class ParameterClient:
                         f" at most {MAX_BEHIND}"
                     )
                 self._last[number] = iteration
-            transfer = Transfer(
+            transfer = KeyTransfer(
                 kind=kind,
                 key=self.layout.keys[number],
                 iteration=iteration,
@@ -271,7 +271,7 @@ class ParameterClient:
             )
         self._check_deadlines()
 
-    def _begin(self, transfer: Transfer) -> None:
+    def _begin(self, transfer: KeyTransfer) -> None:
         if transfer.name in self._open:
             transfer.future.set_exception(
                 ConfigurationError(f"key {transfer.key.name!r} is being initialised already")
@@ -339,19 +339,19 @@ class ParameterClient:
             self._fail_restore(ExchangeTimeoutError(text, []))
         self._loop.call_later(_CHECK_S, self._check_deadlines)
 
-    def _fail(self, transfer: Transfer, error: Exception) -> None:
+    def _fail(self, transfer: KeyTransfer, error: Exception) -> None:
         if self._open.pop(transfer.name, None) is not None:
             transfer.future.set_exception(error)
 
-    def find(self, name: TransferName) -> Transfer | None:
+    def find(self, name: TransferName) -> KeyTransfer | None:
         """Return an open transfer."""
         return self._open.get(name)
 
-    def transfers_at(self, shard: int) -> list[Transfer]:
+    def transfers_at(self, shard: int) -> list[KeyTransfer]:
         """Return the transfers with pairs at a shard, oldest first."""
         return [transfer for transfer in self._open.values() if transfer.pairs_of(shard)]
 
-    def open_from(self, transfer: Transfer) -> int:
+    def open_from(self, transfer: KeyTransfer) -> int:
         """Return the lowest open iteration of the transfer's key."""
         for key, iteration in self._open:
             if key == transfer.key.number and iteration is not None:
@@ -359,20 +359,24 @@ class ParameterClient:
         return transfer.iteration
 
     def on_answer(
-        self, transfer: Transfer, pair: Pair, values: Values, num_contributors: int
+        self, transfer: KeyTransfer, pair: Pair, values: Values, num_contributors: int
     ) -> None:
         """Take an answer."""
         self._was_answered = True
         self._take(transfer, pair, values, num_contributors)
 
-    def on_parameters(self, transfer: Transfer, pair: Pair, values: Values, applied: int) -> None:
+    def on_parameters(
+        self, transfer: KeyTransfer, pair: Pair, values: Values, applied: int
+    ) -> None:
         """Take parameters, as they are after the iteration `applied`."""
         future = transfer.future
         is_first = len(transfer.remaining) == len(transfer.key.pairs)
         future.applied = applied if is_first else min(applied, future.applied)
         self._take(transfer, pair, values, 0)
 
-    def _take(self, transfer: Transfer, pair: Pair, values: Values, num_contributors: int) -> None:
+    def _take(
+        self, transfer: KeyTransfer, pair: Pair, values: Values, num_contributors: int
+    ) -> None:
         if transfer.remaining == {pair.number}:
             del self._open[transfer.name]
         transfer.take(pair, values, num_contributors)

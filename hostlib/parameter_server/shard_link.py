@@ -28,7 +28,7 @@ from .layout import VALUE_BYTES, Pair
 from .pair_state import Answer, Failure, FailureKind, Origin
 from .rules import Values
 from .server import ParameterServer
-from .transfer import Transfer, TransferKind, TransferName
+from .transfer import KeyTransfer, TransferKind, TransferName
 
 if TYPE_CHECKING:
     from .client import ParameterClient
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class ShardLink(Protocol):
     """A shard, as the client sees it; called in the client's thread."""
 
-    def submit(self, transfer: Transfer) -> None:
+    def submit(self, transfer: KeyTransfer) -> None:
         """Send the shard's pairs of a transfer."""
         ...
 
@@ -72,7 +72,7 @@ class RemoteShard:
         self._answer: AnswerFrame | ParametersFrame | None = None  # of the payload under way
         self._place: Values | None = None
 
-    def submit(self, transfer: Transfer) -> None:
+    def submit(self, transfer: KeyTransfer) -> None:
         """Send now, or when the connection is up."""
         if self._is_up():
             self._declare()
@@ -109,7 +109,7 @@ class RemoteShard:
             self._send_frame(Frame(FrameKind.DECLARE, payload_bytes=len(text)), memoryview(text))
             self._declared = known
 
-    def _send(self, transfer: Transfer) -> None:
+    def _send(self, transfer: KeyTransfer) -> None:
         pairs = transfer.pairs_of(self.shard)
         if not pairs:
             return
@@ -219,7 +219,7 @@ class RemoteShard:
         else:
             self._client.on_parameters(*found, place, answer.num_applied - 1)
 
-    def _wanted(self, answer: AnswerFrame | ParametersFrame) -> tuple[Transfer, Pair] | None:
+    def _wanted(self, answer: AnswerFrame | ParametersFrame) -> tuple[KeyTransfer, Pair] | None:
         iteration = answer.iteration if isinstance(answer, AnswerFrame) else None
         transfer = self._client.find(TransferName(answer.key, iteration))
         if transfer is None or answer.pair not in transfer.remaining:
@@ -238,7 +238,7 @@ class LocalShard:
         self._declared = 0
         server.attach(client.worker_id, self)
 
-    def submit(self, transfer: Transfer) -> None:
+    def submit(self, transfer: KeyTransfer) -> None:
         """Lend the values to the server."""
         client, server = self._client, self._server
         known = len(client.layout.keys)
@@ -295,7 +295,7 @@ class LocalShard:
         if found is not None:
             self._client.on_parameters(*found, values, iteration)
 
-    def _wanted(self, name: TransferName, pair: int) -> tuple[Transfer, Pair] | None:
+    def _wanted(self, name: TransferName, pair: int) -> tuple[KeyTransfer, Pair] | None:
         transfer = self._client.find(name)
         if transfer is None or pair not in transfer.remaining:
             return None

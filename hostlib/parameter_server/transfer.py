@@ -55,7 +55,7 @@ class TransferName(NamedTuple):
 
 
 @final
-class Transfer:
+class KeyTransfer:
     """State of one call; used only in the client's thread."""
 
     def __init__(

@@ -47,7 +47,7 @@ class PeerAddress(Protocol):
         ...
 
 
-class View(Protocol):
+class PeerView(Protocol):
     """Takes the connections of one generation; called in the loop's thread."""
 
     def adopt(self, connection: Connection, greeting: Greeting) -> None:
@@ -97,7 +97,7 @@ class PeerServer:
         self.port: int = self._listener.getsockname()[1]
         """TCP port on which it listens."""
         self._peers: dict[InboundPeer, None] = {}  # oldest first
-        self._views: dict[int, View] = {}
+        self._views: dict[int, PeerView] = {}
         self._newest_generation = 0
         self.loop = EventLoop("switchfold-peers")
         """The thread that serves; host allreduces run in it, too."""
@@ -175,18 +175,18 @@ class PeerServer:
 
     # The methods below run in the loop's thread.
 
-    def add_view(self, generation: int, view: View) -> None:
+    def add_view(self, generation: int, view: PeerView) -> None:
         """Give the connections of a generation to `view`, including those that wait for it."""
         self._views[generation] = view
         self._newest_generation = max(self._newest_generation, generation)
         self._review()
 
-    def remove_view(self, generation: int, view: View) -> None:
+    def remove_view(self, generation: int, view: PeerView) -> None:
         """Refuse the connections of this generation from now on."""
         if self._views.get(generation) is view:
             del self._views[generation]
 
-    def view(self, generation: int) -> View | None:
+    def view(self, generation: int) -> PeerView | None:
         """Return the view of a generation."""
         return self._views.get(generation)
 

@@ -21,21 +21,21 @@ Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Parameter:
+class CommandParameter:
     """How a dataclass field appears on the command line; the field's `Annotated` holds it."""
 
     declare: Callable[[str], Decorator]
     """Takes the field's name, and returns click's decorator for the command function."""
 
 
-def argument(**settings: Any) -> Parameter:
+def argument(**settings: Any) -> CommandParameter:
     """Make a field an argument; the settings are those of `click.argument`."""
-    return Parameter(lambda name: click.argument(name, **settings))
+    return CommandParameter(lambda name: click.argument(name, **settings))
 
 
-def option(flag: str, **settings: Any) -> Parameter:
+def option(flag: str, **settings: Any) -> CommandParameter:
     """Make a field an option; the settings are those of `click.option`."""
-    return Parameter(lambda name: click.option(flag, name, **settings))
+    return CommandParameter(lambda name: click.option(flag, name, **settings))
 
 
 def takes(kind: type[_Options]) -> Callable[[Callable[[_Options], None]], Callable[..., None]]:
@@ -48,7 +48,7 @@ def takes(kind: type[_Options]) -> Callable[[Callable[[_Options], None]], Callab
 
         decorated: Callable[..., None] = call
         for name, hint in reversed(get_type_hints(kind, include_extras=True).items()):
-            parameter: Parameter = hint.__metadata__[0]
+            parameter: CommandParameter = hint.__metadata__[0]
             decorated = parameter.declare(name)(decorated)
         return decorated
 

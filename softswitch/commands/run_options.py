@@ -11,7 +11,7 @@ from typing import Annotated
 import click
 
 from ..compilation.compiler import CompiledProgram, compile_program, compile_traced
-from ..switch.impairments import Direction, Impairments, parse_impairments
+from ..switch.impairments import Impairments, PortDirection, parse_impairments
 from ..switch.port_spec import parse_port_spec
 from .options import PROGRAM_FILE, argument, option
 
@@ -44,7 +44,7 @@ def _parse_ports(
 
 def _parse_impair(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[tuple[int, Direction, Impairments], ...]:
+) -> tuple[tuple[int, PortDirection, Impairments], ...]:
     """Read each `--impair`."""
     del context, parameter
     try:
@@ -78,7 +78,7 @@ class RunOptions:
         option("--port", multiple=True, callback=_parse_ports, metavar="NUMBER=SPEC"),
     ]
     impairments: Annotated[
-        tuple[tuple[int, Direction, Impairments], ...],
+        tuple[tuple[int, PortDirection, Impairments], ...],
         option(
             "--impair",
             multiple=True,

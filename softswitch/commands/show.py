@@ -106,7 +106,7 @@ def check(
 
 
 def _compare(program: Program, p4info: Path) -> list[str]:
-    """Return the harmless differences to a P4Info; raise ConfigError with the others."""
+    """Return the harmless differences to a P4Info; raise PipelineConfigError with the others."""
     from ..p4runtime.p4info.p4info import build_schema  # noqa: PLC0415 - protobuf when needed
     from ..p4runtime.service.serve import read_p4info  # noqa: PLC0415
 

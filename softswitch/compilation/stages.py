@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..generator import generate
-from ..generator.headers import Layout, storage_type
+from ..generator.headers import HeaderLayout, storage_type
 from ..program.model import Json, Program, source_of
-from ..trace.expressions import Expressions
+from ..trace.expressions import JsonExpressions
 
 Data = dict[str, Any]
-_TEXT = Expressions()
+_TEXT = JsonExpressions()
 
 
 def model(program: Program) -> Data:
@@ -31,7 +31,7 @@ def model(program: Program) -> Data:
 
 def layout(program: Program) -> Data:
     """Return where each field is stored: C lvalue and type."""
-    places = Layout(program)
+    places = HeaderLayout(program)
     found: Data = {}
     for header in program.headers:
         rows: Data = {}

@@ -12,7 +12,7 @@ from .model import (
     HeaderUnion,
     HeaderUnionStack,
     Json,
-    ValueSet,
+    ProgramValueSet,
 )
 
 
@@ -80,7 +80,7 @@ def read_union_stacks(data: Json, unions: dict[int, HeaderUnion]) -> tuple[Heade
     )
 
 
-def read_value_sets(data: Json, headers: dict[str, Header]) -> tuple[ValueSet, ...]:
+def read_value_sets(data: Json, headers: dict[str, Header]) -> tuple[ProgramValueSet, ...]:
     """Read the value sets; a set's fields are those of the first select that names it."""
     widths: dict[str, tuple[int, ...]] = {}
     types = {item["name"]: item for item in data["headers"]}
@@ -115,7 +115,7 @@ def read_value_sets(data: Json, headers: dict[str, Header]) -> tuple[ValueSet, .
                     key = tuple(width(part) for part in state["transition_key"])
                     widths.setdefault(transition["value"], key)
     return tuple(
-        ValueSet(
+        ProgramValueSet(
             name=item["name"],
             position=position,
             max_size=int(item.get("max_size", 0)),

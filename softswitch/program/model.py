@@ -81,7 +81,7 @@ class HeaderUnionStack:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValueSet:
+class ProgramValueSet:
     """A set of values that the control plane writes and a parser state selects on."""
 
     name: str
@@ -106,7 +106,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Action:
+class ProgramAction:
     """An action; `position` is the seam's action_id."""
 
     name: str
@@ -141,7 +141,7 @@ class ConstEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class ProgramTable:
     """A match-action table; `position` is the seam's table number."""
 
     name: str
@@ -151,10 +151,10 @@ class Table:
     kind: str
     """Match type of the whole table: exact, lpm, ternary or range."""
     key: tuple[KeyField, ...]
-    actions: tuple[Action, ...]
+    actions: tuple[ProgramAction, ...]
     max_size: int
     has_direct_counter: bool
-    default_action: Action | None
+    default_action: ProgramAction | None
     default_params: bytes
     is_default_action_const: bool
     is_default_entry_const: bool
@@ -197,7 +197,7 @@ class ActionProfile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Meter:
+class ProgramMeter:
     """A meter array; a direct one names its table and the field that gets the colour."""
 
     name: str
@@ -227,7 +227,7 @@ class Control:
 
     name: str
     init: str | None
-    tables: tuple[Table, ...]
+    tables: tuple[ProgramTable, ...]
     conditionals: tuple[Conditional, ...]
 
 
@@ -257,21 +257,21 @@ class Program:
 
     name: str
     headers: tuple[Header, ...]
-    actions: tuple[Action, ...]
+    actions: tuple[ProgramAction, ...]
     controls: tuple[Control, ...]
     counters: tuple[Counter, ...]
     registers: tuple[Register, ...]
     action_profiles: tuple[ActionProfile, ...]
     """Those of ingress, then those of egress."""
-    meters: tuple[Meter, ...]
+    meters: tuple[ProgramMeter, ...]
     stacks: tuple[HeaderStack, ...] = ()
     unions: tuple[HeaderUnion, ...] = ()
     union_stacks: tuple[HeaderUnionStack, ...] = ()
-    value_sets: tuple[ValueSet, ...] = ()
+    value_sets: tuple[ProgramValueSet, ...] = ()
     json: Json = field(repr=False)
 
     @property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[ProgramTable, ...]:
         """All tables, by position."""
         return tuple(table for control in self.controls for table in control.tables)
 

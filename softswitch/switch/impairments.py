@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-Direction = Literal["in", "out"]
+PortDirection = Literal["in", "out"]
 """`in`: as the switch receives; `out`: as it transmits."""
 
 
@@ -59,7 +59,7 @@ class Impairments:
             raise ValueError("impairments: seed must be 0 to 2**64 - 1")
 
 
-def parse_impairments(text: str) -> tuple[int, Direction, Impairments]:
+def parse_impairments(text: str) -> tuple[int, PortDirection, Impairments]:
     """Read `PORT:in|out:NAME=VALUE,...`, the form of the command line.
 
     Raises ValueError with what is wrong.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..compilation.runtime_library import CAPTURE_FAILED, ImpairmentsT
 from ..errors import PortError, PortPermissionError
-from .impairments import Direction, Impairments
+from .impairments import Impairments, PortDirection
 from .native import NativeSwitch
 from .port_spec import PortSpec, capture_error, open_error, parse_port_spec, port_not_found
 
@@ -106,7 +106,7 @@ class Ports:
         return spec.local[0], self._native.call("switch_udp_number", number)
 
     def set_impairments(
-        self, number: int, impairments: Impairments, *, direction: Direction
+        self, number: int, impairments: Impairments, *, direction: PortDirection
     ) -> None:
         """Change a port's impairments; packets that the old settings hold go on at once."""
         settings = ImpairmentsT(

@@ -32,13 +32,13 @@ class Match(NamedTuple):
     """Larger wins; 0 if the table has no priorities."""
 
 
-class Member(NamedTuple):
+class ProfileMember(NamedTuple):
     """The member of an action profile that an entry refers to."""
 
     id: int
 
 
-class Group(NamedTuple):
+class ProfileGroup(NamedTuple):
     """The group of an action selector that an entry refers to."""
 
     id: int
@@ -51,7 +51,7 @@ class HeldEntry(NamedTuple):
     action: int
     """0 with `indirect`."""
     params: bytes
-    indirect: Member | Group | None = None
+    indirect: ProfileMember | ProfileGroup | None = None
     idle_timeout_ns: int = 0
     counts: tuple[int, int] | None = None
     """Packets and bytes; None if the table has no direct counter."""
@@ -77,7 +77,9 @@ def decode_records(layout: TableLayout, steps: list[bytes]) -> Iterator[HeldEntr
             match = Match(held) if is_exact else Match(held, mask, prefix_len, priority)
             indirect = None
             if kind != INDIRECT_NONE:
-                indirect = Member(number) if kind == INDIRECT_MEMBER else Group(number)
+                indirect = (
+                    ProfileMember(number) if kind == INDIRECT_MEMBER else ProfileGroup(number)
+                )
             counts = (extras[0], extras[1]) if has_counts else None
             timeout_ns, idle_ns = (extras[-2], extras[-1] * 1000) if has_idle else (0, None)
             yield HeldEntry(match, action, data[:used], indirect, timeout_ns, counts, idle_ns)
@@ -87,7 +89,7 @@ def seam_entry(
     match: Match,
     action: int = 0,
     params: bytes = b"",
-    indirect: Member | Group | None = None,
+    indirect: ProfileMember | ProfileGroup | None = None,
     idle_timeout_ns: int = 0,
 ) -> TableEntry:
     """Return an entry in the seam's form."""
@@ -97,7 +99,7 @@ def seam_entry(
         raise BadArgumentError(f"a mask of {len(mask)} bytes for a key of {len(match.key)}")
     kind, number = INDIRECT_NONE, 0
     if indirect is not None:
-        kind = INDIRECT_MEMBER if isinstance(indirect, Member) else INDIRECT_GROUP
+        kind = INDIRECT_MEMBER if isinstance(indirect, ProfileMember) else INDIRECT_GROUP
         number = indirect.id
     return TableEntry(
         match.key,

@@ -15,10 +15,10 @@ from .native import NativeSwitch, control_error
 from .pipeline import MeterRatesT, TableLayout
 from .table_entries import (
     ExactEntry,
-    Group,
     HeldEntry,
     Match,
-    Member,
+    ProfileGroup,
+    ProfileMember,
     decode_records,
     seam_entry,
 )
@@ -45,7 +45,7 @@ class Tables:
         action: int,
         params: bytes = b"",
         *,
-        indirect: Member | Group | None = None,
+        indirect: ProfileMember | ProfileGroup | None = None,
         idle_timeout_ns: int = 0,
     ) -> int:
         """Add an entry; returns its handle.
@@ -98,7 +98,7 @@ class Tables:
         action: int,
         params: bytes = b"",
         *,
-        indirect: Member | Group | None = None,
+        indirect: ProfileMember | ProfileGroup | None = None,
         idle_timeout_ns: int = 0,
     ) -> None:
         """Give the entry of this match another action and timeout; the timeout begins now."""
@@ -139,7 +139,7 @@ class Tables:
         action: int,
         params: bytes = b"",
         *,
-        indirect: Member | Group | None = None,
+        indirect: ProfileMember | ProfileGroup | None = None,
     ) -> None:
         """Change the default action; in a table with an action profile, None removes it."""
         entry = seam_entry(Match(b""), action, params, indirect)

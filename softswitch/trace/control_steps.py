@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..generator import TracePoint
-from ..program.model import Action, Json
-from .snapshot import Change, load_number
+from ..program.model import Json, ProgramAction
+from .snapshot import FieldChange, load_number
 from .state import PacketState
 from .step import Step
 from .values import field_name, format_value
@@ -101,7 +101,7 @@ class ControlSteps:
             return []
         (point, values), self._action = self._action, None
         state = self._state
-        action: Action = self._actions_by_point(point)
+        action: ProgramAction = self._actions_by_point(point)
         names = {
             i: (item.name, value)
             for i, (item, value) in enumerate(zip(action.parameters, values, strict=False))
@@ -120,7 +120,7 @@ class ControlSteps:
             )
         ]
 
-    def _actions_by_point(self, point: TracePoint) -> Action:
+    def _actions_by_point(self, point: TracePoint) -> ProgramAction:
         return self._actions[point.name]
 
     def statement(self, point: TracePoint) -> list[Step]:
@@ -170,7 +170,7 @@ class ControlSteps:
             line += " = " + ("?" if value is None else format_value(value, 0))
         return [line]
 
-    def _note_drop(self, point: TracePoint, changes: list[Change]) -> None:
+    def _note_drop(self, point: TracePoint, changes: list[FieldChange]) -> None:
         for change in changes:
             if (
                 change.field == ("standard_metadata", "egress_spec")

@@ -35,7 +35,7 @@ _UNARY: dict[str, Callable[[int], int]] = {
 _WORDS = {"and": "&&", "or": "||", "not": "!"}
 
 
-class Expressions:
+class JsonExpressions:
     """Formats and evaluates expressions with the parameters of one action."""
 
     def __init__(self) -> None:

@@ -10,8 +10,8 @@ from ..switch.pipeline import IntrinsicT, PacketInfo
 from . import records
 from .control_steps import ControlSteps, EntryText
 from .parser_steps import ParserSteps
-from .records import Record
-from .snapshot import Layout, Snapshot
+from .records import TraceRecord
+from .snapshot import PhvLayout, Snapshot
 from .sources import Sources
 from .state import PacketState
 from .step import Step
@@ -36,7 +36,7 @@ class Narrator:
     def __init__(
         self,
         program: TracedProgram,
-        layout: Layout,
+        layout: PhvLayout,
         *,
         json_path: Path | None = None,
         p4_sources: Iterable[Path] = (),
@@ -57,7 +57,7 @@ class Narrator:
         self._is_recirculated = False
         self._limit = NONE
 
-    def tell(self, stream: Iterable[Record]) -> Iterator[Step]:
+    def tell(self, stream: Iterable[TraceRecord]) -> Iterator[Step]:
         """Yield the steps of records."""
         for record in stream:
             if record.kind == records.MEMORY:
@@ -71,7 +71,7 @@ class Narrator:
         yield from self._control.finish_action()
         yield from self._missing(is_over=True)
 
-    def _record(self, record: Record) -> Iterator[Step]:
+    def _record(self, record: TraceRecord) -> Iterator[Step]:
         match record.kind:
             case records.POINT:
                 yield from self._point(record)
@@ -90,7 +90,7 @@ class Narrator:
             case _:
                 yield from self._sent(record.data)
 
-    def _point(self, record: Record) -> list[Step]:  # noqa: PLR0911 - one sentence per event
+    def _point(self, record: TraceRecord) -> list[Step]:  # noqa: PLR0911 - one sentence per event
         state, point, values = self._state, self._points[record.number], record.values
         state.before, state.now = state.now, Snapshot(state.layout, record.data)
         match point.kind:
@@ -122,7 +122,7 @@ class Narrator:
             case _:
                 return []
 
-    def _checksum(self, kind: str, record: Record) -> list[Step]:
+    def _checksum(self, kind: str, record: TraceRecord) -> list[Step]:
         state = self._state
         stage, state.stage, state.depth = state.stage, "checksums", 1
         steps = self._control.checksum(self._points[record.number])

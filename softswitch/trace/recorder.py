@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ctypes import POINTER, byref, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
 from ..compilation.compiler import TracedProgram
-from .records import Record, read_records
-from .snapshot import Layout
+from .records import TraceRecord, read_records
+from .snapshot import PhvLayout
 
 
 class Recorder:
@@ -27,7 +27,7 @@ class Recorder:
         places = (c_uint32 * (2 * count))()
         fields(places, count)
         pairs = [(places[2 * index], places[2 * index + 1]) for index in range(count)]
-        self.layout = Layout(program.model, pairs)
+        self.layout = PhvLayout(program.model, pairs)
         self.lost = 0
         """Records since the start that are missing in the trace, because the buffer was full."""
 
@@ -40,7 +40,7 @@ class Recorder:
         """Record no further packets."""
         self._start(-1, 0)
 
-    def take(self) -> Iterator[Record]:
+    def take(self) -> Iterator[TraceRecord]:
         """Return what has been recorded since the last call."""
         data, size = c_void_p(), c_size_t()
         self.lost = self._take(byref(data), byref(size))

@@ -20,7 +20,7 @@ _HEAD = struct.Struct("=4I")
 
 
 @dataclass(frozen=True)
-class Record:
+class TraceRecord:
     """One record; a point has values and a phv, the others have bytes only."""
 
     kind: int
@@ -30,7 +30,7 @@ class Record:
     data: bytes
 
 
-def read_records(stream: bytes) -> Iterator[Record]:
+def read_records(stream: bytes) -> Iterator[TraceRecord]:
     """Yield the records of a stream, which must hold whole records."""
     at = 0
     while at < len(stream):
@@ -38,7 +38,7 @@ def read_records(stream: bytes) -> Iterator[Record]:
         body = stream[at + _HEAD.size : at + size]
         if kind == POINT:
             values = struct.unpack_from(f"={count}Q", body)
-            yield Record(kind, number, values, body[8 * count :])
+            yield TraceRecord(kind, number, values, body[8 * count :])
         else:
-            yield Record(kind, number, (), body[:count])
+            yield TraceRecord(kind, number, (), body[:count])
         at += size

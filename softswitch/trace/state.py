@@ -7,8 +7,8 @@ from typing import Any
 
 from ..generator import TracePoint
 from ..program.model import Program
-from .expressions import Expressions
-from .snapshot import VALID, Change, FieldName, Layout, Snapshot
+from .expressions import JsonExpressions
+from .snapshot import VALID, FieldChange, FieldName, PhvLayout, Snapshot
 from .sources import Source, Sources
 from .step import Step
 from .values import field_name, format_value
@@ -19,12 +19,12 @@ class PacketState:
     """The current packet; the narrator's parts share it."""
 
     program: Program
-    layout: Layout
+    layout: PhvLayout
     sources: Sources
     number: int = 0
     stage: str = "arrival"
     frame: bytes = b""
-    expressions: Expressions = field(default_factory=Expressions)
+    expressions: JsonExpressions = field(default_factory=JsonExpressions)
     before: Snapshot | None = None
     """The values at the previous point."""
     now: Snapshot | None = None
@@ -65,7 +65,7 @@ class PacketState:
         """Return the P4 line of a point."""
         return self.sources.of(point.source)
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[FieldChange]:
         """Return what changed since the previous point."""
         if self.before is None or self.now is None:
             return []
@@ -75,7 +75,7 @@ class PacketState:
         """Return a field's value as readable text."""
         return format_value(value, self.widths.get(name, 0), name[1])
 
-    def describe(self, changes: list[Change]) -> tuple[str, ...]:
+    def describe(self, changes: list[FieldChange]) -> tuple[str, ...]:
         """Return a line per change; a header that appears shows all of its fields."""
         appeared = {c.field[0] for c in changes if c.field[1] == VALID and c.after}
         gone = {c.field[0] for c in changes if c.field[1] == VALID and not c.after}
@@ -99,7 +99,7 @@ class PacketState:
                 parts.append(f"{item.name}={self.format((name, item.name), value)}")
         return ", ".join(parts)
 
-    def change_data(self, changes: list[Change]) -> dict[str, dict[str, int]]:
+    def change_data(self, changes: list[FieldChange]) -> dict[str, dict[str, int]]:
         """Return changes as data for JSON: the values before and after, by field."""
         return {
             ".".join(change.field): {"before": change.before, "after": change.after}

@@ -21,7 +21,7 @@ from switchfold.softswitch.compilation.compiler import RUNTIME, SOURCES, find_co
 from switchfold.softswitch.compilation.runtime_library import SOURCES as RUNTIME_SOURCES
 from switchfold.softswitch.generator import generate
 from switchfold.softswitch.program.bmv2_json import read_program
-from switchfold.softswitch.program.model import Program, Table, pack_number
+from switchfold.softswitch.program.model import Program, ProgramTable, pack_number
 
 DRIVER = Path(__file__).parent / "frame_fuzzer.c"
 FLAGS = (
@@ -93,7 +93,7 @@ def _bytes(value: bytes) -> str:
 
 
 def _entries(
-    table: Table, rng: random.Random, seen: dict[tuple[str, str], list[int]]
+    table: ProgramTable, rng: random.Random, seen: dict[tuple[str, str], list[int]]
 ) -> Iterator[str]:
     if table.has_const_entries or not table.key:
         return

@@ -20,7 +20,7 @@ from switchfold.softswitch.errors import (
     TableFullError,
     UnsupportedError,
 )
-from switchfold.softswitch.switch.table_entries import Match, Member
+from switchfold.softswitch.switch.table_entries import Match, ProfileMember
 
 STATION = bytes.fromhex("020000000001")
 FRAME = STATION + bytes(50)
@@ -81,7 +81,7 @@ def clear_members_without_memory(path: Path) -> None:
     key = Match(b"\1", b"\xff")
     with Switch(program) as switch:
         switch.profiles.add_member(0, 7, action.position, b"\0\5")
-        switch.tables.insert(table.position, key, 0, indirect=Member(7))
+        switch.tables.insert(table.position, key, 0, indirect=ProfileMember(7))
         with no_more_memory(), pytest.raises(TableFullError):
             switch.tables.clear(table.position)
         with pytest.raises(InUseError):

@@ -24,7 +24,7 @@ from .digits import load_digits
 from .errors import DemoError
 from .progress import Progress
 from .proofs import Proof, check_proofs
-from .record import LinkBytes, RunRecord, SwitchRecord, WorkerRecord
+from .record import RunRecord, SwitchRecord, WorkerLinkBytes, WorkerRecord
 from .reference import train_reference
 from .report import write_report
 from .schedule import Schedule
@@ -226,14 +226,14 @@ def switch_record(before: pb.Switch, after: pb.Switch) -> SwitchRecord:
     """Return what the switch counted between two readings."""
     old_counts = {count.outcome: count.packets for count in before.counts}
     old_ports = {port.port: port for port in before.ports}
-    links: list[LinkBytes] = []
+    links: list[WorkerLinkBytes] = []
     packets_in = packets_out = 0
     for port in after.ports:
         old = old_ports[port.port]
         packets_in += port.packets_in - old.packets_in
         packets_out += port.packets_out - old.packets_out
         links.append(
-            LinkBytes(
+            WorkerLinkBytes(
                 host=port.host,
                 to_switch=port.bytes_in - old.bytes_in,
                 from_switch=port.bytes_out - old.bytes_out,

@@ -65,7 +65,7 @@ class WorkerRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkBytes:
+class WorkerLinkBytes:
     """Bytes of one worker's link while the job ran, counted by the switch."""
 
     host: str
@@ -79,7 +79,7 @@ class SwitchRecord:
 
     outcomes: dict[Outcome, int]
     """Switchfold packets by what became of them."""
-    links: list[LinkBytes]
+    links: list[WorkerLinkBytes]
     packets_in: int
     """Frames of all workers' ports."""
     packets_out: int

@@ -95,7 +95,7 @@ class LinkLoad:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prediction:
+class PredictedCost:
     """Cost of one allreduce."""
 
     seconds: float
@@ -127,7 +127,7 @@ class TreePlan:
 
     trees: tuple[PlannedTree, ...]
     traffic: Traffic
-    prediction: Prediction
+    prediction: PredictedCost
     lower_bound_s: float
     """No set of trees over this fabric can be faster, latency not counted."""
     alternatives: tuple[Alternative, ...] = ()
@@ -191,7 +191,7 @@ def tree_directions(tree: PlannedTree) -> Iterator[Direction]:
             yield Direction(node.switch, node.parent.port)
 
 
-def predict(fabric: Fabric, trees: Sequence[PlannedTree], traffic: Traffic) -> Prediction:
+def predict(fabric: Fabric, trees: Sequence[PlannedTree], traffic: Traffic) -> PredictedCost:
     """Return what one allreduce costs over these trees.
 
     Every chunk crosses each link of its tree once in each direction: one contribution up, one
@@ -211,7 +211,7 @@ def predict(fabric: Fabric, trees: Sequence[PlannedTree], traffic: Traffic) -> P
         for direction, share in shares.items()
     )
     latency = latency_s(fabric, trees, traffic)
-    return Prediction(
+    return PredictedCost(
         seconds=max(load.seconds for load in loads) + latency,
         latency_s=latency,
         loads=tuple(sorted(loads, key=lambda load: (load.sender, load.receiver, load.direction))),

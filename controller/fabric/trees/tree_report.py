@@ -12,7 +12,7 @@ from .tree_plan import (
     LinkLoad,
     PlannedNode,
     PlannedTree,
-    Prediction,
+    PredictedCost,
     TreePlan,
     describe_trees,
 )
@@ -61,7 +61,7 @@ def report_tree(
     )
 
 
-def add_prediction(report: pb.TreeReport, prediction: Prediction) -> None:
+def add_prediction(report: pb.TreeReport, prediction: PredictedCost) -> None:
     """Enter time and loads."""
     report.seconds = prediction.seconds
     report.latency_s = prediction.latency_s

@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 
 from ..errors import CollectiveError, CollectiveMismatchError
 from ..torch_seam import PrefixStore
-from .call_log import Call, CallLog, difference, from_text, to_text
+from .call_log import CallLog, LoggedCall, difference, from_text, to_text
 from .rendezvous import RankPlace
 
 GRACE: Final = timedelta(seconds=0.5)
@@ -94,7 +94,7 @@ class FailureReport:
         return explained
 
     def _compare(self) -> str:
-        calls: Mapping[int, Call] = self._log.latest()
+        calls: Mapping[int, LoggedCall] = self._log.latest()
         self._store.set(f"calls/{self._rank}", to_text(calls))
         calls_by_rank = {self._rank: calls}
         for rank in self._others:

@@ -17,7 +17,7 @@ from ...options import Precision, ReduceOperation, Summation
 from ...session import Session
 from ..precision import GroupPrecision, calling_frame
 from ..profiling import begin_event
-from ..staging.device_staging import CudaStream, DeviceStaging
+from ..staging.device_staging import CudaSideStream, DeviceStaging
 from ..staging.staging import BitStaging, Staging, SumStaging
 from ..timeline import Recording
 from ..torch_seam import (
@@ -45,7 +45,7 @@ from .placement import (
 )
 from .program_end import open_groups
 from .rendezvous import RankPlace
-from .switch_queue import SwitchQueue, Transfer
+from .switch_queue import QueuedTransfer, SwitchQueue
 from .work import NO_TIMEOUT, SwitchfoldWork
 
 LEAVE_S: Final = 5.0
@@ -100,7 +100,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
         self._queue = None
         if session is not None:
             self._queue = SwitchQueue(session, name, timeline, report=self._report)
-        self._streams: dict[torch.device, CudaStream] = {}
+        self._streams: dict[torch.device, CudaSideStream] = {}
         if session is not None:
             open_groups.add(self)
 
@@ -251,7 +251,7 @@ class SwitchfoldProcessGroup(GlooCollectives):
         if any(tensor.numel() for tensor in tensors):
             timeout = opts.timeout if opts.timeout > NO_TIMEOUT else default_timeout(self._timeouts)
             self._queue.put(
-                Transfer(
+                QueuedTransfer(
                     work,
                     staging,
                     summation.operation,
@@ -265,9 +265,9 @@ class SwitchfoldProcessGroup(GlooCollectives):
             work.finish()
         return work
 
-    def _stream(self, device: torch.device) -> CudaStream:
+    def _stream(self, device: torch.device) -> CudaSideStream:
         if device not in self._streams:
-            self._streams[device] = CudaStream(device)
+            self._streams[device] = CudaSideStream(device)
         return self._streams[device]
 
     def shutdown(self) -> None:

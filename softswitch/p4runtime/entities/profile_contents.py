@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from finsy.proto import p4r, rpc_code
 
 from ..p4info.schema import Profile
-from ..service.dataplane import Group, Member
+from ..service.dataplane import ProfileGroup, ProfileMember
 from ..service.status import RequestError
 from ..writes.journal import Backend
 
@@ -59,7 +59,7 @@ class ProfileContents:
         self._next_id = number % _LAST_ID + 1
         return number
 
-    def count_user(self, choice: Member | Group, step: int) -> None:
+    def count_user(self, choice: ProfileMember | ProfileGroup, step: int) -> None:
         """Add 1 or -1 to the number of table entries that refer to a member or group."""
         self._count_user(choice, step)
         self._backend.journal.note(lambda: self._count_user(choice, -step))
@@ -114,8 +114,8 @@ class ProfileContents:
         self._delete_group(number)
         self._backend.journal.note(lambda: self._set_group(number, stored))
 
-    def _count_user(self, choice: Member | Group, step: int) -> None:
-        held = self.members if isinstance(choice, Member) else self.groups
+    def _count_user(self, choice: ProfileMember | ProfileGroup, step: int) -> None:
+        held = self.members if isinstance(choice, ProfileMember) else self.groups
         held[choice.id].users += step
 
     def _count_one_shot(self, step: int) -> None:

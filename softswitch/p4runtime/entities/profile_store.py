@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from finsy.proto import p4r, rpc_code
 
 from ..p4info.schema import Profile, Schema, find, select
-from ..service.dataplane import Group, Member
+from ..service.dataplane import ProfileGroup, ProfileMember
 from ..writes.journal import Backend
 from .profile_contents import ProfileContents, StoredMember
 from .table_entry import Choice, OneShot, decode_call, encode_call
@@ -87,10 +87,10 @@ class ProfileStore:
             return self._make_one_shot(profile, held, action.action_profile_action_set)
         if kind == "action_profile_member_id":
             number = action.action_profile_member_id
-            choice, is_there = Member(number), number in held.members
+            choice, is_there = ProfileMember(number), number in held.members
         elif kind == "action_profile_group_id" and profile.with_selector:
             number = action.action_profile_group_id
-            choice, is_there = Group(number), number in held.groups
+            choice, is_there = ProfileGroup(number), number in held.groups
         else:
             raise held.refuse(INVALID, f"action: entries cannot have {kind or 'an empty one'}")
         _check_manual(held)

@@ -12,7 +12,7 @@ from finsy.proto import p4i, p4r, rpc_code
 
 from ..p4info.schema import Action, Profile, Schema, Table
 from ..p4info.values import decode, encode, split
-from ..service.dataplane import Group, HeldEntry, Match, Member
+from ..service.dataplane import HeldEntry, Match, ProfileGroup, ProfileMember
 from ..service.status import RequestError
 from .match_fields import canonical_match, encode_match
 
@@ -30,7 +30,7 @@ class OneShot:
     members: tuple[int, ...]
 
 
-Choice = Member | Group | OneShot
+Choice = ProfileMember | ProfileGroup | OneShot
 """What an entry of an indirect table refers to."""
 
 
@@ -63,10 +63,10 @@ class StoredEntry:
     """Configuration of the direct meter; None: the default."""
 
     @property
-    def indirect(self) -> Member | Group | None:
+    def indirect(self) -> ProfileMember | ProfileGroup | None:
         """The same choice in the data plane's form."""
         if isinstance(self.choice, OneShot):
-            return Group(self.choice.group)
+            return ProfileGroup(self.choice.group)
         return self.choice
 
     @property
@@ -180,9 +180,9 @@ def encode_entry(
     """Return the canonical message of an entry; `match` None is the default entry."""
     entry = encode_key(table, match, stored, into)
     choice = stored.choice
-    if isinstance(choice, Member):
+    if isinstance(choice, ProfileMember):
         entry.action.action_profile_member_id = choice.id
-    elif isinstance(choice, Group):
+    elif isinstance(choice, ProfileGroup):
         entry.action.action_profile_group_id = choice.id
     elif choice is not None:
         entry.action.action_profile_action_set.CopyFrom(choice.message)

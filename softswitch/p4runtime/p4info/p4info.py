@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from finsy.proto import p4i
 
 from ...program.model import Program
-from ..service.status import ConfigError
+from ..service.status import PipelineConfigError
 from .p4info_externs import (
     map_counters,
     map_digests,
@@ -23,7 +23,7 @@ from .translation import Translation
 
 
 def build_schema(info: p4i.P4Info, program: Program) -> Schema:
-    """Map a P4Info onto a JSON; ConfigError lists every difference that matters."""
+    """Map a P4Info onto a JSON; PipelineConfigError lists every difference that matters."""
     problems = _duplicates(info)
     removed = find_removed(info, program)
     warnings = [
@@ -65,7 +65,7 @@ def build_schema(info: p4i.P4Info, program: Program) -> Schema:
         warnings=tuple(warnings),
     )
     if problems:
-        raise ConfigError(
+        raise PipelineConfigError(
             "P4Info does not match p4_device_config; take both from one run of p4c-bm2-ss",
             problems,
         )

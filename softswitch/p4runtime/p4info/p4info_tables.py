@@ -8,8 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from finsy.proto import p4i
 
-from ...program.model import Json, Program
-from ...program.model import Table as ProgramTable
+from ...program.model import Json, Program, ProgramTable
 from .schema import Action, MatchField, Meter, Param, Profile, Table
 from .translation import Translation
 

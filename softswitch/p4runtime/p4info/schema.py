@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from finsy.proto import rpc_code
 
-from ...program.model import Table as ProgramTable
+from ...program.model import ProgramTable
 from ..service.status import RequestError
 from .data_types import DataType
 from .translation import StringNumbers

@@ -8,22 +8,22 @@ from typing import Any, Protocol
 
 from ...errors import SoftswitchError
 from ...switch.arrays import MeterRates
-from ...switch.table_entries import Group, HeldEntry, Match, Member
+from ...switch.table_entries import HeldEntry, Match, ProfileGroup, ProfileMember
 
 __all__ = [
     "DataPlane",
-    "Group",
     "HeldEntry",
     "Indirect",
     "Match",
-    "Member",
     "MeterRates",
+    "ProfileGroup",
+    "ProfileMember",
     "Replicas",
 ]
 
 Replicas = Sequence[tuple[int, int]]
 """(egress port, replica id) pairs."""
-Indirect = Member | Group | None
+Indirect = ProfileMember | ProfileGroup | None
 
 
 class TableOperations(Protocol):

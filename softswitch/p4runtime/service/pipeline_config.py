@@ -22,7 +22,7 @@ from ..writes.journal import Backend
 from ..writes.reconcile import carry_over, snapshot, write_all
 from ..writes.recorder import RecordingDataPlane
 from .dataplane import DataPlane
-from .status import ConfigError, RequestError, request_error
+from .status import PipelineConfigError, RequestError, request_error
 
 Compile = Callable[[Path], Any]
 """`softswitch.compile_program`, or a fake in tests."""
@@ -86,10 +86,12 @@ class PipelineConfig:
             raise RequestError(rpc_code.INVALID_ARGUMENT, f"action {action}: is not an action")
         if action == SetRequest.COMMIT:
             if request.HasField("config"):
-                raise ConfigError("config: COMMIT takes none; it commits the saved configuration")
+                raise PipelineConfigError(
+                    "config: COMMIT takes none; it commits the saved configuration"
+                )
             return None
         if not request.HasField("config"):
-            raise ConfigError("config: is missing")
+            raise PipelineConfigError("config: is missing")
         running = self.running
         if (
             action == SetRequest.RECONCILE_AND_COMMIT
@@ -152,7 +154,7 @@ class PipelineConfig:
                 named = path.rename(path.with_name(f"{_file_stem(model)}.json"))
                 pipeline.program = self._compile(named)
             except ProgramError as exc:
-                raise ConfigError(f"p4_device_config: {exc}") from exc
+                raise PipelineConfigError(f"p4_device_config: {exc}") from exc
         return pipeline
 
     def _build(self, config: p4r.ForwardingPipelineConfig, model: Program) -> Pipeline:

@@ -14,18 +14,18 @@ from ...program.model import Program
 from ...switch.switch import Switch
 from .pipeline_config import Compile
 from .server import P4RuntimeServer
-from .status import ConfigError
+from .status import PipelineConfigError
 from .tls import TlsFiles
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
 
 def read_p4info(path: Path) -> p4i.P4Info:
-    """Read a P4Info text file; raises ConfigError with what is wrong."""
+    """Read a P4Info text file; raises PipelineConfigError with what is wrong."""
     try:
         return text_format.Parse(path.read_text(encoding="utf-8"), p4i.P4Info())
     except (text_format.ParseError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"{path} is not a P4Info text file: {exc}") from exc
+        raise PipelineConfigError(f"{path} is not a P4Info text file: {exc}") from exc
 
 
 def serve(
@@ -42,7 +42,7 @@ def serve(
     A program that the switch already runs is served under `p4info`; an empty switch waits for
     SetForwardingPipelineConfig. `device_id` is by default the switch's own. `tls` encrypts.
     `compile_program` may make other builds of the programs that controllers load.
-    Raises AddressInUseError, TlsError, or ConfigError if the P4Info does not match the program.
+    Raises AddressInUseError, TlsError, or PipelineConfigError if the P4Info does not match the program.
     """
     server = P4RuntimeServer(
         switch,

@@ -3,9 +3,9 @@
 """Errors of the P4Runtime server, and their form in gRPC.
 
 SoftswitchError
-├── RequestError         one request or update is refused, with a canonical code
-│   └── ConfigError      a forwarding pipeline configuration cannot be realised
-└── AddressInUseError    the server's own address is taken
+├── RequestError               one request or update is refused, with a canonical code
+│   └── PipelineConfigError    a forwarding pipeline configuration cannot be realised
+└── AddressInUseError          the server's own address is taken
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ class RequestError(SoftswitchError):
         return _STATUS_CODES[self.code]
 
 
-class ConfigError(RequestError):
+class PipelineConfigError(RequestError):
     """The switch cannot realise a forwarding pipeline configuration; INVALID_ARGUMENT."""
 
     def __init__(self, summary: str, problems: Sequence[str] = ()) -> None:

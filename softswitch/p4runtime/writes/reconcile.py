@@ -20,7 +20,7 @@ from ..entities.table_entry import (
 )
 from ..entities.table_store import Row
 from ..p4info.schema import Schema, Table
-from ..service.status import ConfigError
+from ..service.status import PipelineConfigError
 from .journal import Journal
 
 ALWAYS_THERE = {"counter_entry", "register_entry", "meter_entry", "value_set_entry"}
@@ -40,12 +40,12 @@ _WILDCARDS = (
 def carry_over(
     old: Stores, new: Stores, journal: Journal, old_info: p4i.P4Info, new_info: p4i.P4Info
 ) -> None:
-    """Write the state of a program into another; raises ConfigError if it does not fit there."""
+    """Write the state of a program into another; raises PipelineConfigError if it does not fit there."""
     _compare_names(old_info, new_info)
     try:
         write_all(snapshot(old, new.tables.schema), new, journal)
     except SoftswitchError as exc:
-        raise ConfigError(
+        raise PipelineConfigError(
             f"RECONCILE_AND_COMMIT: the state cannot be kept: {exc}; use VERIFY_AND_COMMIT"
         ) from exc
 
@@ -77,7 +77,7 @@ def _compare_names(old_info: p4i.P4Info, new_info: p4i.P4Info) -> None:
         if new.get(number, name) != name
     ]
     if problems:
-        raise ConfigError("RECONCILE_AND_COMMIT: the state cannot be kept", problems)
+        raise PipelineConfigError("RECONCILE_AND_COMMIT: the state cannot be kept", problems)
 
 
 def _names(info: p4i.P4Info) -> dict[int, str]:

@@ -16,7 +16,7 @@ from torch_ranks import load_torch, require_torch
 require_torch()
 torch, _ = load_torch()
 
-from switchfold.hostlib.torch.staging.device_staging import CudaStream, DeviceStaging  # noqa: E402
+from switchfold.hostlib.torch.staging.device_staging import CudaSideStream, DeviceStaging  # noqa: E402
 from switchfold.hostlib.torch.staging.staging import BitStaging, SumStaging  # noqa: E402
 
 
@@ -160,7 +160,7 @@ def test_cuda_tensors_go_through_pinned_memory() -> None:
     if not torch.cuda.is_available():
         pytest.skip("needs a CUDA device; the fake stream above shows the order of the copies")
     device = torch.device("cuda", torch.cuda.current_device())
-    stream = CudaStream(device)
+    stream = CudaSideStream(device)
     tensor = torch.arange(1_000_000, device=device, dtype=torch.bfloat16)
     staging = DeviceStaging([tensor], stream)
     array = staging.gather()

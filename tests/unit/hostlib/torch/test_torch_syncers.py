@@ -26,7 +26,7 @@ from switchfold.hostlib.errors import ConfigurationError, PeerClosedError, Sessi
 from switchfold.hostlib.schemes import Scheme  # noqa: E402
 from switchfold.hostlib.torch.hybrid.linear_factors import LinearFactors  # noqa: E402
 from switchfold.hostlib.torch.hybrid.used_parameters import UsedParameters  # noqa: E402
-from switchfold.hostlib.torch.staging.streams import HostStream  # noqa: E402
+from switchfold.hostlib.torch.staging.streams import HostCopyStream  # noqa: E402
 from switchfold.hostlib.torch.syncers.completion_vector import CompletionVector  # noqa: E402
 from switchfold.hostlib.torch.syncers.scheme_channels import Mean, Reception, Values  # noqa: E402
 from switchfold.hostlib.torch.syncers.submission_order import Submission, SubmissionOrder  # noqa: E402
@@ -318,7 +318,7 @@ def test_a_reception_that_never_comes_ends_by_time(channel: MemoryChannel, runs:
 
 
 def moved(part: DensePart | FactorPart) -> int:
-    stream, order = HostStream(), SubmissionOrder()
+    stream, order = HostCopyStream(), SubmissionOrder()
     part.move_out(stream)
     part.send(0, order, 0)
     part.receive(WAIT_S)
@@ -388,7 +388,7 @@ def test_factors_live_until_the_stream_has_joined_them() -> None:
     noted = [weakref.ref(tensor) for _, *pair in capture._noted for tensor in pair]
     alive: list[bool] = []
 
-    class Stream(HostStream):
+    class Stream(HostCopyStream):
         def synchronize(self) -> None:
             alive.extend(ref() is not None for ref in noted)
 
@@ -415,7 +415,7 @@ def test_send_of_ten_megabytes_returns_at_once(runs: list[Run]) -> None:
     for iteration in range(5):
         completion = CompletionVector(1)
         syncer.run(
-            HostStream(),
+            HostCopyStream(),
             iteration=iteration,
             order=SubmissionOrder(),
             completion=completion,

@@ -22,7 +22,7 @@ from p4runtime_fixtures import (
 )
 from switchfold.softswitch.p4runtime.service.serve import adopt_running
 from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
-from switchfold.softswitch.p4runtime.service.status import AddressInUseError, ConfigError
+from switchfold.softswitch.p4runtime.service.status import AddressInUseError, PipelineConfigError
 from switchfold.softswitch.program.bmv2_json import read_program
 
 
@@ -63,7 +63,7 @@ def test_running_program_needs_its_p4info(tmp_path: Path) -> None:
         _serve("127.0.0.1:0", None, FakeDataPlane())
     broken = tmp_path / "x.p4info.txtpb"
     broken.write_text("tables {")
-    with pytest.raises(ConfigError, match=r"x\.p4info\.txtpb"):
+    with pytest.raises(PipelineConfigError, match=r"x\.p4info\.txtpb"):
         _serve("127.0.0.1:0", broken, FakeDataPlane())
 
 
