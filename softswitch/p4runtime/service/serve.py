@@ -42,7 +42,8 @@ def serve(
     A program that the switch already runs is served under `p4info`; an empty switch waits for
     SetForwardingPipelineConfig. `device_id` is by default the switch's own. `tls` encrypts.
     `compile_program` may make other builds of the programs that controllers load.
-    Raises AddressInUseError, TlsError, or PipelineConfigError if the P4Info does not match the program.
+    Raises AddressInUseError, TlsError, or PipelineConfigError if the P4Info does not match the
+    program.
     """
     server = P4RuntimeServer(
         switch,

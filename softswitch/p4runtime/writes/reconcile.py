@@ -40,7 +40,7 @@ _WILDCARDS = (
 def carry_over(
     old: Stores, new: Stores, journal: Journal, old_info: p4i.P4Info, new_info: p4i.P4Info
 ) -> None:
-    """Write the state of a program into another; raises PipelineConfigError if it does not fit there."""
+    """Write the state of a program into another; PipelineConfigError if it does not fit there."""
     _compare_names(old_info, new_info)
     try:
         write_all(snapshot(old, new.tables.schema), new, journal)
