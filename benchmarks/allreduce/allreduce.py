@@ -30,7 +30,7 @@ from benchmarks.support.machine import (  # noqa: E402
     probed_rate,
 )
 from benchmarks.support.results import parameters_of, write_json  # noqa: E402
-from benchmarks.support.worker_runs import outputs, sum_arguments  # noqa: E402
+from benchmarks.support.worker_runs import add_sum_options, outputs, sum_arguments  # noqa: E402
 from switchfold.bmv2_topos import Testbed, WorkerEndpoint, single_switch  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 from switchfold.hostlib import SessionOptions  # noqa: E402
@@ -42,13 +42,7 @@ WORKER = Path(__file__).with_name("allreduce_worker.py")
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--workers", default="2,4,8", help="numbers of workers, default 2,4,8")
-    parser.add_argument("--rate", default="100M", help="rate of each link, default 100M bit/s")
-    parser.add_argument(
-        "--bytes", type=int, default=16_000_000, help="size of the float32 tensor, default 16 MB"
-    )
-    parser.add_argument(
-        "--repeats", type=int, default=5, help="sums by each contender, after one warm-up"
-    )
+    add_sum_options(parser)
     parser.add_argument("--variant", choices=["wide", "narrow"], default="wide")
     parser.add_argument("--target", choices=["softswitch", "bmv2"], default="softswitch")
     parser.add_argument("--transport", choices=["udp", "raw"], default="udp")

@@ -29,7 +29,7 @@ from benchmarks.support.machine import (  # noqa: E402
     probed_rate,
 )
 from benchmarks.support.results import parameters_of, write_json  # noqa: E402
-from benchmarks.support.worker_runs import outputs, sum_arguments  # noqa: E402
+from benchmarks.support.worker_runs import add_sum_options, outputs, sum_arguments  # noqa: E402
 from switchfold.bmv2_topos import Testbed, Topology  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 from switchfold.bmv2_topos.topology.topology import join_host, make_host, make_switch  # noqa: E402
@@ -41,13 +41,7 @@ NAMES = {"host": "host allreduce", "gloo": "Gloo"}
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--workers", type=int, default=4, help="hosts on one bridge, default 4")
-    parser.add_argument("--rate", default="100M", help="rate of each link, default 100M bit/s")
-    parser.add_argument(
-        "--bytes", type=int, default=16_000_000, help="size of the float32 tensor, default 16 MB"
-    )
-    parser.add_argument(
-        "--repeats", type=int, default=5, help="sums by each contender, after one warm-up"
-    )
+    add_sum_options(parser)
     parser.add_argument(
         "--warm-up-bytes", type=int, default=16_000_000, help="largest tensor of the warm-up"
     )

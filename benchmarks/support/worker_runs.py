@@ -22,6 +22,17 @@ def switch_pids(testbed: Testbed) -> str:
     return ",".join(str(record.pid) for record in records if record.name in names)
 
 
+def add_sum_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a benchmark that times sums of one tensor by several contenders."""
+    parser.add_argument("--rate", default="100M", help="rate of each link, default 100M bit/s")
+    parser.add_argument(
+        "--bytes", type=int, default=16_000_000, help="size of the float32 tensor, default 16 MB"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="sums by each contender, after one warm-up"
+    )
+
+
 def sum_arguments(options: argparse.Namespace, testbed: Testbed) -> list[str]:
     """Return the arguments that every worker takes that times sums by several contenders."""
     return [

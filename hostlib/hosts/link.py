@@ -11,7 +11,7 @@ from ..errors import PeerError, PeerProtocolError
 from ..peers.connection import Connection
 from ..peers.event_loop import EventLoop
 from ..peers.frames import Frame, FrameKind, LostFrame, Packable
-from ..peers.handshake import Call, ClientHandshake
+from ..peers.handshake import ClientHandshake, PeerCall
 from ..peers.heartbeat import Heartbeat
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class OutboundLink:
         channel: Channel,
         position: int,
         loop: EventLoop,
-        call: Call,
+        call: PeerCall,
         *,
         silence_s: float,
     ) -> None:

@@ -27,7 +27,7 @@ from ..errors import (
 )
 from ..peers.event_loop import EventLoop
 from ..peers.frames import Greeting, Purpose, RestoreFrame
-from ..peers.handshake import Call
+from ..peers.handshake import PeerCall
 from .layout import PAIR_BYTES, Pair, PairLayout
 from .pair_state import Failure, FailureKind
 from .restoration import Restoration
@@ -258,7 +258,7 @@ class ParameterClient:
             if local_server is not None and shard == local_server.options.shard:
                 self._shards.append(LocalShard(self, local_server))
                 continue
-            call = Call(
+            call = PeerCall(
                 address=address,
                 source=options.source,
                 greeting=Greeting(

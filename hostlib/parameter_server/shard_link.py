@@ -23,7 +23,7 @@ from ..peers.frames import (
     UpdateFrame,
     unpack_answer,
 )
-from ..peers.handshake import Call
+from ..peers.handshake import PeerCall
 from .layout import VALUE_BYTES, Pair
 from .pair_state import Answer, Failure, FailureKind, Origin
 from .rules import Values
@@ -58,7 +58,7 @@ class RemoteShard:
         self,
         client: ParameterClient,
         loop: EventLoop,
-        call: Call,
+        call: PeerCall,
         *,
         unreachable_s: float,
     ) -> None:

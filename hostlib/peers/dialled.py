@@ -15,7 +15,7 @@ from ..errors import (
 from .connection import Connection
 from .event_loop import EventLoop, Timer
 from .frames import Frame, Packable
-from .handshake import Call, ClientHandshake
+from .handshake import ClientHandshake, PeerCall
 from .heartbeat import Heartbeat
 
 FIRST_PAUSE_S = 0.05
@@ -56,7 +56,7 @@ class DialledLink:
     def __init__(
         self,
         loop: EventLoop,
-        call: Call,
+        call: PeerCall,
         owner: DialledOwner,
         *,
         unreachable_s: float,

@@ -20,7 +20,7 @@ from ..errors import (
 from .connection import Connection
 from .event_loop import EventLoop
 from .frames import FetchFrame, Frame, FrameKind
-from .handshake import Call, ClientHandshake
+from .handshake import ClientHandshake, PeerCall
 from .results import RetainedResult, describe_result
 
 MAX_RESULT_BYTES = 1 << 35
@@ -33,7 +33,7 @@ ANSWER_SHARE = 0.9
 class Fetch:
     """One request for a tensor's result; runs in the loop's thread, except for `result`."""
 
-    def __init__(self, loop: EventLoop, call: Call, tensor: int, *, timeout_s: float) -> None:
+    def __init__(self, loop: EventLoop, call: PeerCall, tensor: int, *, timeout_s: float) -> None:
         self._loop = loop
         self._call = call
         self._worker_id = call.greeting.receiver

@@ -16,7 +16,7 @@ _KINDS = frozenset((FrameKind.CHALLENGE, FrameKind.WELCOME, FrameKind.REFUSED, F
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class PeerCall:
     """A connection to a peer server: where the server is, and who calls."""
 
     address: tuple[str, int]
@@ -36,7 +36,7 @@ class Call:
 class ClientHandshake:
     """Handles the frames by which a server opens one connection, and its heartbeats."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: PeerCall) -> None:
         self.is_open = False
         """Whether frames of the connection's purpose may be sent."""
         self._greeting = call.greeting

@@ -19,7 +19,7 @@ from .connection import LINGER_S, Connection
 from .event_loop import EventLoop
 from .fetch import Fetch
 from .frames import Greeting, Purpose
-from .handshake import Call
+from .handshake import PeerCall
 from .inbound import InboundPeer
 from .results import RetainedResult, RetainedResults
 
@@ -145,9 +145,9 @@ class PeerServer:
         call = self.call((member.peer_address, member.peer_port), greeting)
         return Fetch(self.loop, call, tensor, timeout_s=timeout_s).result()
 
-    def call(self, address: tuple[str, int], greeting: Greeting) -> Call:
+    def call(self, address: tuple[str, int], greeting: Greeting) -> PeerCall:
         """Return a call of another worker's server from this one's address."""
-        return Call(address=address, source=self.address, greeting=greeting, token=self.token)
+        return PeerCall(address=address, source=self.address, greeting=greeting, token=self.token)
 
     def close(self) -> None:
         """Close all connections and end the thread; a second call does nothing.

@@ -64,7 +64,7 @@ class StreamCounters:
 
 @dataclass(frozen=True, kw_only=True)
 class Pacing:
-    """When a stream sends: how many chunks at most, and when a chunk again."""
+    """How many chunks a stream may have under way, and when it sends one again."""
 
     timer: RoundTripTimer
     window: CongestionWindow
