@@ -29,18 +29,18 @@ class SlotShares:
     def __init__(
         self,
         jobs: Sequence[Job],
-        homeless: Mapping[JobNumber, Shape],
+        off_switch: Mapping[JobNumber, Shape],
         memory: SlotAllocator,
         default_slots: int,
     ) -> None:
-        """`homeless` has the trees that jobs without switch slots would use."""
+        """`off_switch` has the trees that jobs without switch slots would use."""
         self._jobs = jobs
         self._memory = memory
         self._default_slots = default_slots
         self._shapes = {
             job.job_number: job.view.trees for job in jobs if job.view and job.view.trees
         }
-        self._homeless = self._that_could_fit(homeless)
+        self._off_switch = self._that_could_fit(off_switch)
         self._shares = self._targets({})
 
     def slots_now(self, job: Job, shape: Shape) -> int:
@@ -89,14 +89,14 @@ class SlotShares:
         memory = self._memory.copy()
         fitting: list[Job] = []
         for job in jobs:
-            shape = self._shapes.get(job.job_number) or self._homeless[job.job_number]
+            shape = self._shapes.get(job.job_number) or self._off_switch[job.job_number]
             trees = memory.place(shape, self.slots_now(job, shape))
             if trees is not None:
                 memory.take(job.job_number, trees)
                 fitting.append(job)
         return fitting or list(jobs[:1])
 
-    def _that_could_fit(self, homeless: Mapping[JobNumber, Shape]) -> dict[JobNumber, Shape]:
+    def _that_could_fit(self, off_switch: Mapping[JobNumber, Shape]) -> dict[JobNumber, Shape]:
         """Return the trees of jobs for which others should make room, by job number."""
         fitting: dict[JobNumber, Shape] = {}
         least = max(self._default_slots // _LEAST_SHARE, FEWEST_SLOTS)
@@ -105,21 +105,21 @@ class SlotShares:
             for switch, part in _usage(self._shapes.get(job.job_number, ())).items():
                 needed[switch] = needed.get(switch, 0.0) + part * (job.slots_wanted or least)
         for job in self._jobs:
-            usage = _usage(homeless.get(job.job_number, ()))
+            usage = _usage(off_switch.get(job.job_number, ()))
             wanted = {s: part * (job.slots_wanted or least) for s, part in usage.items()}
             if not usage or any(
                 needed.get(switch, 0.0) + slots > self._memory.num_slots
                 for switch, slots in wanted.items()
             ):
                 continue
-            fitting[job.job_number] = homeless[job.job_number]
+            fitting[job.job_number] = off_switch[job.job_number]
             for switch, slots in wanted.items():
                 needed[switch] = needed.get(switch, 0.0) + slots
         return fitting
 
     def _targets(self, shapes: Mapping[JobNumber, Shape]) -> dict[JobNumber, int]:
         """Return the fair share of every job that asked for no number."""
-        everyone = self._shapes | self._homeless | dict(shapes)
+        everyone = self._shapes | self._off_switch | dict(shapes)
         num_slots = self._memory.num_slots
         capacity: dict[str, int] = {}
         demands: list[Demand] = []
@@ -144,7 +144,7 @@ class SlotShares:
             return 0
         held = self._held(job)
         if not held:
-            shape = self._homeless.get(job.job_number)
+            shape = self._off_switch.get(job.job_number)
             return self.slots_now(job, shape) if shape else 0
         if job.slots_wanted:
             return 0
@@ -152,7 +152,7 @@ class SlotShares:
         target = self._shares[job.job_number]
         if held > target:
             is_worth_it = (
-                self._homeless
+                self._off_switch
                 or held - target >= target // _LEAST_CHANGE
                 or any(self._is_short(other, job) for other in self._jobs)
             )
@@ -173,9 +173,9 @@ class SlotShares:
 
     def _moves(self, settled: Sequence[Job]) -> list[Job]:
         """Return a job whose slots should move down, so that waiting jobs find one free range."""
-        if not self._homeless:
+        if not self._off_switch:
             return []
-        waiting = set[str]().union(*(_switches(shape) for shape in self._homeless.values()))
+        waiting = set[str]().union(*(_switches(shape) for shape in self._off_switch.values()))
         for job in sorted(settled, key=self._height, reverse=True):
             shape = self._shapes.get(job.job_number, ())
             moved = self._memory.place(shape, self._held(job)) if shape else None

@@ -275,6 +275,6 @@ void profile_use(action_profile_t *profile, const indirect_t *via, int change) {
   if (via->kind == INDIRECT_GROUP) profile->groups[via->slot].uses += (uint32_t)change;
 }
 
-void profile_tell(const action_profile_t *profile, const indirect_t *via, uint32_t *id) {
-  *id = via->kind == INDIRECT_MEMBER ? profile->members[via->slot].id : profile->groups[via->slot].id;
+uint32_t profile_id(const action_profile_t *profile, const indirect_t *via) {
+  return via->kind == INDIRECT_MEMBER ? profile->members[via->slot].id : profile->groups[via->slot].id;
 }

@@ -57,7 +57,7 @@ int profile_delete_group(action_profile_t *, uint32_t id);
 // Find the member or group that an entry refers to: P_OK, P_NOT_FOUND or P_BAD_ARGUMENT.
 int profile_resolve(const action_profile_t *, uint32_t kind, uint32_t id, indirect_t *out);
 // The id of the member or group that an entry refers to.
-void profile_tell(const action_profile_t *, const indirect_t *, uint32_t *id);
+uint32_t profile_id(const action_profile_t *, const indirect_t *);
 void profile_use(action_profile_t *, const indirect_t *, int change);
 
 // The member to run, or NULL for an empty group.

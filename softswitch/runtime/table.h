@@ -63,7 +63,7 @@ typedef struct {
 typedef struct {
   uint64_t last_us; // hit, or written by the control plane
   uint64_t timeout_ns; // 0: never
-  uint64_t told_us; // last_us + 1 when its expiry was reported; 0: not reported
+  uint64_t reported_us; // last_us + 1 when its expiry was reported; 0: not reported
 } idle_cell_t;
 
 typedef struct {
