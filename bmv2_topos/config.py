@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The environment of a testbed: where it keeps its records, and where the package lies."""
+"""The environment of a testbed: where it keeps its records, and where the package is."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 RUN_DIRECTORY_VARIABLE = "SWITCHFOLD_RUN_DIRECTORY"
 """Set in every process of a testbed to the directory that records it."""
 OPERATOR_CREDENTIAL_FILE = "operator.token"
-"""Beside the socket of a testbed's controller: what opens its operator API."""
+"""Name of the file, beside the controller's socket, with the token that opens the operator API."""
 
 
 def records_directory() -> Path:
-    """Return where testbeds of this user are recorded: root's under /run, others' in their own."""
+    """Return the directory of this user's testbed records; root's is under /run."""
     if os.geteuid() == 0:
         return Path("/run/switchfold")
     runtime = os.environ.get("XDG_RUNTIME_DIR")
@@ -30,9 +30,9 @@ def source_root() -> Path:
 
 
 def child_environment(run_directory: Path) -> dict[str, str]:
-    """Return a testbed process's environment: ours, the packages' path, the testbed's mark.
+    """Return a testbed process's environment: ours, with the package's path and the testbed's mark.
 
-    Without the shell's SWITCHFOLD_PLACES, which are for torchrun and may be another testbed's.
+    The shell's SWITCHFOLD_PLACES is left out: it is for torchrun and may belong to another testbed.
     """
     environment = dict(os.environ)
     environment.pop("SWITCHFOLD_PLACES", None)

@@ -62,7 +62,7 @@ class TestbedNotFoundError(TestbedError):
 
 
 class ProcessFailedError(TestbedError):
-    """A process of the testbed ended when it should not have; the text ends with its last lines."""
+    """A process of the testbed ended when it should not have; the text ends with its log's end."""
 
 
 class ProcessTimeoutError(TestbedError):

@@ -1,14 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies as Mininet networks: its hosts and links, our switches and controller.
+"""Topologies as Mininet networks: Mininet's hosts and links, our switches and controller.
 
 with FabricNet(leaf_spine(2, 1, 2), run_directory=Path("/tmp/fabric")) as net:
     net.pingAll()
     net.get("h1").popen([...], env=net.environment(0, job="sum"))
 
-Needs root and Mininet 2.3 (Debian's package `mininet`, also found from another Python than the
-system's). Unlike `bmv2_topos.testbed`, a killed network leaves nothing recorded: its namespaces go
-with its processes.
+Needs root and Mininet 2.3 (Debian's package `mininet`, also found from a virtual environment).
+Unlike a testbed, it keeps no records: the namespaces of a killed network vanish with its processes.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from .config import child_environment
 from .errors import TargetMissingError
 from .network import links, namespaces
 from .processes import daemons
-from .processes.daemons import Target, Variant
-from .processes.processes import ManagedProcess, start_process
+from .processes.daemons import SwitchSoftware, Target, Variant
+from .processes.processes import ManagedProcess, launch_process
 from .processes.tokens import controller_environment, draw_tokens, worker_token
 from .processes.worker_runs import endpoint_of
 from .topology.topology import Host, Switch, Topology
@@ -38,11 +37,11 @@ CONTROLLER_TIMEOUT_S: Final = 60.0
 
 
 def _load(name: str) -> Any:
-    """Import a module of Mininet, which is no package of ours and carries no types."""
+    """Import a module of Mininet, which is not installed with Switchfold and has no types."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError:
-        sys.path.append(DEBIAN_PACKAGES)  # last: nothing else is taken from there
+        sys.path.append(DEBIAN_PACKAGES)  # at the end, so that nothing else is taken from there
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as exc:
@@ -60,7 +59,7 @@ _TOPO: Final = _load("mininet.topo")
 
 
 class FabricHost(_NODE.Host):
-    """A host that knows its neighbours and its gateway, sends no ARP, leaves nothing to a card."""
+    """A host with permanent neighbours and a gateway, without ARP and without offloads."""
 
     def config(self, *, fabric: Topology, station: Host, **parameters: Any) -> Any:
         """Configure addresses as Mininet does, then neighbours and gateway."""
@@ -73,7 +72,7 @@ class FabricHost(_NODE.Host):
 
 
 class FabricSwitch(_NODE.Switch):
-    """A P4 switch in a namespace of its own, served by softswitch or BMv2."""
+    """A P4 switch in a namespace of its own: softswitch or BMv2."""
 
     def __init__(
         self,
@@ -81,20 +80,16 @@ class FabricSwitch(_NODE.Switch):
         *,
         fabric: Topology,
         station: Switch,
-        target: Target,
-        variant: Variant,
+        software: SwitchSoftware,
         run_directory: Path,
-        switch_options: Sequence[str],
         **parameters: Any,
     ) -> None:
-        self.controlIntf = None  # Mininet asks for it, and makes none in a namespace
+        self.controlIntf = None  # Mininet reads it, but sets none for a switch in a namespace
         _NODE.Switch.__init__(self, name, **{**parameters, "inNamespace": True})
         self._fabric = fabric
         self._station = station
-        self._target: Target = target
-        self._variant: Variant = variant
+        self._software = software
         self._run_directory = run_directory
-        self._options = switch_options
         self._process: ManagedProcess | None = None
 
     def start(self, _controllers: Sequence[object]) -> None:
@@ -110,23 +105,20 @@ class FabricSwitch(_NODE.Switch):
             [end.interface for end in ends], namespace=namespace, timeout_s=links.CARRIER_TIMEOUT_S
         )
         address = _address(self._run_directory, self._station.name)
-        self._process = start_process(
+        starting = launch_process(
             self._station.name,
             daemons.switch_command(
-                self._target,
+                self._software,
                 self._station,
                 port_specs=daemons.port_specs(self._fabric, self._station, udp_ports={}),
                 grpc_address=address,
-                variant=self._variant,
                 run_directory=self._run_directory,
-                options=self._options,
             ),
             run_directory=self._run_directory,
             environment=child_environment(self._run_directory),
             namespace=namespace,
-            ready_timeout_s=READY_TIMEOUT_S,
-            is_ready=lambda: daemons.accepts(address),
         )
+        self._process = starting.await_ready(READY_TIMEOUT_S, lambda: daemons.accepts(address))
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 - Mininet's name
         """Stop the switch."""
@@ -175,8 +167,8 @@ class FabricTopo(_TOPO.Topo):
 class FabricNet(_NET.Mininet):
     """A Mininet network of our switches with our controller; a context manager.
 
-    `run_directory` must exist and its path be short: sockets, logs and the controller's files lie
-    there. `has_controller` leaves the controller out.
+    `run_directory` must exist, and its path must be short: it holds sockets, logs and the
+    controller's files. `has_controller=False` leaves the controller out.
     """
 
     def __init__(
@@ -190,7 +182,7 @@ class FabricNet(_NET.Mininet):
         has_controller: bool = True,
     ) -> None:
         namespaces.require_root()
-        # Mininet would raise limits of the whole machine for thousands of nodes.
+        # Otherwise Mininet raises limits of the whole machine, for thousands of nodes.
         _NET.Mininet.inited = True
         self.topology = topology
         self.run_directory = run_directory
@@ -199,10 +191,8 @@ class FabricNet(_NET.Mininet):
         self._controller: ManagedProcess | None = None
         topo = FabricTopo(
             topology,
-            target=target,
-            variant=variant,
+            software=SwitchSoftware(target=target, variant=variant, options=switch_options),
             run_directory=run_directory,
-            switch_options=switch_options,
         )
         _NET.Mininet.__init__(self, topo=topo, controller=None)
 
@@ -231,7 +221,7 @@ class FabricNet(_NET.Mininet):
         }
 
     def start(self) -> None:
-        """Start the switches, then the controller; returns once it takes workers."""
+        """Start the switches, then the controller; returns once it accepts workers."""
         _NET.Mininet.start(self)
         if not self._has_controller:
             return
@@ -244,7 +234,7 @@ class FabricNet(_NET.Mininet):
             switch_addresses=self.switch_addresses,
             variant=self._variant,
         )
-        self._controller = start_process(
+        starting = launch_process(
             "controller",
             daemons.controller_command(config),
             run_directory=self.run_directory,
@@ -252,11 +242,11 @@ class FabricNet(_NET.Mininet):
                 **child_environment(self.run_directory),
                 **controller_environment(self.run_directory),
             },
-            ready_timeout_s=CONTROLLER_TIMEOUT_S,
         )
+        self._controller = starting.await_ready(CONTROLLER_TIMEOUT_S)
 
     def stop(self) -> None:
-        """Stop everything; nothing stays but the run directory."""
+        """Stop everything; only the run directory remains."""
         if self._controller is not None:
             self._controller.stop()
             self._controller = None
@@ -288,8 +278,8 @@ def _shaping(name: str, rate_bits_per_s: int | None) -> dict[str, Any]:
         return {"cls": _LINK.Link}
     if rate_bits_per_s > MAX_RATE_BITS_PER_S:
         raise ValueError(
-            f"Mininet shapes links up to {MAX_RATE_BITS_PER_S} bits per second; link {name} is to "
-            f"have {rate_bits_per_s}: give it less, or None for no shaping"
+            f"Mininet shapes links up to {MAX_RATE_BITS_PER_S} bits per second; link {name} has "
+            f"{rate_bits_per_s}: choose a lower rate, or None for no shaping"
         )
     latency_ms = links.QUEUE_BYTES * 8e3 / rate_bits_per_s
     return {

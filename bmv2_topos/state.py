@@ -60,9 +60,9 @@ class Record:
     shaping: str = "links"
     impairments: str = ""
     switch_options: list[str] = field(default_factory=list[str])
-    """Of every switch's command line: a switch is started again with the same."""
+    """Options on every switch's command line; a restarted switch gets the same."""
     controller_options: list[str] = field(default_factory=list[str])
-    """Of the controller's command line: it is started again with the same."""
+    """Options on the controller's command line; a restarted controller gets the same."""
     cut_links: list[str] = field(default_factory=list[str])
 
     @property
@@ -142,7 +142,7 @@ def create_record(name: str, topology: Topology, *, target: str, mode: str, vari
     )
     record.save()
     try:
-        partial.rename(root / name)  # fails when somebody else was faster: theirs is not empty
+        partial.rename(root / name)  # fails if another process was faster: its folder has files
     except OSError as exc:
         shutil.rmtree(partial)
         raise TestbedBusyError(f"testbed {name} has just been taken by another process") from exc
@@ -158,7 +158,7 @@ def load_record(name: str) -> Record:
     except FileNotFoundError as exc:
         known = ", ".join(record_names()) or "none"
         raise TestbedNotFoundError(
-            f"no testbed {name} in {records_directory()} (there: {known})"
+            f"no testbed {name} in {records_directory()} (known: {known})"
         ) from exc
     known = {each.name for each in fields(Record)} - {"directory"}
     required = {
@@ -201,7 +201,7 @@ def sweep() -> list[str]:
         except TestbedNotFoundError:  # its owner has just removed it
             continue
         except RecordVersionError as exc:
-            _LOGGER.warning("not cleaned up after: %s", exc)
+            _LOGGER.warning("cannot clean up: %s", exc)
             continue
         if record.owner_pid is not None and not record.is_owner_alive():
             record.remove()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a testbed looks like now: processes, links, bytes."""
+"""The state of a testbed: processes, links, bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TestbedStatus:
     target: str
     variant: str
     is_up: bool
-    """Every process that should run does."""
+    """Whether every process that should run does, and every namespace exists."""
     owner_pid: int | None
     run_directory: str
     controller_address: str
@@ -41,7 +41,7 @@ class TestbedStatus:
     cut_links: tuple[str, ...]
     """Names of the links that are cut."""
     places: str | None
-    """What SWITCHFOLD_PLACES should be for processes of this machine (mode udp)."""
+    """Value of SWITCHFOLD_PLACES for processes of this machine (mode udp)."""
 
 
 def read_status(

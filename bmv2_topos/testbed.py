@@ -35,13 +35,12 @@ from .network.network import (
 )
 from .network.port_counters import read_port_bytes, read_switch_port_bytes
 from .processes import daemons
-from .processes.daemons import Mode, Shaping, Target, Variant
+from .processes.daemons import Mode, Shaping, SwitchSoftware, Target, Variant
 from .processes.processes import (
     ManagedProcess,
     StartingProcess,
     launch_process,
     read_records,
-    start_process,
 )
 from .processes.rendezvous import PLACES_FILE, rank_variables, write_places
 from .processes.tokens import controller_environment, draw_tokens, worker_token
@@ -56,22 +55,22 @@ _MAX_UNIX_PATH_BYTES: Final = 107
 
 
 class Testbed:
-    """Build a topology for the length of a `with` block, or until `down`.
+    """Build a topology for the duration of a `with` block, or until `down`.
 
     `name` tells testbeds of one user apart (default: made from the pid). With `detached` the
     processes outlive this one until `switchfold testbed down`. `switch_options` go to every
     switch's command line, `controller_options` to the controller's.
-    `shaping="switch"` lets each softswitch limit the rates of what it sends,
-    so that the P4 program sees the depth of its queues; in mode udp it is what makes rates at all.
+    `shaping="switch"` lets each softswitch limit the rates of what it sends, so that the P4 program
+    sees the depth of its queues; in mode udp, only this setting limits rates.
     `impairments`, such as "loss=0.01,duplication=0.01", hit each direction of every link once.
-    `tcp_ecn` lets the hosts' TCP negotiate ECN (mode veth). `has_switch` and `has_controller` leave
-    those processes out. `has_bridge` puts a bridge of the kernel where each switch would be (mode
-    veth; no switches, no controller): the same links for peers that need no P4.
+    `tcp_ecn` lets the hosts' TCP negotiate ECN (mode veth). `has_switch=False` and
+    `has_controller=False` leave those processes out. `has_bridge` puts a bridge of the kernel in
+    the switch's place (mode veth; no switch, no controller): the same links for peers without P4.
     """
 
     __test__ = False
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a user names the few options that differ
         self,
         topology: Topology,
         *,
@@ -183,7 +182,7 @@ class Testbed:
     def up(self) -> Self:
         """Make everything; on any error take down what was made and raise.
 
-        Raises the errors of `bmv2_topos.errors`. What testbeds of dead processes left is removed.
+        Also removes what testbeds of dead processes left. Raises the errors of `bmv2_topos.errors`.
         """
         if self.mode == "veth":
             namespaces.require_root()
@@ -265,21 +264,24 @@ class Testbed:
         node: Host | Switch | None = None,
         environment: Mapping[str, str] | None = None,
         ready_timeout_s: float | None = None,
-        is_ready: Callable[[], bool] | None = None,
     ) -> ManagedProcess:
-        """Start a process of this testbed, on a host or switch if one is named."""
-        process = start_process(
+        """Start a process of this testbed, on a host or switch if one is named.
+
+        With `ready_timeout_s` it is waited for, as by `StartingProcess.await_ready`.
+        """
+        starting = launch_process(
             name,
             command,
             run_directory=self.run_directory,
             environment={**child_environment(self.run_directory), **(environment or {})},
             namespace=self.namespace_of(node) if node else None,
-            ready_timeout_s=ready_timeout_s,
-            is_ready=is_ready,
             dies_with_us=not self.detached,
         )
-        self._processes.append(process)
-        return process
+        if ready_timeout_s is not None:
+            starting.await_ready(ready_timeout_s)
+        starting.close()
+        self._processes.append(starting.process)
+        return starting.process
 
     def endpoint(self, worker_id: int) -> WorkerEndpoint:
         """Return what a worker must know to take part."""
@@ -302,9 +304,9 @@ class Testbed:
     ) -> list[WorkerResult]:
         """Run one process per host, with the environment of its endpoint, and collect the results.
 
-        A callable makes each worker's command; torch.distributed finds its rank in the environment,
-        too. After `timeout_s` all are stopped and ProcessTimeoutError names those that were still
-        running; exit statuses are the caller's.
+        A callable makes each worker's command. The environment holds torch.distributed's rank, too.
+        After `timeout_s` all are stopped, and ProcessTimeoutError names those that were still
+        running. The caller checks the exit statuses.
         """
         endpoints = [self.endpoint(host.worker_id) for host in self.topology.hosts]
         hosts = [endpoint.host for endpoint in endpoints]
@@ -324,13 +326,13 @@ class Testbed:
         )
 
     def start_switch(self, name: str) -> None:
-        """Start a switch that was stopped; it comes with the same ports and empty tables."""
+        """Start a switch that was stopped; it has the same ports and empty tables."""
         switch = self.topology.switch_named(name)
         self._check_ours_to_start(name)
-        self._launch_switch(switch).await_ready(READY_TIMEOUT_S)
+        self._await_switch(switch, self._launch_switch(switch))
 
     def stop_switch(self, name: str) -> None:
-        """Kill a switch at once, as a power cut would; its ports stay, with nobody behind them."""
+        """Kill a switch at once, as a power cut would; its interfaces stay, with no reader."""
         self._kill(self.topology.switch_named(name).name)
 
     def restart_switch(self, name: str) -> None:
@@ -339,7 +341,7 @@ class Testbed:
         self.start_switch(name)
 
     def start_controller(self) -> None:
-        """Start the controller; one that was stopped goes on with the database it left."""
+        """Start the controller; one that was stopped continues with its database."""
         self._check_ours_to_start("controller")
         config = self.run_directory / "controller.toml"
         daemons.write_controller_config(
@@ -367,9 +369,10 @@ class Testbed:
         self.start_controller()
 
     def cut_link(self, one: str, other: str) -> None:
-        """Let the link between two named nodes carry nothing in both directions until it is mended.
+        """Let the link between two named nodes carry nothing until `mend_link`.
 
-        Interfaces stay up, and no program is notified. Only in mode veth.
+        This holds in both directions. Interfaces stay up, and no program is notified. Only in mode
+        veth.
         """
         link = self._cable(one, other)
         record = self._recorded()
@@ -433,14 +436,17 @@ class Testbed:
     def _start_all_switches(self) -> None:
         first, *others = self.topology.switches
         # The first compiles the program; the others then find it in the cache.
-        self._launch_switch(first).await_ready(READY_TIMEOUT_S)
+        self._await_switch(first, self._launch_switch(first))
         starting = [self._launch_switch(switch) for switch in others]
         try:
-            for each in starting:
-                each.await_ready(READY_TIMEOUT_S)
+            for switch, each in zip(others, starting, strict=True):
+                self._await_switch(switch, each)
         finally:
             for each in starting:
                 each.close()
+
+    def _await_switch(self, switch: Switch, starting: StartingProcess) -> None:
+        starting.await_ready(READY_TIMEOUT_S, lambda: daemons.accepts(self.address_of(switch)))
 
     def _launch_switch(self, switch: Switch) -> StartingProcess:
         link_options = daemons.link_options(
@@ -451,25 +457,26 @@ class Testbed:
             impairments=self._impairments,
         )
         address = self.address_of(switch)
-        # What a killed switch leaves of its socket would pass for a switch that is ready.
+        # A killed switch leaves its socket file behind.
         Path(address.removeprefix("unix:")).unlink(missing_ok=True)
         starting = launch_process(
             switch.name,
             daemons.switch_command(
-                self.target,
+                SwitchSoftware(
+                    target=self.target,
+                    variant=self.variant,
+                    options=(*link_options, *self._switch_options),
+                ),
                 switch,
                 port_specs=daemons.port_specs(
                     self.topology, switch, udp_ports=self._recorded().udp_ports
                 ),
                 grpc_address=address,
-                variant=self.variant,
                 run_directory=self.run_directory,
-                options=(*link_options, *self._switch_options),
             ),
             run_directory=self.run_directory,
             environment=child_environment(self.run_directory),
             namespace=self.namespace_of(switch),
-            is_ready=lambda: daemons.accepts(address),
             dies_with_us=not self.detached,
         )
         self._processes.append(starting.process)

@@ -64,12 +64,9 @@ class ControllerServer:
             switch.name: SwitchSession(
                 switch,
                 self._program,
+                config,
                 placements=lambda name=switch.name: self.views.placements(name),
                 fabric=lambda: self.fabric_state.fabric,
-                replace_program=config.replace_program,
-                election_id=config.election_id,
-                reconcile_interval_s=config.reconcile_interval_s,
-                gone_s=config.switch_gone_s,
             )
             for switch in config.switches
         }

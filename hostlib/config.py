@@ -42,7 +42,7 @@ from typing import Any, Final, Literal, cast
 
 from .control.view import Endpoint
 from .errors import ConfigurationError
-from .options import PathChoice, SessionOptions, with_moved
+from .options import PathOption, SessionOptions, with_moved
 from .session import Session
 from .slots.wire import UDP_PORT
 from .transports.base import Transport
@@ -51,7 +51,7 @@ from .transports.tunnel import TunnelTransport
 from .transports.udp import UdpTransport
 
 PrecisionSetting = Literal["auto", "exact", "block"]
-_PATHS: Final[tuple[PathChoice, ...]] = ("auto", "switch", "host")
+_PATHS: Final[tuple[PathOption, ...]] = ("auto", "switch", "host")
 _PRECISIONS: Final[tuple[PrecisionSetting, ...]] = ("auto", "exact", "block")
 
 _JOB_NEEDS: Final = (
@@ -182,7 +182,7 @@ class _Variables:
             f"environment variable {name} is {value!r}; write a number above 0"
         )
 
-    def path(self, name: str) -> PathChoice:
+    def path(self, name: str) -> PathOption:
         for choice in _PATHS:
             if self.text(name, "auto") == choice:
                 return choice

@@ -18,7 +18,7 @@ NonfinitePolicy = Literal["raise", "propagate"]
 ReduceOperation = Literal["sum", "mean"]
 Precision = Literal["exact", "block"]
 Rounding = Literal["bfloat16"]
-PathChoice = Literal["auto", "switch", "host"]
+PathOption = Literal["auto", "switch", "host"]
 """Where a job runs: on switches when they have room, only on switches, only between the hosts."""
 
 
@@ -86,7 +86,7 @@ class SessionOptions:
     """What the job does about late workers; the same on all workers."""
     weight: float = 1.0
     """The job's share of slots against other jobs."""
-    path: PathChoice = "auto"
+    path: PathOption = "auto"
     """Where the job runs."""
     min_workers: int = 1
     """The job ends when fewer workers are left."""

@@ -151,7 +151,7 @@ class Session:
             undo.pop_all()
         return session
 
-    def allreduce(
+    def allreduce(  # noqa: PLR0913 - a user's options of one call
         self,
         array: NDArray[Any],
         op: ReduceOperation = "sum",

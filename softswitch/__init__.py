@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A P4 switch that compiles to native code: BMv2's JSON in, packets through, P4Runtime on top."""
+"""A P4 switch that compiles BMv2's JSON to native code and serves P4Runtime."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # The server brings grpc along, which a switch without P4Runtime does not need.
+    # The server imports grpc, which a switch without P4Runtime does not need.
     if name == "serve":
         from .p4runtime.service.serve import serve  # noqa: PLC0415
 

@@ -10,11 +10,11 @@ SoftswitchError
  |    +-- PortInUseError           another socket or switch holds the address or interface
  |    +-- PortPermissionError      packet sockets need root or CAP_NET_RAW
  |    +-- InterfaceNotFoundError
- |    +-- CaptureError             the capture file, not the port, is at fault
- +-- SwitchStateError              the call does not fit: switch running, stopped or closed
+ |    +-- CaptureError             the port's capture file cannot be opened
+ +-- SwitchStateError              the call does not fit a running, stopped or closed switch
  |    +-- NoProgramError           no program is loaded
  +-- ProgramError                  the program cannot be loaded; holds all problems found
- |    +-- UnsupportedError         it is sound, but uses what this switch does not support
+ |    +-- UnsupportedError         the program is valid, but uses unsupported features
  +-- CompilerNotFoundError         no C compiler on this machine
  +-- CompileError                  the C compiler failed on generated code
  +-- CacheError                    the folder of compiled programs cannot be used
@@ -85,7 +85,7 @@ class EntryNotFoundError(ControlError):
 
 
 class EntryExistsError(ControlError):
-    """A table entry with this match exists."""
+    """The table, group or profile has this entry already."""
 
 
 class TableFullError(ControlError):
@@ -132,7 +132,7 @@ class ProgramError(SoftswitchError):
 
 
 class UnsupportedError(ProgramError):
-    """A sound program uses features that this switch does not support."""
+    """A valid program uses features that this switch does not support."""
 
 
 class CompilerNotFoundError(SoftswitchError):
@@ -144,7 +144,7 @@ class CompileError(SoftswitchError):
 
 
 class CacheError(SoftswitchError):
-    """The folder where compiled programs are kept cannot be written, or is full."""
+    """The folder of compiled programs cannot be written, or its disk is full."""
 
 
 MALFORMED_JSON_ERRORS: Final = (
@@ -157,4 +157,4 @@ MALFORMED_JSON_ERRORS: Final = (
     TypeError,
     ValueError,
 )
-"""What code raises that takes a JSON for one that p4c wrote, when it is none."""
+"""Exceptions of code that expects JSON from p4c and gets something else."""

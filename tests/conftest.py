@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Golden files, compared or with --golden written anew; how tests are shared out with -n."""
+"""Golden files, compared or with --golden written again; the distribution of tests with -n."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ sys.meta_path.insert(0, PartsOfThePackage)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--golden", action="store_true", help="write golden files anew instead of comparing"
+        "--golden", action="store_true", help="write golden files instead of comparing them"
     )
 
 

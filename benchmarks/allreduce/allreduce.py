@@ -14,7 +14,6 @@ Gloo. The benchmark first probes the rate that the links really carry, which is 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,8 @@ from benchmarks.support.machine import (  # noqa: E402
     parse_rate,
     probed_rate,
 )
-from benchmarks.support.worker_runs import outputs, switch_pids  # noqa: E402
+from benchmarks.support.results import parameters_of, write_json  # noqa: E402
+from benchmarks.support.worker_runs import add_sum_options, outputs, sum_arguments  # noqa: E402
 from switchfold.bmv2_topos import Testbed, WorkerEndpoint, single_switch  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 from switchfold.hostlib import SessionOptions  # noqa: E402
@@ -42,13 +42,7 @@ WORKER = Path(__file__).with_name("allreduce_worker.py")
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--workers", default="2,4,8", help="numbers of workers, default 2,4,8")
-    parser.add_argument("--rate", default="100M", help="rate of each link, default 100M bit/s")
-    parser.add_argument(
-        "--bytes", type=int, default=16_000_000, help="size of the float32 tensor, default 16 MB"
-    )
-    parser.add_argument(
-        "--repeats", type=int, default=5, help="sums by each contender, after one warm-up"
-    )
+    add_sum_options(parser)
     parser.add_argument("--variant", choices=["wide", "narrow"], default="wide")
     parser.add_argument("--target", choices=["softswitch", "bmv2"], default="softswitch")
     parser.add_argument("--transport", choices=["udp", "raw"], default="udp")
@@ -72,17 +66,13 @@ def run_workers(
         Testbed(topology, target=options.target, variant=options.variant) as testbed,
         Testbed(topology, has_bridge=True) as bridged,
     ):
-        pids = switch_pids(testbed)
 
         def command(endpoint: WorkerEndpoint) -> list[str]:
             return [
                 *(sys.executable, str(WORKER)),
-                *("--bytes", str(options.bytes), "--repeats", str(options.repeats)),
+                *sum_arguments(options, testbed),
                 *("--window", str(options.window), "--slots", str(options.slots)),
-                *("--timeout", str(options.timeout)),
-                *("--rendezvous", str(testbed.run_directory / "gloo-rendezvous")),
                 *("--bridge-namespace", str(bridged.namespace_of(endpoint.host))),
-                *("--switch-pids", pids),
             ]
 
         workers = outputs(
@@ -165,15 +155,13 @@ def main() -> None:
             rows.append(row)
     except TestbedError as exc:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
-    options.out.mkdir(parents=True, exist_ok=True)
-    parameters = {key: str(value) for key, value in vars(options).items()}
     content = {
         "machine": machine,
-        "parameters": parameters,
+        "parameters": parameters_of(options),
         "probed_bits_per_s": [from_host, to_host],
         "rows": rows,
     }
-    (options.out / "allreduce.json").write_text(json.dumps(content, indent=1) + "\n")
+    write_json(options.out / "allreduce.json", content)
     plot.draw_allreduce(rows, machine, options.out / "allreduce.png")
     print(f"wrote {options.out / 'allreduce.json'} and allreduce.png")
 

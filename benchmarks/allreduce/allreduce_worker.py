@@ -43,58 +43,74 @@ untyped: Any = torch  # some of its functions are only partly typed
 
 TOLERANCE = 1e-5
 """Absolute and relative error of sums of standard normal numbers; float32 has 24 bits."""
+VERIFIED_ELEMENTS = 1 << 20
+"""Number of values that are compared at a time."""
 
 Floats = NDArray[np.float32]
 Allreduce = Callable[[Floats], Floats]
-Barrier = Callable[[str], None]
 
 
-def contribution(repeat: int, worker_id: int, elements: int) -> Floats:
-    """Return a worker's float32 tensor; every worker can compute those of the others."""
-    base = np.random.default_rng(repeat).standard_normal(elements, dtype=np.float32)
-    return np.roll(base, 1009 * worker_id)
+def own_contribution(repeat: int, num_bytes: int) -> Floats:
+    """Return this worker's float32 tensor; every worker can compute those of the others."""
+    base = np.random.default_rng(repeat).standard_normal(num_bytes // 4, dtype=np.float32)
+    return np.roll(base, 1009 * own_worker_id())
 
 
-@functools.lru_cache(maxsize=1)
-def expected_sum(repeat: int, num_workers: int, elements: int) -> NDArray[np.float64]:
-    base = np.random.default_rng(repeat).standard_normal(elements, dtype=np.float32)
-    total = np.zeros(elements, np.float64)
-    for worker_id in range(num_workers):
-        total += np.roll(base, 1009 * worker_id)
-    return total
+def verify(result: Floats, repeat: int, label: str) -> None:
+    """Raise AssertionError unless the result is the sum of all contributions, piece by piece."""
+    base = np.random.default_rng(repeat).standard_normal(len(result), dtype=np.float32)
+    for first in range(0, len(result), VERIFIED_ELEMENTS):
+        places = np.arange(first, min(first + VERIFIED_ELEMENTS, len(result)))
+        expected = np.zeros(len(places), np.float64)
+        for worker_id in range(num_workers_here()):
+            expected += base.take(places - 1009 * worker_id, mode="wrap")
+        np.testing.assert_allclose(
+            result[places], expected, rtol=TOLERANCE, atol=TOLERANCE, err_msg=label
+        )
 
 
 def timed(
-    allreduce: Allreduce, barrier: Barrier, label: str, repeat: int, options: argparse.Namespace
-) -> dict[str, Any]:
-    """Run one allreduce; return its times on this worker and a checksum of the verified result."""
-    worker_id, elements = int(os.environ["SWITCHFOLD_WORKER_ID"]), options.bytes // 4
-    array = contribution(repeat, worker_id, elements)
-    testbed = Testbed.attach(options.testbed) if options.testbed and worker_id == 0 else None
-    is_ours = testbed is not None and label == "switchfold"
-    predicted = predicted_now(options.bytes) if is_ours else {}
-    carried_before = carried_bytes(testbed) if testbed else {}
-    barrier(f"{label}-{repeat}")
-    processor_before, cpu_before_s = read_times(options.switch_pids), time.process_time()
+    allreduce: Allreduce, array: Floats, barrier: Callable[[], None], switch_pids: list[int]
+) -> tuple[Floats, dict[str, Any]]:
+    """Run one allreduce between two barriers; return its result and its times on this worker."""
+    barrier()
+    processor_before, cpu_before_s = read_times(switch_pids), time.process_time()
     began_s = time.monotonic()
     result = allreduce(array)
     ended_s = time.monotonic()
-    processor_after, cpu_after_s = read_times(options.switch_pids), time.process_time()
-    barrier(f"{label}-{repeat}-done")
-    carried = carried_bytes(testbed) if testbed else {}
-    # The controller may have changed the trees because of other traffic: then no prediction holds.
-    is_same = is_ours and predicted == predicted_now(options.bytes)
-    expected = expected_sum(repeat, num_workers_here(), elements)
-    np.testing.assert_allclose(result, expected, rtol=TOLERANCE, atol=TOLERANCE, err_msg=label)
-    return {
-        "label": label,
-        "repeat": repeat,
+    processor_after, cpu_after_s = read_times(switch_pids), time.process_time()
+    barrier()
+    return result, {
         "began_s": began_s,
         "ended_s": ended_s,
         "cpu_s": cpu_after_s - cpu_before_s,
         "processor_before": dataclasses.asdict(processor_before),
         "processor_after": dataclasses.asdict(processor_after),
         "checksum": zlib.crc32(result.tobytes()),
+    }
+
+
+def run_one(
+    allreduce: Allreduce, session: Session, label: str, repeat: int, options: argparse.Namespace
+) -> dict[str, Any]:
+    """Run and verify one allreduce; return its times, and the bytes that crossed each link."""
+    array = own_contribution(repeat, options.bytes)
+    is_reader = options.testbed and own_worker_id() == 0
+    testbed = Testbed.attach(options.testbed) if is_reader else None
+    is_ours = testbed is not None and label == "switchfold"
+    predicted = predicted_now(options.bytes) if is_ours else {}
+    carried_before = carried_bytes(testbed) if testbed else {}
+    result, run = timed(
+        allreduce, array, lambda: session.barrier(f"{label}-{repeat}"), options.switch_pids
+    )
+    carried = carried_bytes(testbed) if testbed else {}
+    # The controller may have changed the trees because of other traffic: then no prediction holds.
+    is_same = is_ours and predicted == predicted_now(options.bytes)
+    verify(result, repeat, label)
+    return {
+        "label": label,
+        "repeat": repeat,
+        **run,
         "predicted_bytes": predicted if is_same else {},
         "carried_bytes": {link: count - carried_before[link] for link, count in carried.items()},
     }
@@ -104,6 +120,10 @@ def predicted_now(tensor_bytes: int) -> dict[str, float]:
     """Return the bytes that one allreduce sends over each link with the present trees."""
     controller, job = os.environ["SWITCHFOLD_CONTROLLER"], os.environ["SWITCHFOLD_JOB"]
     return predicted_bytes(controller, job, tensor_bytes)
+
+
+def own_worker_id() -> int:
+    return int(os.environ["SWITCHFOLD_WORKER_ID"])
 
 
 def num_workers_here() -> int:
@@ -116,7 +136,7 @@ def open_gloo(rendezvous: Path, timeout_s: float) -> Allreduce:
     dist.init_process_group(
         "gloo",
         init_method=f"file://{rendezvous}",
-        rank=int(os.environ["SWITCHFOLD_WORKER_ID"]),
+        rank=own_worker_id(),
         world_size=num_workers_here(),
         timeout=timedelta(seconds=timeout_s),
     )
@@ -149,7 +169,7 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
     session = Session.join(
         controller=os.environ["SWITCHFOLD_CONTROLLER"],
         job=os.environ["SWITCHFOLD_JOB"],
-        worker_id=int(os.environ["SWITCHFOLD_WORKER_ID"]),
+        worker_id=own_worker_id(),
         num_workers=num_workers_here(),
         transport=transport_from_environment(),
         options=SessionOptions(
@@ -176,8 +196,7 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
         if options.testbed:
             turns = [(label, repeat) for label in contenders for repeat in repeats]
         runs = [
-            timed(contenders[label], session.barrier, label, repeat, options)
-            for label, repeat in turns
+            run_one(contenders[label], session, label, repeat, options) for label, repeat in turns
         ]
         return {
             "runs": runs,
@@ -188,23 +207,37 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
         }
 
 
-def main() -> None:
+def worker_parser() -> argparse.ArgumentParser:
+    """Return a parser of what `sum_arguments` in benchmarks/support/worker_runs.py gives."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--bytes", type=int, required=True)
     parser.add_argument("--repeats", type=int, required=True)
-    parser.add_argument("--window", type=int, required=True)
-    parser.add_argument("--slots", type=int, required=True)
     parser.add_argument("--timeout", type=float, required=True)
     parser.add_argument("--rendezvous", type=Path, required=True)
-    parser.add_argument("--bridge-namespace", default="")
-    parser.add_argument("--switch-pids", required=True, help="separated by commas")
-    parser.add_argument("--testbed", default="", help="testbed whose links worker 0 reads")
-    options = parser.parse_args()
-    options.switch_pids = [int(pid) for pid in options.switch_pids.split(",")]
-    torch.set_num_threads(1)
-    content = run_all(options)
+    parser.add_argument(
+        "--switch-pids",
+        type=lambda text: [int(pid) for pid in text.split(",") if pid],
+        required=True,
+        help="separated by commas",
+    )
+    return parser
+
+
+def print_content(run: Callable[[argparse.Namespace], Any], options: argparse.Namespace) -> None:
+    """Run a worker's sums, and print what it returns as JSON."""
+    untyped.set_num_threads(1)
+    content = run(options)
     dist.destroy_process_group()
     print(json.dumps(content))
+
+
+def main() -> None:
+    parser = worker_parser()
+    parser.add_argument("--window", type=int, required=True)
+    parser.add_argument("--slots", type=int, required=True)
+    parser.add_argument("--bridge-namespace", default="")
+    parser.add_argument("--testbed", default="", help="testbed whose links worker 0 reads")
+    print_content(run_all, parser.parse_args())
 
 
 if __name__ == "__main__":

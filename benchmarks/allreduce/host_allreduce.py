@@ -13,7 +13,6 @@ the rate that the links really carry, which is the C of the limit 2 (n - 1) / n 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,9 @@ from benchmarks.support.machine import (  # noqa: E402
     parse_rate,
     probed_rate,
 )
-from benchmarks.support.worker_runs import outputs, switch_pids  # noqa: E402
-from switchfold.bmv2_topos import Testbed, Topology, WorkerEndpoint  # noqa: E402
+from benchmarks.support.results import parameters_of, write_json  # noqa: E402
+from benchmarks.support.worker_runs import add_sum_options, outputs, sum_arguments  # noqa: E402
+from switchfold.bmv2_topos import Testbed, Topology  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 from switchfold.bmv2_topos.topology.topology import join_host, make_host, make_switch  # noqa: E402
 
@@ -41,13 +41,7 @@ NAMES = {"host": "host allreduce", "gloo": "Gloo"}
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--workers", type=int, default=4, help="hosts on one bridge, default 4")
-    parser.add_argument("--rate", default="100M", help="rate of each link, default 100M bit/s")
-    parser.add_argument(
-        "--bytes", type=int, default=16_000_000, help="size of the float32 tensor, default 16 MB"
-    )
-    parser.add_argument(
-        "--repeats", type=int, default=5, help="sums by each contender, after one warm-up"
-    )
+    add_sum_options(parser)
     parser.add_argument(
         "--warm-up-bytes", type=int, default=16_000_000, help="largest tensor of the warm-up"
     )
@@ -60,30 +54,24 @@ def parse_options() -> argparse.Namespace:
 
 def around_one_switch(num_workers: int, rate_bits_per_s: int) -> Topology:
     """Return a switch or bridge with its hosts, which may be more than a switch can sum for."""
-    switch = make_switch(0)
-    hosts = tuple(make_host(n, subnet=0, place=n) for n in range(1, num_workers + 1))
+    switch = make_switch(1)
+    hosts = tuple(make_host(n, subnet=1, place=n) for n in range(1, num_workers + 1))
     links = tuple(join_host(h, switch, h.worker_id + 1, rate_bits_per_s) for h in hosts)
     return Topology(hosts=hosts, switches=(switch,), links=links)
 
 
-def run_workers(options: argparse.Namespace, rate_bits_per_s: int) -> list[dict[str, Any]]:
+def run_workers(
+    options: argparse.Namespace, labels: list[str], rate_bits_per_s: int
+) -> list[dict[str, Any]]:
     """Build the testbed, run the workers, and return the output of each."""
     topology = around_one_switch(options.workers, rate_bits_per_s)
-    labels = [options.only] if options.only else list(NAMES)
-    has_bridge = options.links == "bridge"
-    with Testbed(topology, has_bridge=has_bridge) as testbed:
-
-        def command(endpoint: WorkerEndpoint) -> list[str]:
-            return [
-                *(sys.executable, str(WORKER), "--labels", ",".join(labels)),
-                *("--bytes", str(options.bytes), "--repeats", str(options.repeats)),
-                *("--warm-up-bytes", str(options.warm_up_bytes)),
-                *("--timeout", str(options.timeout)),
-                *("--rendezvous", str(testbed.run_directory / "gloo-rendezvous")),
-                *("--switch-pids", "" if has_bridge else switch_pids(testbed)),
-                *("--addresses", ",".join(host.address for host in topology.hosts)),
-            ]
-
+    with Testbed(topology, has_bridge=options.links == "bridge") as testbed:
+        command = [
+            *(sys.executable, str(WORKER), "--labels", ",".join(labels)),
+            *sum_arguments(options, testbed),
+            *("--warm-up-bytes", str(options.warm_up_bytes)),
+            *("--addresses", ",".join(host.address for host in topology.hosts)),
+        ]
         return outputs(
             testbed.run_workers(
                 command,
@@ -98,6 +86,7 @@ def main() -> None:
     options = parse_options()
     check_machine()
     rate_bits_per_s = parse_rate(options.rate)
+    labels = [options.only] if options.only else list(NAMES)
     machine = describe_machine()
     try:
         from_host, to_host = probed_rate(rate_bits_per_s)
@@ -110,11 +99,10 @@ def main() -> None:
             f" repeats after 1 warm-up, in turn; every sum verified\n\n{report.HEADING}",
             flush=True,
         )
-        workers = run_workers(options, rate_bits_per_s)
+        workers = run_workers(options, labels, rate_bits_per_s)
     except TestbedError as exc:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
     limit_s = limits.ring_limit_s(options.bytes, carried, options.workers)
-    labels = [options.only] if options.only else list(NAMES)
     row = {label: limits.collect_series(label, workers, limit_s).as_dict() for label in labels}
     for label in labels:
         print(report.series_line(str(options.workers), NAMES[label], row[label]))
@@ -125,14 +113,13 @@ def main() -> None:
         print(line)
     peaks = [worker["peak_bytes"] for worker in workers]
     print(f"{'':>9}peak memory of a worker: {max(peaks) / 1e6:.0f} MB of the whole process")
-    options.out.mkdir(parents=True, exist_ok=True)
     content = {
         "machine": machine,
-        "parameters": {key: str(value) for key, value in vars(options).items()},
+        "parameters": parameters_of(options),
         "probed_bits_per_s": [from_host, to_host],
         "row": row,
     }
-    (options.out / "host_allreduce.json").write_text(json.dumps(content, indent=1) + "\n")
+    write_json(options.out / "host_allreduce.json", content)
 
 
 if __name__ == "__main__":

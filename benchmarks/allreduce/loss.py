@@ -13,7 +13,6 @@ rate is that of the results taken; retransmissions do not count.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 from pathlib import Path
@@ -29,6 +28,7 @@ from benchmarks.support.machine import (  # noqa: E402
     machine_line,
     parse_rate,
 )
+from benchmarks.support.results import write_json  # noqa: E402
 from switchfold.bmv2_topos import Testbed, single_switch  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 from switchfold.hostlib import SessionOptions  # noqa: E402
@@ -132,9 +132,8 @@ def main() -> None:
                 rows += measure_group(options, number, rate)
     except TestbedError as exc:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
-    options.out.mkdir(parents=True, exist_ok=True)
     content = {"machine": machine, "rows": rows}
-    (options.out / "loss.json").write_text(json.dumps(content, indent=1) + "\n")
+    write_json(options.out / "loss.json", content)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ verified. The benchmark needs root.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 from pathlib import Path
@@ -26,6 +25,7 @@ from benchmarks.support.machine import (  # noqa: E402
     machine_line,
     parse_rate,
 )
+from benchmarks.support.results import parameters_of, write_json  # noqa: E402
 from benchmarks.support.worker_runs import outputs  # noqa: E402
 from switchfold.bmv2_topos import Testbed, WorkerEndpoint, single_switch  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
@@ -118,10 +118,8 @@ def main() -> None:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
     for row in rows:
         print(describe(row))
-    options.out.mkdir(parents=True, exist_ok=True)
-    parameters = {key: str(value) for key, value in vars(options).items()}
-    content = {"machine": machine, "parameters": parameters, "rows": rows}
-    (options.out / "precision.json").write_text(json.dumps(content, indent=1) + "\n")
+    content = {"machine": machine, "parameters": parameters_of(options), "rows": rows}
+    write_json(options.out / "precision.json", content)
     print(f"wrote {options.out / 'precision.json'}")
 
 

@@ -14,7 +14,6 @@ shows the measured rates beside the formulas for a static split and for best eff
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import time
@@ -35,6 +34,7 @@ from benchmarks.support.machine import (  # noqa: E402
     parse_rate,
     probed_rate,
 )
+from benchmarks.support.results import parameters_of, write_json  # noqa: E402
 from switchfold.bmv2_topos import Testbed, single_switch  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 from switchfold.hostlib.slots import wire  # noqa: E402
@@ -123,7 +123,7 @@ def main() -> None:
     efficiency = limits.switchfold_efficiency(wire.VALUES_PER_PACKET_WIDE)
     content: dict[str, Any] = {
         "machine": machine,
-        "parameters": {key: str(value) for key, value in vars(options).items()},
+        "parameters": parameters_of(options),
         "link_bits_per_s": carried * efficiency,
         "round_trip_s": statistics.median([shared["round_trip_s"], fixed["round_trip_s"]]),
         "shared_slots": options.slots,
@@ -134,8 +134,7 @@ def main() -> None:
         "time_s": time.time(),
     }
     print(contention_report.describe(content))
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "contention.json").write_text(json.dumps(content, indent=1) + "\n")
+    write_json(options.out / "contention.json", content)
     draw_contention(content, options.out / "contention.png")
     print(f"wrote {options.out / 'contention.json'} and contention.png")
 

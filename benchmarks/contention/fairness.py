@@ -14,7 +14,6 @@ share is the link's rate divided by the number of jobs and flows.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 from pathlib import Path
@@ -30,6 +29,7 @@ from benchmarks.support.machine import (  # noqa: E402
     machine_line,
     parse_rate,
 )
+from benchmarks.support.results import write_json  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 
 CASES: dict[str, dict[str, Any]] = {
@@ -95,9 +95,8 @@ def main() -> None:
             )
     except TestbedError as exc:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
-    options.out.mkdir(parents=True, exist_ok=True)
     content = {"machine": machine, "rate": options.rate, "cases": rows}
-    (options.out / "fairness.json").write_text(json.dumps(content, indent=1) + "\n")
+    write_json(options.out / "fairness.json", content)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ frames without retransmissions, divided by the rate of the link.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from benchmarks.support.machine import (  # noqa: E402
     machine_line,
     parse_rate,
 )
+from benchmarks.support.results import write_json  # noqa: E402
 from switchfold.bmv2_topos import Testbed, single_switch  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
 
@@ -108,9 +108,8 @@ def main() -> None:
                 )
     except TestbedError as exc:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
-    options.out.mkdir(parents=True, exist_ok=True)
     content = {"machine": machine, "rows": rows}
-    (options.out / "incast.json").write_text(json.dumps(content, indent=1) + "\n")
+    write_json(options.out / "incast.json", content)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ verified.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 from collections.abc import Iterable
@@ -32,6 +31,7 @@ from benchmarks.support.machine import (  # noqa: E402
     parse_rate,
     probed_rate,
 )
+from benchmarks.support.results import parameters_of, write_json  # noqa: E402
 from benchmarks.support.worker_runs import outputs  # noqa: E402
 from switchfold.bmv2_topos import Testbed, single_switch  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
@@ -195,10 +195,13 @@ def main() -> None:
             print("\n".join(lines_of(rows[-1])), flush=True)
     except TestbedError as exc:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
-    options.out.mkdir(parents=True, exist_ok=True)
-    parameters = {key: str(value) for key, value in vars(options).items()}
-    content = {"machine": machine, "parameters": parameters, "carried": carried, "rows": rows}
-    (options.out / "overlap.json").write_text(json.dumps(content, indent=1) + "\n")
+    content = {
+        "machine": machine,
+        "parameters": parameters_of(options),
+        "carried": carried,
+        "rows": rows,
+    }
+    write_json(options.out / "overlap.json", content)
     print(f"wrote {options.out / 'overlap.json'}")
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.packet_rate.traffic import Traffic
+from benchmarks.packet_rate.traffic import TrafficPattern
 from switchfold.softswitch.compilation.compiler import default_cache_dir, find_compiler
 
 SOURCES = Path(__file__).parent
@@ -106,7 +106,7 @@ class LoadGenerator:
         """Close the sockets."""
         self._library.load_close(self._load)
 
-    def run(self, traffic: Traffic, duration_s: float) -> LoadResult:
+    def run(self, traffic: TrafficPattern, duration_s: float) -> LoadResult:
         """Keep all slots of the traffic busy for a while; raises LoadError."""
         frames, answers = traffic.frames, traffic.answers
         # These references keep the arrays alive: the structure holds only addresses.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks.packet_rate import traffic
 from benchmarks.packet_rate.contenders import Setup
-from benchmarks.packet_rate.traffic import Traffic
+from benchmarks.packet_rate.traffic import TrafficPattern
 from p4runtime_control import P4RuntimeControl
 from switchfold import p4src
 from switchfold.softswitch.compilation.compiler import compile_program
@@ -40,7 +40,7 @@ class MemResult:
 class MemBench:
     """A switch with mem ports, and the traffic through them."""
 
-    def __init__(self, switch: Switch, of: Traffic, thread: int) -> None:
+    def __init__(self, switch: Switch, of: TrafficPattern, thread: int) -> None:
         self._traffic = of
         self._thread = thread
         self._ports = [switch.ports.mem_port(port) for port in range(1, traffic.NUM_PORTS + 1)]
@@ -128,7 +128,7 @@ class MemBench:
 
 
 def put_round(
-    of: Traffic, frames: NDArray[np.uint8], number: int, others: NDArray[np.uint32]
+    of: TrafficPattern, frames: NDArray[np.uint8], number: int, others: NDArray[np.uint32]
 ) -> None:
     """Write a round into frames of round 0; `others` holds further words for the checksums."""
     frames[:, of.round_offset : of.round_offset + 4] = np.array([number], ">u4").view(np.uint8)
@@ -146,7 +146,7 @@ def put_round(
 
 @contextmanager
 def mem_bench(
-    of: Traffic, artefacts: p4src.Artefacts, fill: Setup, cores: set[int]
+    of: TrafficPattern, artefacts: p4src.Artefacts, fill: Setup, cores: set[int]
 ) -> Iterator[MemBench]:
     """Run a program in this process on `cores`; P4Runtime sets its tables."""
     compile_program(artefacts.json)  # fills the cache: a client would not wait for the compiler

@@ -9,7 +9,6 @@ with the expected frame; a lost frame stops the benchmark.
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import platform
@@ -30,6 +29,7 @@ from benchmarks.packet_rate import contenders, rate_report, traffic  # noqa: E40
 from benchmarks.packet_rate.load_generator import LoadError  # noqa: E402
 from benchmarks.packet_rate.mem_rate import mem_bench  # noqa: E402
 from benchmarks.packet_rate.wires import Wires, wires  # noqa: E402
+from benchmarks.support.results import write_json  # noqa: E402
 
 WORKLOADS = ("narrow", "wide", "l3")
 FRAMES_IN_FLIGHT = 512
@@ -40,7 +40,7 @@ MEM_ROUNDS = {"narrow": 200, "wide": 80, "l3": 200}
 SWITCH_CORE, LOAD_CORE = 0, 1
 
 
-def make_traffic(name: str, frames_in_flight: int) -> traffic.Traffic:
+def make_traffic(name: str, frames_in_flight: int) -> traffic.TrafficPattern:
     """Return a workload that keeps this number of frames in flight."""
     if name == "l3":
         return traffic.l3_forwarding(frames_in_flight)
@@ -87,7 +87,7 @@ def measure_veth(name: str, options: argparse.Namespace, between: Wires) -> dict
     fast = make_traffic(name, FRAMES_IN_FLIGHT)
     slow = make_traffic(name, BMV2_FRAMES_IN_FLIGHT)
     with ExitStack() as stack:
-        running: list[tuple[contenders.Contender, traffic.Traffic]] = []
+        running: list[tuple[contenders.Contender, traffic.TrafficPattern]] = []
         bare = stack.enter_context(contenders.bare_forwarder(between, {SWITCH_CORE}))
         running.append((bare, traffic.unchanged(fast)))
         for switch in ("softswitch", "bmv2"):
@@ -178,7 +178,6 @@ def main() -> None:
             print(rate_report.describe(name, rows[name]), flush=True)
     aims = rate_report.aims(rows)
     print(rate_report.describe_aims(aims))
-    options.out.mkdir(parents=True, exist_ok=True)
     report = {
         "machine": machine,
         "repeats": options.repeats,
@@ -188,7 +187,7 @@ def main() -> None:
         "aims": aims,
     }
     path = options.out / "packet_rate.json"
-    path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_json(path, report)
     print(f"wrote {path}")
 
 

@@ -38,7 +38,7 @@ L3_NETWORK = 0xC0A8_0000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Traffic:
+class TrafficPattern:
     """Frames by slot and port. A slot's next round starts when all its answers have arrived."""
 
     name: str
@@ -78,7 +78,7 @@ def job(variant: p4src.Variant, slots: int) -> Job:
     )
 
 
-def aggregation(variant: p4src.Variant, slots: int) -> Traffic:
+def aggregation(variant: p4src.Variant, slots: int) -> TrafficPattern:
     """Return traffic in which every worker contributes to every slot and all get the sum."""
     of = job(variant, slots)
     generator = np.random.default_rng(1)
@@ -103,7 +103,7 @@ def aggregation(variant: p4src.Variant, slots: int) -> Traffic:
             )
             answers[slot, worker] = np.frombuffer(to_worker(of, worker, result), np.uint8)
     everywhere = np.full(slots, (1 << NUM_PORTS) - 1, np.uint64)
-    return Traffic(
+    return TrafficPattern(
         name=variant,
         frames=frames,
         answers=answers,
@@ -119,7 +119,7 @@ def aggregation(variant: p4src.Variant, slots: int) -> Traffic:
     )
 
 
-def l3_forwarding(slots: int) -> Traffic:
+def l3_forwarding(slots: int) -> TrafficPattern:
     """Return traffic of one frame per slot, from its port to the next, with TTL decremented."""
     tail = np.random.default_rng(2).bytes(L3_FRAME_BYTES - _LAYERS_BYTES - 8)
     frames = np.zeros((slots, NUM_PORTS, L3_FRAME_BYTES), np.uint8)
@@ -141,7 +141,7 @@ def l3_forwarding(slots: int) -> Traffic:
                 np.uint8,
             )
     port = np.arange(slots) % NUM_PORTS
-    return Traffic(
+    return TrafficPattern(
         name="l3",
         frames=frames,
         answers=answers,
@@ -161,7 +161,7 @@ def l3_mac(port: int) -> int:
     return 0x0200_0000_0010 + port
 
 
-def unchanged(traffic: Traffic) -> Traffic:
+def unchanged(traffic: TrafficPattern) -> TrafficPattern:
     """Return the same frames through a bare forwarder, which swaps ports 1 and 2, 3 and 4."""
     port = np.arange(NUM_PORTS)
     bits = np.zeros_like(traffic.sends)

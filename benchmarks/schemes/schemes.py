@@ -15,7 +15,6 @@ link with the formula.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import statistics
 import sys
@@ -39,6 +38,7 @@ from benchmarks.support.machine import (  # noqa: E402
     machine_line,
     parse_rate,
 )
+from benchmarks.support.results import write_json  # noqa: E402
 from benchmarks.support.worker_runs import outputs  # noqa: E402
 from switchfold.bmv2_topos import Testbed, Topology, single_switch  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
@@ -47,6 +47,7 @@ from switchfold.hostlib.schemes import (  # noqa: E402
     Cluster,
     Coordinator,
     InformationBook,
+    JobHosts,
     Layer,
     Scheme,
     busiest_floats,
@@ -146,10 +147,12 @@ def write_book(vector: Vector, topology: Topology, flops_per_s: float) -> Inform
     return Coordinator(
         [layer],
         cluster,
-        workers=[(host.address, 0) for host in topology.hosts],
-        job="schemes",
+        hosts=JobHosts(
+            job="schemes",
+            workers=[(host.address, 0) for host in topology.hosts],
+            first_port=FIRST_PORT,
+        ),
         pair_bytes=min(PAIR_BYTES, even_bytes),
-        first_port=FIRST_PORT,
     ).book
 
 
@@ -265,9 +268,8 @@ def main() -> None:
         print(describe_row(row), flush=True)
         rows.append(row)
     print(f"\n{summary(rows)}\n{time.monotonic() - began_s:.0f} s")
-    options.out.mkdir(parents=True, exist_ok=True)
     content = {"machine": machine, "flops_per_s": flops_per_s, "rows": rows}
-    (options.out / "schemes.json").write_text(json.dumps(content, indent=1) + "\n")
+    write_json(options.out / "schemes.json", content)
     print(f"wrote {options.out / 'schemes.json'}")
     if any("error" in row for row in rows):
         raise SystemExit(1)

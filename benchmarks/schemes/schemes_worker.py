@@ -52,11 +52,11 @@ TCP_COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPDSACKRecv", "
 """The last two count segments that came twice, and connections that were opened again."""
 
 Floats = NDArray[np.float32]
-Run = Callable[[int], Floats]
+RunIteration = Callable[[int], Floats]
 
 
 @dataclasses.dataclass
-class Task:
+class LayerTask:
     """The layer, and this worker's factors of every iteration."""
 
     layer: Layer
@@ -89,7 +89,7 @@ class Task:
 
 
 def run_scheme(
-    name: str, task: Task, run: Run, session: Session, options: argparse.Namespace
+    name: str, task: LayerTask, run: RunIteration, session: Session, options: argparse.Namespace
 ) -> dict[str, Any]:
     """Time a contender's iterations; return times, bytes and checksums of the results."""
     testbed = Testbed.attach(options.testbed) if task.worker_id == 0 else None
@@ -157,8 +157,12 @@ def quiet_bytes(testbed: Testbed) -> dict[str, tuple[int, int]]:
 
 
 def through_servers(
-    book: InformationBook, task: Task, gradients: list[Floats], stack: ExitStack, timeout_s: float
-) -> Run:
+    book: InformationBook,
+    task: LayerTask,
+    gradients: list[Floats],
+    stack: ExitStack,
+    timeout_s: float,
+) -> RunIteration:
     """Open this host's shard and a client of all shards."""
     own = book.servers[task.worker_id]
     options = ServerOptions(
@@ -194,11 +198,11 @@ def through_servers(
 
 def by_factors(
     book: InformationBook,
-    task: Task,
+    task: LayerTask,
     stack: ExitStack,
     timeout_s: float,
     multicast: Session | None = None,
-) -> Run:
+) -> RunIteration:
     """Open the exchange with all other workers, by streams or by multicasts of the session."""
     options = ExchangeOptions(timeout_s=timeout_s, connect_s=timeout_s)
     exchange = stack.enter_context(
@@ -218,7 +222,9 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
     book = InformationBook.from_json(options.book.read_text())
     worker_id = int(os.environ["SWITCHFOLD_WORKER_ID"])
     layer = book.entries[0].layer
-    task = Task(layer, worker_id, book.cluster.num_workers, book.cluster.batch, options.iterations)
+    task = LayerTask(
+        layer, worker_id, book.cluster.num_workers, book.cluster.batch, options.iterations
+    )
     # Not timed: a backward pass yields factors and gradients in any case.
     for iteration in range(options.warm_up + options.iterations):
         task.own.append(task.factors(iteration, worker_id))

@@ -33,6 +33,7 @@ from benchmarks.support.machine import (  # noqa: E402
     parse_rate,
     probed_rate,
 )
+from benchmarks.support.results import parameters_of, write_json  # noqa: E402
 from benchmarks.support.worker_runs import outputs  # noqa: E402
 from benchmarks.training.training_models import WORKLOADS  # noqa: E402
 from benchmarks.training.training_plot import draw_training  # noqa: E402
@@ -124,15 +125,13 @@ def main() -> None:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
     text = markdown(rows, carried)
     print(text)
-    options.out.mkdir(parents=True, exist_ok=True)
-    parameters = {key: str(value) for key, value in vars(options).items()}
     content = {
         "machine": machine,
-        "parameters": parameters,
+        "parameters": parameters_of(options),
         "carried_bits_per_s": carried,
         "rows": rows,
     }
-    (options.out / "training.json").write_text(json.dumps(content, indent=1) + "\n")
+    write_json(options.out / "training.json", content)
     (options.out / "training.md").write_text(f"{machine_line(machine)}\n\n{text}\n")
     draw_training(rows, machine, options.out / "training.png")
     print(f"wrote training.json, training.md and training.png to {options.out}")

@@ -161,11 +161,10 @@ def _predict(
     is_sequential = row["label"] == "switchfold_sequential"
     return predict(
         workload.described,
-        cluster,
+        cluster.replace(link_bits_per_s=min(cluster.link_bits_per_s, most)),
         strategy,
         Computing(iteration_s=compute_s),
         bucket_bytes=4 * workload.described.num_values if is_sequential else BUCKET_BYTES,
-        most_bits_per_s={strategy: most},
     )
 
 

@@ -14,7 +14,6 @@ before its time counts, and the bytes on each link are compared with the control
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 from collections import Counter
@@ -32,7 +31,8 @@ from benchmarks.support.machine import (  # noqa: E402
     parse_rate,
     probed_rate,
 )
-from benchmarks.support.worker_runs import outputs, switch_pids  # noqa: E402
+from benchmarks.support.results import parameters_of, write_json  # noqa: E402
+from benchmarks.support.worker_runs import outputs, sum_arguments  # noqa: E402
 from benchmarks.trees import tree_report  # noqa: E402
 from switchfold.bmv2_topos import Testbed, Topology, leaf_spine, single_switch  # noqa: E402
 from switchfold.bmv2_topos.errors import TestbedError  # noqa: E402
@@ -100,11 +100,9 @@ def run_workers(
         config = load_config(testbed.run_directory / "controller.toml")
         command = [
             *(sys.executable, str(WORKER)),
-            *("--bytes", str(options.bytes), "--repeats", str(options.repeats)),
+            *sum_arguments(options, testbed),
             *("--window", str(options.window), "--slots", str(options.slots)),
-            *("--timeout", str(options.timeout)),
-            *("--rendezvous", str(testbed.run_directory / "gloo-rendezvous")),
-            *("--switch-pids", switch_pids(testbed), "--testbed", testbed.name),
+            *("--testbed", testbed.name),
         ]
         results = testbed.run_workers(
             command,
@@ -224,14 +222,13 @@ def main() -> None:
     except TestbedError as exc:
         raise SystemExit(f"benchmark stopped: {exc}") from exc
     print("\n" + "\n".join(tree_report.describe_links(row) for row in rows))
-    options.out.mkdir(parents=True, exist_ok=True)
     content = {
         "machine": machine,
-        "parameters": {key: str(value) for key, value in vars(options).items()},
+        "parameters": parameters_of(options),
         "probed_bits_per_s": rates_bits_per_s,
         "rows": rows,
     }
-    (options.out / "tree_allreduce.json").write_text(json.dumps(content, indent=1) + "\n")
+    write_json(options.out / "tree_allreduce.json", content)
     plot.draw_bars(
         [(tree_report.tick_text(row), row) for row in rows],
         tree_report.NAMES,

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
-import json
 import statistics
 import sys
 import tempfile
@@ -28,9 +27,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.support.machine import describe_machine, machine_line  # noqa: E402
+from benchmarks.support.results import write_json  # noqa: E402
 from benchmarks.trees.tree_planning import clos, workers_of  # noqa: E402
 from switchfold.bmv2_topos.config import child_environment  # noqa: E402
-from switchfold.bmv2_topos.processes.daemons import switch_command  # noqa: E402
+from switchfold.bmv2_topos.processes.daemons import SwitchSoftware, switch_command  # noqa: E402
 from switchfold.bmv2_topos.processes.processes import (  # noqa: E402
     ManagedProcess,
     StartingProcess,
@@ -39,6 +39,7 @@ from switchfold.bmv2_topos.processes.processes import (  # noqa: E402
 from switchfold.bmv2_topos.topology.topology import Switch  # noqa: E402
 from switchfold.controller.config import ControllerConfig  # noqa: E402
 from switchfold.controller.jobs.job import View  # noqa: E402
+from switchfold.controller.jobs.job_request import JobRequest  # noqa: E402
 from switchfold.controller.server import ControllerServer  # noqa: E402
 from switchfold.controller.switches.reconcile import desired_entities  # noqa: E402
 
@@ -67,11 +68,10 @@ def running_switches(
 
     def launch(name: str, grpc_address: str) -> StartingProcess:
         command = switch_command(
-            "softswitch",
+            SwitchSoftware(),
             Switch(name=name, device_id=1, address="10.0.0.254", mac="02:53:46:00:00:01"),
             port_specs={},
             grpc_address=grpc_address,
-            variant="wide",
             run_directory=directory,
         )
         environment = child_environment(directory)
@@ -109,7 +109,7 @@ async def measure(config: ControllerConfig, repeats: int) -> dict[str, Any]:
         connect_s = time.perf_counter() - began_s
         # The database has one user at a time: the server's own.
         database = server._database  # pyright: ignore[reportPrivateUsage]
-        job = database.create_job("large", len(members))
+        job = database.create_job(JobRequest(name="large", num_workers=len(members)))
         view: View | None = None
         for repeat in range(repeats + 1):
             began_s = time.perf_counter()
@@ -167,9 +167,8 @@ def main() -> None:
     for step in ("plan", "install", "remove"):
         found = row[f"{step}_s"]
         print(f"  {step}: {statistics.median(found):.3f} s ({min(found):.3f} .. {max(found):.3f})")
-    options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "tree_installation.json"
-    path.write_text(json.dumps({"machine": machine, **row}, indent=1) + "\n")
+    write_json(path, {"machine": machine, **row})
     print(f"wrote {path}")
 
 

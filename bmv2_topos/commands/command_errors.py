@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a testbed's errors look like on the command line."""
+"""How the command line shows a testbed's errors."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def errors_shown() -> Generator[None]:
         yield
     except TestbedError as exc:
         raise click.ClickException(str(exc)) from exc
-    except ValueError as exc:  # a name or number of the caller's
+    except ValueError as exc:  # the caller gave a wrong name or number
         raise click.UsageError(str(exc)) from exc

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchfold testbed run`: a worker per host, what they print, how they end."""
+"""`switchfold testbed run`: start a worker on each host, show its output and how it ended."""
 
 from __future__ import annotations
 
@@ -30,13 +30,17 @@ _POLL_S: Final = 0.1
 @click.command(
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
-@click.option("--name", help="Which testbed.  [default: the only one]")
+@click.option("--name", help="Name of the testbed.  [default: the only one]")
 @click.option("--job", default="job", show_default=True, help="Name of the workers' job.")
 @click.option(
-    "--hosts", metavar="H1,H2,...", help="Workers 0, 1, .. run here.  [default: all hosts]"
+    "--hosts", metavar="H1,H2,...", help="Hosts of workers 0, 1, and so on.  [default: all hosts]"
 )
-@click.option("--worker-id", type=click.IntRange(0), help="First worker id, for who joins later.")
-@click.option("--env", multiple=True, metavar="NAME=VALUE", help="Set in every worker; repeat.")
+@click.option(
+    "--worker-id", type=click.IntRange(0), help="Id of the first worker, for those that join late."
+)
+@click.option(
+    "--env", multiple=True, metavar="NAME=VALUE", help="Variable for every worker; may be repeated."
+)
 @click.option(
     "--timeout",
     "timeout_s",
@@ -46,7 +50,7 @@ _POLL_S: Final = 0.1
     help="Seconds until workers that still run are stopped.",
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def run(
+def run(  # noqa: PLR0913 - click passes options by name
     *,
     name: str | None,
     job: str,
@@ -58,9 +62,9 @@ def run(
 ) -> None:
     """Run COMMAND on hosts of a testbed, one worker each, and wait until all have ended.
 
-    Workers find their place in the environment: SWITCHFOLD_* for hostlib, RANK, WORLD_SIZE,
-    MASTER_ADDR and MASTER_PORT for torch.distributed. Their output is shown line by line behind the
-    host's name; `switchfold testbed status` shows their pids.
+    The environment tells each worker its place: SWITCHFOLD_* for hostlib, RANK, WORLD_SIZE,
+    MASTER_ADDR and MASTER_PORT for torch.distributed. The host's name precedes each line of a
+    worker's output; `switchfold testbed status` shows the workers' pids.
 
     \b
     Examples:
@@ -70,12 +74,12 @@ def run(
       switchfold testbed run --hosts h4 --worker-id 3 --env SWITCHFOLD_JOINING=1 python train.py
 
     \b
-    Exit codes: 0 all ended with 0, 1 error or another status, 2 wrong use.
+    Exit codes: 0 all workers ended with status 0, 1 error or another status, 2 wrong use.
     """  # fmt: skip
     with errors_shown():
         testbed = Testbed.attach(name or _only_name())
         endpoints = _endpoints(testbed, hosts, worker_id or 0)
-        # "python" is the one that Switchfold is installed for.
+        # COMMAND's "python" is the interpreter that Switchfold is installed for.
         paths = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
         extra = {"PATH": os.pathsep.join(paths), **dict(_assignment(text) for text in env)}
         workers: list[tuple[WorkerEndpoint, ManagedProcess]] = []
@@ -105,7 +109,7 @@ def run(
 
 
 def _follow(workers: Sequence[tuple[WorkerEndpoint, ManagedProcess]], deadline: float) -> bool:
-    """Show what workers print until all have ended; tell whether all ended well."""
+    """Show the workers' output until all have ended; return whether all ended with status 0."""
     shown = [0] * len(workers)
     while True:
         running = [process for _, process in workers if process.popen.poll() is None]
@@ -121,7 +125,7 @@ def _follow(workers: Sequence[tuple[WorkerEndpoint, ManagedProcess]], deadline: 
         try:
             running[0].popen.wait(_POLL_S)
         except subprocess.TimeoutExpired:
-            continue  # only a pause between two looks at the logs
+            continue  # the wait only limits how often the logs are read
     failed = [(each, p.popen.returncode) for each, p in workers if p.popen.returncode]
     for endpoint, status in failed:
         how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
@@ -130,7 +134,10 @@ def _follow(workers: Sequence[tuple[WorkerEndpoint, ManagedProcess]], deadline: 
 
 
 def _show_lines(host: str, process: ManagedProcess, start: int, *, is_last: bool) -> int:
-    """Print the log's whole lines from `start` on, and the rest too at last; return where it is."""
+    """Print the log's complete lines from byte `start` on; return where the next call starts.
+
+    With `is_last`, an incomplete last line is printed, too.
+    """
     with process.log.open("rb") as log:
         log.seek(start)
         text = log.read()
@@ -141,7 +148,7 @@ def _show_lines(host: str, process: ManagedProcess, start: int, *, is_last: bool
 
 
 def _endpoints(testbed: Testbed, hosts: str | None, first_id: int) -> list[WorkerEndpoint]:
-    """Return where the workers stand; ids count from `first_id` in the order of the hosts."""
+    """Return the workers' endpoints; ids count from `first_id` in the order of the hosts."""
     names = hosts.split(",") if hosts else [host.name for host in testbed.topology.hosts]
     if len(set(names)) != len(names):
         raise ValueError(f"--hosts {hosts} names a host twice")
@@ -160,7 +167,7 @@ def _host_number(topology: Topology, name: str) -> int:
         if host.name == name:
             return host.worker_id
     known = ", ".join(host.name for host in topology.hosts)
-    raise ValueError(f"there is no host {name} (there: {known})")
+    raise ValueError(f"there is no host {name} (known: {known})")
 
 
 def _assignment(text: str) -> tuple[str, str]:
@@ -175,4 +182,4 @@ def _only_name() -> str:
     if len(names) == 1:
         return names[0]
     known = ", ".join(names) or "none"
-    raise ValueError(f"name the testbed with --name (there: {known})")
+    raise ValueError(f"choose a testbed with --name (known: {known})")

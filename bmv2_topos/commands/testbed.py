@@ -32,20 +32,20 @@ testbed.add_command(run)
 
 
 @testbed.command()
-@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Tells testbeds apart.")
+@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Name of the testbed.")
 @with_topology
 @click.option(
     "--shaping",
     type=click.Choice(["links", "switch"]),
     default="links",
     show_default=True,
-    help="What limits rates: the kernel at the links, or the softswitch, which then sees queues.",
+    help="What limits rates: the kernel on each link, or the softswitch, which then sees queues.",
 )
 @click.option(
     "--impair",
     default="",
     metavar="NAME=VALUE,...",
-    help="What every link does to packets, in each direction, such as loss=0.01 (softswitch).",
+    help="Impairments of every link, in each direction, such as loss=0.01 (softswitch).",
 )
 @click.option("--tcp-ecn", is_flag=True, help="Let TCP between hosts use ECN (mode veth).")
 @click.option(
@@ -65,19 +65,19 @@ testbed.add_command(run)
     type=click.Choice(["wide", "narrow"]),
     default="wide",
     show_default=True,
-    help="Values per packet: 352 or 32.",
+    help="Lanes per packet: 352 (wide) or 32 (narrow).",
 )
 @click.option(
     "--lease",
     "lease_s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="How long a worker may at least say nothing while its connection stands, before its job"
-    " goes on without it; a job may ask for more.  [default: 6]",
+    help="Time without a message after which a job evicts a worker whose connection still stands;"
+    " a job may ask for more.  [default: 6]",
 )
 @click.option("--udp-base-port", type=click.IntRange(1024, 65000), help="First port of mode udp.")
 @click.option("--json", "as_json", is_flag=True, help="Print the status as JSON.")
-def up(
+def up(  # noqa: PLR0913 - click passes options by name
     *,
     name: str,
     target: Target,
@@ -125,10 +125,10 @@ def up(
 
 
 @testbed.command()
-@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Which testbed.")
+@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Name of the testbed.")
 @click.option("--all", "is_all", is_flag=True, help="Every testbed of this user that was left up.")
 def down(name: str, is_all: bool) -> None:
-    """Remove a testbed, and whatever a killed one left behind.
+    """Remove a testbed, and whatever killed testbeds left behind.
 
     \b
     Examples:
@@ -168,7 +168,7 @@ def status(name: str | None, as_json: bool) -> None:
       switchfold testbed status --name main --json
 
     \b
-    Exit codes: 0 shown, 1 a named testbed is missing or not whole, 2 wrong use.
+    Exit codes: 0 shown, 1 a named testbed is missing or broken, 2 wrong use.
     """  # fmt: skip
     with errors_shown():
         names = [name] if name else state.record_names()
@@ -185,10 +185,10 @@ def status(name: str | None, as_json: bool) -> None:
 
 
 @testbed.command()
-@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Which testbed.")
+@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Name of the testbed.")
 @click.argument("node")
 def restart(*, name: str, node: str) -> None:
-    """Kill NODE, a switch or "controller", and start it again; a switch comes with empty tables.
+    """Kill NODE, a switch or "controller", and start it again; a switch starts with empty tables.
 
     \b
     Examples:
@@ -208,7 +208,7 @@ def restart(*, name: str, node: str) -> None:
 
 
 @testbed.command()
-@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Which testbed.")
+@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Name of the testbed.")
 @click.argument("one")
 @click.argument("other")
 def cut(*, name: str, one: str, other: str) -> None:
@@ -227,7 +227,7 @@ def cut(*, name: str, one: str, other: str) -> None:
 
 
 @testbed.command()
-@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Which testbed.")
+@click.option("--name", default=DEFAULT_NAME, show_default=True, help="Name of the testbed.")
 @click.argument("one")
 @click.argument("other")
 def mend(*, name: str, one: str, other: str) -> None:
@@ -238,7 +238,7 @@ def mend(*, name: str, one: str, other: str) -> None:
       switchfold testbed mend s1 s5
 
     \b
-    Exit codes: 0 whole again, 1 error, 2 wrong use.
+    Exit codes: 0 mended, 1 error, 2 wrong use.
     """  # fmt: skip
     with errors_shown():
         Testbed.attach(name).mend_link(one, other)

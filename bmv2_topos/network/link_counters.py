@@ -27,7 +27,7 @@ class LinkBytes:
     to_host_bytes: int
     to_host_packets: int
     dropped_packets: int
-    """Dropped at the switch's side of the link, by its shaper or for want of a reader."""
+    """Dropped at the switch's end of the link: by its shaper, or because nothing received them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class SwitchLinkBytes:
     from_b_bytes: int
     from_b_packets: int
     dropped_packets: int
-    """Dropped at either end, by its shaper or for want of a reader."""
+    """Dropped at either end: by its shaper, or because nothing received them."""
 
 
 def read_link_bytes(topology: Topology, namespaces: Mapping[str, str]) -> tuple[LinkBytes, ...]:
@@ -72,7 +72,10 @@ def read_switch_link_bytes(
 
 
 def read_counters(namespace: str) -> dict[str, dict[str, int]]:
-    """Read the 64-bit counters of a namespace's interfaces, by name and kind; bytes are frames'."""
+    """Read the 64-bit counters of a namespace's interfaces, by name and kind.
+
+    Bytes count whole Ethernet frames.
+    """
 
     def read(route: Any) -> dict[str, dict[str, int]]:
         return {message.get("ifname"): _counters(message) for message in route.get_links()}
@@ -83,7 +86,7 @@ def read_counters(namespace: str) -> dict[str, dict[str, int]]:
 def _counters(message: Any) -> dict[str, int]:
     counted = message.get("stats64")
     counters = {kind: int(counted[kind]) for kind in _KINDS}
-    if message.get("gro_max_size") == GRO_BYTES:  # a veth with GRO counts what follows the header
+    if message.get("gro_max_size") == GRO_BYTES:  # with GRO, a veth leaves the header out
         for direction in ("rx", "tx"):
             headers = counters[f"{direction}_packets"] * _ETHERNET_HEADER_BYTES
             counters[f"{direction}_bytes"] += headers

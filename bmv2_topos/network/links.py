@@ -34,14 +34,14 @@ QUEUE_BYTES: Final = 1_000_000
 """Queue of a shaped direction: holds two windows of 256 frames, so it delays but does not drop."""
 CARRIER_TIMEOUT_S: Final = 60.0
 _BURST_FRAMES: Final = 10
-"""Frames that a shaper may send back to back: forgives late timers, vanishes in a measurement."""
+"""Frames that a shaper may send back to back: enough for late timers, too few to skew a rate."""
 _SIOCETHTOOL: Final = 0x8946
 # linux/ethtool.h: receive checksum, transmit checksum, TSO, GSO, GRO. Frames on a link must look as
 # on a real wire: checksums present, never larger than the MTU.
 _ETHTOOL_SGRO: Final = 0x2C
 _ETHTOOL_OFF: Final = (0x15, 0x17, 0x1F, 0x24, _ETHTOOL_SGRO)
 GRO_BYTES: Final = 1
-"""What GRO may put together on our links: nothing."""
+"""Largest packet that GRO may build on our links: so small that GRO merges no frames."""
 _NUD_PERMANENT: Final = 0x80
 _TC_ROOT: Final = 0xFFFFFFFF
 _CUT_ROOT: Final = 0x20000
@@ -57,13 +57,13 @@ class _End:
     interface: str
     mac: str
     address: str | None = None
-    """Of a host; the end at a switch has none, and does not answer ARP."""
+    """Only a host's end has one. A switch's end has none, and does not answer ARP."""
 
 
 def create_link(link: Link, host: Host, *, host_namespace: str, switch_namespace: str) -> None:
     """Make the veth pair inside the two namespaces, with addresses, offloads off, both ends up.
 
-    Raises NameTakenError when an interface exists, KernelError otherwise.
+    Raises NameTakenError when an interface exists, KernelError for any other failure.
     """
     _create_pair(
         _End(
@@ -81,7 +81,7 @@ def create_link(link: Link, host: Host, *, host_namespace: str, switch_namespace
 
 
 def create_switch_link(link: SwitchLink, *, a_namespace: str, b_namespace: str) -> None:
-    """Make the veth pair between two switches, without addresses; errors as of `create_link`."""
+    """Make the veth pair between two switches, without addresses; errors as in `create_link`."""
     _create_pair(
         _End(namespace=a_namespace, interface=link.a_interface, mac=_port_mac(link.a_port, side=1)),
         _End(namespace=b_namespace, interface=link.b_interface, mac=_port_mac(link.b_port, side=2)),
@@ -89,10 +89,10 @@ def create_switch_link(link: SwitchLink, *, a_namespace: str, b_namespace: str) 
 
 
 def cut_end(interface: str, *, namespace: str) -> None:
-    """Let nothing leave through this interface any more, without a word to whoever sends.
+    """Drop every frame that is sent through this interface; the sender sees no error.
 
-    The interface stays up: BMv2 would never again read from one that was down, and programs that
-    take the loss of carrier for an error are not what a silent link is to test. KernelError.
+    The interface stays up: BMv2 never reads again from an interface that was down, and programs
+    that handle a lost carrier are not what a silent link tests. Raises KernelError.
     """
 
     def replace(route: Any) -> None:
@@ -161,14 +161,14 @@ def _create_pair(one: _End, other: _End) -> None:
 
 
 def _port_mac(port: int, *, side: int) -> str:
-    """Return a switch end's own MAC address, so that the kernel there takes nothing for itself."""
+    """Return the MAC of a switch's end; no frame is sent to it, so the kernel there takes none."""
     return f"02:01:00:00:{side:02x}:{port:02x}"
 
 
 def set_neighbours(host: Host, topology: Topology, *, namespace: str) -> None:
     """Enter all stations of the host's subnet as permanent neighbours, so that no link carries ARP.
 
-    Where there are more switches than the host's own, that one is the gateway to everything else.
+    If there are several switches, the host's own one is the gateway to everything else.
     """
     switch = topology.switch_of(host)
     mates = {link.host for link in topology.links_of(switch)} - {host.name}
@@ -235,7 +235,7 @@ def add_shaper(shaper: Shaper, interface: str, rate_bits_per_s: int, *, namespac
             burst=burst_bytes,
             cburst=burst_bytes,
         )
-        # The class keeps the kernel's default queue of as many frames as txqlen says: 1000.
+        # The class keeps the kernel's default queue of txqlen frames: 1000.
 
     call_with_route(namespace, add_tbf if shaper == "tbf" else add_htb)
 
@@ -288,18 +288,18 @@ def _index(route: Any, interface: str) -> int:
 
 
 def turn_offloads_off(interface: str) -> None:
-    """Let an interface of the caller's namespace leave neither checksums nor segments to a card."""
+    """Turn the checksum and segmentation offloads of an interface in the caller's namespace off."""
     for command in _ETHTOOL_OFF:
         _set_feature(interface, command, is_on=False)
 
 
 def _keep_order(route: Any, interface: str) -> None:
-    """Let frames arrive in the order in which they left, as from a cable.
+    """Make frames arrive in the order in which they left, as on a cable.
 
-    Else each goes to the queue of the processor that sent it: where a sender moves between
-    processors frames overtake each other, and TCP sends again what was not lost. With GRO a veth
-    has one queue; no frame may grow in it. Nothing happens where the kernel knows no such limit
-    (before Linux 5.19).
+    Without GRO, a veth puts each frame into the queue of the processor that sends it. If a sender
+    moves between processors, frames overtake each other, and TCP retransmits what was not lost.
+    With GRO, a veth has one queue, and the size limit keeps GRO from merging frames. Kernels before
+    Linux 5.19 have no such limit: this function changes nothing there.
     """
     index = _index(route, interface)
     route.link("set", index=index, gro_max_size=GRO_BYTES)

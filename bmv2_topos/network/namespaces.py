@@ -42,12 +42,12 @@ def require_root() -> None:
 
 
 def namespace_path(name: str) -> Path:
-    """Return the path of a named namespace; what is an absolute path already stays as it is."""
+    """Return the path of a named namespace; an absolute path is returned unchanged."""
     return _NAMESPACE_DIRECTORY / name
 
 
 def namespace_inode(name: str) -> int | None:
-    """Return what identifies a namespace beyond its name, None when it does not exist."""
+    """Return the inode that identifies a namespace beyond its name, None when there is none."""
     try:
         return namespace_path(name).stat().st_ino
     except FileNotFoundError:
@@ -96,7 +96,7 @@ def remove_namespace(name: str) -> None:
 
 
 def call_in_namespace(name: str, function: Callable[[], T]) -> T:
-    """Run a function in a thread that has entered the namespace; the caller stays where it is."""
+    """Run a function in a thread that has entered the namespace; the caller stays in its own."""
 
     def enter_and_call() -> T:
         _enter(name)
@@ -140,8 +140,8 @@ def _call_in_thread(function: Callable[[], T]) -> T:
 def _create(path: Path) -> None:
     """Make a namespace and give it a name, as `ip netns add` does.
 
-    A thread makes it, not a forked process: the caller may have threads, whose locks a copy of it
-    would find taken for ever.
+    A thread makes it, not a forked process: if the caller has other threads, locks that they hold
+    stay locked for ever in the forked process.
     """
 
     def make_and_name() -> None:
@@ -159,7 +159,7 @@ def _create(path: Path) -> None:
 
 @contextlib.contextmanager
 def _named_namespaces() -> Generator[None]:
-    """Hold the directory of names, a mount point that all mount namespaces share."""
+    """Lock the directory of names, and make it a mount point that all mount namespaces share."""
     _NAMESPACE_DIRECTORY.mkdir(mode=0o755, parents=True, exist_ok=True)
     descriptor = os.open(_NAMESPACE_DIRECTORY, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -202,12 +202,12 @@ def _enter(name: str) -> None:
 
 
 def quieten(name: str) -> None:
-    """Leave nothing but hosts' own packets on the links of a namespace: IPv6 and forwarding off."""
+    """Turn IPv6 and forwarding off in a namespace: its links then carry only hosts' own packets."""
     call_in_namespace(name, _turn_kernel_traffic_off)
 
 
 def _turn_kernel_traffic_off() -> None:
-    # /proc/sys/net is per namespace, that of the thread which writes
+    # /proc/sys/net belongs to the namespace of the thread that writes
     settings = {
         "ipv6/conf/all/disable_ipv6": "1",
         "ipv6/conf/default/disable_ipv6": "1",

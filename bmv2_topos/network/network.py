@@ -58,7 +58,7 @@ def make_network(record: Record) -> None:
 def cable_ends(record: Record, link: Link | SwitchLink) -> list[tuple[str, str, int | None]]:
     """Return namespace, interface and the kernel's rate of both ends of a link.
 
-    The rate is None for ends that nobody shapes, and for those that their switch shapes.
+    The rate is None for unshaped ends, and for ends that their switch shapes.
     """
     topology = record.topology
     at_switch = link.rate_bits_per_s if record.shaping == "links" else None
@@ -74,7 +74,7 @@ def cable_ends(record: Record, link: Link | SwitchLink) -> list[tuple[str, str, 
 
 
 def negotiate_ecn(record: Record) -> None:
-    """Let the TCP of every host ask for ECN and grant it."""
+    """Make the TCP of every host request and accept ECN."""
     setting = Path("/proc/sys/net/ipv4/tcp_ecn")  # of the namespace of the thread that writes it
     for host in record.topology.hosts:
         namespace = namespace_name(record.name, host)
@@ -84,7 +84,7 @@ def negotiate_ecn(record: Record) -> None:
 def reserve_udp_ports(record: Record, base_port: int | None) -> None:
     """Choose loopback ports for each link: from `base_port` on, or whichever are free.
 
-    Raises PortTakenError when one that was asked for is in use.
+    Raises PortTakenError when a requested port is in use.
     """
     topology = record.topology
     for number, link in enumerate((*topology.links, *topology.switch_links)):

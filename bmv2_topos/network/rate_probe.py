@@ -16,10 +16,10 @@ from .link_counters import read_counters
 from .namespaces import call_in_namespace
 
 FRAME_BYTES: Final = 1494
-"""Of a wide Switchfold packet, as the shapers count: Ethernet header, no preamble, no FCS."""
+"""Size of a wide Switchfold packet as the shapers count it: without preamble and FCS."""
 _ETHERTYPE: Final = b"\x88\xb5"  # for local experiments (IEEE 802): no stack answers it
 _SETTLE_S: Final = 0.2
-_BACKPRESSURE: Final = {errno.EAGAIN, errno.ENOBUFS}  # the queue is full: that is the aim
+_BACKPRESSURE: Final = {errno.EAGAIN, errno.ENOBUFS}  # the queue is full, as intended
 
 
 def probe_rate(testbed: Testbed, host: Host, *, duration_s: float) -> tuple[float, float]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that a testbed runs: the switch of either target, the controller and its file."""
+"""The commands that a testbed runs: a switch of either target, and the controller with its file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -23,10 +24,21 @@ Target = Literal["softswitch", "bmv2"]
 Mode = Literal["veth", "udp"]
 Variant = Literal["wide", "narrow"]
 Shaping = Literal["links", "switch"]
-"""Whether the kernel limits the links' rates, or the switch its ports'. The switch then sees its
+"""What limits rates: the kernel on each link, or the switch on each port. The switch then sees its
 queues (target softswitch)."""
 
 CPU_PORT = 255
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwitchSoftware:
+    """What runs as a switch."""
+
+    target: Target = "softswitch"
+    variant: Variant = "wide"
+    """Of the P4 program."""
+    options: Sequence[str] = ()
+    """More words for the command line."""
 
 
 def program_files(variant: Variant) -> tuple[Path, Path]:
@@ -43,18 +55,16 @@ def program_files(variant: Variant) -> tuple[Path, Path]:
 
 
 def switch_command(
-    target: Target,
+    software: SwitchSoftware,
     switch: Switch,
     *,
     port_specs: dict[int, str],
     grpc_address: str,
-    variant: Variant,
     run_directory: Path,
-    options: Sequence[str] = (),
 ) -> list[str]:
     """Return the command of a switch whose ports have these specs (`veth:IFNAME` or `udp:...`)."""
-    program, p4info = program_files(variant)
-    if target == "softswitch":
+    program, p4info = program_files(software.variant)
+    if software.target == "softswitch":
         ports = [word for port, spec in port_specs.items() for word in ("--port", f"{port}={spec}")]
         return [
             *(sys.executable, "-m", "switchfold.softswitch", "run", str(program)),
@@ -62,7 +72,7 @@ def switch_command(
             *ports,
             *("--grpc", grpc_address, "--device-id", str(switch.device_id)),
             *("--cpu-port", str(CPU_PORT), "--ready-fd", READY_FD),
-            *options,
+            *software.options,
         ]
     interfaces = [
         word
@@ -74,7 +84,7 @@ def switch_command(
         *(bmv2_path(), "--no-p4", "--device-id", str(switch.device_id)),
         *(("--notifications-addr", notifications) if _has_notifications() else ()),
         *interfaces,
-        *options,
+        *software.options,
         *("--", "--grpc-server-addr", grpc_address, "--cpu-port", str(CPU_PORT)),
     ]
 
@@ -82,7 +92,7 @@ def switch_command(
 def port_specs(
     topology: Topology, switch: Switch, *, udp_ports: Mapping[str, tuple[int, int]]
 ) -> dict[int, str]:
-    """Return what each port of a switch is: an interface, or a pair of loopback ports if named."""
+    """Return the spec of each port of a switch: an interface, or loopback ports if `udp_ports`."""
     specs: dict[int, str] = {}
     for end in topology.ports_of(switch):
         specs[end.port] = f"veth:{end.interface}"
@@ -97,11 +107,11 @@ def port_specs(
 def link_options(
     topology: Topology, switch: Switch, *, mode: Mode, shaping: Shaping, impairments: str
 ) -> list[str]:
-    """Return the options by which softswitch itself makes links slow or bad.
+    """Return the options by which softswitch itself shapes and impairs links.
 
-    With shaping "switch" it limits what it sends, with queues of as many bytes as those of links;
-    in mode udp also what its hosts send, which in mode veth their own interfaces do. Impairments
-    hit each direction of each link once: where a switch receives, and towards hosts.
+    With shaping "switch" it limits what it sends, with queues of as many bytes as those of links.
+    In mode udp it also limits what its hosts send; in mode veth their own interfaces do that.
+    Impairments hit each direction of each link once: where a switch receives, and towards hosts.
     """
     options: list[str] = []
     for end in topology.ports_of(switch):
@@ -122,7 +132,7 @@ def link_options(
 
 
 def bmv2_path() -> str:
-    """Return where simple_switch_grpc is; raises TargetMissingError."""
+    """Return the path of simple_switch_grpc; raises TargetMissingError."""
     found = shutil.which("simple_switch_grpc")
     if found is None:
         raise TargetMissingError(
@@ -141,7 +151,7 @@ def _has_notifications() -> bool:
 
 
 def accepts(address: str) -> bool:
-    """Tell whether somebody listens on a `unix:` address."""
+    """Tell whether a process listens on a `unix:` address."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         return probe.connect_ex(address.removeprefix("unix:")) == 0
 

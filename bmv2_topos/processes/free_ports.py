@@ -15,13 +15,13 @@ from typing import Final
 from ..errors import PortTakenError
 
 _PORTS: Final = range(10_240, 32_000)
-"""Below those that the kernel gives to whoever names none."""
+"""Below the range from which the kernel itself chooses ports."""
 
 
 def free_port(kind: socket.SocketKind = socket.SOCK_STREAM, address: str = "127.0.0.1") -> int:
-    """Return a port that nobody holds and that this function gives to no other process.
+    """Return a free port that this function gives to no other process.
 
-    The port is this process's as long as it lives. Raises PortTakenError when none is left.
+    It stays reserved as long as this process lives. Raises PortTakenError when none is left.
     """
     folder = Path(tempfile.gettempdir()) / f"switchfold-ports-{os.geteuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -31,7 +31,7 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM, address: str = "127.
             fcntl.flock(reservation, fcntl.LOCK_EX | fcntl.LOCK_NB)
             with socket.socket(socket.AF_INET, kind) as probe:
                 probe.bind((address, port))
-        except OSError:  # somebody has it
+        except OSError:  # another process has it
             os.close(reservation)
             continue
         return port  # the lock stays until this process ends

@@ -3,8 +3,8 @@
 """Become a testbed process: enter a namespace, leave the caller's session, note the pid, then exec.
 
 Run as a script by `processes` with isolated, site-less Python, so that it starts in
-milliseconds and imports the standard library alone. It keeps its pid across the exec, so that the
-pid file which it writes before names the real process: a killed caller never leaves one unrecorded.
+milliseconds and imports only the standard library. It writes the pid file first and keeps its pid
+across the exec, so that a killed caller never leaves an unrecorded process.
 
 Usage: launcher.py PID_FILE NAMESPACE_PATH|- PARENT_PID|- COMMAND [ARGUMENT...]
 """
@@ -23,7 +23,7 @@ _PR_SET_PDEATHSIG = 1
 
 def start_time_of(pid: int) -> int:
     """Return when a process started, in clock ticks since boot (field 22 of its stat)."""
-    # The command name may hold blanks and brackets; the fields behind it start at the last bracket.
+    # The command name may hold blanks and brackets; the next fields follow the last bracket.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[19])
 
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> None:
         if libc.setns(descriptor, _CLONE_NEWNET) != 0:
             sys.exit(f"launcher: cannot enter {namespace}: {os.strerror(ctypes.get_errno())}")
     try:
-        os.execvp(command[0], command)  # noqa: S606 - no shell is the point
+        os.execvp(command[0], command)  # noqa: S606 - deliberately without a shell
     except OSError as exc:
         sys.exit(f"launcher: cannot run {command[0]}: {exc.strerror}")
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of a testbed: start them in a namespace, wait until they are ready, stop them by pid.
 
-Every process has a session of its own and a pid file with its start time, so that stopping reaches
-its children too and a pid that the kernel has given to somebody else is never signalled.
+Every process has a session of its own and a pid file with its start time. So a stop reaches its
+children, too, and a pid that the kernel has given to another process is never signalled.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ProcessRecord:
             return False
 
     def terminate(self) -> None:
-        """Ask the process and its children to end, and leave waiting to `stop`."""
+        """Ask the process and its children to end; `stop` waits for them."""
         for pid in self.living():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
@@ -75,7 +75,7 @@ class ProcessRecord:
         self.stop(term_timeout_s=0)
 
     def stop(self, *, term_timeout_s: float = TERM_TIMEOUT_S) -> None:
-        """End the process and its children: SIGTERM, then SIGKILL for what stays."""
+        """End the process and its children: SIGTERM, then SIGKILL for those that still run."""
         for signal_number, timeout_s in (
             (signal.SIGTERM, term_timeout_s),
             (signal.SIGKILL, TERM_TIMEOUT_S),
@@ -134,19 +134,24 @@ class StartingProcess:
     process: ManagedProcess
     ready_read: int
     uses_descriptor: bool
-    is_ready: Callable[[], bool]
 
-    def await_ready(self, timeout_s: float) -> ManagedProcess:
-        """Wait until it is ready; errors as of `start_process`."""
+    def await_ready(
+        self, timeout_s: float, is_ready: Callable[[], bool] = lambda: False
+    ) -> ManagedProcess:
+        """Wait until the process writes to its descriptor; without one, until `is_ready`.
+
+        Raises ProcessFailedError when it ends before it is ready, ProcessTimeoutError when it takes
+        too long (it is then stopped).
+        """
         try:
             descriptor = self.ready_read if self.uses_descriptor else None
-            _await_ready(self.process, timeout_s, descriptor, self.is_ready)
+            _await_ready(self.process, timeout_s, descriptor, is_ready)
         finally:
             self.close()
         return self.process
 
     def close(self) -> None:
-        """Listen for its readiness no longer."""
+        """Stop listening for its readiness."""
         if self.ready_read >= 0:
             os.close(self.ready_read)
             self.ready_read = -1
@@ -159,28 +164,17 @@ def start_process(
     run_directory: Path,
     environment: Mapping[str, str],
     namespace: str | None = None,
-    ready_timeout_s: float | None = None,
-    is_ready: Callable[[], bool] | None = None,
     dies_with_us: bool = True,
 ) -> ManagedProcess:
-    """Start a command, in a namespace if one is named; its output goes to `<name>.log`.
-
-    With `ready_timeout_s` it is waited for: `{ready_fd}` in the command becomes a descriptor
-    that the process writes to; without one, `is_ready` is asked. With `dies_with_us` the kernel
-    kills the process when the calling thread ends. Raises ProcessFailedError when it ends before
-    it is ready, ProcessTimeoutError when it takes too long (it is then stopped).
-    """
+    """Start a command like `launch_process`; nobody waits until it is ready."""
     starting = launch_process(
         name,
         command,
         run_directory=run_directory,
         environment=environment,
         namespace=namespace,
-        is_ready=is_ready,
         dies_with_us=dies_with_us,
     )
-    if ready_timeout_s is not None:
-        return starting.await_ready(ready_timeout_s)
     starting.close()
     return starting.process
 
@@ -192,10 +186,13 @@ def launch_process(
     run_directory: Path,
     environment: Mapping[str, str],
     namespace: str | None = None,
-    is_ready: Callable[[], bool] | None = None,
     dies_with_us: bool = True,
 ) -> StartingProcess:
-    """Start a command like `start_process` and leave waiting for it to the caller."""
+    """Start a command, in a namespace if one is named; its output goes to `<name>.log`.
+
+    `{ready_fd}` in the command becomes a descriptor that the process writes to when it is ready.
+    With `dies_with_us` the kernel kills the process when the calling thread ends.
+    """
     log = run_directory / f"{name}.log"
     pid_file = run_directory / f"{name}.pid"
     pid_file.unlink(missing_ok=True)
@@ -227,7 +224,6 @@ def launch_process(
         process=ManagedProcess(record=record, log=log, popen=popen),
         ready_read=ready_read,
         uses_descriptor=READY_FD in command,
-        is_ready=is_ready or (lambda: False),
     )
 
 
@@ -261,7 +257,7 @@ def _await_record(
 ) -> ProcessRecord:
     deadline = time.monotonic() + 10
     while not pid_file.exists():
-        # One that has ended may have been launched since the look for its record.
+        # The process may have written its record, and ended, since the check above.
         if popen.poll() is not None and not pid_file.exists():
             raise ProcessFailedError(f"{name} did not start:\n{log_tail(log)}")
         if time.monotonic() > deadline:

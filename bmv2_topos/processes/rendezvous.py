@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What torch.distributed's and torchrun's launch by environment needs, beside a worker's place."""
+"""Environment and places that torch.distributed and torchrun need to launch workers."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def rank_variables(
 ) -> list[dict[str, str]]:
     """Return RANK, WORLD_SIZE, MASTER_ADDR and the like for one process on each endpoint.
 
-    Ranks are places in `endpoints`; they meet at the first one's host, on a TCP port that is free
-    there now. Gloo is told which interface to use.
+    A rank is an index in `endpoints`. The processes meet on the first one's host, on a TCP port
+    that is free there now. The variables also name the interface that Gloo uses.
     """
     first = endpoints[0]
     address = first.host.address if first.mode == "veth" else "127.0.0.1"

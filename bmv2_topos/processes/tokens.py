@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The tokens of a testbed's controller: drawn when it is made, in files that its owner can read."""
+"""Tokens of a testbed's controller, in files that only the testbed's owner can read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def draw_tokens(run_directory: Path) -> None:
 
 
 def worker_token(run_directory: Path) -> str:
-    """Return the workers' token, "" where none was drawn."""
+    """Return the workers' token, "" if none was drawn."""
     return _read(run_directory / _WORKER_CREDENTIAL_FILE)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers of a testbed: what each must know, and running one process per host to the end."""
+"""Workers of a testbed: the environment of each, and one process per host that runs to its end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .processes import ManagedProcess, log_tail
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerEndpoint:
-    """Where a worker stands: its host, its link and its controller."""
+    """A worker's host, link and controller."""
 
     worker_id: int
     num_workers: int
@@ -31,7 +31,7 @@ class WorkerEndpoint:
     host_udp_port: int
     """Loopback port of the host's end of the link in mode udp, else 0."""
     token: str = field(default="", repr=False)
-    """What the controller asks of workers; empty: nothing."""
+    """Token that the controller demands of workers; empty if it demands none."""
 
     def environment(self, job: str) -> dict[str, str]:
         """Return the environment variables that pass all this to a worker."""
@@ -70,7 +70,7 @@ def endpoint_of(
     udp_ports: Mapping[str, tuple[int, int]] | None = None,
     token: str = "",
 ) -> WorkerEndpoint:
-    """Return where a worker of a topology stands; `udp_ports` by link name in mode udp."""
+    """Return the endpoint of a topology's worker; `udp_ports` are by link name, in mode udp."""
     host = topology.host_of(worker_id)
     link = topology.link_of(host)
     switch_udp_port, host_udp_port = (udp_ports or {}).get(link.name, (0, 0))
@@ -94,7 +94,7 @@ class WorkerResult:
 
     worker_id: int
     exit_status: int
-    """Negative: ended by that signal."""
+    """-N if signal N ended the worker."""
     output: str
     """Standard output and standard error together."""
     log: Path

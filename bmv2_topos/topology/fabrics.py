@@ -8,7 +8,7 @@ leaf_spine(4, 2, 2), level 1 over level 0:
       / | | \\      / | | \\
     s1  s2  s3  s4 (each to both)  leaves; host ports first, then one port per spine
     ||  ||  ||  ||
-    h1 .. h8                       h1 and h2 hang on s1, h3 and h4 on s2, ..
+    h1 .. h8                       h1 and h2 are on s1, h3 and h4 on s2, ..
 
 fat_tree(4), after Al-Fares, Loukissas, Vahdat (SIGCOMM 2008): 4 pods of 2 edge switches (level 0:
 s1..s8) and 2 aggregation switches (level 1: s9..s16), 4 core switches (level 2: s17..s20), 16
@@ -42,10 +42,10 @@ def leaf_spine(
     host_rate_bits_per_s: int | None = DEFAULT_RATE_BITS_PER_S,
     uplink_rate_bits_per_s: int | None = DEFAULT_RATE_BITS_PER_S,
 ) -> Topology:
-    """Describe leaves s1.. that are joined to every spine; all hosts hang on leaves.
+    """Describe leaves s1.. that are joined to every spine; all hosts are on leaves.
 
     Rates are those of a host's link and of each link between a leaf and a spine. Hosts of leaf
-    s<n> have 10.0.<n>.1 and so on. Raises ValueError for numbers that no switch has ports for.
+    s<n> have 10.0.<n>.1 and so on. Raises ValueError for counts that exceed a switch's ports.
     """
     _check("num_leaves", num_leaves, MAX_PORT)
     _check("hosts_per_leaf", hosts_per_leaf, MAX_HOSTS)
@@ -70,7 +70,7 @@ def fat_tree(
 ) -> Topology:
     """Describe k pods of k/2 edge and k/2 aggregation switches under (k/2)^2 core switches.
 
-    k/2 hosts hang on each edge switch. Rates are those of host links, of links between edge and
+    k/2 hosts are on each edge switch. Rates are those of host links, of links between edge and
     aggregation, and of links to the core. Raises ValueError unless k is even, 2 to 64.
     """
     if k % 2 or not 2 <= k <= MAX_FAT_TREE:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed's shape in mininet's words: hosts h1..hN, switches s1.., and the links between them.
+"""A testbed's topology in Mininet's terms: hosts h1..hN, switches s1.., and the links between them.
 
-P4 port numbers equal the eth numbers of the switch: host h3 hangs on s1-eth3, port 3. Worker ids
-start at 0, so worker 2 runs on h3. A topology only describes; `bmv2_topos.testbed` builds it.
+P4 port numbers equal the eth numbers of the switch: host h3 is on s1-eth3, port 3. Worker ids
+start at 0, so worker 2 runs on h3. A topology is a description; `bmv2_topos.testbed` builds it.
 
 Hosts of one switch share a subnet, and the switch is their gateway to all others. Switches route
 IPv4 by table and flood nothing, so the links may form rings.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_HOSTS: Final = 32
-"""Hosts of one switch: the width of the bitmap that its children share."""
+"""Most hosts of one switch: the width of its worker bitmap."""
 MAX_PORT: Final = 254
 """Highest port of a switch: 255 is the controller's."""
 SUBNET_PREFIX_LENGTH: Final = 24
@@ -49,7 +49,7 @@ class Switch:
     """IPv4 address that workers send their contributions to; the gateway of the switch's hosts."""
     mac: str
     level: int = 0
-    """0 where hosts hang; each level towards the root counts one more."""
+    """0 for switches with hosts; one more for each level above them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class Link:
 
     @property
     def name(self) -> str:
-        """The name that only this link has: its host's."""
+        """The unique name of this link: its host's."""
         return self.host
 
 
@@ -94,7 +94,7 @@ class SwitchLink:
 
     @property
     def name(self) -> str:
-        """The name that only this link has, such as s1-s3."""
+        """The unique name of this link, such as s1-s3."""
         return f"{self.a}-{self.b}"
 
 
@@ -106,7 +106,7 @@ class PortEnd:
     interface: str
     link: Link | SwitchLink
     is_b: bool = False
-    """Of a link between switches: the end `b`."""
+    """Whether this is the end `b` of a link between switches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +132,7 @@ class Topology:
             raise ValueError("two links use the same switch port")
         for name, port in ports:
             if not 1 <= port <= MAX_PORT:
-                raise ValueError(f"{name} has no port {port}: they are 1 to {MAX_PORT}")
+                raise ValueError(f"{name} has no port {port}: ports are 1 to {MAX_PORT}")
         unknown = {end for pair in ends for end in pair} - set(names)
         if unknown:
             raise ValueError(f"links name unknown nodes: {', '.join(sorted(unknown))}")
@@ -166,7 +166,7 @@ class Topology:
         return next(link for link in self.links if link.host == host.name)
 
     def switch_of(self, host: Host) -> Switch:
-        """Return the switch that a host hangs on."""
+        """Return the switch of a host."""
         return self.switch_named(self.link_of(host).switch)
 
     def links_of(self, switch: Switch) -> tuple[Link, ...]:

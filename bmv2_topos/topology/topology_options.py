@@ -23,7 +23,7 @@ _SHAPE_OPTIONS: Final = {
 
 
 class _Rate(click.ParamType[int]):
-    """Bits per second with an optional k, M or G behind; 0 means unshaped."""
+    """Bits per second with an optional suffix k, M or G; 0 means unshaped."""
 
     name = "rate"
 
@@ -70,13 +70,15 @@ _OPTIONS: Final = (
         type=_Rate(),
         default="100M",
         show_default=True,
-        help="Of hosts' links; 0: unshaped.",
+        help="Rate of hosts' links; 0: unshaped.",
     ),
     click.option(
-        "--uplink-rate", type=_Rate(), help="Of links between switches.  [default: --rate]"
+        "--uplink-rate", type=_Rate(), help="Rate of links between switches.  [default: --rate]"
     ),
     click.option(
-        "--core-rate", type=_Rate(), help="Of links to a fat-tree's core.  [default: --uplink-rate]"
+        "--core-rate",
+        type=_Rate(),
+        help="Rate of links to a fat-tree's core.  [default: --uplink-rate]",
     ),
 )
 
@@ -89,7 +91,7 @@ def with_topology(command: F) -> F:
 
 
 def described_topology(shape: dict[str, Any], *, is_shaped: bool) -> Topology:
-    """Return the topology that the options of `up` describe; ValueError for what does not fit."""
+    """Return the topology that the options of `up` describe; ValueError if they do not fit."""
     kind = str(shape["topology"])
     for option, value in shape.items():
         if value is not None and option not in {"topology", "rate", *_SHAPE_OPTIONS[kind]}:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Access to methods: tokens, the role that a method needs, and the guard before every method.
 
-No service checks tokens itself. The guard stands before all of them, and a method that it does not
-know needs the strictest role, so that a new one cannot be forgotten.
+No service checks tokens itself. The guard checks every call, and a method that it does not know
+needs the strictest role, so that no new method is open by mistake.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _LOG_INTERVAL_S: Final = 10.0
 
 
 class Role(enum.StrEnum):
-    """What a method needs."""
+    """The right that a method demands of its caller."""
 
     WORKER = "worker"
-    """To be in jobs."""
+    """Take part in jobs."""
     READER = "read-only"
-    """To look at jobs, switches and links."""
+    """Look at jobs, switches and links."""
     OPERATOR = "operator"
-    """To change them."""
+    """Change them."""
 
 
 def required_role(method: MethodDescriptor) -> Role:
-    """Return what a method needs; its .proto file says whether it has side effects."""
+    """Return the role that a method needs; its .proto file says whether it has side effects."""
     if method.containing_service.full_name == _SESSIONS:
         return Role.WORKER
     level = method.GetOptions().idempotency_level
@@ -51,17 +51,17 @@ def required_role(method: MethodDescriptor) -> Role:
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """The secrets of a controller. With none everything is open, with any of them nothing is."""
+    """The secrets of a controller. Without any, all calls are open; with any, no call is."""
 
     worker: str = field(default="", repr=False)
-    """For sessions; without `operator` for everything."""
+    """Opens sessions; if `operator` is unset, everything."""
     operator: str = field(default="", repr=False)
-    """For everything."""
+    """Opens everything."""
     read_only: str = field(default="", repr=False)
-    """For calls of the operator API that change nothing."""
+    """Opens calls of the operator API that change nothing."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be sent, and roles that nobody could tell apart."""
+        """Refuse tokens that cannot be sent, and equal tokens for different roles."""
         named = {"token": self.worker, "operator_token": self.operator}
         named["read_only_token"] = self.read_only
         for name, token in named.items():
@@ -72,8 +72,8 @@ class Tokens:
             raise ConfigError("token, operator_token and read_only_token must differ")
         if self.read_only and not (self.worker or self.operator):
             raise ConfigError(
-                "read_only_token alone lets no worker join and nobody stop a job; set token or "
-                "operator_token too"
+                "with read_only_token alone, no worker can join a job and no operator can stop "
+                "one; set token or operator_token too"
             )
 
     @property
@@ -82,7 +82,7 @@ class Tokens:
         return bool(self.worker or self.operator or self.read_only)
 
     def check(self, token: str, role: Role) -> None:
-        """Raise TokenError or RoleError unless `token` allows what needs `role`."""
+        """Raise TokenError or RoleError unless `token` allows calls that need `role`."""
         if not self.are_set:
             return
         operator = self.operator or self.worker
@@ -102,7 +102,7 @@ class Tokens:
 
 
 class AccessGuard(grpc.aio.ServerInterceptor):
-    """Stands before every method of every service; reads nothing of a call but its metadata."""
+    """Checks every call of every service; reads only the call's metadata."""
 
     def __init__(self, tokens: Tokens, services: Iterable[ServiceDescriptor]) -> None:
         self._tokens = tokens
@@ -148,7 +148,7 @@ class AccessGuard(grpc.aio.ServerInterceptor):
         return kinds[handler.request_streaming, handler.response_streaming](refuse)
 
     def _log(self, error: Exception, peer: str) -> None:
-        """Log refusals, though not one line for each: strangers could fill the disk."""
+        """Log refusals, but not each one: otherwise strangers could fill the disk."""
         self._num_refused += 1
         now_s = time.monotonic()
         if now_s - self._logged_s >= _LOG_INTERVAL_S:
@@ -163,7 +163,7 @@ def _token_of(metadata: Mapping[str, str | bytes]) -> str:
 
 
 def _is_any(token: str, allowed: Iterable[str]) -> bool:
-    """Compare in a time that tells nothing about the tokens; an unset one matches nothing."""
+    """Compare in constant time; an unset token matches nothing."""
     given = token.encode()
     matches = [bool(one) and hmac.compare_digest(given, one.encode()) for one in allowed]
     return any(matches)

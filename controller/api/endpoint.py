@@ -12,7 +12,7 @@ _TAKEN_TIMEOUT_S: Final = 1.0
 
 
 def connect(address: str, timeout_s: float) -> None:
-    """Open and close a connection; OSError when nobody listens there."""
+    """Open and close a connection; OSError when nothing listens there."""
     if address.startswith(UNIX_PREFIX):
         with socket.socket(socket.AF_UNIX) as sock:
             sock.settimeout(timeout_s)
@@ -23,7 +23,7 @@ def connect(address: str, timeout_s: float) -> None:
 
 
 def is_taken(address: str) -> bool:
-    """Return whether somebody serves a Unix socket, which gRPC would take over silently."""
+    """Return whether a process serves this Unix socket; gRPC would take it over silently."""
     if not address.startswith(UNIX_PREFIX):
         return False  # a TCP port in use is refused by the kernel
     try:
@@ -34,7 +34,7 @@ def is_taken(address: str) -> bool:
 
 
 def with_port(address: str, port: int) -> str:
-    """Return the address with the port that was taken for port 0; Unix sockets have none."""
+    """Return the address with the port that was chosen for port 0; Unix sockets have none."""
     if address.startswith(UNIX_PREFIX):
         return address
     return f"{address.rpartition(':')[0]}:{port}"

@@ -80,7 +80,7 @@ class FabricService(fabric_pb2_grpc.FabricServicer):
         request: pb.SetLinkRequest,
         context: grpc.aio.ServicerContext[pb.SetLinkRequest, pb.Link],
     ) -> pb.Link:
-        """Take a link out of use, or back."""
+        """Take a link out of use, or back into use."""
         return self._link(self._state.set_link(request.name, is_up=request.is_up))
 
     async def SetSwitch(  # noqa: N802
@@ -88,7 +88,7 @@ class FabricService(fabric_pb2_grpc.FabricServicer):
         request: pb.SetSwitchRequest,
         context: grpc.aio.ServicerContext[pb.SetSwitchRequest, pb.SetSwitchResponse],
     ) -> pb.SetSwitchResponse:
-        """Take a switch out of use, or back."""
+        """Take a switch out of use, or back into use."""
         self._state.set_switch(request.name, is_up=request.is_up)
         return pb.SetSwitchResponse(name=request.name, state="up" if request.is_up else "down")
 
@@ -142,7 +142,7 @@ class FabricService(fabric_pb2_grpc.FabricServicer):
 
 
 def _alternatives(plan: TreePlan, label: str) -> list[pb.ReportedAlternative]:
-    """Return what the planner would do now if it is something else, then its next best."""
+    """Return the trees that the planner would choose now, then the next best, without `label`."""
     found = [pb.ReportedAlternative(label=plan.label, seconds=plan.seconds)]
     found += [pb.ReportedAlternative(label=x.label, seconds=x.seconds) for x in plan.alternatives]
     return [each for each in found if each.label != label][:_NUM_ALTERNATIVES]

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Session connections that the kernels keep alive: a worker need not run to show that it lives.
+"""Probes of session connections by the kernels: a worker need not run to show that it lives.
 
 A process that holds its interpreter lock, or that is stopped, sends no heartbeat, but its kernel
-answers probes. A killed process closes its connection; a host that has vanished answers nothing.
+answers probes. The kernel closes the connection of a killed process. A vanished host answers
+nothing.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from ...hostlib.control.controller_link import NEVER_MS
 
 _LOGGER = logging.getLogger(__name__)
 PROBE_S: Final = 1
-"""A connection that is idle for so long is probed, and again each time this passes."""
+"""Seconds until an idle connection is probed, and between further probes."""
 
 
 def server_options(host_gone_s: float) -> list[tuple[str, int]]:
-    """Return gRPC options that leave it to the kernel to end connections.
+    """Return gRPC options by which only the kernel ends connections.
 
     gRPC hands its own keepalive's time-out to the kernel as TCP_USER_TIMEOUT. Its pings are off: a
     stopped process does not answer them.
@@ -40,8 +41,8 @@ def server_options(host_gone_s: float) -> list[tuple[str, int]]:
 def probe_connections(port: int) -> int:
     """Have the kernel probe every connection that this process accepts at a TCP port from now on.
 
-    gRPC does not lend its sockets, but an accepted one takes over the options of the one that
-    listens. Returns how many sockets listen there.
+    gRPC does not expose its sockets, but an accepted socket inherits the options of the listening
+    one. Returns how many sockets listen there.
     """
     count = 0
     for listener in _listeners(port):
@@ -52,7 +53,7 @@ def probe_connections(port: int) -> int:
         count += 1
     if not count:
         _LOGGER.warning(
-            "no listening socket found at port %d: hosts that vanish are found by leases only", port
+            "no listening socket found at port %d: only leases detect vanished hosts", port
         )
     return count
 

@@ -19,23 +19,23 @@ from .printable import escape_message, escaped
 
 _R = TypeVar("_R", bound=Message)
 _TIMEOUT_S: Final = 15.0
-"""Reads of counters go through to the switch, which has 10 s."""
+"""A read of counters waits for the switch, which may take 10 s."""
 _MAX_ANSWER_BYTES: Final = 64 << 20
 _NO_CONTROLLER: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 
 class _Service(enum.Enum):
-    """Full name of the service that has a method."""
+    """Full names of the controller's services for operators."""
 
     OPERATOR = pb.DESCRIPTOR.services_by_name["Operator"].full_name
     FABRIC = fabric_pb.DESCRIPTOR.services_by_name["Fabric"].full_name
 
 
 class OperatorClient:
-    """One controller, as an operator sees it; ControllerError when it is gone or refuses.
+    """Client of one controller; ControllerError when it does not answer or refuses.
 
-    Without a `token` it is that of the testbed at this address, else that of the environment.
-    What the controller answers is escaped: a terminal may print it.
+    The default `token` is that of the testbed at this address, else that of the environment.
+    Texts in answers are escaped, so that a terminal may print them.
     """
 
     def __init__(self, address: str, token: str = "") -> None:
@@ -45,7 +45,7 @@ class OperatorClient:
             raise ConfigError(f"the token for {address} {problem}")
 
     def show_controller(self) -> pb.Controller:
-        """Return how the controller itself is."""
+        """Return the state of the controller itself."""
         return self._call(
             _Service.OPERATOR, "ShowController", pb.ShowControllerRequest(), pb.Controller
         )
@@ -89,12 +89,12 @@ class OperatorClient:
         )
 
     def set_link(self, name: str, *, is_up: bool) -> fabric_pb.Link:
-        """Take a link out of use, or back."""
+        """Take a link out of use, or back into use."""
         request = fabric_pb.SetLinkRequest(name=name, is_up=is_up)
         return self._call(_Service.FABRIC, "SetLink", request, fabric_pb.Link)
 
     def set_switch(self, name: str, *, is_up: bool) -> str:
-        """Take a switch out of all trees and routes, or back; return its state."""
+        """Take a switch out of all trees and routes, or back into them; return its state."""
         request = fabric_pb.SetSwitchRequest(name=name, is_up=is_up)
         return self._call(_Service.FABRIC, "SetSwitch", request, fabric_pb.SetSwitchResponse).state
 
@@ -119,7 +119,7 @@ class OperatorClient:
                     raise ControllerUnreachableError(
                         f"no controller answers at {self.address}; start one with 'switchfold "
                         "controller run' or give --controller ADDRESS; `switchfold testbed "
-                        "status` shows those of testbeds"
+                        "status` shows the addresses of testbeds' controllers"
                     ) from exc
                 text = escaped(error.details() or str(error.code()))
                 raise OperatorRefusedError(text) from exc

@@ -42,7 +42,7 @@ def job_message(
 
 
 def put_counts(message: pb.Job, counts: Mapping[str, Mapping[Outcome, Count]]) -> None:
-    """Enter a job's counters by switch, and their sums."""
+    """Add a job's counters by switch, and their sums."""
     total: dict[Outcome, Count] = {}
     for switch, of_switch in counts.items():
         message.switch_counts.add(switch=switch, counts=outcome_counts(of_switch))
@@ -61,7 +61,7 @@ def outcome_counts(
 
 
 def lease_messages(switch: str, views: Iterable[View], jobs: Mapping[int, Job]) -> list[pb.Lease]:
-    """Return what views hold of a switch's slots, by slot."""
+    """Return the slots of a switch that views hold, in order."""
     leases: list[pb.Lease] = []
     for view in views:
         job = jobs.get(view.job_number)

@@ -53,7 +53,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         request: pb.ShowControllerRequest,
         context: grpc.aio.ServicerContext[pb.ShowControllerRequest, pb.Controller],
     ) -> pb.Controller:
-        """Return how the controller itself is, after a try to write its database."""
+        """Return the state of the controller itself, after an attempt to write its database."""
         self._database.check()
         return pb.Controller(
             database=str(self._database.path.absolute()),
@@ -88,7 +88,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         request: pb.StopJobRequest,
         context: grpc.aio.ServicerContext[pb.StopJobRequest, pb.Job],
     ) -> pb.Job:
-        """End a job; its workers are told."""
+        """End a job, and report that to its workers."""
         job = await self._membership.stop_job(request.name, "stopped by the operator")
         return self._job(job)
 
@@ -108,7 +108,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         """Return one switch with its counters."""
         link = self._links.get(request.name)
         if link is None:
-            raise UnknownNameError(f"no switch {request.name!r}; there is {', '.join(self._links)}")
+            raise UnknownNameError(f"no switch {request.name!r}; known: {', '.join(self._links)}")
         message = self._switch(link)
         jobs = {job.job_number: job for job in self._database.jobs(is_live_only=True)}
         message.leases.extend(lease_messages(request.name, self._database.live_views(), jobs))
@@ -142,7 +142,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             message.counts_error = str(exc)
         had_trees = any(view.is_on_switch for view in job.views)
         if job.state is JobState.ENDED and had_trees and not counts:
-            message.counts_error = "the counters were not kept: the switch was away at the end"
+            message.counts_error = "the counters are lost: no switch answered when the job ended"
         put_counts(message, counts)
 
     def _job(self, job: Job) -> pb.Job:

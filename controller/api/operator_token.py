@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where an operator's token comes from when a command is given none."""
+"""Finds the operator's token for a command that is given none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VARIABLES: Final = ("SWITCHFOLD_OPERATOR_TOKEN", "SWITCHFOLD_TOKEN")
 def operator_token(address: str) -> str:
     """Return the token for the controller at `address`, "" when none is known.
 
-    A testbed's own goes before those of the environment, which are another controller's.
+    A testbed's own token comes first: tokens in the environment belong to another controller.
     """
     if address.startswith(UNIX_PREFIX):
         path = Path(address.removeprefix(UNIX_PREFIX)).parent / OPERATOR_CREDENTIAL_FILE

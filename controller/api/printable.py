@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text of strangers for a log, a terminal or an error: escaped and shortened."""
+"""Untrusted text for a log, a terminal or an error: escaped and shortened."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_DETAILS: Final = 2000
 
 
 def escaped(text: str, keep: str = "") -> str:
-    r"""Return the text with what a terminal could obey as \x1b or \u202e; `keep` stays as it is."""
+    r"""Return the text with unprintable characters as \x1b or \u202e; those in `keep` stay."""
     if text.isprintable():
         return text
     return "".join(

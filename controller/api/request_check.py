@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every field of every request: what it may hold, checked before anything is done or logged.
+"""Checks every field of every request before anything is done or logged.
 
 Texts, bytes and enumerations are checked by their kind, numbers by the table below. What depends on
 the fabric or on other workers is checked by `worker_place` and `job_request`.
@@ -20,7 +20,7 @@ from ..errors import InvalidJobError
 from .printable import quoted
 
 MAX_MESSAGE_BYTES: Final = 256 << 10
-"""Of one request; a Stalled that misses every worker of the largest job fits."""
+"""Size of one request; a Stalled that names every worker of the largest job fits."""
 MAX_TEXT: Final = 255
 MAX_BYTES: Final = 64
 MAX_ITEMS: Final = 0xFFFF
@@ -44,7 +44,7 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "Resume.job_number": None,  # compared with the job's
     "Resume.generation": None,  # of a view that may be gone
     "Resume.proposed": None,  # of a change that may be unknown
-    "ViewReady.generation": None,  # ignored unless it is that of the change under way
+    "ViewReady.generation": None,  # ignored unless it is that of the change in progress
     "ViewReady.position": (0, _MAX_POSITION),
     "ViewEntered.generation": None,  # as above
     "Stalled.generation": None,  # as above
@@ -55,16 +55,16 @@ RANGES: Final[Mapping[str, tuple[float, float] | None]] = {
     "Barrier.use": None,  # counts as long as the job lives
     "ShowTreeRequest.tensor_bytes": (0, 1 << 50),
 }
-"""Least and greatest value of each number in a request; None: every value makes sense."""
+"""Least and greatest value of each number in a request; None: every value is allowed."""
 
 
 def check_request(message: Message) -> None:
-    """Raise InvalidJobError for the first field that holds what it may not."""
+    """Raise InvalidJobError for the first field with a value that is not allowed."""
     for field, value in message.ListFields():
         values: list[Any] = list(cast("Iterable[Any]", value)) if field.is_repeated else [value]
         name = f"{message.DESCRIPTOR.name}.{field.name}"
         if len(values) > MAX_ITEMS:
-            raise InvalidJobError(f"{name} has {len(values)} items; at most {MAX_ITEMS} may be")
+            raise InvalidJobError(f"{name} has {len(values)} items; the limit is {MAX_ITEMS}")
         for one in values:
             _check_value(name, field, one)
     for field in message.DESCRIPTOR.fields:

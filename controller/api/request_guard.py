@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Stands before every unary method: checks its request, and turns typed errors into statuses."""
+"""Wraps every unary method: checks its request, and turns typed errors into statuses."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .request_check import check_request
 
 
 class RequestGuard(grpc.aio.ServerInterceptor):
-    """Lets services raise ControllerErrors, and see checked requests only.
+    """Passes only checked requests to services, and lets services raise ControllerErrors.
 
-    The messages of a stream are checked as they are read, by whoever serves it.
+    The service of a stream checks the stream's messages as it reads them.
     """
 
     async def intercept_service(

@@ -24,17 +24,17 @@ _JOIN_REQUEST_TIMEOUT_S: Final = 5.0
 _LINGER_S: Final = 0.5
 """Time for a worker to close its side after the last message."""
 
-Context = grpc.aio.ServicerContext[pb.WorkerMessage, pb.ControllerMessage]
+JoinContext = grpc.aio.ServicerContext[pb.WorkerMessage, pb.ControllerMessage]
 
 
 class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
-    """Translates streams into membership and back."""
+    """Turns a worker's messages into calls of the membership, and the answers into messages."""
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
 
     async def Join(  # noqa: N802
-        self, request_iterator: object, context: Context
+        self, request_iterator: object, context: JoinContext
     ) -> None:
         """Serve one worker from its JoinRequest to the end of the stream."""
         try:
@@ -46,15 +46,15 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
         reader = asyncio.create_task(self._read(live, lease, outbox, context))
         try:
             await self._write(outbox, context)
-            # A stream that ends under a worker's write may lose what the worker has not read.
+            # If the stream ends while the worker writes, messages may be lost that it has not read.
             await asyncio.wait((reader,), timeout=_LINGER_S)
         finally:
-            # First, and without an await before: gRPC may cancel this handler here once more.
+            # This must come before any await: gRPC may cancel this handler here once more.
             self._membership.stream_ended(live, lease, outbox)
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
 
-    async def _read_join_request(self, context: Context) -> pb.JoinRequest:
+    async def _read_join_request(self, context: JoinContext) -> pb.JoinRequest:
         try:
             async with asyncio.timeout(_JOIN_REQUEST_TIMEOUT_S):
                 message = cast("object", await cast("Any", context).read())
@@ -70,16 +70,16 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
         check_request(message)
         return message.join_request
 
-    async def _write(self, outbox: Outbox, context: Context) -> None:
+    async def _write(self, outbox: Outbox, context: JoinContext) -> None:
         while (message := await outbox.get()) is not None:
             if isinstance(message, ControllerError):
                 await context.abort(message.status, details(message))
             await cast("Any", context).write(message)
 
     async def _read(
-        self, live: LiveJob, lease: WorkerLease, outbox: Outbox, context: Context
+        self, live: LiveJob, lease: WorkerLease, outbox: Outbox, context: JoinContext
     ) -> None:
-        """Handle the worker's messages until it leaves, breaks off or sends nonsense."""
+        """Handle messages until the worker leaves, disconnects or sends an invalid one."""
         while True:
             message = cast("object", await cast("Any", context).read())
             if not isinstance(message, pb.WorkerMessage):
@@ -93,7 +93,9 @@ class SessionService(session_pb2_grpc.SwitchfoldSessionServicer):
                 if self._has_left(live, lease, message):
                     return
             except ControllerError as exc:
-                _LOGGER.info("job %s: worker %d is cut off: %s", live.name, lease.worker_id, exc)
+                _LOGGER.info(
+                    "job %s: worker %d is disconnected: %s", live.name, lease.worker_id, exc
+                )
                 outbox.put_nowait(exc)
                 return
 

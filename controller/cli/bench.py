@@ -14,7 +14,7 @@ import click
 from ..errors import ToolError
 
 _FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-"""Of a checkout, into which the package's folder is a link."""
+"""The folder in a checkout, where the package's folder is a link."""
 _SCRIPTS: Final = {
     "allreduce": "allreduce/allreduce.py",
     "host": "allreduce/host_allreduce.py",
@@ -37,18 +37,18 @@ def bench(arguments: tuple[str, ...]) -> int:
     """Run a benchmark: allreduce against torch's Gloo ring (default) or another.
 
     Others are host, trees, contention, planning, installation, schemes, overlap, training. All
-    further options are the script's.
+    further options go to the script.
     """
     name, options = _DEFAULT, arguments
     if arguments in (("--help",), ("-h",)):
         click.echo(f"switchfold bench [NAME] [OPTIONS]; NAME is one of {', '.join(_SCRIPTS)}.\n")
         click.echo(
-            f"Options of `bench {_DEFAULT}`, the default; `bench NAME --help` for another's:\n"
+            f"Options of `bench {_DEFAULT}`, the default (`bench NAME --help` shows another's):\n"
         )
     if arguments and not arguments[0].startswith("-"):
         name, options = arguments[0], arguments[1:]
     if name not in _SCRIPTS:
-        raise ToolError(f"no benchmark {name!r}; choose of {', '.join(_SCRIPTS)}")
+        raise ToolError(f"no benchmark {name!r}; choose one of {', '.join(_SCRIPTS)}")
     script = _FOLDER / _SCRIPTS[name]
     if not script.is_file():
         raise ToolError(

@@ -45,54 +45,65 @@ def controller() -> None:
     "hosts",
     multiple=True,
     metavar="SWITCH/HOST=PORT,ADDRESS,MAC",
-    help="Host behind a switch port; repeat for several.",
+    help="Host at a switch port; repeat for several.",
 )
-@click.option("--listen", metavar="HOST:PORT", help="Session and operator API.")
+@click.option("--listen", metavar="HOST:PORT", help="Address of the session and operator APIs.")
 @click.option("--database", type=click.Path(path_type=Path), help="SQLite file.")
-@click.option("--variant", type=click.Choice(VARIANTS), help="Values per packet: 32 or 352.")
-@click.option("--program-dir", type=click.Path(path_type=Path), help="Other compiled program.")
 @click.option(
-    "--replace-program", is_flag=True, default=None, help="Load ours over another program."
+    "--variant", type=click.Choice(VARIANTS), help="Lanes per packet: 32 (narrow) or 352 (wide)."
+)
+@click.option(
+    "--program-dir", type=click.Path(path_type=Path), help="Folder of another compiled program."
+)
+@click.option(
+    "--replace-program", is_flag=True, default=None, help="Replace another program on a switch."
 )
 @click.option(
     "--token",
     envvar="SWITCHFOLD_TOKEN",
     show_envvar=True,
-    help="Secret of workers; without --operator-token of operators too.",
+    help="Secret of workers; without --operator-token, of operators too.",
 )
 @click.option(
     "--operator-token",
     envvar="SWITCHFOLD_OPERATOR_TOKEN",
     show_envvar=True,
-    help="Secret that opens everything; workers' then opens sessions only.",
+    help="Secret that opens everything; the workers' secret then opens sessions only.",
 )
 @click.option(
     "--read-only-token",
     envvar="SWITCHFOLD_READ_ONLY_TOKEN",
     show_envvar=True,
-    help="Secret that shows jobs, switches and links, and changes nothing.",
+    help="Secret that lets a caller read jobs, switches and links, and change nothing.",
 )
 @click.option(
     "--lease",
     "lease_s",
     type=float,
-    help="Seconds until a worker that says nothing is lost though its connection stands; a job may"
-    " ask for more.",
+    help="Seconds without a message after which a worker is evicted although its connection stands;"
+    " a job may ask for more.",
 )
 @click.option(
     "--host-gone",
     "host_gone_s",
     type=float,
-    help="Seconds until a worker is lost whose host answers nothing (sessions over TCP).",
+    help="Seconds until a worker is evicted whose host does not answer (sessions over TCP).",
 )
 @click.option(
     "--reconnect-grace",
     "reconnect_grace_s",
     type=float,
-    help="Seconds until a worker is lost whose connection broke and that has not come back.",
+    help="Seconds until a worker is evicted whose connection broke and that has not resumed.",
 )
-@click.option("--join-timeout", "join_timeout_s", type=float, help="Seconds for all to arrive.")
-@click.option("--connect-timeout", "connect_timeout_s", type=float, help="Seconds for switches.")
+@click.option(
+    "--join-timeout", "join_timeout_s", type=float, help="Seconds for all workers to join."
+)
+@click.option(
+    "--connect-timeout",
+    "connect_timeout_s",
+    type=float,
+    help="Seconds to connect to the switches.",
+)
 @click.option(
     "--no-route",
     "no_route_s",
@@ -100,7 +111,7 @@ def controller() -> None:
     help="Seconds until a job ends whose data has no route, such as behind a dead switch.",
 )
 @click.option("--election-id", type=int, help="P4Runtime election id; the highest is primary.")
-@click.option("--ready-fd", type=int, help="Write 'ready' there once workers can join.")
+@click.option("--ready-fd", type=int, help="Descriptor that gets 'ready' once workers can join.")
 @click.option("-v", "--verbose", is_flag=True, help="Log P4Runtime events too.")
 def run(
     path: Path | None,
@@ -129,7 +140,7 @@ def run(
 
 
 def _with_hosts(config: ControllerConfig, texts: tuple[str, ...]) -> ControllerConfig:
-    """Return the configuration with the command line's hosts behind their switches."""
+    """Return the configuration with the command line's hosts at their switches."""
     switches: dict[str, SwitchConfig] = {switch.name: switch for switch in config.switches}
     for name, host in map(parse_host, texts):
         if name not in switches:
@@ -180,7 +191,7 @@ def _set_up_logging(*, is_verbose: bool) -> None:
 
 
 def _without_foreign_traceback(record: logging.LogRecord) -> bool:
-    """Leave out finsy's tracebacks: the switch's typed error is logged by us."""
+    """Leave out finsy's tracebacks: we log the switch's typed error."""
     if record.name.startswith("finsy"):
         record.exc_info = None
     return True

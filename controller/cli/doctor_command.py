@@ -35,7 +35,7 @@ _COLOURS = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "red"}
     "switches",
     multiple=True,
     metavar="NAME=HOST:PORT[/ID]",
-    help="Check this switch too, also without a controller; repeat for several.",
+    help="Check this switch too, even without a controller; repeat for several.",
 )
 @click.option("--interface", "interfaces", multiple=True, help="Check this interface too.")
 @controller_option

@@ -73,9 +73,9 @@ def list_jobs(include_ended: bool, client: OperatorClient, is_json: bool) -> Non
 def show_job(name: str, client: OperatorClient, is_json: bool) -> None:
     """Show views, workers, slots and counters per outcome and switch of the newest job NAME.
 
-    A view is one arrangement of the job: its members, its trees and their slots, under one
-    generation. Counters are of all views together; packets that were refused have outcomes of
-    their own, such as foreign_worker, foreign_result or bad_contribution.
+    A view consists of the job's members, its trees and their slots, under one generation. Counters
+    cover all views together. Refused packets have outcomes of their own, such as foreign_worker,
+    foreign_result or bad_contribution.
 
     \b
     Examples:
@@ -115,7 +115,7 @@ def show_job(name: str, client: OperatorClient, is_json: bool) -> None:
 @controller_option
 @json_option
 def stop_job(name: str, client: OperatorClient, is_json: bool) -> None:
-    """End the live job NAME; its workers are told, its slots are free at once.
+    """End the live job NAME; its workers get an error, and its slots are free at once.
 
     \b
     Example:
@@ -167,7 +167,7 @@ def _print_counts(message: pb.Job) -> None:
 
 
 def _view_rows(view: pb.JobView) -> list[tuple[object, ...]]:
-    """Return a row per tree; slots are told for every switch, root first."""
+    """Return a row per tree, with the slots on every switch, root first."""
     members = _ranges(view.members)
     about = (view.generation, view.state, view.path, members)
     rows: list[tuple[object, ...]] = []
@@ -201,7 +201,7 @@ def _straggler(message: pb.Job) -> str:
         parts.append(f"a round closes with {message.quorum} workers")
     if message.deadline_s:
         parts.append(f"a round closes after {message.deadline_s:g} s")
-    return ", or ".join(parts) or "all are waited for"
+    return ", or ".join(parts) or "rounds wait for all workers"
 
 
 def _seconds(message: pb.Job) -> int:
@@ -227,6 +227,6 @@ def _note(message: pb.Job) -> str:
     missing = ", ".join(str(worker_id) for worker_id in message.missing_workers)
     if not missing:
         return ""
-    return (
-        f"waits for worker {missing}" if message.state == "waiting" else f"lost sight of {missing}"
-    )
+    if message.state == "waiting":
+        return f"waits for worker {missing}"
+    return f"worker {missing} has no session"

@@ -62,9 +62,9 @@ def list_links(client: OperatorClient, is_json: bool) -> None:
 @click.option("--switch", "is_switch", is_flag=True, help="NAME is a switch with all its links.")
 @controller_option
 def set_link(name: str, state: str, is_switch: bool, client: OperatorClient) -> None:
-    """Take the link NAME out of all trees and routes, or back; this is kept over restarts.
+    """Take the link NAME out of all trees and routes, or back; the setting survives restarts.
 
-    Jobs leave it at their next tensor boundary. A dead link is tried again with "up".
+    Jobs leave the link between two tensors. "up" also puts a dead link back into use.
 
     \b
     Examples:

@@ -26,13 +26,13 @@ _R = TypeVar("_R")
 
 
 def default_controller() -> str:
-    """Return the controller of the only testbed that is up, else the usual address."""
+    """Return the controller of the only testbed that is up, else the default address."""
     sockets = list(records_directory().glob("*/controller.sock"))
     return f"{UNIX_PREFIX}{sockets[0]}" if len(sockets) == 1 else DEFAULT_LISTEN
 
 
 def controller_option(function: Callable[..., _R]) -> Callable[..., _R]:
-    """Add --controller and --token; the function gets a `client` made of them."""
+    """Add --controller and --token; the function gets a `client` made from them."""
 
     @functools.wraps(function)
     def call(*arguments: Any, controller_address: str, token: str, **options: Any) -> _R:
@@ -43,8 +43,8 @@ def controller_option(function: Callable[..., _R]) -> Callable[..., _R]:
         "--token",
         default="",
         metavar="TOKEN",
-        help="Token of that controller. Without: a testbed's own, else SWITCHFOLD_OPERATOR_TOKEN, "
-        "else SWITCHFOLD_TOKEN.",
+        help="Token of that controller.  [default: a testbed's own, else "
+        "SWITCHFOLD_OPERATOR_TOKEN, else SWITCHFOLD_TOKEN]",
     )(call)
     return click.option(
         "--controller",
@@ -86,7 +86,7 @@ def print_json(value: object) -> None:
 def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
     """Print a table; numbers are aligned to the right.
 
-    Where it is too wide for the terminal, cells are broken between words. Nothing is cut off.
+    In a narrow terminal, cells wrap between words. No text is cut off.
     """
     heads = list(columns)
     cells = [list(row) for row in rows]
@@ -101,7 +101,7 @@ def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[obje
             head, justify="right" if is_number and cells else "left", width=width, overflow="fold"
         )
     for row in texts:
-        table.add_row(*map(Text, row))  # a name is no markup
+        table.add_row(*map(Text, row))  # names are not markup
     console.print(table)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchfold scheme`: which scheme a layer takes, and what an iteration will take."""
+"""`switchfold scheme`: which scheme each layer uses, and how long an iteration takes."""
 
 from __future__ import annotations
 
@@ -26,31 +26,34 @@ from .scheme_options import (
     read_quantity,
 )
 
-_EXIT_CODES = "Exit codes: 0 done, 1 a model or cluster that makes no sense."
+_EXIT_CODES = "Exit codes: 0 done, 1 an invalid model or cluster."
 LITTLE: Final = 1.05
-"""Times that are less apart are no difference."""
+"""Times count as equal if their ratio is at most this."""
 
 
 @click.group(epilog=_EXIT_CODES)
 def scheme() -> None:
-    """Choose a scheme per layer, and predict what it brings.
+    """Choose a scheme per layer, and predict iteration times.
 
-    PS: a parameter server. INA: the switch adds. SFB: workers send each other the factors of
+    PS: a parameter server adds. INA: the switch adds. SFB: workers send each other the factors of
     a fully connected layer's gradient.
     """
 
 
 @scheme.command("best", epilog=_EXIT_CODES)
 @cluster_options
-@click.option("--workers", default=4, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--workers", default=4, show_default=True, type=click.IntRange(1), help="Number of workers."
+)
 @click.option(
     "--rate", default="1G", show_default=True, callback=read_quantity, help="Bits/s of each link."
 )
 @json_option
 def best(model_name: str, workers: int, rate: float, is_json: bool, **options: Any) -> None:
-    """Show for each layer what the schemes cost, and which one it takes.
+    """Show for each layer what the schemes cost, and which one is the best.
 
-    Times are those of a layer on idle links; "floats" are sent and received by the busiest node.
+    Times are those of a layer on idle links; "floats" in the JSON output are those that the busiest
+    node sends and receives.
 
     \b
     Examples:
@@ -105,7 +108,12 @@ def best(model_name: str, workers: int, rate: float, is_json: bool, **options: A
 @scheme.command("predict", epilog=_EXIT_CODES)
 @cluster_options
 @click.option(
-    "--workers", default="1,2,4,8", show_default=True, callback=read_counts, metavar="NUMBERS"
+    "--workers",
+    default="1,2,4,8",
+    show_default=True,
+    callback=read_counts,
+    metavar="NUMBERS",
+    help="Numbers of workers, with commas.",
 )
 @click.option(
     "--rate",
@@ -120,14 +128,14 @@ def best(model_name: str, workers: int, rate: float, is_json: bool, **options: A
     "--iteration-ms",
     default=0.0,
     type=click.FloatRange(0),
-    help="Forward and backward of one worker alone, as measured.",
+    help="Measured time of the forward and backward pass of one worker alone.",
 )
 @click.option(
     "--flops",
     default=None,
     callback=read_quantity,
     metavar="RATE",
-    help="Instead: operations per second that a worker really does, such as 5T.",
+    help="Instead of --iteration-ms: operations per second that a worker achieves, such as 5T.",
 )
 @click.option(
     "--bucket",
@@ -138,7 +146,7 @@ def best(model_name: str, workers: int, rate: float, is_json: bool, **options: A
 )
 @capacity_options
 @json_option
-def predict_command(
+def predict_command(  # noqa: PLR0913 - click passes options by name
     model_name: str,
     *,
     workers: list[int],
@@ -156,8 +164,8 @@ def predict_command(
     """Predict iteration time, throughput and scaling efficiency of each strategy.
 
     Compare "ina" and "best" with "ring" (Gloo) to see whether aggregation will help. An exchange
-    takes as long as the slowest of link, workers and switch; the processor times that are assumed
-    were measured on a machine of 2 cores, and yours will differ.
+    takes as long as the slowest of link, workers and switch. The assumed processor times were
+    measured on a machine with 2 cores; yours will differ.
 
     \b
     Examples:
@@ -224,7 +232,7 @@ def predict_command(
 
 
 def bound(prediction: Prediction) -> str:
-    """Return what decides the iteration: the computing, or what limits the exchange."""
+    """Return what limits the iteration: the computing, or the limit of the exchange."""
     return prediction.limit if prediction.efficiency() < 0.95 else "computing"
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Options of `switchfold scheme`: machines, network, and what hosts and switch carry."""
+"""Options of `switchfold scheme`: machines, network, and the capacity of hosts and switch."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_counts(context: click.Context, option: click.Parameter, text: str) -> l
     """Return the numbers of workers of an option."""
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and int(part) for part in parts):
-        raise click.BadParameter(f"{text!r} are not numbers of workers such as 4 or 1,2,4,8")
+        raise click.BadParameter(f"{text!r} is not a list of worker counts such as 4 or 1,2,4,8")
     return [int(part) for part in parts]
 
 
@@ -58,20 +58,24 @@ def cluster_options(function: _F) -> _F:
             help=f"{', '.join(sorted(MODELS))}, or a .toml or .json file with [[layers]].",
         ),
         click.option(
-            "--batch", default=32, show_default=True, type=click.IntRange(1), help="Per worker."
+            "--batch",
+            default=32,
+            show_default=True,
+            type=click.IntRange(1),
+            help="Samples per worker and iteration.",
         ),
         click.option(
             "--servers",
             default=0,
             type=click.IntRange(0),
-            help="Shards of the parameter server on hosts of their own; 0: one on each worker's.",
+            help="Shards of the parameter server on hosts of their own; 0: one per worker's host.",
         ),
         click.option(
             "--round-trip-us",
             default=200.0,
             show_default=True,
             type=click.FloatRange(0),
-            help="Of one packet between two hosts.",
+            help="Round-trip time of one packet between two hosts.",
         ),
         click.option(
             "--slots",
@@ -80,14 +84,17 @@ def cluster_options(function: _F) -> _F:
             type=click.IntRange(0),
             help="Free slots of the switch; 0: no aggregation.",
         ),
-        click.option("--narrow", is_flag=True, help="Packets of 32 values instead of 352."),
-        click.option("--multicast", is_flag=True, help="The switch copies factors to all workers."),
+        click.option("--narrow", is_flag=True, help="Packets of 32 lanes instead of 352."),
+        click.option(
+            "--multicast", is_flag=True, help="The switch multicasts factors to all workers."
+        ),
         click.option(
             "--rebuild-flops",
             default=None,
             callback=read_quantity,
             metavar="RATE",
-            help="How fast a worker rebuilds gradients from factors; without it: at no cost.",
+            help="Operations per second of a worker that rebuilds gradients from factors; without"
+            " it, rebuilding takes no time.",
         ),
     )):  # fmt: skip
         function = option(function)
@@ -113,7 +120,7 @@ def described_cluster(options: dict[str, Any], num_workers: int, rate_bits_per_s
 
 
 def capacity_options(function: _F) -> _F:
-    """Add the options that say what hosts and switch carry."""
+    """Add the options for the capacity of hosts and switch."""
     for option in reversed((
         click.option(
             "--worker-us",
@@ -127,14 +134,14 @@ def capacity_options(function: _F) -> _F:
             default=1e6 * SWITCH_PACKET_S,
             show_default=True,
             type=click.FloatRange(0),
-            help="Of the switch per packet; 0: a switch that keeps up with its links.",
+            help="Processor time of the switch per packet; 0: it keeps up with its links.",
         ),
         click.option(
             "--tcp-ns",
             default=1e9 * TCP_BYTE_S,
             show_default=True,
             type=click.FloatRange(0),
-            help="Of a host per byte that it sends by TCP.",
+            help="Processor time of a host per byte that it sends over TCP.",
         ),
         click.option(
             "--cores",

@@ -25,14 +25,18 @@ _CONNECT_TIMEOUT_S = 3.0
 
 @click.command(epilog="Exit codes: those of the shell; 1 no shell or no switch, 3 no controller.")
 @click.argument("name", required=False)
-@click.option("--address", "switch_address", metavar="HOST:PORT", help="Switch, by address.")
-@click.option("--device-id", type=int, default=1, show_default=True, help="With --address.")
+@click.option(
+    "--address", "switch_address", metavar="HOST:PORT", help="Address of the switch, without NAME."
+)
+@click.option(
+    "--device-id", type=int, default=1, show_default=True, help="Device id, with --address."
+)
 @click.option(
     "--election-id",
     type=int,
     default=1,
     show_default=True,
-    help="Below the controller's 10: the shell looks on. Above: it takes the switch over.",
+    help="Below the controller's 10, the shell can only read. Above, it takes the switch over.",
 )
 @controller_option
 def shell(
@@ -57,7 +61,7 @@ def shell(
         found = [s for s in switches if name in (None, s.name)]
         if len(found) != 1:
             known = ", ".join(s.name for s in switches)
-            raise click.UsageError(f"name one switch of {known}")
+            raise click.UsageError(f"choose one switch (known: {known})")
         switch_address, device_id = found[0].address, found[0].device_id
     check_endpoint("--address", switch_address)
     _check_reachable(switch_address)

@@ -52,11 +52,11 @@ def list_switches(client: OperatorClient, is_json: bool) -> None:
 @controller_option
 @json_option
 def show_switch(name: str, client: OperatorClient, is_json: bool) -> None:
-    """Show state, leased slots, counters per outcome, frames and losses per port of switch NAME.
+    """Show state, slots in use, counters per outcome, frames and losses per port of switch NAME.
 
     Other frames are those that are no Switchfold packets. Those that pretend to be a switch's
     results are dropped and counted as spoofed. Ports lose frames that the P4 program never sees:
-    rx_foreign came from somebody else than the port's peer, rx_overflow found no room.
+    rx_foreign counts frames that the port's peer did not send, rx_overflow frames without room.
 
     \b
     Examples:
@@ -71,11 +71,11 @@ def show_switch(name: str, client: OperatorClient, is_json: bool) -> None:
     if message.error:
         click.echo(f"  {message.error}")
     click.echo(f"  program {message.program}, device id {message.device_id}")
-    click.echo(f"  slots {message.used_slots} of {message.num_slots} leased")
+    click.echo(f"  slots {message.used_slots} of {message.num_slots} in use")
     click.echo(f"  workers send to {message.service_address}")
     if message.leases:
         print_table(
-            "Leased slots",
+            "Slots in use",
             ("slots", "job", "generation", "view", "tree", "parent", "weight"),
             [
                 (
@@ -120,7 +120,7 @@ def show_switch(name: str, client: OperatorClient, is_json: bool) -> None:
 
 def _print_losses(message: pb.Switch) -> None:
     if not message.tells_port_losses:
-        click.echo("This switch does not tell what its ports lose.")
+        click.echo("This switch does not count the frames that its ports lose.")
     elif not message.port_losses:
         click.echo("No port has lost or refused a frame.")
     else:

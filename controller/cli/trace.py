@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`switchfold trace`: what training computed and sent when, from files of SWITCHFOLD_TRACE."""
+"""`switchfold trace`: when training computed and sent, from files of SWITCHFOLD_TRACE."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ files_argument = click.argument(
 
 @click.group(epilog=_EXIT_CODES)
 def trace() -> None:
-    """Look at traces of training: overlap of computing and communication.
+    """Look at traces of training: how much computing and communication overlap.
 
     \b
     Set SWITCHFOLD_TRACE=FOLDER when training starts; each rank writes FOLDER/trace-RANK.json
@@ -82,8 +82,8 @@ def summary(files: tuple[Path, ...], is_json: bool) -> None:
     metavar="FILE",
     help="Picture to write, a file ending in .svg, .png or .pdf.",
 )
-@click.option("--from", "begin_s", default=0.0, metavar="S", help="Leave out what came before.")
-@click.option("--to", "end_s", type=float, metavar="S", help="Leave out what came after.")
+@click.option("--from", "begin_s", default=0.0, metavar="S", help="Leave out earlier events.")
+@click.option("--to", "end_s", type=float, metavar="S", help="Leave out later events.")
 def plot(files: tuple[Path, ...], out: Path, begin_s: float, end_s: float | None) -> None:
     """Draw FILES, one per rank, or a folder of them; times count in seconds from the first event.
 
@@ -100,7 +100,7 @@ def plot(files: tuple[Path, ...], out: Path, begin_s: float, end_s: float | None
 
 
 def _files(paths: tuple[Path, ...]) -> list[Path]:
-    """Return the files, and of folders those that SWITCHFOLD_TRACE=FOLDER leaves there."""
+    """Return the files, and for a folder those that SWITCHFOLD_TRACE=FOLDER writes there."""
     files: list[Path] = []
     for path in paths:
         found = sorted(path.glob("trace-*.json")) if path.is_dir() else [path]
@@ -118,12 +118,12 @@ def _as_dict(each: RankSummary) -> dict[str, object]:
 
 
 def _remarks(each: RankSummary) -> list[str]:
-    """Return what a reader of the table must know besides."""
+    """Return the remarks below the table."""
     lines: list[str] = []
     if each.num_failed:
         lines.append(f"rank {each.rank}: {each.num_failed} transfers failed")
     if each.num_dropped:
         lines.append(
-            f"rank {each.rank}: {each.num_dropped} older events were dropped; times are of the rest"
+            f"rank {each.rank}: {each.num_dropped} older events were dropped; times leave them out"
         )
     return lines

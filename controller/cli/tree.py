@@ -34,7 +34,7 @@ _UNITS: Final = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 
 
 def parse_size(context: click.Context, option: click.Parameter, text: str) -> int:
-    """Return the bytes that a text such as 64M (10**6 each) or 64Mi (2**20) means."""
+    """Return the number of bytes of a text such as 64M (10**6 each) or 64Mi (2**20)."""
     match = _SIZE.fullmatch(text)
     if match is None:
         raise click.BadParameter(f"{text!r} is not a size such as 64M, 64Mi or 1000000")
@@ -54,7 +54,7 @@ bytes_option = click.option(
     show_default=True,
     metavar="SIZE",
     callback=parse_size,
-    help="Tensor whose allreduce is predicted: 64M is 64 000 000 bytes, 64Mi is 64 * 2**20.",
+    help="Size of the tensor: 64M is 64 000 000 bytes, 64Mi is 64 * 2**20.",
 )
 picture_option = click.option(
     "--picture",
@@ -89,8 +89,8 @@ def show_tree(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Show the trees of the live job NAME, what an allreduce costs, and the next best plans.
 
-    "expected" are the frames of all rounds that the trees have completed since the view began,
-    "measured" is everything that crossed the link since then.
+    "expected" counts the frames of all rounds that the trees have completed since the view began,
+    "measured" everything that has crossed the link since then.
 
     \b
     Examples:
@@ -117,16 +117,22 @@ def show_tree(  # noqa: PLR0917 - click passes options by name
     help="Hosts of the workers, by id from 0: h1,h2,... Without it: every host.",
 )
 @bytes_option
-@click.option("--int", "is_int", is_flag=True, help="An int32 tensor: no exponents to agree on.")
-@click.option("--max-trees", default=DEFAULT_MAX_TREES, show_default=True, type=click.IntRange(1))
-@click.option("--slots", default=0, type=click.IntRange(0), help="Split so many among the trees.")
+@click.option("--int", "is_int", is_flag=True, help="An int32 tensor, without exponents.")
+@click.option(
+    "--max-trees",
+    default=DEFAULT_MAX_TREES,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Most trees of the plan.",
+)
+@click.option("--slots", default=0, type=click.IntRange(0), help="Slots to split among the trees.")
 @click.option(
     "--avoid", multiple=True, metavar="NAME", help="A switch or link to leave out; repeatable."
 )
 @picture_option
 @hosts_option
 @json_option
-def plan(  # noqa: PLR0917 - click passes options by name
+def plan(  # noqa: PLR0913, PLR0917 - click passes options by name
     path: Path,
     workers: str,
     tensor_bytes: int,
@@ -150,8 +156,9 @@ def plan(  # noqa: PLR0917 - click passes options by name
     fabric = Fabric.of(config)
     attachments = _attachments(config, workers)
     switches = {name for name in avoid if name in fabric.switches}
+    links = {fabric.find_link(name).key for name in avoid if name not in switches}
     planned = plan_trees(
-        fabric,
+        fabric.without(switches=switches, links=links),
         attachments,
         Traffic(
             tensor_bytes=tensor_bytes,
@@ -160,8 +167,6 @@ def plan(  # noqa: PLR0917 - click passes options by name
             frame_overhead_bytes=config.frame_overhead_bytes,
         ),
         max_trees=max_trees,
-        avoid_switches=switches,
-        avoid_links={fabric.find_link(name).key for name in avoid if name not in switches},
     )
     if 0 < slots < len(planned.trees):
         raise ConfigError(f"{slots} slots are too few for {len(planned.trees)} trees")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Desired state in SQLite: switches, jobs, their views with members and slot leases, counters.
+"""Desired state in SQLite: switches, jobs, their views with members and slots, counters.
 
 The file is opened with an exclusive lock, so that two controllers cannot share one by mistake.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ...hostlib.slots.wire import Outcome
-from ...hostlib.straggler import WAIT_FOR_ALL, StragglerPolicy
+from ...hostlib.straggler import StragglerPolicy
 from ..config import SwitchConfig
 from ..errors import DatabaseError
 from ..jobs.job import (
@@ -30,6 +30,7 @@ from ..jobs.job import (
     WorkerId,
     WorkerState,
 )
+from ..jobs.job_request import JobRequest
 from ..tables.outcome import Count
 from .store import Statements, Store
 from .view_record import dump_view, load_view
@@ -38,26 +39,26 @@ GENERATION_EPOCH_S: Final = 1767225600
 """2026-01-01 00:00:00 UTC; keeps generations ahead of those of a lost database."""
 MAX_TREE_ID: Final = 65535
 KEPT_JOBS: Final = 1000
-"""Ended jobs beyond so many are forgotten, the oldest first."""
+"""Number of ended jobs that are kept; older ones are forgotten."""
 KEPT_VIEWS: Final = 8
-"""Removed views of a job beyond so many are forgotten."""
+"""Number of removed views that are kept for each job; older ones are forgotten."""
 KEPT_BARRIERS: Final = 1024
-"""Names of released barriers of a job beyond so many are forgotten, the least recent first."""
+"""Number of released barriers that are kept for each job; the least recent are forgotten."""
 
 
 class Database:
-    """The controller's only memory.
+    """The controller's persistent state.
 
-    What promises something (numbers, jobs, views, secrets) is in the file when its method
-    returns; else DatabaseError, and nothing has changed. What has happened already (ends, losses,
-    counters, barriers) is never refused: while the file cannot be written it is kept in memory.
+    Promises (numbers, jobs, views, secrets) are in the file when their methods return; otherwise
+    DatabaseError is raised, and nothing has changed. Records of what has happened (ends, losses,
+    counters, barriers) are never refused: while the file cannot be written, they stay in memory.
     """
 
     def __init__(self, path: Path) -> None:
         """Open or make the database file; DatabaseError when it cannot be used."""
         self._store = Store(path)
         self._live = {view.generation: view for view in self._load_live()}
-        """Views that lease slots; every switch asks for them again and again."""
+        """Views that hold slots; every switch session reads them often."""
 
     def close(self) -> None:
         """Release the lock and the file."""
@@ -65,12 +66,12 @@ class Database:
 
     @property
     def path(self) -> Path:
-        """Where the file is."""
+        """The path of the file."""
         return self._store.path
 
     @property
     def failure(self) -> str:
-        """Why the file cannot be written, "" if it can, as far as is known."""
+        """Why the file could not be written the last time; "" if it could."""
         return self._store.failure
 
     @property
@@ -79,7 +80,7 @@ class Database:
         return self._store.is_behind
 
     def check(self) -> None:
-        """Find out whether the file can be written, and write its missing records."""
+        """Test whether the file can be written, and write its missing records."""
         self._store.check()
 
     def allocate_generation(self) -> Generation:
@@ -123,17 +124,7 @@ class Database:
             else:
                 connection.execute("DELETE FROM down WHERE name = ?", (name,))
 
-    def create_job(
-        self,
-        name: str,
-        num_workers: int,
-        *,
-        straggler: StragglerPolicy = WAIT_FOR_ALL,
-        weight: float = 1.0,
-        path: PathChoice = PathChoice.AUTO,
-        min_workers: int = 1,
-        slots_wanted: int = 0,
-    ) -> Job:
+    def create_job(self, request: JobRequest) -> Job:
         """Store a waiting job under a new number."""
         with self._store.change() as connection:
             number = _meta(connection, "job_number") + 1
@@ -141,8 +132,9 @@ class Database:
             connection.execute(
                 "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '')",
                 (
-                    number, name, num_workers, JobState.WAITING, straggler.quorum,
-                    straggler.deadline_s, weight, path, min_workers, slots_wanted, time.time(),
+                    number, request.name, request.num_workers, JobState.WAITING,
+                    request.straggler.quorum, request.straggler.deadline_s, request.weight,
+                    request.path, request.min_workers, request.slots_wanted, time.time(),
                 ),
             )  # fmt: skip
         return self.job(number)
@@ -179,7 +171,7 @@ class Database:
         return {int(row["worker_id"]): bytes(row["digest"]) for row in rows}
 
     def end_job(self, job_number: JobNumber, reason: str) -> Job:
-        """End the job and free what its views lease."""
+        """End the job and free the slots of its views."""
         for view in self.job(job_number).live_views:
             if view.state is ViewState.PLANNED:
                 self.forget_view(view.generation)
@@ -199,9 +191,9 @@ class Database:
         return self.job(job_number)
 
     def store_view(self, view: View, *, is_record: bool = False) -> None:
-        """Store a view or its new state; PLANNED and INSTALLED lease its slots.
+        """Store a view or its new state; in PLANNED and INSTALLED it holds its slots.
 
-        That it is REMOVED, and what else `is_record`, is never refused.
+        The state REMOVED, and any change with `is_record`, is never refused.
         """
         is_record = is_record or view.state is ViewState.REMOVED
         with self._store.change(is_record=is_record) as connection:
@@ -221,13 +213,13 @@ class Database:
             self._live[view.generation] = view
 
     def forget_view(self, generation: Generation) -> None:
-        """Free what a view leases that never was on a switch, and keep no record of it."""
+        """Free the slots of a view that never was on a switch, and keep no record of it."""
         with self._store.change(is_record=True) as connection:
             connection.execute("DELETE FROM layouts WHERE generation = ?", (generation,))
         self._live.pop(generation, None)
 
     def live_views(self) -> list[View]:
-        """Return every view that leases slots, oldest first."""
+        """Return every view that holds slots, oldest first."""
         return [self._live[generation] for generation in sorted(self._live)]
 
     def view(self, generation: Generation) -> View | None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the database, and how a database of an earlier release becomes one of this."""
+"""Tables of the database, and the migration of databases of earlier releases."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DROP TABLE released_barriers;
 DROP TABLE workers;
 UPDATE meta SET key = 'tree_id' WHERE key = 'job_id';
 """
-"""Jobs of schema 1 ran on another program, so none of them can go on."""
+"""Jobs of schema 1 ran on another program, so none of them can continue."""
 _COPY_FROM_1: Final = """
 INSERT INTO jobs SELECT
   generation, name, num_workers, 'ended', NULL, NULL, 1.0, 'switch', num_workers, slot_count,
@@ -60,7 +60,7 @@ DROP TABLE old_jobs;
 def prepare(connection: sqlite3.Connection) -> int:
     """Make or migrate the tables within a transaction; return the version found before, 0: none.
 
-    A version that is not returned as 0 to SCHEMA_VERSION was left alone.
+    A database of a version that this release does not know is left unchanged.
     """
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version == 0:

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A SQLite file with a copy of it in memory, for a disk that may be full for a while.
 
-Everything is read from the copy. A change goes to both, or, where the file cannot be written, to
-none: then its caller hears of it, and nothing has happened. What has happened already, such as the
-end of a job, is a record: it goes to the copy in any case, and the file is behind until it can be
-written again. Then the whole copy is written to it, before anything else is.
+Everything is read from the copy. A change goes to both. If the file cannot be written, the change
+goes to neither, and the caller gets an error. A record, such as the end of a job, describes what
+has happened already: it goes to the copy in any case, and the file is behind until it can be
+written again. Then the whole copy is written to it first.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from .schema import SCHEMA_VERSION, prepare
 
 _LOGGER = logging.getLogger(__name__)
 _PROBE_BYTES: Final = 32 << 10
-"""Room that a file needs to count as writable: more than starting a job takes."""
+"""Free room by which the file counts as writable: more than starting a job takes."""
 
 
 class Statements:
-    """The statements of one change: carried out on the copy at once, kept for the file."""
+    """The statements of one change: executed on the copy at once, and kept for the file."""
 
     def __init__(self, memory: sqlite3.Connection) -> None:
         self._memory = memory
         self._statements: list[tuple[str, Sequence[Any]]] = []
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Carry out a statement."""
+        """Execute a statement."""
         self._statements.append((statement, parameters))
         return self._memory.execute(statement, parameters)
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Carry out a statement for each row."""
+        """Execute a statement for each row."""
         for row in rows:
             self.execute(statement, row)
 
     def repeat(self, connection: sqlite3.Connection) -> None:
-        """Carry out the same on the file."""
+        """Execute the same statements on the file."""
         for statement, parameters in self._statements:
             connection.execute(statement, parameters)
 
@@ -77,7 +77,7 @@ class Store:
 
     @property
     def path(self) -> Path:
-        """Where the file is."""
+        """The path of the file."""
         return self._path
 
     @property
@@ -91,7 +91,7 @@ class Store:
         return self._is_behind
 
     def close(self) -> None:
-        """Write the missing records if that is possible, and release the file."""
+        """Write the missing records if possible, and release the file."""
         if self._is_behind:
             self.check()
         self._file.close()
@@ -103,9 +103,9 @@ class Store:
 
     @contextmanager
     def change(self, *, is_record: bool = False) -> Generator[Statements]:
-        """Carry out statements together; DatabaseError, and nothing done, when they cannot be.
+        """Execute statements together; if that fails, raise DatabaseError and change nothing.
 
-        With `is_record` they have been carried out whatever the file says.
+        With `is_record` the copy changes even if the file cannot be written.
         """
         if self._is_behind:
             self._try(self._catch_up, is_record=is_record)
@@ -123,7 +123,7 @@ class Store:
         self._memory.execute("COMMIT")
 
     def check(self) -> None:
-        """Find out whether the file can be written, and write missing records; see `failure`."""
+        """Test whether the file can be written, and write missing records; see `failure`."""
         try:
             if self._is_behind:
                 self._catch_up()
@@ -162,10 +162,10 @@ class Store:
         self._note(None)
 
     def _note(self, exc: sqlite3.Error | None) -> DatabaseError:
-        """Keep and log whether the file can be written; each change of that once."""
+        """Keep whether the file can be written, and log each change of that once."""
         error = _database_error(self._path, exc) if exc is not None else DatabaseError("")
         if str(error) and not self._failure:
-            _LOGGER.error("%s; jobs that run go on, none can start or change", error)
+            _LOGGER.error("%s; running jobs continue, but no job can start or change", error)
         elif self._failure and not str(error):
             _LOGGER.warning("database %s can be written again", self._path)
         self._failure = str(error)
@@ -183,7 +183,7 @@ class Store:
 
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Generator[None]:
-    """Commit what is done within, or leave the connection as it was before."""
+    """Commit the statements within, or leave the database as it was before."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield

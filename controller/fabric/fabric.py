@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The fabric: switches, hosts, the links between them, and what of each link is free.
+"""The fabric: switches, hosts, the links between them, and the free rate of each link.
 
 A **direction** is one half of a link, named by a switch port and whether frames leave the switch
 there. Both halves of a link between switches are outward directions, one at each end; only a host
@@ -24,7 +24,7 @@ from ..config import (
 from ..errors import UnknownNameError
 
 LEAST_SHARE: Final = 0.1
-"""A link never counts as fuller than this leaves free: elastic traffic of others gives way."""
+"""Least share of a link's rate that counts as free: the traffic of others is elastic."""
 
 
 class Direction(NamedTuple):
@@ -47,11 +47,11 @@ class Hop(NamedTuple):
 
 
 class Attachment(Protocol):
-    """Where a worker is attached; `controller.jobs.job.Worker` is one."""
+    """The port of a worker; `controller.jobs.job.Worker` is one."""
 
     @property
     def worker_id(self) -> int:
-        """Of the job."""
+        """Id in the job."""
         ...
 
     @property
@@ -67,7 +67,7 @@ class Attachment(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Fabric:
-    """Switches and links, less what is down, with rates and measured use. Immutable."""
+    """Switches and links, which of them are down, and the measured use. Immutable."""
 
     switches: Mapping[str, SwitchConfig]
     links: tuple[LinkConfig, ...] = ()
@@ -91,7 +91,7 @@ class Fabric:
         )
 
     def with_use(self, used_bits_per_s: Mapping[Direction, float]) -> Fabric:
-        """Return the fabric with other measured use."""
+        """Return the fabric with this measured use."""
         return replace(self, used_bits_per_s=dict(used_bits_per_s))
 
     @functools.cached_property
@@ -166,11 +166,11 @@ class Fabric:
         return sorted(port for name, port in self._link_at if name == switch)
 
     def rate(self, direction: Direction) -> int:
-        """Return a direction's rate, bits/s; that of a port that nobody listed is the default."""
+        """Return a direction's rate, bits/s; the default for a port that is not configured."""
         return self._rates.get((direction.switch, direction.port), DEFAULT_RATE_BITS_PER_S)
 
     def residual(self, direction: Direction) -> float:
-        """Return what others leave free of a direction, bits/s."""
+        """Return the rate of a direction that others leave free, bits/s."""
         rate = self.rate(direction)
         return max(rate - self.used_bits_per_s.get(direction, 0.0), LEAST_SHARE * rate)
 
@@ -210,15 +210,18 @@ class Fabric:
         }
 
     def find_link(self, text: str) -> LinkConfig:
-        """Return the link of a name such as s1-s3 or a key such as s1:3-s3:1; ConfigError."""
+        """Return the link of a name such as s1-s3 or a key such as s1:3-s3:1.
+
+        Raises UnknownNameError if no link, or more than one, has this name.
+        """
         found = [link for link in self.links if text in _spellings(link)]
         if len(found) == 1:
             return found[0]
         if found:
             keys = ", ".join(link.key for link in found)
             raise UnknownNameError(f"link {text!r} may be any of {keys}; name one of these")
-        known = ", ".join(link.name for link in self.links) or "no link at all"
-        raise UnknownNameError(f"no link {text!r}; there is {known}")
+        known = ", ".join(link.name for link in self.links) or "none"
+        raise UnknownNameError(f"no link {text!r}; known: {known}")
 
 
 def _spellings(link: LinkConfig) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The fabric as it is now: configured, less what operators took down and what was found dead."""
+"""The fabric as it is now: the configured one without what is taken down or found dead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..database.database import Database
 from ..errors import UnknownNameError
 from ..jobs.job import JobNumber
 from .fabric import Fabric
-from .link_meter import Usage
+from .link_meter import LinkUsage
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -22,13 +22,13 @@ FabricCallback = Callable[[Fabric, str], None]
 
 
 class Condition(enum.StrEnum):
-    """Of a link."""
+    """The condition of a link."""
 
     UP = "up"
     DOWN = "down"
-    """By the operator."""
+    """The operator took it out of use."""
     DEAD = "dead"
-    """One end sends into it and nothing arrives."""
+    """One end sends frames into it, and none arrive."""
 
 
 class FabricState:
@@ -43,7 +43,7 @@ class FabricState:
         self.fabric = self._configured
         """As it is now; replaced whenever it changes."""
         self._fabrics: dict[JobNumber, Fabric] = {}
-        self._usage = Usage()
+        self._usage = LinkUsage()
         self._rebuild()
 
     def on_change(self, callback: FabricCallback) -> None:
@@ -57,7 +57,10 @@ class FabricState:
         return Condition.DEAD if link.key in self._dead else Condition.UP
 
     def set_link(self, name: str, *, is_up: bool) -> LinkConfig:
-        """Take a link out of use or back, for good; a dead one is tried again. ConfigError."""
+        """Take a link out of use or back into use, also over restarts; "up" revives a dead one.
+
+        Raises UnknownNameError if no link, or more than one, has this name.
+        """
         link = self._configured.find_link(name)
         was_up = self.condition(link) is Condition.UP
         self._store(link.key, is_up=is_up)
@@ -67,17 +70,20 @@ class FabricState:
         return link
 
     def set_switch(self, name: str, *, is_up: bool) -> None:
-        """Take a switch out of use or back, for good; ConfigError when it is not configured."""
+        """Take a switch out of use or back into use, also over restarts.
+
+        Raises UnknownNameError if it is not configured.
+        """
         if name not in self._configured.switches:
             known = ", ".join(self._configured.switches)
-            raise UnknownNameError(f"no switch {name!r}; there is {known}")
+            raise UnknownNameError(f"no switch {name!r}; known: {known}")
         was_up = name not in self._down
         self._store(name, is_up=is_up)
         if was_up is not is_up:
             self._changed(f"switch {name} is {'up' if is_up else 'down'}")
 
     def mark_dead(self, link: LinkConfig) -> None:
-        """Take a link out of use until the operator sets it up or frames arrive again."""
+        """Take a link out of use until the operator sets it to "up" or frames arrive again."""
         if self.condition(link) is Condition.UP:
             self._dead.add(link.key)
             self._changed(f"link {link.name} is dead: frames enter it and none arrive")
@@ -88,8 +94,8 @@ class FabricState:
             self._dead.discard(link.key)
             self._changed(f"link {link.name} is alive again")
 
-    def set_usage(self, usage: Usage) -> None:
-        """Enter measured traffic; nobody is called."""
+    def set_usage(self, usage: LinkUsage) -> None:
+        """Set the measured traffic; this calls no callback."""
         self._usage = usage
         self._rebuild()
 

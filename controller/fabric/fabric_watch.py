@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that keeps an eye on the fabric of a running controller."""
+"""Watches the fabric of a running controller, and acts on its changes."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ class FabricWatch:
         return {name for name, link in self._links.items() if not link.is_ready}
 
     def _move_routes(self, fabric: Fabric, reason: str) -> None:
-        """Bring the routes that the changed fabric has onto all switches, now."""
+        """Write the routes of the changed fabric to all switches."""
         for name, link in self._links.items():
-            # An update under way may have read the older routes: another one follows it.
+            # An update in progress may have read the older routes: another update follows it.
             before = self._applying.get(name)
             self._applying[name] = asyncio.create_task(self._apply(link, before))
 
@@ -85,4 +85,6 @@ class FabricWatch:
         try:
             await link.apply()
         except SwitchError as exc:
-            _LOGGER.warning("switch %s: routes follow when it is back: %s", link.config.name, exc)
+            _LOGGER.warning(
+                "switch %s: routes are written once it is ready: %s", link.config.name, exc
+            )

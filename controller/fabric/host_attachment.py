@@ -13,7 +13,7 @@ from ..errors import ConfigError
 
 @dataclass(frozen=True)
 class HostAttachment:
-    """Where a host's worker would be attached."""
+    """The port of a host's worker."""
 
     worker_id: int
     switch: str

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measures links by the switches' port counters: who uses how much, and which links are dead.
+"""Measures links by the switches' port counters: how much jobs use, and which links are dead.
 
-What a job's own trees send is known without a counter per job and port: every round that a tree
+The traffic of a job's own trees needs no counter per job and port: every round that a tree
 completes is one frame up and one down on each of its links.
 """
 
@@ -28,18 +28,18 @@ _LOGGER = logging.getLogger(__name__)
 SMOOTHING_S: Final = 5.0
 """Time constant of measured rates: a burst of a second moves them by a fifth."""
 _ENOUGH_FRAMES: Final = 20
-"""Sent into a link between two samples: then some must have arrived."""
+"""Frames sent into a link between two samples; if none has arrived, the link may be dead."""
 _DEAD_SAMPLES: Final = 2
-"""In so many samples in turn none may have."""
+"""Consecutive samples without arrivals after which a link is dead."""
 _ROUND_OUTCOMES: Final = (Outcome.COMPLETED, Outcome.FLUSHED)
-"""At a root: one result was sent down."""
+"""Outcomes at a root that mean that one result was sent down."""
 
-Ports = Mapping[tuple[str, int], tuple[Count, Count]]
+CountsByPort = Mapping[tuple[str, int], tuple[Count, Count]]
 """(in, out) counters by switch and port."""
 
 
 class CountedSwitch(Protocol):
-    """What is read from a switch; `controller.switches.switch_session.SwitchSession` is one."""
+    """A switch with counters; `controller.switches.switch_session.SwitchSession` is one."""
 
     async def read_port_counts(self) -> dict[int, tuple[Count, Count]]:
         """Return (in, out) frame counters by port; SwitchError."""
@@ -51,34 +51,34 @@ class CountedSwitch(Protocol):
 
 
 @dataclass(frozen=True)
-class Sample:
+class CounterSample:
     """Counters at one time; switches that could not be read are missing."""
 
     time_s: float
     """On the event loop's clock."""
-    ports: Ports
+    ports: CountsByPort
     rounds: Mapping[TreeId, int]
     """Results sent by the roots of trees."""
 
     def num_bytes(self, direction: Direction) -> int | None:
-        """Return what has crossed a direction, None when its switch was not read."""
+        """Return the bytes that have crossed a direction, None when its switch was not read."""
         counts = self.ports.get((direction.switch, direction.port))
         return None if counts is None else counts[0 if direction.is_inward else 1].num_bytes
 
 
 @dataclass(frozen=True)
-class Usage:
+class LinkUsage:
     """Rates in bits/s, smoothed."""
 
     total: Mapping[Direction, float] = field(default_factory=dict[Direction, float])
     own: Mapping[JobNumber, Mapping[Direction, float]] = field(
         default_factory=dict[JobNumber, Mapping[Direction, float]]
     )
-    """By job, what its trees send."""
+    """By job, the traffic of its trees."""
 
 
 class LinkMeter:
-    """Samples counters and says what happened between two samples."""
+    """Samples counters and compares consecutive samples."""
 
     def __init__(
         self,
@@ -89,17 +89,17 @@ class LinkMeter:
         self._switches = switches
         self._views = views
         self._frame_bytes = frame_bytes
-        self.last: Sample | None = None
-        self.usage = Usage()
-        self._baselines: dict[Generation, Sample] = {}
+        self.last: CounterSample | None = None
+        self.usage = LinkUsage()
+        self._baselines: dict[Generation, CounterSample] = {}
         """Counters when a view began, to be subtracted."""
         self._silent: dict[tuple[str, int], int] = defaultdict(int)
-        """By sending end of a link: samples in turn in which nothing arrived."""
+        """By sending end of a link: consecutive samples in which nothing arrived."""
         self._moved: Mapping[tuple[str, int], tuple[int, int]] = {}
         """(in, out) frames by switch and port between the last two samples."""
         self._lock = asyncio.Lock()
 
-    async def sample(self) -> Sample:
+    async def sample(self) -> CounterSample:
         """Read all counters, update rates and baselines, and return the sample."""
         async with self._lock:
             views = [view for view in self._views() if view.trees]
@@ -111,7 +111,7 @@ class LinkMeter:
             return sample
 
     def measured(
-        self, view: View, sample: Sample
+        self, view: View, sample: CounterSample
     ) -> tuple[dict[Direction, float], dict[Direction, float]]:
         """Return (expected, measured) bytes by direction since the view began.
 
@@ -150,7 +150,7 @@ class LinkMeter:
                     dead.append(link.key)
         return list(dict.fromkeys(dead)), [key for key in dict.fromkeys(alive) if key not in dead]
 
-    async def _read(self, views: list[View]) -> Sample:
+    async def _read(self, views: list[View]) -> CounterSample:
         ports: dict[tuple[str, int], tuple[Count, Count]] = {}
         rounds: dict[TreeId, int] = {}
 
@@ -178,21 +178,23 @@ class LinkMeter:
             *(read_ports(name) for name in self._switches),
             *(read_rounds(tree.tree_id, tree.nodes[0].switch) for tree in trees),
         )
-        return Sample(asyncio.get_running_loop().time(), ports, rounds)
+        return CounterSample(asyncio.get_running_loop().time(), ports, rounds)
 
-    def _set_baselines(self, views: list[View], before: Sample | None, now: Sample) -> None:
+    def _set_baselines(
+        self, views: list[View], before: CounterSample | None, now: CounterSample
+    ) -> None:
         for view in views:
             if view.generation in self._baselines:
                 continue
             if before is None:
-                self._baselines[view.generation] = now  # it may be old: count from here
+                self._baselines[view.generation] = now  # the view may be older: count from now on
             else:
-                # It came after the sample before, and its trees' counters began at 0.
-                self._baselines[view.generation] = Sample(before.time_s, before.ports, {})
+                # The view began after the previous sample, and its trees' counters began at 0.
+                self._baselines[view.generation] = CounterSample(before.time_s, before.ports, {})
         live = {view.generation for view in views}
         self._baselines = {key: value for key, value in self._baselines.items() if key in live}
 
-    def _update_usage(self, views: list[View], before: Sample, now: Sample) -> None:
+    def _update_usage(self, views: list[View], before: CounterSample, now: CounterSample) -> None:
         seconds = now.time_s - before.time_s
         keep = math.exp(-seconds / SMOOTHING_S)
         total: dict[Direction, float] = {}
@@ -227,7 +229,7 @@ class LinkMeter:
             earlier_rates = self.usage.own.get(job_number, {})
             for direction, rate in rates.items():
                 rates[direction] = _smoothed(earlier_rates.get(direction), rate, keep)
-        self.usage = Usage(total, own)
+        self.usage = LinkUsage(total, own)
 
 
 def _smoothed(earlier: float | None, rate: float, keep: float) -> float:

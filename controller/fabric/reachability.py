@@ -1,11 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which switches a job's trees may use, and who cannot be joined if there is no such tree."""
+"""Which switches a job's trees may use, and which workers no tree can join."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
 from ..errors import NoTreeError
 from .fabric import Attachment, Fabric, Hop
@@ -13,26 +15,34 @@ from .trees.tree_growth import Graph, joined_switches
 from .trees.tree_plan import MAX_CHILDREN
 
 
-def planning_graph(
-    fabric: Fabric,
-    attachments: Sequence[Attachment],
-    free_slots: Mapping[str, int] | None,
-    slots_wanted: int,
-    tie_break: int,
-) -> Graph:
-    """Return the switches that trees may use, those with room for all slots if that suffices.
+@dataclass(frozen=True, kw_only=True)
+class SlotDemand:
+    """The slots that a job wants on each switch, and those that the switches have."""
 
-    NoTreeError when the workers' switches cannot all be joined.
+    wanted: int = 1
+    free: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Largest free range by switch; switches that are not in it have room for all."""
+
+
+NO_DEMAND: Final = SlotDemand()
+
+
+def planning_graph(
+    fabric: Fabric, attachments: Sequence[Attachment], slots: SlotDemand, tie_break: int
+) -> Graph:
+    """Return the switches that trees may use: only those with room for all slots, if they suffice.
+
+    Raises NoTreeError when the workers' switches cannot all be joined.
     """
     workers = Counter(worker.switch for worker in sorted(attachments, key=lambda w: w.worker_id))
     if not workers:
         raise ValueError("a job without workers needs no tree")
-    free = free_slots or {}
+    free = slots.free
     for switch in workers:
         _check_switch(fabric, attachments, switch, workers[switch], free)
-    # A switch on the path with less room than the workers' own switches would be the narrow place.
-    room = min((free.get(switch, slots_wanted) for switch in workers), default=slots_wanted)
-    wanted = max(1, min(slots_wanted, room))
+    # A switch on the path with less room than the workers' own switches would limit the slots.
+    room = min((free.get(switch, slots.wanted) for switch in workers), default=slots.wanted)
+    wanted = max(1, min(slots.wanted, room))
     while True:
         graph = _graph(fabric, workers, free, wanted, tie_break)
         reached = set(joined_switches(graph, next(iter(workers))))
@@ -117,7 +127,7 @@ def _partition(fabric: Fabric, attachments: Sequence[Attachment], graph: Graph) 
 
 
 def _named(workers: Sequence[int]) -> str:
-    """Return worker ids in words, cut where they are many."""
+    """Return worker ids in words, shortened if there are many."""
     if len(workers) == 1:
         return f"worker {workers[0]}"
     shown = ", ".join(map(str, workers[:8]))

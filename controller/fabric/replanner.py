@@ -14,31 +14,31 @@ from ..jobs.job import JobNumber, View
 from ..views.view_trees import planned_trees
 from .fabric import Fabric
 from .fabric_state import FabricState
-from .link_meter import LinkMeter, Sample
+from .link_meter import CounterSample, LinkMeter
 from .trees.frame_cost import Traffic
 from .trees.planner import plan_trees
-from .trees.tree_plan import Prediction, TreePlan, predict, tree_directions
+from .trees.tree_plan import PredictedCost, TreePlan, predict, tree_directions
 
 _LOGGER = logging.getLogger(__name__)
 REPLAN_GAIN: Final = 0.15
 """New trees must be faster by this share: less is within the noise of measured rates."""
 REPLAN_SAMPLES: Final = 3
-"""In so many samples in turn, so that a short burst moves nobody."""
+"""Consecutive samples in which they must be faster, so that a short burst moves no job."""
 REPLAN_PAUSE_S: Final = 20.0
-"""Between two changes of one job's trees for the sake of speed."""
+"""Least time between two changes of one job's trees for the sake of speed."""
 SAMPLE_INTERVAL_S: Final = 2.0
 
 ReplanCallback = Callable[[Collection[JobNumber], str, bool], None]
 """Called with jobs that need other trees, the reason, and whether their trees are broken."""
 
 
-def is_better(new: Prediction, old: Prediction) -> bool:
+def is_better(new: PredictedCost, old: PredictedCost) -> bool:
     """Return whether new trees are so much faster that a job should be moved."""
     return new.seconds < old.seconds * (1 - REPLAN_GAIN)
 
 
 class Replanner:
-    """Keeps the measured fabric up to date and asks for other trees when they are due."""
+    """Keeps the measured fabric up to date, and requests other trees for jobs when needed."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Replanner:
         self._meter = meter
         self._traffic = traffic
         self._views = views
-        """Those that workers use, one per job."""
+        """The views that workers use, one per job."""
         self._away = away
         """Switches that cannot be reached now."""
         self._replan = replan
@@ -68,7 +68,7 @@ class Replanner:
             await self.step()
             await asyncio.sleep(SAMPLE_INTERVAL_S)
 
-    async def step(self) -> Sample:
+    async def step(self) -> CounterSample:
         """Take one sample and act on it."""
         sample = await self._meter.sample()
         self._state.set_usage(self._meter.usage)
@@ -83,16 +83,10 @@ class Replanner:
 
     def plan(self, view: View, traffic: Traffic) -> TreePlan:
         """Return the best trees for a view's members now; NoTreeError."""
-        fabric = self._state.fabric_for(view.job_number)
-        return plan_trees(
-            fabric,
-            view.members,
-            traffic,
-            avoid_switches=self._away(),
-            tie_break=view.job_number,
-        )
+        fabric = self._state.fabric_for(view.job_number).without(switches=self._away())
+        return plan_trees(fabric, view.members, traffic, tie_break=view.job_number)
 
-    def predict(self, view: View, traffic: Traffic) -> Prediction:
+    def predict(self, view: View, traffic: Traffic) -> PredictedCost:
         """Return what the view's own trees cost now."""
         fabric = self._state.fabric_for(view.job_number)
         return predict(fabric, planned_trees(view), traffic)
@@ -105,7 +99,7 @@ class Replanner:
             try:
                 new, old = self.plan(view, self._traffic), self.predict(view, self._traffic)
             except NoTreeError:
-                continue  # it runs on what there is; who finds it broken says so
+                continue  # the job keeps its trees; broken ones are detected elsewhere
             is_due = is_better(new.prediction, old)
             in_turn = self._better_in_turn.get(number, 0) + 1 if is_due else 0
             self._better_in_turn[number] = in_turn
@@ -114,7 +108,7 @@ class Replanner:
                 self._better_in_turn[number] = 0
                 self._moved_s[number] = now_s
                 due.append(number)
-                gains.append(f"{new.label} {old.seconds / new.seconds:.2f} times as fast")
+                gains.append(f"{new.label}: {old.seconds / new.seconds:.2f} times as fast")
         for number, gain in zip(due, gains, strict=True):
             self._replan([number], gain, False)
         running = {view.job_number for view in self._on_switches()}
@@ -123,7 +117,7 @@ class Replanner:
                 del kept[number]
 
     def _fabric_changed(self, fabric: Fabric, reason: str) -> None:
-        """Move the jobs whose trees use what is gone; all others when there is something new."""
+        """Move the jobs whose trees use what is gone, and others that get better trees."""
         affected = [x for x in self._on_switches() if _uses_what_is_down(x, fabric)]
         if affected:
             is_broken = "dead" in reason

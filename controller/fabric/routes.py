@@ -3,7 +3,7 @@
 """Ordinary IPv4 routes over the fabric: the next hop from every switch to every host.
 
 Routes are shortest by links. Where several are equally short, hosts are spread over them: the
-host's number, counted over the fabric, chooses. Links that are down are passed by.
+host's number, counted over the fabric, chooses. Routes avoid links that are down.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .fabric import Attachment, Direction, Fabric
 
 
 class Route(NamedTuple):
-    """Where a switch sends packets for a host."""
+    """The next hop of a switch to a host."""
 
     address: str
     port: int

@@ -12,7 +12,7 @@ from ..database.database import KEPT_BARRIERS
 from ..errors import InvalidJobError
 from .job import WorkerId
 
-Key = tuple[str, int]
+BarrierKey = tuple[str, int]
 """Name of a barrier, and which use of the name."""
 MAX_WAITING: Final = 1024
 """Most barriers of a job that some workers have reached and others have not."""
@@ -22,11 +22,11 @@ class Barriers:
     """A barrier is released when every present worker has reached it; others are not awaited."""
 
     def __init__(self, released: Mapping[str, int] | None = None) -> None:
-        self._reached: dict[Key, set[WorkerId]] = {}
+        self._reached: dict[BarrierKey, set[WorkerId]] = {}
         self._released = dict(released or {})
         """Last released use, by name."""
 
-    def reach(self, key: Key, worker_id: WorkerId) -> bool:
+    def reach(self, key: BarrierKey, worker_id: WorkerId) -> bool:
         """Note a worker at a barrier; return whether that one was released before."""
         name, use = key
         if 0 < use <= self._released.get(name, 0):
@@ -44,7 +44,7 @@ class Barriers:
         for workers in self._reached.values():
             workers.discard(worker_id)
 
-    def release(self, present: set[WorkerId]) -> list[Key]:
+    def release(self, present: set[WorkerId]) -> list[BarrierKey]:
         """Release what all of `present` have reached and return it."""
         keys = [key for key, workers in self._reached.items() if workers and workers >= present]
         for name, use in keys:

@@ -97,7 +97,6 @@ class JobManager:
 
     async def start(self, live: LiveJob) -> None:
         """Install the first view of a job whose workers are all there, and admit them."""
-        live.stop_waiting()
         if live.has_ended or live.missing:
             self.end(live, f"worker {live.missing} left before the job ran")
             return
@@ -106,13 +105,12 @@ class JobManager:
             digests = {worker_id: lease.digest for worker_id, lease in live.leases.items()}
             self._database.start_job(live.job_number, digests)
             view = await self._views.install(view)
-            live.job = self._database.job(live.job_number)
         except ControllerError as exc:
             self.end(live, str(exc), exc)
             return
         if live.has_ended:
             return
-        live.view = view
+        live.use_first(view)
         self.run(live)
         self.admit(live, list(live.leases.values()), 0)
         _LOGGER.info("job %s runs with %d workers", live.name, view.num_workers)
@@ -180,7 +178,6 @@ class JobManager:
 
     def announce(self, live: LiveJob, change: Change) -> None:
         """Tell the workers what was committed."""
-        live.job = self._database.job(live.job_number)
         for worker_id in change.asked:
             self.send_commit(live, change, live.leases[worker_id])
 
@@ -199,7 +196,7 @@ class JobManager:
     def admit(self, live: LiveJob, leases: list[WorkerLease], boundary: int) -> None:
         """Let workers in."""
         for lease in leases:
-            lease.has_view = True
+            lease.note_view()
             self.send_join_reply(live, lease, boundary)
 
     def send_join_reply(self, live: LiveJob, lease: WorkerLease, boundary: int) -> None:

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from ...hostlib.control.session_api import session_pb2 as pb
 from ..errors import ControllerError
@@ -18,36 +18,72 @@ from .stalls import Stalls
 from .worker_lease import WorkerLease
 
 
-@dataclass(eq=False)
 class LiveJob:
     """What the controller keeps of a job while it lives."""
 
-    job: Job
-    join_timeout_s: float = 0.0
-    leases: dict[WorkerId, WorkerLease] = field(default_factory=dict[WorkerId, WorkerLease])
-    """Workers that have arrived and neither left nor were lost."""
-    barriers: Barriers = field(default_factory=Barriers)
-    join_timer: asyncio.TimerHandle | None = None
-    has_started: bool = False
-    """All workers have arrived; later ones join a running job."""
-    has_ended: bool = False
-    view: View | None = None
-    """The view in use: what was committed last."""
-    leaving: list[View] = field(default_factory=list[View])
-    """Older views that some worker may still use."""
-    change: Change | None = None
-    """The change under way, also after its commit until all workers have left older views."""
-    boundary: int = 0
-    """First tensor of the view in use, 0 when it is not known."""
-    leave_floor: int | None = None
-    """Least position of the workers that left since the last commit."""
-    is_draining: bool = False
-    """Too few workers are left to go on; those who are there may finish what they began."""
-    stalls: Stalls = field(default_factory=Stalls)
-    retreat: Retreat = field(default_factory=Retreat)
-    """Switches that the job has left because they did not work."""
-    returned: asyncio.Event = field(default_factory=asyncio.Event)
-    """A worker has taken up its broken stream."""
+    def __init__(
+        self, job: Job, join_timeout_s: float = 0.0, released: Mapping[str, int] | None = None
+    ) -> None:
+        """`released`: the last released use of each barrier."""
+        self.job: Final = job
+        """As it was created or restored: what its first worker asked for. Its views may be old."""
+        self.join_timeout_s: Final = join_timeout_s
+        self.leases: Final[dict[WorkerId, WorkerLease]] = {}
+        """Workers that have arrived and neither left nor were lost."""
+        self.barriers: Final = Barriers(released)
+        self.stalls: Final = Stalls()
+        self.retreat: Final = Retreat()
+        """Switches that the job has left because they did not work."""
+        self.returned: Final = asyncio.Event()
+        """A worker has taken up its broken stream."""
+        self._join_timer: asyncio.TimerHandle | None = None
+        self._has_started = False
+        self._has_ended = False
+        self._is_draining = False
+        self._view: View | None = None
+        self._leaving: list[View] = []  # older views that some worker may still use
+        self._change: Change | None = None
+        self._boundary = 0
+        self._leave_floor: int | None = None  # least position of those who left
+
+    @classmethod
+    def restored(cls, job: Job, released: Mapping[str, int]) -> LiveJob:
+        """Return a job that ran when an earlier controller stopped; its leases are missing."""
+        live = cls(job, released=released)
+        live._has_started = True
+        live._view = job.view
+        live._leaving = [view for view in job.live_views if view is not job.view]
+        return live
+
+    @property
+    def has_started(self) -> bool:
+        """Whether all workers have arrived; later ones join a running job."""
+        return self._has_started
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing can happen to the job any more."""
+        return self._has_ended
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether too few workers are left to go on; those may finish what they began."""
+        return self._is_draining
+
+    @property
+    def view(self) -> View | None:
+        """The view in use: what was committed last."""
+        return self._view
+
+    @property
+    def change(self) -> Change | None:
+        """The change under way, also after its commit until all workers have left older views."""
+        return self._change
+
+    @property
+    def boundary(self) -> int:
+        """First tensor of the view in use, 0 when it is not known."""
+        return self._boundary
 
     @property
     def name(self) -> str:
@@ -141,12 +177,20 @@ class LiveJob:
     def wait_for_workers(self, on_timeout: Callable[[LiveJob], None]) -> None:
         """Call `on_timeout` unless the job starts or ends within `join_timeout_s`."""
         loop = asyncio.get_running_loop()
-        self.join_timer = loop.call_later(self.join_timeout_s, on_timeout, self)
+        self._join_timer = loop.call_later(self.join_timeout_s, on_timeout, self)
 
-    def stop_waiting(self) -> None:
-        """Stop counting the join timeout."""
-        if self.join_timer is not None:
-            self.join_timer.cancel()
+    def start(self) -> None:
+        """Note that all workers have arrived, and stop counting the join timeout."""
+        self._has_started = True
+        self._stop_waiting()
+
+    def use_first(self, view: View) -> None:
+        """Use the first view."""
+        self._view = view
+
+    def drain(self) -> None:
+        """Note that too few workers are left to go on."""
+        self._is_draining = True
 
     def add(self, lease: WorkerLease) -> None:
         """Take in a worker that has arrived."""
@@ -159,42 +203,65 @@ class LiveJob:
         lease.release()
         lease.close()
         self.barriers.leave(worker_id)
-        if self.change is not None:
-            self.change.forget(worker_id)
+        if self._change is not None:
+            self._change.forget(worker_id)
 
     def note_leave(self, position: int) -> None:
         """Note how far a member was that has left: the next view must not begin later."""
-        floor = self.leave_floor
-        self.leave_floor = position if floor is None else min(floor, position)
+        floor = self._leave_floor
+        self._leave_floor = position if floor is None else min(floor, position)
+
+    def begin_change(self, change: Change) -> None:
+        """Have a change under way."""
+        self._change = change
+
+    def drop_change(self) -> None:
+        """Have no change under way any more: this one cannot be committed."""
+        self._change = None
 
     def propose(self, change: Change) -> None:
         """Ask the workers of a change to get ready."""
-        change.is_proposed = True
+        change.note_proposed()
         for worker_id in change.asked:
             self.leases[worker_id].send(change.proposal())
 
+    def settle(self, change: Change) -> bool:
+        """Fix a change's boundary; False if workers began tensors after one had left."""
+        floor = self._leave_floor
+        if change.is_abort or floor is None:
+            change.settle()
+        elif change.furthest <= floor:
+            change.settle(floor)
+        else:
+            return False
+        return True
+
     def commit(self, change: Change) -> None:
         """Use the view of a settled change from its boundary on."""
-        if self.view is not None:
-            self.leaving.append(self.view)
-        self.view, self.boundary, self.leave_floor = change.view, change.boundary, None
+        if self._view is not None:
+            self._leaving.append(self._view)
+        self._view, self._boundary, self._leave_floor = change.view, change.boundary, None
 
     def finish_change(self) -> list[View]:
         """End the change under way; return the older views, which no worker uses any more."""
-        self.change = None
-        leaving, self.leaving = self.leaving, []
+        self._change = None
+        leaving, self._leaving = self._leaving, []
         return leaving
 
     def end(self) -> None:
         """Let nothing happen to the job any more."""
-        self.has_ended = True
+        self._has_ended = True
         self.release_timers()
 
     def release_timers(self) -> None:
         """Stop counting the join timeout and all leases."""
-        self.stop_waiting()
+        self._stop_waiting()
         for lease in self.leases.values():
             lease.release()
+
+    def _stop_waiting(self) -> None:
+        if self._join_timer is not None:
+            self._join_timer.cancel()
 
 
 def _place(worker: Worker) -> tuple[WorkerId, str, int]:

@@ -306,15 +306,7 @@ class Membership:
         live = self._manager.live_job(request.name)
         if live is None:
             self._check_waiting_jobs()
-            job = self._database.create_job(
-                request.name,
-                request.num_workers,
-                straggler=request.straggler,
-                weight=request.weight,
-                path=request.path,
-                min_workers=request.min_workers,
-                slots_wanted=request.slots_wanted,
-            )
+            job = self._database.create_job(request)
             try:
                 # Nothing is leased for a job that waits; one without any prospect is refused here.
                 self._views.check(job, [worker])
@@ -332,7 +324,7 @@ class Membership:
         live.add(lease)
         outbox = lease.attach(lease.lease_s)
         if not live.missing:
-            live.has_started = True
+            live.start()
             self._manager.spawn(self._manager.start(live))
         return live, lease, outbox
 

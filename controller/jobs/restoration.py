@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from ..views.view_change import ChangeRequest
-from .barriers import Barriers
 from .job import Job, JobState, ViewState, WorkerId, WorkerState
 from .live_job import LiveJob
 from .worker_lease import WorkerLease
@@ -42,13 +41,7 @@ def restored_job(
     them again.
     """
     installed = [x for x in job.live_views if x.state is ViewState.INSTALLED]
-    live = LiveJob(
-        job,
-        barriers=Barriers(barriers),
-        has_started=True,
-        view=job.view,
-        leaving=[view for view in job.live_views if view is not job.view],
-    )
+    live = LiveJob.restored(job, barriers)
     change_request = ChangeRequest()
     for worker in job.workers:
         if worker.state is WorkerState.JOINED:

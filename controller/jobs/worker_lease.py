@@ -37,21 +37,16 @@ class WorkerLease:
         digest: bytes | None = None,
     ) -> None:
         """`digest`: of the secret of a worker from before the controller's restart."""
-        self.worker = worker
-        self.lease_s = lease_s
-        """How long the worker may send nothing while its connection stands."""
-        self.heard_s = float("-inf")
-        """When the worker last sent something, on the loop's clock."""
-        self.secret = secrets.token_bytes(_SECRET_BYTES) if digest is None else b""
+        self.worker: Final = worker
+        self.secret: Final = secrets.token_bytes(_SECRET_BYTES) if digest is None else b""
         """The worker shows it when it resumes; only this worker gets it. b"" after a restart."""
-        self.digest = _digest(self.secret) if digest is None else digest
+        self.digest: Final = _digest(self.secret) if digest is None else digest
         """All that is stored of the secret."""
-        self.outbox: Outbox | None = None
-        """Messages to the attached stream, None while detached."""
-        self.is_expected = digest is not None
-        """Known from before the controller's restart, and not back yet."""
-        self.has_view = self.is_expected
-        """The worker knows a view: it must be asked before there is another."""
+        self._lease_s = lease_s
+        self._heard_s = float("-inf")
+        self._outbox: Outbox | None = None  # of the attached stream
+        self._is_expected = digest is not None
+        self._has_view = self._is_expected
         self._on_expired = on_expired
         self._timer: asyncio.TimerHandle | None = None
 
@@ -61,44 +56,68 @@ class WorkerLease:
         return self.worker.worker_id
 
     @property
+    def lease_s(self) -> float:
+        """How long the worker may send nothing while its connection stands."""
+        return self._lease_s
+
+    @property
+    def heard_s(self) -> float:
+        """When the worker last sent something, on the loop's clock."""
+        return self._heard_s
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether it is known from before the controller's restart, and not back yet."""
+        return self._is_expected
+
+    @property
+    def has_view(self) -> bool:
+        """Whether the worker knows a view: it must be asked before there is another."""
+        return self._has_view
+
+    @property
     def is_attached(self) -> bool:
         """Whether a stream carries this lease."""
-        return self.outbox is not None
+        return self._outbox is not None
 
     def is_secret(self, secret: bytes) -> bool:
         """Whether it is the worker's own."""
         return hmac.compare_digest(_digest(secret), self.digest)
 
+    def note_view(self) -> None:
+        """Note that the worker is told of a view."""
+        self._has_view = True
+
     def attach(self, lease_s: float) -> Outbox:
         """Take a new stream, and renew the lease for so long; an older stream is ended."""
         self.close()
-        self.outbox = Outbox()
-        self.is_expected = False
-        self.lease_s = lease_s
+        self._outbox = Outbox()
+        self._is_expected = False
+        self._lease_s = lease_s
         self.hear()
-        return self.outbox
+        return self._outbox
 
     def detach(self, outbox: Outbox) -> bool:
         """Note that a stream is over; return whether it was the current one."""
-        if self.outbox is not outbox:
+        if self._outbox is not outbox:
             return False
-        self.outbox = None
+        self._outbox = None
         return True
 
     def send(self, message: pb.ControllerMessage | ControllerError) -> None:
         """Queue a message if a stream is attached."""
-        if self.outbox is not None:
-            self.outbox.put_nowait(message)
+        if self._outbox is not None:
+            self._outbox.put_nowait(message)
 
     def close(self) -> None:
         """End the attached stream after what is queued."""
-        if self.outbox is not None:
-            self.outbox.put_nowait(None)
+        if self._outbox is not None:
+            self._outbox.put_nowait(None)
 
     def hear(self) -> None:
         """Note that the worker said something, and renew its lease."""
-        self.heard_s = asyncio.get_running_loop().time()
-        self.renew(self.lease_s)
+        self._heard_s = asyncio.get_running_loop().time()
+        self.renew(self._lease_s)
 
     def renew(self, lease_s: float) -> None:
         """Give the worker so long from now."""

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Slots of switches: where they lie, and how jobs share them."""
+"""Slots of switches: which of them jobs hold, and how jobs share them."""

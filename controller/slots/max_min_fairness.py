@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Weighted max-min fair shares of slots, over all switches at once."""
+"""Weighted max-min fairness of slots, over all switches at once."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Demand:
-    """What one job would take if it were alone."""
+    """The slots that one job would take if it were alone."""
 
     key: int
     weight: float
     limit: int
-    """Slots that it has use for."""
+    """Most slots that it can use."""
     usage: Mapping[str, float]
-    """Slots of each switch that one slot of the job takes: 1 where all of its trees lie, less
-    where some do."""
+    """Slots of each switch that one slot of the job takes: 1 if all of its trees use the switch,
+    less if only some do."""
 
 
 def fair_shares(demands: Sequence[Demand], capacity: Mapping[str, int]) -> dict[int, int]:
-    """Return the slots of each job: nobody can get more without one that has less losing some.
+    """Return the slots of each job: no job can get more unless a job with fewer loses some.
 
-    All shares grow together, in proportion to their weights; a job stops when it has what it wants
-    or when a switch that it uses is full.
+    All shares grow together, in proportion to their weights. A job's share stops at the job's limit
+    or when a switch that the job uses is full.
     """
     level = {demand.key: 0.0 for demand in demands}
     left = {switch: float(slots) for switch, slots in capacity.items()}

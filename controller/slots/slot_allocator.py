@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Admission: where in the slot memories of switches a view's trees lie, and why they do not."""
+"""Admission: finds slots on switches for a view's trees, or tells why there are none."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..errors import NoRoomError
 from ..jobs.job import Job, JobNumber, Tree, TreeNode, View
 
 FEWEST_SLOTS = 2
-"""A tree gets no fewer unasked: a host needs one slot for exponents and one for values."""
+"""Fewest slots of a tree by default: a host needs one for exponents and one for values."""
 
 
 def free_ranges(leased: Iterable[range], num_slots: int) -> list[range]:
-    """Return the gaps between leased slot ranges of one switch, by base."""
+    """Return the gaps between used slot ranges of one switch, by base."""
     gaps: list[range] = []
     position = 0
     for lease in sorted(leased, key=lambda lease: lease.start):
@@ -29,7 +29,7 @@ def free_ranges(leased: Iterable[range], num_slots: int) -> list[range]:
 
 
 def split_slots(shares: Sequence[float], total: int) -> list[int]:
-    """Split slots among trees, at least one each, as near to their shares as whole slots go."""
+    """Split slots among trees by their shares, in whole slots, at least one for each tree."""
     scale = (total - len(shares)) / sum(shares)
     exact = [share * scale for share in shares]
     counts = [int(part) for part in exact]
@@ -40,7 +40,7 @@ def split_slots(shares: Sequence[float], total: int) -> list[int]:
 
 
 class SlotAllocator:
-    """What the views of all jobs hold on every switch."""
+    """The slots that the views of all jobs hold on every switch."""
 
     def __init__(self, views: Iterable[View], num_slots: int = wire.NUM_SLOTS) -> None:
         self.num_slots = num_slots
@@ -49,14 +49,14 @@ class SlotAllocator:
             self.take(view.job_number, view.trees)
 
     def copy(self) -> SlotAllocator:
-        """Return a memory that holds the same and can be changed apart from this one."""
+        """Return an independent allocator with the same slots in use."""
         memory = SlotAllocator((), self.num_slots)
         for switch, leases in self._ranges.items():
             memory._ranges[switch] = list(leases)
         return memory
 
     def take(self, job_number: JobNumber, trees: Iterable[Tree]) -> None:
-        """Lease the slots of trees that have been placed."""
+        """Mark the slots of trees that have been placed as used."""
         for tree in trees:
             for node in tree.nodes:
                 lease = range(node.slot_base, node.slot_base + tree.slot_count)
@@ -74,7 +74,7 @@ class SlotAllocator:
         return held
 
     def place(self, shape: Sequence[Tree], slot_count: int) -> tuple[Tree, ...] | None:
-        """Give the trees `slot_count` slots together, first fit on each switch; None: no room."""
+        """Place the trees with `slot_count` slots in all, first fit by switch; None: no room."""
         if slot_count < len(shape):
             return None
         taken: dict[str, list[range]] = {}
@@ -94,7 +94,7 @@ class SlotAllocator:
         return tuple(trees)
 
     def most_slots(self, shape: Sequence[Tree], wanted: int) -> int:
-        """Return how many of the wanted slots the trees could get together, 0 for none."""
+        """Return how many of the wanted slots the trees could get in all, 0 for none."""
         fits, fails = 0, wanted + 1
         while fails - fits > 1:
             middle = (fits + fails) // 2
@@ -112,10 +112,10 @@ def no_room_error(
     memory: SlotAllocator,
     names: Mapping[JobNumber, str],
 ) -> NoRoomError:
-    """Return a refusal that says per switch what is free, who holds it, and what would fit."""
+    """Return a refusal that names the free slots of each switch, their holders, and what fits."""
     if wanted > memory.num_slots * len(shape):
         return NoRoomError(
-            f"job {job.name!r} wants {wanted} slots, a switch has {memory.num_slots} in all; ask "
+            f"job {job.name!r} wants {wanted} slots, but a switch has only {memory.num_slots}; ask "
             f"for at most {memory.num_slots}"
         )
     most = memory.most_slots(shape, wanted)
@@ -139,5 +139,5 @@ def _describe(switch: str, memory: SlotAllocator, names: Mapping[JobNumber, str]
     )
     return (
         f"switch {switch}: {free} of {memory.num_slots} free{in_one_piece}, "
-        f"held by {holders or 'nobody'}"
+        f"held by {holders or 'no job'}"
     )

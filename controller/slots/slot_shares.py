@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many slots each job should hold: shares by weight, and who should change for whom."""
+"""How many slots each job should hold by its weight, and which jobs should change their views."""
 
 from __future__ import annotations
 
@@ -12,38 +12,39 @@ from .max_min_fairness import Demand, fair_shares
 from .slot_allocator import FEWEST_SLOTS, SlotAllocator
 
 _HEADROOM: Final = 8
-"""One part in so many of a switch's slots is not shared out, so that a new view finds room beside
-the one that it replaces."""
+"""One in this many slots of a switch is not shared out, so that a new view finds room beside the
+one that it replaces."""
 _LEAST_CHANGE: Final = 8
-"""A job is not disturbed for a change of its slots by less than one part in so many."""
+"""A job does not change its view for less than one in this many of its slots."""
 _LEAST_SHARE: Final = 8
-"""Jobs that asked for no number keep one part in so many of the default against those that did."""
+"""Jobs that asked for no number keep one in this many of the default slots against those that
+did."""
 
 Shape = tuple[Tree, ...]
 
 
 class SlotShares:
-    """What live jobs hold and should hold, at one moment."""
+    """The slots that live jobs hold and should hold, at one moment."""
 
     def __init__(
         self,
         jobs: Sequence[Job],
-        homeless: Mapping[JobNumber, Shape],
+        off_switch: Mapping[JobNumber, Shape],
         memory: SlotAllocator,
         default_slots: int,
     ) -> None:
-        """`homeless` has the trees that jobs between the hosts would have."""
+        """`off_switch` has the trees that jobs without switch slots would use."""
         self._jobs = jobs
         self._memory = memory
         self._default_slots = default_slots
         self._shapes = {
             job.job_number: job.view.trees for job in jobs if job.view and job.view.trees
         }
-        self._homeless = self._that_could_fit(homeless)
+        self._off_switch = self._that_could_fit(off_switch)
         self._shares = self._targets({})
 
     def slots_now(self, job: Job, shape: Shape) -> int:
-        """Return how many slots a job gets in a view made now; 0: there is no room."""
+        """Return how many slots a job gets in a view planned now; 0: there is no room."""
         if job.slots_wanted:
             fits = self._memory.place(shape, job.slots_wanted) is not None
             return job.slots_wanted if fits else 0
@@ -56,9 +57,9 @@ class SlotShares:
         return slots if slots >= fewest else 0
 
     def _largest_shrinking(self, job: Job, shape: Shape, targets: Mapping[JobNumber, int]) -> int:
-        """Return the most that another job on the same switches will hold after it has shrunk.
+        """Return the most slots that another job on the same switches will hold once it has shrunk.
 
-        It needs so much room for its smaller view beside the larger one.
+        That job needs this room for its smaller view beside its larger one.
         """
         return max(
             (
@@ -73,9 +74,9 @@ class SlotShares:
         )
 
     def changes(self) -> list[Job]:
-        """Return jobs that should get another view now; all of them find room at once.
+        """Return the jobs that should get another view now; there is room for all of them at once.
 
-        Others have to wait until these have changed.
+        Other jobs wait until these have changed.
         """
         settled = [job for job in self._jobs if is_settled(job)]
         changes = [(self._change(job), job) for job in settled]
@@ -84,19 +85,19 @@ class SlotShares:
         return self._at_once(shrinking) or self._at_once(growing) or self._moves(settled)
 
     def _at_once(self, jobs: Sequence[Job]) -> list[Job]:
-        """Return those of the jobs that find room beside each other, or else the first one."""
+        """Return the jobs for which there is room at the same time, or else the first one."""
         memory = self._memory.copy()
         fitting: list[Job] = []
         for job in jobs:
-            shape = self._shapes.get(job.job_number) or self._homeless[job.job_number]
+            shape = self._shapes.get(job.job_number) or self._off_switch[job.job_number]
             trees = memory.place(shape, self.slots_now(job, shape))
             if trees is not None:
                 memory.take(job.job_number, trees)
                 fitting.append(job)
         return fitting or list(jobs[:1])
 
-    def _that_could_fit(self, homeless: Mapping[JobNumber, Shape]) -> dict[JobNumber, Shape]:
-        """Return the jobs for which others should make room, in the order of their numbers."""
+    def _that_could_fit(self, off_switch: Mapping[JobNumber, Shape]) -> dict[JobNumber, Shape]:
+        """Return the trees of jobs for which others should make room, by job number."""
         fitting: dict[JobNumber, Shape] = {}
         least = max(self._default_slots // _LEAST_SHARE, FEWEST_SLOTS)
         needed: dict[str, float] = {}
@@ -104,21 +105,21 @@ class SlotShares:
             for switch, part in _usage(self._shapes.get(job.job_number, ())).items():
                 needed[switch] = needed.get(switch, 0.0) + part * (job.slots_wanted or least)
         for job in self._jobs:
-            usage = _usage(homeless.get(job.job_number, ()))
+            usage = _usage(off_switch.get(job.job_number, ()))
             wanted = {s: part * (job.slots_wanted or least) for s, part in usage.items()}
             if not usage or any(
                 needed.get(switch, 0.0) + slots > self._memory.num_slots
                 for switch, slots in wanted.items()
             ):
                 continue
-            fitting[job.job_number] = homeless[job.job_number]
+            fitting[job.job_number] = off_switch[job.job_number]
             for switch, slots in wanted.items():
                 needed[switch] = needed.get(switch, 0.0) + slots
         return fitting
 
     def _targets(self, shapes: Mapping[JobNumber, Shape]) -> dict[JobNumber, int]:
         """Return the fair share of every job that asked for no number."""
-        everyone = self._shapes | self._homeless | dict(shapes)
+        everyone = self._shapes | self._off_switch | dict(shapes)
         num_slots = self._memory.num_slots
         capacity: dict[str, int] = {}
         demands: list[Demand] = []
@@ -143,7 +144,7 @@ class SlotShares:
             return 0
         held = self._held(job)
         if not held:
-            shape = self._homeless.get(job.job_number)
+            shape = self._off_switch.get(job.job_number)
             return self.slots_now(job, shape) if shape else 0
         if job.slots_wanted:
             return 0
@@ -151,7 +152,7 @@ class SlotShares:
         target = self._shares[job.job_number]
         if held > target:
             is_worth_it = (
-                self._homeless
+                self._off_switch
                 or held - target >= target // _LEAST_CHANGE
                 or any(self._is_short(other, job) for other in self._jobs)
             )
@@ -159,9 +160,9 @@ class SlotShares:
         return now - held if now - held > held // _LEAST_CHANGE else 0
 
     def _is_short(self, job: Job, other: Job) -> bool:
-        """Tell whether a job lacks what another, on the same switch, may hold above its share.
+        """Tell whether a job has too few slots while another on the same switch may have too many.
 
-        Many that hold a little more than their shares may leave one with next to nothing.
+        Many jobs that hold a little more than their shares may leave one with almost nothing.
         """
         shape = self._shapes.get(job.job_number, ())
         if job.slots_wanted or not _switches(shape) & _switches(self._shapes[other.job_number]):
@@ -171,10 +172,10 @@ class SlotShares:
         return self._held(job) < enough and self.slots_now(job, shape) < enough
 
     def _moves(self, settled: Sequence[Job]) -> list[Job]:
-        """Return a job whose slots should move down, so that those who wait find one free range."""
-        if not self._homeless:
+        """Return a job whose slots should move down, so that waiting jobs find one free range."""
+        if not self._off_switch:
             return []
-        waiting = set[str]().union(*(_switches(shape) for shape in self._homeless.values()))
+        waiting = set[str]().union(*(_switches(shape) for shape in self._off_switch.values()))
         for job in sorted(settled, key=self._height, reverse=True):
             shape = self._shapes.get(job.job_number, ())
             moved = self._memory.place(shape, self._held(job)) if shape else None
@@ -187,7 +188,7 @@ class SlotShares:
 
 
 def is_settled(job: Job) -> bool:
-    """Return whether a job runs and is not changing its view already."""
+    """Return whether a job runs and does not change its view at the moment."""
     return job.state is JobState.RUNNING and len(job.live_views) == 1
 
 
@@ -205,5 +206,5 @@ def _switches(shape: Shape) -> set[str]:
 
 
 def _height(shape: Shape) -> int:
-    """Return how far up the trees' slots lie."""
+    """Return the sum of the trees' slot bases; lower slots give less."""
     return sum(node.slot_base for tree in shape for node in tree.nodes)

@@ -28,7 +28,7 @@ class PortLoss:
 
 
 async def read_port_losses(config: SwitchConfig) -> list[PortLoss] | None:
-    """Return what the ports lost, by port and cause; None where the switch does not tell (BMv2).
+    """Return what the ports lost, by port and cause; None if the switch does not count it (BMv2).
 
     Raises SwitchUnreachableError.
     """

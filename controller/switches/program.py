@@ -26,7 +26,7 @@ def describe(p4info: p4i.P4Info) -> str:
 
 
 @dataclass(frozen=True)
-class Program:
+class AggregationProgram:
     """Compiled artefacts of one variant."""
 
     p4info_path: Path
@@ -57,12 +57,12 @@ class Program:
         return self.schema.has_p4info(config.p4info)
 
 
-def load_program(variant: str, program_dir: Path | None = None) -> Program:
+def load_program(variant: str, program_dir: Path | None = None) -> AggregationProgram:
     """Return the artefacts of a variant, from the package or from `program_dir`."""
     name = f"{PROGRAM_NAME}_{variant}"
     if program_dir is None:
         program_dir = Path(__file__).parents[2] / "p4src" / "build" / name
-    program = Program(program_dir / f"{name}.p4info.txtpb", program_dir / f"{name}.json")
+    program = AggregationProgram(program_dir / f"{name}.p4info.txtpb", program_dir / f"{name}.json")
     for path in (program.p4info_path, program.p4blob_path):
         if not path.is_file():
             raise ProgramMissingError(

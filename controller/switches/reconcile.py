@@ -42,7 +42,7 @@ class Changes:
 
 
 def desired_entities(routes: Iterable[Route], placements: Iterable[Placement]) -> list[Entity]:
-    """Return what a switch must hold for the trees of all installed views, to be inserted so."""
+    """Return the entities for the trees of all installed views, in the order of insertion."""
     entities: list[Entity] = [*ipv4_forward.table_entries(routes)]
     for placement in placements:
         entities.append(result_delivery.multicast_group(placement))
@@ -115,7 +115,7 @@ class Reconciler:
 
     async def _insert(self, entities: list[Entity]) -> None:
         if self._written_groups is not None:
-            # What an earlier controller left cannot be seen here, only replaced.
+            # Groups that an earlier controller left cannot be read here, only replaced.
             groups = [entity for entity in entities if isinstance(entity, P4MulticastGroupEntry)]
             await self._switch.delete(groups, strict=False)
         await self._switch.insert(entities)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The seam where finsy's and gRPC's errors become ours, and calls that need no primary."""
+"""Turns finsy's and gRPC's errors into ours, and makes the calls that need no primary."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _FETCH_TIMEOUT_S: Final = 5.0
 
 
 class _LongCalls(grpc.aio.UnaryUnaryClientInterceptor):
-    """Lifts finsy's limit of 10 s, too few to load a program.
+    """Lifts finsy's limit of 10 s, which is too short to load a program.
 
-    The callers bound their calls themselves. Reads keep finsy's limit: ours is as long and starts
+    The callers limit their calls themselves. Reads keep finsy's limit: ours is as long and starts
     earlier.
     """
 
@@ -51,7 +51,7 @@ def _fresh_channel(address: str, *, options: GRPCOptions, **_: object) -> grpc.a
     """Return a channel that tries to connect at once.
 
     gRPC's channels to one address share their pauses between attempts, which finsy lets grow to
-    15 s. A switch that has come back would be found that much later.
+    15 s. The controller would find a restarted switch that much later.
     """
     own_pool = ("grpc.use_local_subchannel_pool", 1)
     return grpc.aio.insecure_channel(
@@ -59,13 +59,13 @@ def _fresh_channel(address: str, *, options: GRPCOptions, **_: object) -> grpc.a
     )
 
 
-# finsy takes no channel from outside: it calls this public function of its own for each.
+# finsy accepts no channel from its caller: it makes each with this public function of its own.
 p4client.__dict__["grpc_channel"] = _fresh_channel
 
 
 @contextmanager
 def closing_is_unreachable(config: SwitchConfig, switch: Switch) -> Generator[None]:
-    """Turn what finsy and gRPC raise when a connection closes under a call into an error."""
+    """Turn what finsy and gRPC raise when a connection closes during a call into our error."""
     try:
         yield
     except asyncio.CancelledError as exc:
@@ -99,7 +99,7 @@ def refusal(config: SwitchConfig, what: str, exc: P4ClientError) -> SwitchError:
 
 
 def _reason(exc: P4ClientError) -> str:
-    """Return why nobody answered, without gRPC's chain of retold errors and addresses."""
+    """Return why the switch did not answer, without gRPC's chain of nested errors and addresses."""
     message = exc.message.strip()
     if message.startswith("failed to connect to all addresses"):
         return message.rpartition(": ")[2]
@@ -107,7 +107,7 @@ def _reason(exc: P4ClientError) -> str:
 
 
 async def fetch_pipeline(config: SwitchConfig) -> p4r.ForwardingPipelineConfig | None:
-    """Return what a switch runs, None when nothing; works beside a primary controller."""
+    """Return the program of a switch, None if it has none; needs no primary role."""
     client = P4Client(config.address, wait_for_ready=False)
     request = p4r.GetForwardingPipelineConfigRequest(
         device_id=config.device_id,
@@ -119,7 +119,7 @@ async def fetch_pipeline(config: SwitchConfig) -> p4r.ForwardingPipelineConfig |
     except P4ClientError as exc:
         if exc.is_pipeline_missing:
             return None
-        raise refusal(config, "to tell its program", exc) from exc
+        raise refusal(config, "a read of its program", exc) from exc
     except TimeoutError as exc:
         raise unreachable_error(config, f"no answer in {_FETCH_TIMEOUT_S:.0f} s") from exc
     return reply.config if reply.config.HasField("p4info") else None

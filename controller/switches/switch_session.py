@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""One switch: connects with finsy, loads the program, keeps it equal to the database."""
+"""One switch: connects with finsy, loads the program, keeps its tables equal to the database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Final
 from finsy import P4ClientError, Switch, SwitchEvent, SwitchOptions
 
 from ...hostlib.slots.wire import Outcome
-from ..config import SwitchConfig
+from ..config import ControllerConfig, SwitchConfig
 from ..errors import (
     SwitchError,
     SwitchUnreachableError,
@@ -27,7 +27,7 @@ from ..jobs.job import Placement, TreeId
 from ..tables import outcome
 from ..tables.outcome import Count, OrdinaryOutcome
 from .packet_io import answer_arp
-from .program import Program, describe
+from .program import AggregationProgram, describe
 from .reconcile import Changes, Reconciler, desired_entities
 from .switch_call import (
     PROGRAM_TIMEOUT_S,
@@ -45,11 +45,11 @@ _REQUEST_TIMEOUT_S: Final = 10.0
 
 
 class LinkState(enum.StrEnum):
-    """How far the controller is with a switch."""
+    """The state of the controller's session with a switch."""
 
     CONNECTING = "connecting"
     LOADING = "loading"
-    """The switch takes the program; softswitch compiles it first."""
+    """The switch loads the program; softswitch compiles it first."""
     BACKUP = "backup"
     """Another controller is primary."""
     READY = "ready"
@@ -72,14 +72,11 @@ class SwitchSession:
     def __init__(
         self,
         config: SwitchConfig,
-        program: Program,
+        program: AggregationProgram,
+        settings: ControllerConfig,
         *,
         placements: Callable[[], list[Placement]],
         fabric: Callable[[], Fabric] | None = None,
-        replace_program: bool = False,
-        election_id: int = 10,
-        reconcile_interval_s: float = 10.0,
-        gone_s: float = 5.0,
     ) -> None:
         self.config = config
         self.program = program
@@ -87,22 +84,18 @@ class SwitchSession:
         self.error: SwitchError | None = None
         """Why the switch is not ready."""
         self.on_lost_state: Callable[[frozenset[TreeId]], None] | None = None
-        """Called when the switch came back without the entries of these trees; they are there
-        again."""
+        """Called after the switch had lost the entries of these trees; they are back again."""
         self.on_ready: Callable[[], None] | None = None
         """Called whenever the switch has become ready."""
         self.on_gone: Callable[[], None] | None = None
-        """Called when the switch has been out of reach for `gone_s`."""
+        """Called when the switch has been out of reach for `switch_gone_s`."""
         self._placements = placements
         alone = Fabric(switches={config.name: config})
         self._fabric = fabric or (lambda: alone)
-        self._gone_s = gone_s
         self._gone_timer: asyncio.TimerHandle | None = None
         self._admitted: frozenset[TreeId] = frozenset()
-        """Trees that the switch should know from before a reconnect."""
-        self._replace_program = replace_program
-        self._election_id = election_id
-        self._reconcile_interval_s = reconcile_interval_s
+        """Trees whose entries the switch should still have after a reconnect."""
+        self._settings = settings
         self._switch: Switch | None = None
         self._reconciler: Reconciler | None = None
         self._lock = asyncio.Lock()
@@ -116,7 +109,7 @@ class SwitchSession:
     async def run(self) -> None:
         """Serve the switch until cancelled; reconnect whenever the connection breaks."""
         delay_s = _FIRST_RETRY_S
-        # What an earlier controller left running must be found there too.
+        # Trees that an earlier controller installed must still be there, too.
         self._admitted = self._tree_ids()
         try:
             await self._serve_for_ever(delay_s)
@@ -157,7 +150,7 @@ class SwitchSession:
     async def apply(self) -> Changes:
         """Make the switch match the database now; SwitchError when that is not possible.
 
-        Trees that somebody else had taken off it are reported like those of a restart.
+        Trees that another client has deleted are reported like those that a restart has lost.
         """
         changes, lost = await self._apply()
         self._report_lost(lost)
@@ -179,7 +172,7 @@ class SwitchSession:
 
     def _report_lost(self, lost: frozenset[TreeId]) -> None:
         if lost and self.on_lost_state is not None:
-            _LOGGER.warning("switch %s was without %d trees", self.config.name, len(lost))
+            _LOGGER.warning("switch %s had lost %d trees", self.config.name, len(lost))
             self.on_lost_state(lost)
 
     async def read_tree_counts(self, tree_id: TreeId) -> dict[Outcome, Count]:
@@ -193,7 +186,7 @@ class SwitchSession:
             return await outcome.read_switch_counts(switch)
 
     async def read_ordinary_counts(self) -> dict[OrdinaryOutcome, Count]:
-        """Return the counters of all other frames by what became of them."""
+        """Return the counters of all other frames by outcome."""
         async with self._calls("a read") as (switch, _):
             return await outcome.read_ordinary_counts(switch)
 
@@ -223,9 +216,9 @@ class SwitchSession:
         return None
 
     async def _serve(self) -> None:
-        """Hold one connection until it breaks, which is a SwitchError.
+        """Hold one connection; raise SwitchError when it breaks.
 
-        Returns when a backup has become primary: the program may have changed meanwhile.
+        Returns when a backup has become primary: the program may have changed in between.
         """
         has_program = await self._check_program()
         options = SwitchOptions(
@@ -233,7 +226,7 @@ class SwitchSession:
             p4blob=None if has_program else self.program.p4blob_path,
             p4force=not has_program,
             device_id=self.config.device_id,
-            initial_election_id=self._election_id,
+            initial_election_id=self._settings.election_id,
         )
         switch = Switch(self.config.name, self.config.address, options)
         if not has_program:
@@ -290,7 +283,7 @@ class SwitchSession:
 
     async def _repair(self) -> None:
         while True:
-            await asyncio.sleep(self._reconcile_interval_s)
+            await asyncio.sleep(self._settings.reconcile_interval_s)
             await self.apply()
 
     async def _check_program(self) -> bool:
@@ -300,7 +293,7 @@ class SwitchSession:
             return False
         if self.program.matches(config):
             return True
-        if self._replace_program:
+        if self._settings.replace_program:
             return False
         raise WrongProgramError(
             f"switch {self.config.name} at {self.config.address} runs {describe(config.p4info)}, "
@@ -312,7 +305,7 @@ class SwitchSession:
     async def _calls(
         self, what: str, timeout_s: float | None = _REQUEST_TIMEOUT_S
     ) -> AsyncGenerator[tuple[Switch, Reconciler]]:
-        """Lend the connected switch; everything that can go wrong becomes a SwitchError."""
+        """Yield the connected switch; every failure of a call becomes a SwitchError."""
         switch, reconciler = self._switch, self._reconciler
         if switch is None or reconciler is None:
             raise self.error or self._unreachable("connection is being set up")
@@ -334,14 +327,16 @@ class SwitchSession:
             self._gone_timer = None
 
     def _gone(self) -> None:
-        _LOGGER.warning("switch %s out of reach for %g s", self.config.name, self._gone_s)
+        _LOGGER.warning(
+            "switch %s out of reach for %g s", self.config.name, self._settings.switch_gone_s
+        )
         if self.on_gone is not None:
             self.on_gone()
 
     async def _fail(self, error: SwitchError) -> None:
         if self._gone_timer is None:
             loop = asyncio.get_running_loop()
-            self._gone_timer = loop.call_later(self._gone_s, self._gone)
+            self._gone_timer = loop.call_later(self._settings.switch_gone_s, self._gone)
         state = LinkState.FAILED
         if isinstance(error, WrongProgramError):
             state = LinkState.WRONG_PROGRAM

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Twins of the P4 controls: what each table must hold."""
+"""Twins of the P4 controls: the entries of each table."""

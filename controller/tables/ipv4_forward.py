@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Twin of ipv4_forward.p4: ordinary IPv4 traffic between hosts, also behind other switches."""
+"""Twin of ipv4_forward.p4: ordinary IPv4 traffic between hosts, also of different switches."""
 
 from __future__ import annotations
 

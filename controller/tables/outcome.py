@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Twin of outcome.p4: what became of packets, counted per tree and for the whole switch."""
+"""Twin of outcome.p4: the outcomes of packets, counted per tree and for the whole switch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TREE_OUTCOMES = tuple(
 
 
 class OrdinaryOutcome(IntEnum):
-    """What becomes of frames that are no Switchfold packets; numbers of constants.p4."""
+    """Outcomes of frames that are no Switchfold packets; the numbers are those of constants.p4."""
 
     FORWARDED = 0
     NO_ROUTE = 1
@@ -40,7 +40,7 @@ class OrdinaryOutcome(IntEnum):
     FROM_CPU = 5
     TRUNCATED = 6
     SPOOFED = 7
-    """A worker could take it for a result, which only a switch sends."""
+    """A worker could take the frame for a result, which only a switch sends."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,13 @@ async def read_tree_counts(switch: Switch, tree_id: TreeId) -> dict[Outcome, Cou
 
 
 async def read_switch_counts(switch: Switch) -> dict[Outcome, Count]:
-    """Return the counters of every Switchfold packet that the switch met, by outcome."""
+    """Return the counters of all Switchfold packets in the switch, by outcome."""
     counts = await _read_counter(switch, "outcomes")
     return {outcome: counts.get(int(outcome), Count(0, 0)) for outcome in Outcome}
 
 
 async def read_ordinary_counts(switch: Switch) -> dict[OrdinaryOutcome, Count]:
-    """Return the counters of every other frame that the switch met, by what became of it."""
+    """Return the counters of all other frames in the switch, by outcome."""
     counts = await _read_counter(switch, "ordinary_outcomes")
     return {outcome: counts.get(int(outcome), Count(0, 0)) for outcome in OrdinaryOutcome}
 

@@ -13,7 +13,7 @@ from ..jobs.job import ChildId, Placement
 
 TABLES = ("worker_address",)
 PARENT_REPLICA_ID = 0
-"""Of what goes up: unicast, hence no replica."""
+"""Replica id of packets to the parent: they are unicast, so there is no replica."""
 
 
 def replica_id(child_id: ChildId) -> int:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Twin of worker_admission.p4: tables `job` and `worker` say whose packets reach a slot."""
+"""Twin of worker_admission.p4: tables `job` and `worker` decide whose packets reach a slot."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from typing import Final
 from ..config import ControllerConfig
 from ..errors import NoTreeError
 from ..fabric.fabric import Fabric
+from ..fabric.reachability import SlotDemand
 from ..fabric.trees.frame_cost import PLANNED_BYTES, VALUES_PER_PACKET, Traffic
 from ..fabric.trees.planner import plan_trees
 from ..fabric.trees.tree_plan import TreePlan, predict
@@ -95,21 +96,17 @@ class TreeChoice:
         memory: SlotAllocator | None,
     ) -> TreePlan:
         fabric = self._fabric(job.job_number)
-        free: dict[str, int] | None = None
+        free: dict[str, int] = {}
         if memory is not None:
             gaps = {name: memory.free(name) for name in fabric.switches}
             free = {name: max(map(len, ranges), default=0) for name, ranges in gaps.items()}
         names = {name for name in avoid if name in fabric.switches}
-        return plan_trees(
-            fabric,
-            workers,
-            self._traffic,
-            free_slots=free,
-            slots_wanted=job.slots_wanted or self._default_slots,
-            avoid_switches=self._away() | names,
-            avoid_links={fabric.find_link(name).key for name in set(avoid) - names},
-            tie_break=job.job_number,
+        usable = fabric.without(
+            switches=self._away() | names,
+            links={fabric.find_link(name).key for name in set(avoid) - names},
         )
+        slots = SlotDemand(wanted=job.slots_wanted or self._default_slots, free=free)
+        return plan_trees(usable, workers, self._traffic, slots=slots, tie_break=job.job_number)
 
     def _away(self) -> frozenset[str]:
         return frozenset(name for name, link in self._links.items() if not link.is_ready)

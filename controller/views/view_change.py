@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from ...hostlib.control.session_api import session_pb2 as pb
 from ..jobs.job import View, WorkerId
@@ -48,23 +49,46 @@ class ChangeRequest:
         return "; ".join(self.reasons)
 
 
-@dataclass(eq=False)
 class Change:
     """The change from the view in use to `view`."""
 
-    view: View
-    is_abort: bool
-    reason: str
-    asked: set[WorkerId]
-    """Workers that must answer, and must leave the older views before these are removed."""
-    is_proposed: bool = False
-    is_committed: bool = False
-    positions: dict[WorkerId, int] = field(default_factory=dict[WorkerId, int])
-    entered: set[WorkerId] = field(default_factory=set[WorkerId])
-    boundary: int = 0
-    """First tensor of the new view, once committed."""
-    source_worker: WorkerId = 0
-    """A worker that has every result before the boundary."""
+    def __init__(self, view: View, is_abort: bool, reason: str, asked: set[WorkerId]) -> None:
+        self.is_abort: Final = is_abort
+        self.reason: Final = reason
+        self.asked: Final = asked
+        """Workers that must answer, and must leave the older views before these are removed."""
+        self._view = view
+        self._is_proposed = False
+        self._is_committed = False
+        self._positions: dict[WorkerId, int] = {}
+        self._entered: set[WorkerId] = set()
+        self._boundary = 0
+        self._source_worker: WorkerId = 0
+
+    @property
+    def view(self) -> View:
+        """The new view."""
+        return self._view
+
+    @property
+    def is_proposed(self) -> bool:
+        """Whether the workers have been asked."""
+        return self._is_proposed
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether the boundary is fixed."""
+        return self._is_committed
+
+    @property
+    def boundary(self) -> int:
+        """First tensor of the new view, once committed."""
+        return self._boundary
+
+    @property
+    def source_worker(self) -> WorkerId:
+        """A worker that has every result before the boundary."""
+        return self._source_worker
 
     @property
     def generation(self) -> int:
@@ -74,38 +98,46 @@ class Change:
     @property
     def silent(self) -> list[WorkerId]:
         """Workers that have not answered the proposal."""
-        return sorted(self.asked - self.positions.keys())
+        return sorted(self.asked - self._positions.keys())
 
     @property
     def has_left_behind(self) -> list[WorkerId]:
         """Workers that may still use an older view."""
-        return sorted(self.asked - self.entered)
+        return sorted(self.asked - self._entered)
 
     @property
     def furthest(self) -> int:
         """The furthest position of a worker that has answered."""
-        return max(self.positions.values())
+        return max(self._positions.values())
+
+    def note_installed(self, view: View) -> None:
+        """Note that the switches have the new view."""
+        self._view = view
+
+    def note_proposed(self) -> None:
+        """Note that the workers have been asked."""
+        self._is_proposed = True
 
     def note_ready(self, worker_id: WorkerId, position: int) -> None:
         """Note a worker's answer to the proposal."""
-        self.positions[worker_id] = position
+        self._positions[worker_id] = position
 
     def note_entered(self, worker_id: WorkerId) -> None:
         """Note that a worker has left all older views."""
-        self.entered.add(worker_id)
+        self._entered.add(worker_id)
 
     def forget(self, worker_id: WorkerId) -> None:
         """Wait no more for a worker that has gone."""
         self.asked.discard(worker_id)
-        self.positions.pop(worker_id, None)
+        self._positions.pop(worker_id, None)
 
     def settle(self, floor: int = 0) -> None:
         """Fix the boundary: the furthest position, at least `floor`."""
-        self.boundary = max([floor, *self.positions.values()])
-        self.source_worker = min(
-            self.positions, key=lambda worker_id: (-self.positions[worker_id], worker_id)
+        self._boundary = max([floor, *self._positions.values()])
+        self._source_worker = min(
+            self._positions, key=lambda worker_id: (-self._positions[worker_id], worker_id)
         )
-        self.is_committed = True
+        self._is_committed = True
 
     def proposal(self) -> pb.ControllerMessage:
         """Return what asks a worker to get ready."""

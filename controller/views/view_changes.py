@@ -96,7 +96,7 @@ class JobChanges:
                 self._manager.end(
                     live, f"{change_request.reason}; fewer than {fewest} workers are left"
                 )
-            live.is_draining = True
+            live.drain()
             return
         if not (
             change_request.is_abort
@@ -111,7 +111,7 @@ class JobChanges:
             await self._no_view(change_request, exc)
             return
         change = Change(view, change_request.is_abort, change_request.reason, asked=live.welcomed)
-        live.change = change
+        live.begin_change(change)
         _LOGGER.info(
             "job %s: %s to generation %d: %s",
             live.name,
@@ -122,7 +122,6 @@ class JobChanges:
         try:
             await self._agree(change, change_request)
         except ControllerError as exc:
-            live.change = None
             await self._no_view(change_request, exc)
             return
         await self._until(lambda: not change.has_left_behind)
@@ -156,7 +155,7 @@ class JobChanges:
                 # Workers pause between proposal and commit: everything slow comes before.
                 installation = self._install(change.view)
                 await self._until(installation.done)
-                change.view = installation.result()
+                change.note_installed(installation.result())
             change_request.is_owed = True
             self._live.propose(change)
             await self._until_ready(change)
@@ -164,22 +163,17 @@ class JobChanges:
                 # Its slots may be those of the view in use, where nobody sends any more.
                 installation = self._install(change.view)
                 await self._until(installation.done)
-                change.view = installation.result()
+                change.note_installed(installation.result())
             self._settle(change)
         except BaseException:
-            self._live.change = None
+            self._live.drop_change()
             self._manager.spawn(self._discard(change.view, installation))
             raise
         self._commit(change)
         change_request.is_owed = False
 
     def _settle(self, change: Change) -> None:
-        floor = self._live.leave_floor
-        if change.is_abort or floor is None:
-            change.settle()
-        elif change.furthest <= floor:
-            change.settle(floor)
-        else:
+        if not self._live.settle(change):
             self.change_request("workers began tensors after one had left", is_abort=True)
             raise _SupersededError
 

@@ -227,16 +227,16 @@ class Views:
         return trees, reason
 
     def _slot_shares(self, jobs: list[Job], memory: SlotAllocator) -> SlotShares:
-        homeless: dict[int, tuple[Tree, ...]] = {}
+        off_switch: dict[int, tuple[Tree, ...]] = {}
         for job in jobs:
             view = job.view
             if view is None or view.is_on_switch or job.path is PathChoice.HOST:
                 continue
             try:
-                homeless[job.job_number] = self._choice.shape(job, view.members)
+                off_switch[job.job_number] = self._choice.shape(job, view.members)
             except NoTreeError:
                 continue
-        return SlotShares(jobs, homeless, memory, self._config.default_slots)
+        return SlotShares(jobs, off_switch, memory, self._config.default_slots)
 
     def _memory(self, without: View | None = None) -> SlotAllocator:
         left_out = without.generation if without else None

@@ -30,7 +30,7 @@ MAX_DEVIATION = 0.001
 
 
 @dataclass
-class Run:
+class TrainingRun:
     losses: list[float]
     weights: set[str]
     seconds: float
@@ -55,7 +55,7 @@ def gloo_version(example: str, folder: Path) -> Path:
     return path
 
 
-def train(testbed: Testbed, script: Path, words: list[str]) -> Run:
+def train(testbed: Testbed, script: Path, words: list[str]) -> TrainingRun:
     start, sums_before = time.monotonic(), sums_made(testbed)
     results = testbed.run_workers(
         [sys.executable, str(script), *words],
@@ -71,7 +71,7 @@ def train(testbed: Testbed, script: Path, words: list[str]) -> Run:
     weights = re.findall(r"weights ([0-9a-f]{64})", output)
     if not losses or len(weights) != len(results):
         raise SystemExit(f"{script.name} printed no loss, or not all weights:\n{output}")
-    return Run(losses, set(weights), seconds, sums_made(testbed) - sums_before)
+    return TrainingRun(losses, set(weights), seconds, sums_made(testbed) - sums_before)
 
 
 def main() -> None:

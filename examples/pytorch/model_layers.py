@@ -14,16 +14,16 @@ import json
 import torch
 from torch import nn
 
-Layer = dict[str, str | int]
+LayerSizes = dict[str, str | int]
 
 
-def model_layers(model: nn.Module, sample: torch.Tensor) -> list[Layer]:
+def model_layers(model: nn.Module, sample: torch.Tensor) -> list[LayerSizes]:
     """Return layers with sizes and multiplications; `sample` is a batch of one."""
-    layers: dict[nn.Parameter, Layer] = {}
+    layers: dict[nn.Parameter, LayerSizes] = {}
 
     def note(name: str, module: nn.Module, output: torch.Tensor) -> None:
         weight = module.weight
-        sizes: Layer = {"kind": "conv", "num_values": weight.numel()}
+        sizes: LayerSizes = {"kind": "conv", "num_values": weight.numel()}
         if isinstance(module, nn.Linear):
             rows, columns = weight.shape
             sizes = {"kind": "fc", "rows": rows, "columns": columns}

@@ -144,7 +144,7 @@ class AllgatherTask:
                 f" {other[2]}, this one {own[0]} of {own[1]} {own[2]}; all workers must submit the"
                 " same sequence"
             )
-        if len(result.lanes) != len(result.members) * self.num_words:
+        if len(result.values) != len(result.members) * self.num_words:
             self._error = MulticastUnavailableError(
                 f"tensor {self.tensor_id}: the job completed it without copies by a switch; send"
                 " the block by other means"
@@ -152,7 +152,7 @@ class AllgatherTask:
             return
         self._members = result.members
         self._blocks = np.zeros((len(result.members), 1, self.num_words), np.uint32)
-        self._blocks.reshape(-1)[:] = result.lanes.view(np.uint32)
+        self._blocks.reshape(-1)[:] = result.values.view(np.uint32)
         self._fetched = result
         self.future.times.note_last_result()
 
@@ -171,7 +171,7 @@ class AllgatherTask:
             dtype=self._dtype.name,
             shape=self._shape,
             operation=ALLGATHER,
-            lanes=words,
+            values=words,
             exponents=np.empty(0, np.int32),
             contributors=np.empty(0, np.uint16),
             num_contributors=len(self._members),

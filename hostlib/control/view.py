@@ -116,7 +116,7 @@ class JobView:
             )
 
     @classmethod
-    def on_one_switch(
+    def on_one_switch(  # noqa: PLR0913 - a view's fields
         cls,
         *,
         job: int,

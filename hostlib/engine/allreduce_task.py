@@ -29,6 +29,7 @@ from ..summation.chunks import (
     ExponentSource,
     FloatSource,
     IntegerSource,
+    Summand,
     TensorChunks,
 )
 from ..summation.exact_chunks import (
@@ -142,15 +143,20 @@ class AllreduceTask:
         """Start from the submitted array in a view; forget what was done in an earlier one."""
         values = view.values_per_packet
         self._view = view
-        self._retains = retains
-        self._empty = empty
+        self._summand = Summand(
+            tensor_id=self.wire_id,
+            flat=self._flat,
+            is_mean=self._operation == "mean",
+            retains=retains,
+            empty=empty,
+        )
         self.exponents = self.source = self._error = self._fetched = None
         self.is_in_values = False
         self.has_begun = True
         self._agreed = np.empty(0, np.int32)
         flat = self._flat
         if flat.dtype == np.int32:
-            self.source = IntegerSource(self.wire_id, flat, values, retains=retains, empty=empty)
+            self.source = IntegerSource(self._summand, values)
         elif not self._is_exact:
             self._chunks = TensorChunks(flat, values)
             self.exponents = ExponentSource(self.wire_id, self._chunks, values)
@@ -201,16 +207,12 @@ class AllreduceTask:
                 # In a host allreduce another thread quantises: it must not share the scratch rows.
                 quantizers[dtype] = Quantizer(BLOCK_CHUNKS, values, dtype)
             self.source = FloatSource(
-                self.wire_id,
-                self._flat,
+                self._summand,
                 self._chunks,
                 agreed,
                 quantizers[dtype],
                 num_workers=num_workers,
-                is_mean=self._operation == "mean",
                 withheld=outliers,
-                retains=self._retains,
-                empty=self._empty,
             )
         if self.source is not None:
             self.source.times = self.future.times
@@ -233,15 +235,12 @@ class AllreduceTask:
 
     def _exact_source(self, layout: ExactLayout, outliers: NDArray[np.bool_] | None) -> ExactSource:
         return ExactSource(
-            self.wire_id,
-            self._flat,
+            self._summand,
             layout,
             self._view.values_per_packet,
             round_to=self._summation.round_to or self._flat.dtype.name,
-            is_mean=self._operation == "mean",
             is_plain=self.exponents is None,
             withheld=outliers,
-            empty=self._empty,
         )
 
     def _obstacle(self, layout: ExactLayout) -> TensorError | None:
@@ -289,11 +288,11 @@ class AllreduceTask:
             assert source is not None
             counts = result.contributors
             is_whole = len(counts) == source.num_chunks and counts.all()
-            if result.lanes.size != source.results.size or not is_whole:
+            if result.values.size != source.results.size or not is_whole:
                 raise self._malformed(result)
-            lanes = result.lanes.reshape(source.results.shape)
-            source.keep(lanes, result.contributors)
-            source.take(0, lanes)
+            values = result.values.reshape(source.results.shape)
+            source.keep(values, result.contributors)
+            source.take(0, values)
             source.has_saturated = result.has_saturated
         self._fetched = result
         self.future.times.note_last_result()
@@ -312,7 +311,7 @@ class AllreduceTask:
 
     def _malformed(self, result: RetainedResult) -> PeerMismatchError:
         return PeerMismatchError(
-            f"tensor {self.tensor_id}: the retained result has {len(result.lanes)} lanes and"
+            f"tensor {self.tensor_id}: the retained result has {len(result.values)} sums and"
             f" {len(result.exponents)} exponents, which is not the shape submitted here"
         )
 
@@ -326,9 +325,9 @@ class AllreduceTask:
         """Return what other workers need to end with the same bytes, if the task retains it."""
         if self._fetched is not None:
             return self._fetched
-        lanes, contributors = np.empty(0, np.int32), np.empty(0, np.uint16)
+        values, contributors = np.empty(0, np.int32), np.empty(0, np.uint16)
         if self.source is not None:
-            lanes, contributors = self.source.results.reshape(-1), self.source.contributors
+            values, contributors = self.source.results.reshape(-1), self.source.contributors
         return RetainedResult(
             tensor=self.number,
             generation=self._view.generation,
@@ -337,7 +336,7 @@ class AllreduceTask:
             shape=self._shape,
             operation=self._operation,
             precision=self._kind[3],
-            lanes=lanes,
+            values=values,
             exponents=self._agreed,
             contributors=contributors,
             num_contributors=self._num_contributors(),

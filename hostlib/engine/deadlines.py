@@ -36,7 +36,7 @@ VERDICT_AFTER_S = 4 * ASK_S
 """Time for probes and answers before a verdict."""
 
 
-class Kind(enum.Enum):
+class DeadlineKind(enum.Enum):
     """What a deadline is for."""
 
     STALL = enum.auto()
@@ -48,7 +48,7 @@ class Kind(enum.Enum):
 class Deadline:
     """One deadline. While its cause stands, it is due again every ASK_S."""
 
-    kind: Kind
+    kind: DeadlineKind
     due_s: float
     """On the monotonic clock."""
     task: Task | None = None
@@ -117,10 +117,10 @@ class Deadlines:
         if self._link is not None and reducer.is_waiting:
             has_failed = reducer.failure is not None
             stalled_s = -math.inf if has_failed else self._progress_s + reducer.stall_s
-            yield Deadline(Kind.STALL, stalled_s)
+            yield Deadline(DeadlineKind.STALL, stalled_s)
         for task in tasks:
-            yield Deadline(Kind.ASK, _ask_at_s(task), task)
-            yield Deadline(Kind.EXPIRY, task.deadline_s, task)
+            yield Deadline(DeadlineKind.ASK, _ask_at_s(task), task)
+            yield Deadline(DeadlineKind.EXPIRY, task.deadline_s, task)
 
     def _ask(self, reducer: Reducer, due: list[Deadline], now_s: float) -> None:
         """Probe while any deadline is due; forget the answers once none is."""
@@ -134,7 +134,7 @@ class Deadlines:
     def _expire(self, reducer: Reducer, due: list[Deadline], now_s: float, generation: int) -> None:
         for deadline in due:
             task = deadline.task
-            if deadline.kind is not Kind.EXPIRY or task is None:
+            if deadline.kind is not DeadlineKind.EXPIRY or task is None:
                 continue
             if not task.has_begun:
                 raise _view_change_timeout(task, generation)
@@ -144,7 +144,7 @@ class Deadlines:
 
     def _report(self, reducer: Reducer, due: list[Deadline], now_s: float) -> None:
         """Report a stall to the controller, with the workers that the oldest chunk waits for."""
-        is_stalled = any(deadline.kind is Kind.STALL for deadline in due)
+        is_stalled = any(deadline.kind is DeadlineKind.STALL for deadline in due)
         if self._link is None or not is_stalled or now_s < self._reported_s + REPORT_S:
             return
         if reducer.failure is None and now_s < self._asked_s + REPORT_AFTER_S:

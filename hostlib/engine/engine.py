@@ -33,7 +33,7 @@ from ..transports.base import Transport
 from .allreduce_task import AllreduceTask, Quantizers
 from .reducer import Task
 from .view_change import Commit, ViewChange
-from .view_runner import ViewRunner
+from .view_runner import IoThread, ViewRunner
 
 IDLE_S = 1.0
 """Longest wait without any event."""
@@ -72,8 +72,7 @@ class Engine:
             peers,
             first_tensor=first_tensor,
             link=link,
-            wake=self._wake,
-            post=self._post,
+            thread=IoThread(wake=self._wake, post=self._post),
         )
         self._change = ViewChange(view.generation, link)
         self._heard = view.generation  # generation of the newest proposal

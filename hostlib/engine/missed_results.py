@@ -13,7 +13,7 @@ from ..control.view import JobView
 from ..errors import HostlibError, RoundClosedError
 from ..peers import PeerServer
 from .reducer import Task
-from .result_fetcher import Outcome, Request, ResultFetcher
+from .result_fetcher import FetchAnswer, Request, ResultFetcher
 
 _logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class MissedResults:
         if peers is not None:
             self._fetcher = ResultFetcher(peers, self._on_fetched)
         self._requests: dict[int, tuple[Request, Task]] = {}  # by tensor number
-        self._arrived: deque[tuple[Task, Outcome]] = deque()
+        self._arrived: deque[tuple[Task, FetchAnswer]] = deque()
 
     def ask_for(
         self, task: Task, view: JobView, source_worker: int, *, is_optional: bool = False
@@ -67,21 +67,21 @@ class MissedResults:
         self._requests[number] = request, task
         self._fetcher.request(request)
 
-    def _on_fetched(self, request: Request, outcome: Outcome) -> None:
+    def _on_fetched(self, request: Request, answer: FetchAnswer) -> None:
         """Take a result in the fetcher's thread."""
-        self._post(lambda: self._note_arrived(request, outcome))
+        self._post(lambda: self._note_arrived(request, answer))
 
-    def _note_arrived(self, request: Request, outcome: Outcome) -> None:
+    def _note_arrived(self, request: Request, answer: FetchAnswer) -> None:
         known = self._requests.get(request.tensor)
         if known is None or known[0] is not request:
             return  # asked for in a view that was left since, or not needed any more
         del self._requests[request.tensor]
-        if request.is_optional and isinstance(outcome, HostlibError):
-            _logger.info("result of tensor %d not fetched: %s", request.tensor, outcome)
+        if request.is_optional and isinstance(answer, HostlibError):
+            _logger.info("result of tensor %d not fetched: %s", request.tensor, answer)
         elif not known[1].is_settled:
-            self._arrived.append((known[1], outcome))
+            self._arrived.append((known[1], answer))
 
-    def arrived(self) -> Iterator[tuple[Task, Outcome]]:
+    def arrived(self) -> Iterator[tuple[Task, FetchAnswer]]:
         """Return the results that have arrived since the last call, or errors in their place."""
         while self._arrived:
             yield self._arrived.popleft()

@@ -28,8 +28,8 @@ UNREACHABLE_S = 3.0
 PAUSE_S = 0.02
 """Pause before all members are asked again, if none has the result yet or none answers."""
 
-Outcome = RetainedResult | HostlibError
-OnFetched = Callable[["Request", Outcome], None]
+FetchAnswer = RetainedResult | HostlibError
+OnFetched = Callable[["Request", FetchAnswer], None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,7 +76,7 @@ class ResultFetcher:
             if request is not None:
                 self._on_fetched(request, self._fetch(request))
 
-    def _fetch(self, request: Request) -> Outcome:
+    def _fetch(self, request: Request) -> FetchAnswer:
         give_up_s = time.monotonic() + UNREACHABLE_S
         what = f"tensor {request.tensor + 1}: the job went on without this worker"
         while not self._is_closing.is_set():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import final
 
@@ -34,6 +35,16 @@ from .reducer import Reducer, Task
 from .view_change import Commit
 
 
+@dataclass(frozen=True, kw_only=True)
+class IoThread:
+    """The thread that drives the views, as other threads reach it."""
+
+    wake: Callable[[], None]
+    """Ends its wait."""
+    post: Callable[[Callable[[], None]], None]
+    """Has it call something."""
+
+
 @final
 class ViewRunner:
     """Drives the reducer of the view at work; nothing else calls it.
@@ -52,13 +63,9 @@ class ViewRunner:
         *,
         first_tensor: int,
         link: ControllerLink | None,
-        wake: Callable[[], None],
-        post: Callable[[Callable[[], None]], None],
+        thread: IoThread,
     ) -> None:
-        """Begin with tensor `first_tensor`, and report stalls to `link`.
-
-        `wake` ends the wait of the I/O thread, and `post` has it call something.
-        """
+        """Begin with tensor `first_tensor`, and report stalls to `link`."""
         self.counters: Counter[str] = Counter()
         """Received datagrams that were no awaited results, by cause; and probes sent."""
         self.num_completed = first_tensor
@@ -70,8 +77,8 @@ class ViewRunner:
         self._options = options
         self._peers = peers
         self._pool = ArrayPool()
-        self._wake = wake
-        self._missed = MissedResults(peers, post)
+        self._wake = thread.wake
+        self._missed = MissedResults(peers, thread.post)
         self._source_worker = -1
         self._is_retention_due = True
         self._remote: Endpoint | None = None

@@ -83,13 +83,11 @@ class Mesh:
     def _start(self, peers: Sequence[tuple[str, int]], job: int) -> None:
         self._server.add_view(GENERATION, _Door(self))
         for peer in range(self._worker_id):
+            greeting = Greeting(job, GENERATION, self._worker_id, peer, Purpose.FACTORS)
             self._dialled[peer] = DialledLink(
                 self._server.loop,
-                peers[peer],
-                Greeting(job, GENERATION, self._worker_id, peer, Purpose.FACTORS),
+                self._server.call(peers[peer], greeting),
                 _DialledEnd(self, peer),
-                token=self._server.token,
-                source=self._server.address,
                 unreachable_s=self._connect_s,
             )
         self._server.loop.call_later(self._connect_s, self._lose_absent)

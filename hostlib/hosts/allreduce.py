@@ -34,7 +34,7 @@ from .life_sign import LifeSign
 from .link import OutboundLink
 from .reduction import Reduction
 from .source_parts import SourceParts
-from .values import Lanes
+from .values import Values
 
 SILENCE_S = 3.0
 """A member whose kernel gives no sign of life for so long, and accepts no call, is lost."""
@@ -115,7 +115,7 @@ class HostAllreduce:
     def reduce(
         self,
         operation: Operation,
-        lanes: Lanes,
+        values: Values,
         on_done: Callable[[Reduction], None],
         *,
         tag: int = 0,
@@ -124,7 +124,7 @@ class HostAllreduce:
     ) -> Reduction:
         """Reduce values with those of the other members, in place; from any thread.
 
-        `lanes`: the values, int32 in native byte order, one dimension, contiguous. They must not be
+        `values`: int32 in native byte order, one dimension, contiguous. They must not be
         touched until `on_done`, which is called in the peer thread and must be short; it finds
         `has_saturated` in the reduction. All members contribute. `tag` names the tensor. The host
         allreduce fails with PeerMismatchError if members' tags or lengths differ. `is_plain`: a sum
@@ -135,7 +135,7 @@ class HostAllreduce:
         """
         if operation not in _PURPOSES:
             raise ConfigurationError(f"hosts do not reduce with {operation.name}")
-        if lanes.dtype != np.int32 or lanes.ndim != 1 or not lanes.flags.carray:
+        if values.dtype != np.int32 or values.ndim != 1 or not values.flags.carray:
             raise ConfigurationError(
                 "the values must be a writable contiguous array of native int32"
             )
@@ -150,7 +150,7 @@ class HostAllreduce:
             on_done(done)
 
         ends = finish if is_plain else on_done
-        reduction = Reduction(operation, lanes, ends, tag & 0xFFFFFFFF, parts=parts)
+        reduction = Reduction(operation, values, ends, tag & 0xFFFFFFFF, parts=parts)
         self._server.loop.post(lambda: self._submit(reduction, is_plain=is_plain))
         return reduction
 
@@ -224,9 +224,9 @@ class HostAllreduce:
         """Run a call in the next turn of the loop."""
         self._server.loop.call_later(0, call)
 
-    def choose(self, num_lanes: int) -> Algorithm:
+    def choose(self, num_values: int) -> Algorithm:
         """Return the algorithm for so many values."""
-        return self._costs.choose(self.num_members, num_lanes)
+        return self._costs.choose(self.num_members, num_values)
 
     def open_link(self, channel: Channel, position: int) -> OutboundLink:
         """Connect to a member for a channel; raise PeerUnreachableError if that fails at once."""
@@ -234,9 +234,8 @@ class HostAllreduce:
         greeting = Greeting(
             self._job, self.generation, self._worker_id, member.worker_id, channel.purpose
         )
-        return OutboundLink(
-            channel, position, self._server, member, greeting, silence_s=self._silence_s
-        )
+        call = self._server.call((member.peer_address, member.peer_port), greeting)
+        return OutboundLink(channel, position, self._server.loop, call, silence_s=self._silence_s)
 
     def adopt(self, connection: Connection, greeting: Greeting) -> None:
         """Take over a member's connection."""

@@ -19,7 +19,7 @@ from .cost import Algorithm
 from .doubling import DoublingSchedule
 from .halving import HalvingSchedule
 from .link import OutboundLink
-from .reduction import Reduction, Schedule
+from .reduction import Reduction, ReductionSchedule
 from .ring import RingSchedule
 from .values import Sums, bytes_of
 
@@ -47,7 +47,7 @@ class Channel:
         self._owner = owner
         self._queue: deque[Reduction] = deque()
         self._active: Reduction | None = None
-        self._schedule: Schedule | None = None
+        self._schedule: ReductionSchedule | None = None
         self._sequence = 0  # of the active reduction, or of the next
         self._is_stopped = False
 
@@ -91,10 +91,10 @@ class Channel:
             if self._owner.num_members > 1:
                 if not self._owner.check_members():
                     return
-                reduction.algorithm = self._owner.choose(len(reduction.lanes))
+                reduction.algorithm = self._owner.choose(len(reduction.values))
             self._active = self._queue.popleft()
             if reduction.algorithm is not Algorithm.RING:
-                reduction.prepare(0, len(reduction.lanes))
+                reduction.prepare(0, len(reduction.values))
             if reduction.algorithm is not None:
                 self._start(reduction, reduction.algorithm)
             self.finish()
@@ -107,7 +107,7 @@ class Channel:
         for inbound in list(self.inbound.values()):
             inbound.connection.resume()
 
-    def _send_own(self, schedule: Schedule) -> None:
+    def _send_own(self, schedule: ReductionSchedule) -> None:
         """Send values that need no others, a part in each turn of the loop."""
         if schedule is self._schedule and schedule.start():
             self._owner.call_soon(lambda: self._send_own(schedule))
@@ -125,30 +125,30 @@ class Channel:
         self._active = self._schedule = None
         self._sequence += 1
         if reduction.algorithm is not Algorithm.RING:
-            reduction.settle(0, len(reduction.lanes))
+            reduction.settle(0, len(reduction.values))
         try:
             reduction.on_done(reduction)
         except Exception:
             _logger.exception("callback of a reduction failed")
         self.advance()
 
-    def _send(self, position: int, step: int, first: int, lanes: Sums, flags: int) -> None:
+    def _send(self, position: int, step: int, first: int, values: Sums, flags: int) -> None:
         reduction = self._active
         if reduction is None:
             return
         frame = ValuesFrame(
-            payload_bytes=lanes.nbytes,
+            payload_bytes=values.nbytes,
             reduction=self._sequence,
             step=step,
             flags=flags,
             first=first,
-            num_values=len(lanes),
-            total=len(reduction.lanes),
+            num_values=len(values),
+            total=len(reduction.values),
             tag=reduction.tag,
         )
         try:
             link = self.link(position)
-            link.send(frame, bytes_of(lanes))
+            link.send(frame, bytes_of(values))
             link.connection.push()
         except PeerError as error:
             self._owner.suspect(position, error, has_left=True, is_missed=True)
@@ -165,7 +165,7 @@ class Channel:
             raise PeerProtocolError(
                 f"values of reduction {frame.reduction} during {self._sequence}"
             )
-        own = (self._active.tag, len(self._active.lanes))
+        own = (self._active.tag, len(self._active.values))
         if (frame.tag, frame.total) != own:
             raise PeerMismatchError(
                 f"another worker reduces another tensor: {frame.total} values there, {own[1]}"
@@ -181,10 +181,10 @@ class Channel:
             raise PeerProtocolError(f"{frame.num_values} values in {frame.payload_bytes} bytes")
         return self._schedule.target(position, frame)
 
-    def on_lanes(self, position: int, frame: ValuesFrame) -> None:
+    def on_values(self, position: int, frame: ValuesFrame) -> None:
         """Take values that are in their memory."""
         if self._schedule is not None and frame.reduction == self._sequence:
-            self._schedule.on_lanes(position, frame)
+            self._schedule.on_values(position, frame)
             self.finish()
 
     def on_inbound_broken(self, inbound: InboundLink, error: PeerError) -> None:
@@ -230,7 +230,7 @@ class InboundLink:
         """Take values and reports of losses."""
         if frame.kind is FrameKind.LANES:
             assert self._values is not None
-            self._channel.on_lanes(self.position, self._values)
+            self._channel.on_values(self.position, self._values)
         elif frame.kind is FrameKind.LOST:
             self._channel.on_member_reported_lost(LostFrame.unpack(frame).worker_id)
 

@@ -19,7 +19,7 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
-LANE_BYTES = 4
+VALUE_BYTES = 4
 CLEARLY: Final = 0.8
 """Largest share of the ring's cost at which another algorithm is taken."""
 
@@ -45,37 +45,37 @@ class LinkCosts:
     megabyte_us: int = 8_400
     """Time of 2^20 bytes."""
 
-    def ring_s(self, num_members: int, num_lanes: int) -> float:
+    def ring_s(self, num_members: int, num_values: int) -> float:
         """Return the seconds that the ring needs."""
         share = 1 / num_members
-        return self._time_s(2 * (num_members - 1), 2 * (num_members - 1) * share, num_lanes)
+        return self._time_s(2 * (num_members - 1), 2 * (num_members - 1) * share, num_values)
 
-    def halving_s(self, num_members: int, num_lanes: int) -> float:
+    def halving_s(self, num_members: int, num_values: int) -> float:
         """Return the seconds that recursive halving and doubling need."""
         bits = num_members.bit_length() - 1
         width = 1 << bits
         outsiders = num_members - width
         times = 2 * (width - 1 + outsiders) / width
         if outsiders:
-            return self._time_s(2 * bits + 1, max(2.0, times), num_lanes)
-        return self._time_s(2 * bits, times, num_lanes)
+            return self._time_s(2 * bits + 1, max(2.0, times), num_values)
+        return self._time_s(2 * bits, times, num_values)
 
-    def doubling_s(self, num_members: int, num_lanes: int) -> float:
+    def doubling_s(self, num_members: int, num_values: int) -> float:
         """Return the seconds that recursive doubling needs."""
         steps = doubling_steps(num_members)
-        return self._time_s(steps, steps, num_lanes)
+        return self._time_s(steps, steps, num_values)
 
-    def choose(self, num_members: int, num_lanes: int) -> Algorithm:
+    def choose(self, num_members: int, num_values: int) -> Algorithm:
         """Return the cheapest algorithm, or the ring if it costs little more."""
-        halving_s = self.halving_s(num_members, num_lanes)
-        doubling_s = self.doubling_s(num_members, num_lanes)
-        if min(halving_s, doubling_s) > CLEARLY * self.ring_s(num_members, num_lanes):
+        halving_s = self.halving_s(num_members, num_values)
+        doubling_s = self.doubling_s(num_members, num_values)
+        if min(halving_s, doubling_s) > CLEARLY * self.ring_s(num_members, num_values):
             return Algorithm.RING
         return Algorithm.DOUBLING if doubling_s <= halving_s else Algorithm.HALVING
 
-    def _time_s(self, num_messages: float, times: float, num_lanes: int) -> float:
+    def _time_s(self, num_messages: float, times: float, num_values: int) -> float:
         """Return the seconds of so many messages that together carry the values so many times."""
-        megabytes = times * num_lanes * LANE_BYTES / 2**20
+        megabytes = times * num_values * VALUE_BYTES / 2**20
         return num_messages * self.latency_ns * 1e-9 + megabytes * self.megabyte_us * 1e-6
 
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ..errors import PeerProtocolError
 from ..peers.frames import ValueFlag, ValuesFrame
-from .reduction import Reduction, SendLanes
-from .values import Lanes, Sums, bytes_of, combine, cut, is_narrow, saturate
+from .reduction import Reduction, SendValues
+from .values import Sums, Values, bytes_of, combine, cut, is_narrow, saturate
 
 
 class Move(NamedTuple):
@@ -48,8 +48,8 @@ def plan_moves(position: int, num_members: int) -> list[Move]:
 class _Segment:
     """State of one segment at this member."""
 
-    def __init__(self, lanes: Lanes) -> None:
-        self.lanes = lanes  # its part of the reduction's values
+    def __init__(self, values: Values) -> None:
+        self.values = values  # its part of the reduction's values
         self.wide: NDArray[np.int64] | None = None  # the sums, if they are not int32
         self.place = 0  # in the plan
         self.has_sent = False  # the message of this place
@@ -60,18 +60,18 @@ class _Segment:
 
 @final
 class DoublingSchedule:
-    """Recursive doubling for one reduction; implements Schedule."""
+    """Recursive doubling for one reduction; implements ReductionSchedule."""
 
     def __init__(
-        self, reduction: Reduction, position: int, num_members: int, send: SendLanes
+        self, reduction: Reduction, position: int, num_members: int, send: SendValues
     ) -> None:
         self._reduction = reduction
         self._send = send
         self._moves = plan_moves(position, num_members)
         self._last_step = num_members.bit_length()
         self._segments = {
-            first: _Segment(reduction.lanes[first : first + count])
-            for first, count in cut(0, len(reduction.lanes))
+            first: _Segment(reduction.values[first : first + count])
+            for first, count in cut(0, len(reduction.values))
         }
         self._num_open = len(self._segments)
 
@@ -102,11 +102,11 @@ class DoublingSchedule:
         is_wide = frame.flags & ValueFlag.WIDE
         if is_wide and frame.step == self._last_step:
             raise PeerProtocolError("final sums are not int32")
-        lanes: Sums = np.empty(frame.num_values, np.int32)
+        values: Sums = np.empty(frame.num_values, np.int32)
         if is_wide:
-            lanes = np.empty(frame.num_values, np.int64)
-        segment.coming[frame.step] = lanes
-        return bytes_of(lanes)
+            values = np.empty(frame.num_values, np.int64)
+        segment.coming[frame.step] = values
+        return bytes_of(values)
 
     def _is_due(self, segment: _Segment, sender: int, frame: ValuesFrame) -> bool:
         is_planned = any(
@@ -114,9 +114,9 @@ class DoublingSchedule:
             for move in self._moves[segment.place :]
         )
         is_new = frame.step not in segment.arrived and frame.step not in segment.coming
-        return is_planned and is_new and frame.num_values == len(segment.lanes)
+        return is_planned and is_new and frame.num_values == len(segment.values)
 
-    def on_lanes(self, sender: int, frame: ValuesFrame) -> None:
+    def on_values(self, sender: int, frame: ValuesFrame) -> None:
         """Take the values, and continue with their segment."""
         segment = self._segments[frame.first]
         segment.arrived[frame.step] = segment.coming.pop(frame.step)
@@ -142,28 +142,28 @@ class DoublingSchedule:
     def _send_sums(self, move: Move, first: int, segment: _Segment) -> None:
         if move.step == self._last_step:
             self._finish(segment)
-            self._send(move.partner, move.step, first, segment.lanes, segment.flags)
+            self._send(move.partner, move.step, first, segment.values, segment.flags)
         elif segment.wide is not None:
             self._send(move.partner, move.step, first, segment.wide, ValueFlag.WIDE)
         else:
             # A copy: the partner's sums may be added before these have left.
-            self._send(move.partner, move.step, first, segment.lanes.copy(), 0)
+            self._send(move.partner, move.step, first, segment.values.copy(), 0)
 
     def _take(self, move: Move, segment: _Segment, received: Sums) -> None:
         if move.step == self._last_step:
-            segment.lanes[...] = received
+            segment.values[...] = received
         elif segment.wide is None:
-            segment.wide = combine(self._reduction.operation, segment.lanes, received)
+            segment.wide = combine(self._reduction.operation, segment.values, received)
         else:
             sums = segment.wide + received.astype(np.int64)
             segment.wide = sums
             if is_narrow(sums):
-                segment.lanes[...] = sums
+                segment.values[...] = sums
                 segment.wide = None
 
     def _finish(self, segment: _Segment) -> None:
         if segment.wide is not None:
-            saturate(segment.wide, segment.lanes)
+            saturate(segment.wide, segment.values)
             segment.wide = None
             segment.flags |= ValueFlag.OVERFLOW
         if segment.flags:

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from ..errors import PeerProtocolError
 from ..peers.frames import ValueFlag, ValuesFrame
-from .reduction import Reduction, SendLanes
-from .values import SEGMENT_LANES, Sums, bytes_of, combine, is_narrow, saturate
+from .reduction import Reduction, SendValues
+from .values import SEGMENT_VALUES, Sums, bytes_of, combine, is_narrow, saturate
 
 
 class Exchange(NamedTuple):
@@ -54,10 +54,10 @@ def plan_exchanges(position: int, bits: int) -> list[Exchange]:
 
 @final
 class HalvingSchedule:
-    """Recursive halving and doubling for one reduction; implements Schedule."""
+    """Recursive halving and doubling for one reduction; implements ReductionSchedule."""
 
     def __init__(
-        self, reduction: Reduction, position: int, num_members: int, send: SendLanes
+        self, reduction: Reduction, position: int, num_members: int, send: SendValues
     ) -> None:
         self._reduction = reduction
         self._position = position
@@ -88,10 +88,10 @@ class HalvingSchedule:
 
     def _segments(self, blocks: tuple[int, int]) -> list[tuple[int, int]]:
         """Return the segments of a range of blocks: (first value, number of values)."""
-        num_lanes = len(self._reduction.lanes)
-        first, end = (block * num_lanes // self._width for block in blocks)
+        num_values = len(self._reduction.values)
+        first, end = (block * num_values // self._width for block in blocks)
         return [
-            (start, min(SEGMENT_LANES, end - start)) for start in range(first, end, SEGMENT_LANES)
+            (start, min(SEGMENT_VALUES, end - start)) for start in range(first, end, SEGMENT_VALUES)
         ]
 
     def _expect(self, step: int, sender: int, blocks: tuple[int, int]) -> None:
@@ -128,15 +128,15 @@ class HalvingSchedule:
             if frame.flags & ValueFlag.WIDE:
                 raise PeerProtocolError("final sums are not int32")
             # The sender of a final sum has this member's values, so they need not be kept.
-            return bytes_of(self._reduction.lanes[frame.first : frame.first + count])
+            return bytes_of(self._reduction.values[frame.first : frame.first + count])
         if sender not in self._scratch:
-            self._scratch[sender] = np.empty(8 * SEGMENT_LANES, np.uint8)
+            self._scratch[sender] = np.empty(8 * SEGMENT_VALUES, np.uint8)
         return self._scratch[sender].data
 
     def _is_final(self, step: int) -> bool:
         return self._bits <= step < 2 * self._bits or step == 2 * self._bits + 1
 
-    def on_lanes(self, sender: int, frame: ValuesFrame) -> None:
+    def on_values(self, sender: int, frame: ValuesFrame) -> None:
         """Add partial sums, in whatever order they come, or take final sums."""
         count = self._due.pop((frame.step, sender, frame.first))
         self._open[frame.step] -= 1
@@ -152,11 +152,11 @@ class HalvingSchedule:
     def _add(self, first: int, received: Sums) -> None:
         span = slice(first, first + len(received))
         if self._wide is None:
-            lanes = self._reduction.lanes
-            sums = combine(self._reduction.operation, lanes[span], received)
+            values = self._reduction.values
+            sums = combine(self._reduction.operation, values[span], received)
             if sums is None:
                 return
-            self._wide = lanes.astype(np.int64)
+            self._wide = values.astype(np.int64)
             self._wide[span] = sums
         else:
             self._wide[span] += received
@@ -184,25 +184,25 @@ class HalvingSchedule:
                 sums = self._wide[first : first + count]
                 if not is_narrow(sums):
                     self._flags |= ValueFlag.OVERFLOW
-                saturate(sums, self._reduction.lanes[first : first + count])
+                saturate(sums, self._reduction.values[first : first + count])
             self._wide = None
         for outsider in self._outsiders:
             self._give_block(2 * self._bits + 1, outsider, self._position)
 
     def _give(self, exchange: Exchange) -> None:
         for first, count in self._segments(exchange.given):
-            self._send_lanes(exchange.partner, exchange.step, first, count)
+            self._send_values(exchange.partner, exchange.step, first, count)
 
     def _give_block(self, step: int, receiver: int, block: int) -> None:
         for first, count in self._segments((block, block + 1)):
-            self._send_lanes(receiver, step, first, count)
+            self._send_values(receiver, step, first, count)
 
-    def _send_lanes(self, receiver: int, step: int, first: int, count: int) -> None:
+    def _send_values(self, receiver: int, step: int, first: int, count: int) -> None:
         """Send values without a copy: they do not change before they have left."""
         span = slice(first, first + count)
         if self._is_final(step):
-            self._send(receiver, step, first, self._reduction.lanes[span], self._flags)
+            self._send(receiver, step, first, self._reduction.values[span], self._flags)
         elif self._wide is not None:
             self._send(receiver, step, first, self._wide[span], ValueFlag.WIDE)
         else:
-            self._send(receiver, step, first, self._reduction.lanes[span], 0)
+            self._send(receiver, step, first, self._reduction.values[span], 0)

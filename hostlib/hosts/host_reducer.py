@@ -43,9 +43,9 @@ FLOW_S = 1.5
 class HostStream:
     """The tensors of one operation, each reduced as a whole."""
 
-    def __init__(self, lanes: HostReducer, operation: Operation) -> None:
+    def __init__(self, reducer: HostReducer, operation: Operation) -> None:
         self.counters = StreamCounters()
-        self._lanes = lanes
+        self._reducer = reducer
         self._operation = operation
         self._unfinished: set[int] = set()  # identities of sources
 
@@ -73,7 +73,7 @@ class HostStream:
         """Hand the source to the host allreduce, which works in the memory of the results."""
         self._unfinished.add(id(source))
         self.counters.sent += source.num_chunks
-        contributors = np.full(source.num_chunks, self._lanes.view.num_workers, np.uint16)
+        contributors = np.full(source.num_chunks, self._reducer.view.num_workers, np.uint16)
         source.keep(source.results.view(np.int32), contributors)
 
         def finish(has_saturated: bool) -> None:
@@ -87,8 +87,8 @@ class HostStream:
         parts = SourceParts(source)
         if self._operation is Operation.AGGREGATE_MAX:
             # Few values that take long: they would hold up the peer thread.
-            parts.prepare(0, len(parts.lanes))
-        self._lanes.reduce(self._operation, parts, finish, tag=tag, is_plain=source.is_plain)
+            parts.prepare(0, len(parts.values))
+        self._reducer.reduce(self._operation, parts, finish, tag=tag, is_plain=source.is_plain)
 
     def _finish(self, source: ChunkSource, *, has_saturated: bool) -> None:
         if id(source) in self._unfinished:
@@ -156,7 +156,7 @@ class HostReducer:
         try:
             self._host_allreduce.reduce(
                 operation,
-                parts.lanes,
+                parts.values,
                 on_done,
                 tag=tag,
                 is_plain=is_plain,

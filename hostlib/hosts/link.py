@@ -8,10 +8,10 @@ from collections import deque
 from typing import TYPE_CHECKING, final
 
 from ..errors import PeerError, PeerProtocolError
-from ..peers import PeerAddress, PeerServer
 from ..peers.connection import Connection
-from ..peers.frames import Frame, FrameKind, Greeting, LostFrame, Packable
-from ..peers.handshake import ClientHandshake
+from ..peers.event_loop import EventLoop
+from ..peers.frames import Frame, FrameKind, LostFrame, Packable
+from ..peers.handshake import ClientHandshake, PeerCall
 from ..peers.heartbeat import Heartbeat
 
 if TYPE_CHECKING:
@@ -26,21 +26,18 @@ class OutboundLink:
         self,
         channel: Channel,
         position: int,
-        server: PeerServer,
-        member: PeerAddress,
-        greeting: Greeting,
+        loop: EventLoop,
+        call: PeerCall,
         *,
         silence_s: float,
     ) -> None:
         self._channel = channel
         self._position = position
-        self._handshake = ClientHandshake(greeting, server.token)
+        self._handshake = ClientHandshake(call)
         self._waiting: deque[tuple[Packable, memoryview | None]] = deque()
-        self.connection = Connection.open(
-            server.loop, (member.peer_address, member.peer_port), server.address, self
-        )
+        self.connection = call.connect(loop, self)
         self._heartbeat = Heartbeat(
-            server.loop,
+            loop,
             self.connection,
             is_sending=False,
             silence_s=silence_s,

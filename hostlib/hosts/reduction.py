@@ -12,7 +12,7 @@ from ..peers.frames import ValuesFrame
 from ..slots.wire import Operation
 from .cost import Algorithm
 from .source_parts import SourceParts
-from .values import Lanes, Sums
+from .values import Sums, Values
 
 
 @dataclass(eq=False)
@@ -20,7 +20,7 @@ class Reduction:
     """Values that become the sum, or the maximum, over all members; given to the callback."""
 
     operation: Operation
-    lanes: Lanes
+    values: Values
     """Own values before, results after; undefined meanwhile and after a failure."""
     on_done: Callable[[Reduction], None]
     tag: int = 0
@@ -48,11 +48,11 @@ class Reduction:
             self.parts.settle(first, count)
 
 
-SendLanes = Callable[[int, int, int, Sums, int], None]
+SendValues = Callable[[int, int, int, Sums, int], None]
 """(position of the receiver, step, first value, values, flags); the values must not change then."""
 
 
-class Schedule(Protocol):
+class ReductionSchedule(Protocol):
     """An algorithm for one reduction at one member; senders and receivers are positions."""
 
     def start(self) -> bool:
@@ -66,7 +66,7 @@ class Schedule(Protocol):
         """Return memory for the values; raise PeerProtocolError if none are due from there."""
         ...
 
-    def on_lanes(self, sender: int, frame: ValuesFrame) -> None:
+    def on_values(self, sender: int, frame: ValuesFrame) -> None:
         """Take the values that are in their memory now."""
         ...
 

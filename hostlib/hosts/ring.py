@@ -17,18 +17,18 @@ import numpy as np
 
 from ..errors import PeerProtocolError
 from ..peers.frames import ValueFlag, ValuesFrame
-from .reduction import Reduction, SendLanes
-from .values import SEGMENT_LANES, Sums, bytes_of, combine, cut, saturate
+from .reduction import Reduction, SendValues
+from .values import SEGMENT_VALUES, Sums, bytes_of, combine, cut, saturate
 
-_SCRATCH = 8 * SEGMENT_LANES
+_SCRATCH = 8 * SEGMENT_VALUES
 
 
 @final
 class RingSchedule:
-    """A ring for one reduction; implements Schedule."""
+    """A ring for one reduction; implements ReductionSchedule."""
 
     def __init__(
-        self, reduction: Reduction, position: int, num_members: int, send: SendLanes
+        self, reduction: Reduction, position: int, num_members: int, send: SendValues
     ) -> None:
         self._reduction = reduction
         self._position = position
@@ -47,7 +47,7 @@ class RingSchedule:
     def _segments(self, block: int) -> list[tuple[int, int]]:
         """Return the segments of a block (mod n)."""
         grain, num_members = self._reduction.grain, self._num_members
-        num_grains = len(self._reduction.lanes) // grain
+        num_grains = len(self._reduction.values) // grain
         block %= num_members
         first, end = (at * num_grains // num_members * grain for at in (block, block + 1))
         return cut(first, end, grain)
@@ -57,7 +57,7 @@ class RingSchedule:
         if self._own:
             first, count = self._own.popleft()
             self._reduction.prepare(first, count)
-            own = self._reduction.lanes[first : first + count]
+            own = self._reduction.values[first : first + count]
             self._send(self._successor, 0, first, own, 0)
         return bool(self._own)
 
@@ -78,14 +78,14 @@ class RingSchedule:
         first = frame.first
         if frame.step >= self._num_members - 1 and not frame.flags & ValueFlag.WIDE:
             # All members have this member's values of the segment, so it need not keep them.
-            return bytes_of(self._reduction.lanes[first : first + count])
+            return bytes_of(self._reduction.values[first : first + count])
         return self._scratch.data
 
-    def on_lanes(self, sender: int, frame: ValuesFrame) -> None:
+    def on_values(self, sender: int, frame: ValuesFrame) -> None:
         """Add partial sums, or take final ones; pass them on."""
         first, count, step = frame.first, frame.num_values, frame.step
         del self._due[step, first]
-        own = self._reduction.lanes[first : first + count]
+        own = self._reduction.values[first : first + count]
         if step >= self._num_members - 1:
             if frame.flags & ValueFlag.WIDE:
                 raise PeerProtocolError("final sums are not int32")

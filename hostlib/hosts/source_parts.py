@@ -23,7 +23,7 @@ class SourceParts:
     def __init__(self, source: ChunkSource) -> None:
         self._source = source
         self._rows = source.results.view(np.int32)
-        self.lanes: NDArray[np.int32] = self._rows.reshape(-1)
+        self.values: NDArray[np.int32] = self._rows.reshape(-1)
         self.grain: int = self._rows.shape[1]
         """Values that belong together: those of a chunk."""
 

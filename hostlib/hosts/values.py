@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from ..slots.wire import Operation
 
-SEGMENT_LANES = 1 << 16
+SEGMENT_VALUES = 1 << 16
 """Most values of a segment: 256 KiB stay in a core's cache while they are added."""
-MIN_SEGMENT_LANES = 1 << 13
+MIN_SEGMENT_VALUES = 1 << 13
 """Shorter segments cost more time than they gain."""
 PIPELINE_DEPTH = 4
-MIN_LANE, MAX_LANE = -(1 << 31), (1 << 31) - 1
+MIN_VALUE, MAX_VALUE = -(1 << 31), (1 << 31) - 1
 
-Lanes = NDArray[np.int32]
+Values = NDArray[np.int32]
 """Native byte order, one dimension."""
 Sums = NDArray[np.int32] | NDArray[np.int64]
 """Partial sums: int64 if any of them is outside int32."""
@@ -37,11 +37,11 @@ def cut(start: int, stop: int, grain: int = 1) -> list[tuple[int, int]]:
     the next arrives, and a member that is late for a moment does not delay the others.
     """
     size = -(-(stop - start) // PIPELINE_DEPTH)
-    size = min(max(size, MIN_SEGMENT_LANES), SEGMENT_LANES) // grain * grain
+    size = min(max(size, MIN_SEGMENT_VALUES), SEGMENT_VALUES) // grain * grain
     return [(first, min(size, stop - first)) for first in range(start, stop, size)]
 
 
-def combine(operation: Operation, own: Lanes, received: Sums) -> NDArray[np.int64] | None:
+def combine(operation: Operation, own: Values, received: Sums) -> NDArray[np.int64] | None:
     """Add `received` to `own`, or maximise, in place.
 
     Returns the sums as int64 if some are outside int32; `own` does not change then.
@@ -62,19 +62,19 @@ def combine(operation: Operation, own: Lanes, received: Sums) -> NDArray[np.int6
 
 def is_narrow(sums: NDArray[np.int64]) -> bool:
     """Return whether all sums are int32 numbers."""
-    return int(sums.min()) >= MIN_LANE and int(sums.max()) <= MAX_LANE
+    return int(sums.min()) >= MIN_VALUE and int(sums.max()) <= MAX_VALUE
 
 
-def saturate(sums: NDArray[np.int64], out: Lanes) -> None:
+def saturate(sums: NDArray[np.int64], out: Values) -> None:
     """Write the sums to `out`, limited to the range of int32."""
-    np.clip(sums, MIN_LANE, MAX_LANE, out=sums)
+    np.clip(sums, MIN_VALUE, MAX_VALUE, out=sums)
     out[...] = sums
 
 
 def _may_overflow(left: NDArray[Any], right: NDArray[Any]) -> bool:
-    if int(left.max()) + int(right.max()) > MAX_LANE:
+    if int(left.max()) + int(right.max()) > MAX_VALUE:
         return True
-    return int(left.min()) + int(right.min()) < MIN_LANE
+    return int(left.min()) + int(right.min()) < MIN_VALUE
 
 
 def bytes_of(array: NDArray[Any]) -> memoryview:

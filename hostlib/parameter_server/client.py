@@ -26,14 +26,15 @@ from ..errors import (
     UnsupportedDtypeError,
 )
 from ..peers.event_loop import EventLoop
-from ..peers.frames import RestoreFrame
+from ..peers.frames import Greeting, Purpose, RestoreFrame
+from ..peers.handshake import PeerCall
 from .layout import PAIR_BYTES, Pair, PairLayout
 from .pair_state import Failure, FailureKind
 from .restoration import Restoration
 from .rules import Values
-from .server import ParameterServer
+from .server import GENERATION, ParameterServer
 from .shard_link import LocalShard, RemoteShard, ShardLink
-from .transfer import PullFuture, Transfer, TransferKind, TransferName, error_of
+from .transfer import KeyTransfer, PullFuture, TransferKind, TransferName, error_of
 
 MAX_BEHIND = 0xFFFF
 """Largest difference between two open iterations of a key."""
@@ -96,7 +97,7 @@ class ParameterClient:
         self._lock = threading.Lock()
         self._last: dict[int, int] = {}
         self._is_closed = False
-        self._open: dict[TransferName, Transfer] = {}
+        self._open: dict[TransferName, KeyTransfer] = {}
         self._restoration: Restoration | None = None
         self._was_answered = False
         self._owns_loop = local_server is None
@@ -235,9 +236,8 @@ class ParameterClient:
                         f" at most {MAX_BEHIND}"
                     )
                 self._last[number] = iteration
-            transfer = Transfer(
+            transfer = KeyTransfer(
                 kind=kind,
-                number=number,
                 key=self.layout.keys[number],
                 iteration=iteration,
                 source=source,
@@ -258,21 +258,20 @@ class ParameterClient:
             if local_server is not None and shard == local_server.options.shard:
                 self._shards.append(LocalShard(self, local_server))
                 continue
+            call = PeerCall(
+                address=address,
+                source=options.source,
+                greeting=Greeting(
+                    options.job, GENERATION, self.worker_id, shard, Purpose.PARAMETERS
+                ),
+                token=options.token,
+            )
             self._shards.append(
-                RemoteShard(
-                    self,
-                    self._loop,
-                    shard,
-                    address,
-                    token=options.token,
-                    job=options.job,
-                    source=options.source,
-                    unreachable_s=options.reconnect_s,
-                )
+                RemoteShard(self, self._loop, call, unreachable_s=options.reconnect_s)
             )
         self._check_deadlines()
 
-    def _begin(self, transfer: Transfer) -> None:
+    def _begin(self, transfer: KeyTransfer) -> None:
         if transfer.name in self._open:
             transfer.future.set_exception(
                 ConfigurationError(f"key {transfer.key.name!r} is being initialised already")
@@ -340,40 +339,44 @@ class ParameterClient:
             self._fail_restore(ExchangeTimeoutError(text, []))
         self._loop.call_later(_CHECK_S, self._check_deadlines)
 
-    def _fail(self, transfer: Transfer, error: Exception) -> None:
+    def _fail(self, transfer: KeyTransfer, error: Exception) -> None:
         if self._open.pop(transfer.name, None) is not None:
             transfer.future.set_exception(error)
 
-    def find(self, name: TransferName) -> Transfer | None:
+    def find(self, name: TransferName) -> KeyTransfer | None:
         """Return an open transfer."""
         return self._open.get(name)
 
-    def transfers_at(self, shard: int) -> list[Transfer]:
+    def transfers_at(self, shard: int) -> list[KeyTransfer]:
         """Return the transfers with pairs at a shard, oldest first."""
         return [transfer for transfer in self._open.values() if transfer.pairs_of(shard)]
 
-    def open_from(self, transfer: Transfer) -> int:
+    def open_from(self, transfer: KeyTransfer) -> int:
         """Return the lowest open iteration of the transfer's key."""
         for key, iteration in self._open:
-            if key == transfer.number and iteration is not None:
+            if key == transfer.key.number and iteration is not None:
                 return max(iteration, transfer.iteration - MAX_BEHIND)
         return transfer.iteration
 
     def on_answer(
-        self, transfer: Transfer, pair: Pair, values: Values, num_contributors: int
+        self, transfer: KeyTransfer, pair: Pair, values: Values, num_contributors: int
     ) -> None:
         """Take an answer."""
         self._was_answered = True
         self._take(transfer, pair, values, num_contributors)
 
-    def on_parameters(self, transfer: Transfer, pair: Pair, values: Values, applied: int) -> None:
+    def on_parameters(
+        self, transfer: KeyTransfer, pair: Pair, values: Values, applied: int
+    ) -> None:
         """Take parameters, as they are after the iteration `applied`."""
         future = transfer.future
         is_first = len(transfer.remaining) == len(transfer.key.pairs)
         future.applied = applied if is_first else min(applied, future.applied)
         self._take(transfer, pair, values, 0)
 
-    def _take(self, transfer: Transfer, pair: Pair, values: Values, num_contributors: int) -> None:
+    def _take(
+        self, transfer: KeyTransfer, pair: Pair, values: Values, num_contributors: int
+    ) -> None:
         if transfer.remaining == {pair.number}:
             del self._open[transfer.name]
         transfer.take(pair, values, num_contributors)

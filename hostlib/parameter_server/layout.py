@@ -39,6 +39,8 @@ class Key(NamedTuple):
     is_whole: bool
     """Whether all pairs are on one server, which can multiply factors."""
     pairs: tuple[Pair, ...]
+    number: int
+    """Position in the parameter layout."""
 
 
 @final
@@ -85,9 +87,10 @@ class PairLayout:
                 f"key {name[:80]!r} of {num_values} values as key {len(self.keys)}: give at least"
                 f" one value, at most {MAX_KEYS} keys, names up to {_MAX_NAME_CHARACTERS}"
             )
-        self.keys.append(Key(name, num_values, is_whole, self._place(num_values, is_whole)))
-        self._numbers[name] = len(self.keys) - 1
-        return len(self.keys) - 1
+        number = self._numbers[name] = len(self.keys)
+        pairs = self._place(num_values, is_whole)
+        self.keys.append(Key(name, num_values, is_whole, pairs, number))
+        return number
 
     def _place(self, num_values: int, is_whole: bool) -> tuple[Pair, ...]:
         values = self.pair_bytes // VALUE_BYTES

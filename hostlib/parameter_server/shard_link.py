@@ -15,21 +15,20 @@ from ..peers.frames import (
     FailedFrame,
     Frame,
     FrameKind,
-    Greeting,
     InitialFrame,
     Packable,
     ParametersFrame,
-    Purpose,
     PushedFactorsFrame,
     RestorableFrame,
     UpdateFrame,
     unpack_answer,
 )
+from ..peers.handshake import PeerCall
 from .layout import VALUE_BYTES, Pair
 from .pair_state import Answer, Failure, FailureKind, Origin
 from .rules import Values
-from .server import GENERATION, ParameterServer
-from .transfer import Transfer, TransferKind, TransferName
+from .server import ParameterServer
+from .transfer import KeyTransfer, TransferKind, TransferName
 
 if TYPE_CHECKING:
     from .client import ParameterClient
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 class ShardLink(Protocol):
     """A shard, as the client sees it; called in the client's thread."""
 
-    def submit(self, transfer: Transfer) -> None:
+    def submit(self, transfer: KeyTransfer) -> None:
         """Send the shard's pairs of a transfer."""
         ...
 
@@ -59,28 +58,21 @@ class RemoteShard:
         self,
         client: ParameterClient,
         loop: EventLoop,
-        shard: int,
-        address: tuple[str, int],
+        call: PeerCall,
         *,
-        token: str,
-        job: int,
-        source: str,
         unreachable_s: float,
     ) -> None:
-        self.shard = shard
+        self.shard = call.greeting.receiver
         self._client = client
         self._loop = loop
-        self._address = address
-        self._token = token
-        self._greeting = Greeting(job, GENERATION, client.worker_id, shard, Purpose.PARAMETERS)
-        self._source = source
+        self._call = call
         self._unreachable_s = unreachable_s
         self._link: DialledLink | None = None
         self._declared = 0
         self._answer: AnswerFrame | ParametersFrame | None = None  # of the payload under way
         self._place: Values | None = None
 
-    def submit(self, transfer: Transfer) -> None:
+    def submit(self, transfer: KeyTransfer) -> None:
         """Send now, or when the connection is up."""
         if self._is_up():
             self._declare()
@@ -95,13 +87,7 @@ class RemoteShard:
         """Return whether the connection is up; dial if there is no link."""
         if self._link is None:
             self._link = DialledLink(
-                self._loop,
-                self._address,
-                self._greeting,
-                self,
-                token=self._token,
-                source=self._source,
-                unreachable_s=self._unreachable_s,
+                self._loop, self._call, self, unreachable_s=self._unreachable_s
             )
         return self._link.is_up
 
@@ -123,7 +109,7 @@ class RemoteShard:
             self._send_frame(Frame(FrameKind.DECLARE, payload_bytes=len(text)), memoryview(text))
             self._declared = known
 
-    def _send(self, transfer: Transfer) -> None:
+    def _send(self, transfer: KeyTransfer) -> None:
         pairs = transfer.pairs_of(self.shard)
         if not pairs:
             return
@@ -137,13 +123,13 @@ class RemoteShard:
                 rows=rows,
                 u_columns=u_columns,
                 v_columns=v_columns,
-                key=transfer.number,
+                key=transfer.key.number,
             )
             self._send_values(frame, transfer.source)
             return
         for pair in pairs:
             num_bytes = VALUE_BYTES * pair.num_values
-            place = (transfer.number, pair.number, pair.num_values)
+            place = (transfer.key.number, pair.number, pair.num_values)
             if transfer.kind is TransferKind.INITIAL:
                 frame = InitialFrame(num_bytes, *place)
             else:
@@ -233,7 +219,7 @@ class RemoteShard:
         else:
             self._client.on_parameters(*found, place, answer.num_applied - 1)
 
-    def _wanted(self, answer: AnswerFrame | ParametersFrame) -> tuple[Transfer, Pair] | None:
+    def _wanted(self, answer: AnswerFrame | ParametersFrame) -> tuple[KeyTransfer, Pair] | None:
         iteration = answer.iteration if isinstance(answer, AnswerFrame) else None
         transfer = self._client.find(TransferName(answer.key, iteration))
         if transfer is None or answer.pair not in transfer.remaining:
@@ -252,7 +238,7 @@ class LocalShard:
         self._declared = 0
         server.attach(client.worker_id, self)
 
-    def submit(self, transfer: Transfer) -> None:
+    def submit(self, transfer: KeyTransfer) -> None:
         """Lend the values to the server."""
         client, server = self._client, self._server
         known = len(client.layout.keys)
@@ -268,14 +254,14 @@ class LocalShard:
             rows, u_columns, v_columns = transfer.matrix
             u = transfer.source[: rows * u_columns].reshape(rows, u_columns)
             v = transfer.source[rows * u_columns :].reshape(rows, v_columns)
-            server.multiply(origin, transfer.number, u, v)
+            server.multiply(origin, transfer.key.number, u, v)
             return
         for pair in transfer.pairs_of(self._shard):
             part = transfer.part(pair)
             if transfer.kind is TransferKind.INITIAL:
-                server.initialise(client.worker_id, transfer.number, pair.number, part)
+                server.initialise(client.worker_id, transfer.key.number, pair.number, part)
             else:
-                server.update(origin, transfer.number, pair.number, part, is_lent=True)
+                server.update(origin, transfer.key.number, pair.number, part, is_lent=True)
 
     def restore(self) -> None:
         """Ask for the checkpoints, or choose one."""
@@ -309,7 +295,7 @@ class LocalShard:
         if found is not None:
             self._client.on_parameters(*found, values, iteration)
 
-    def _wanted(self, name: TransferName, pair: int) -> tuple[Transfer, Pair] | None:
+    def _wanted(self, name: TransferName, pair: int) -> tuple[KeyTransfer, Pair] | None:
         transfer = self._client.find(name)
         if transfer is None or pair not in transfer.remaining:
             return None

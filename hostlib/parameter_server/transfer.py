@@ -55,14 +55,13 @@ class TransferName(NamedTuple):
 
 
 @final
-class Transfer:
+class KeyTransfer:
     """State of one call; used only in the client's thread."""
 
     def __init__(
         self,
         *,
         kind: TransferKind,
-        number: int,
         key: Key,
         iteration: int,
         source: NDArray[np.float32],
@@ -70,8 +69,6 @@ class Transfer:
         matrix: tuple[int, int, int] = (0, 0, 0),
     ) -> None:
         self.kind = kind
-        self.number = number
-        """Number of the key in the parameter layout."""
         self.key = key
         self.iteration = iteration
         self.source: Values = source.reshape(-1)
@@ -89,7 +86,7 @@ class Transfer:
     def name(self) -> TransferName:
         """The name of this transfer in answers."""
         is_initial = self.kind is TransferKind.INITIAL
-        return TransferName(self.number, None if is_initial else self.iteration)
+        return TransferName(self.key.number, None if is_initial else self.iteration)
 
     def pairs_of(self, shard: int) -> list[Pair]:
         """Return the pairs of a shard whose answer is due."""

@@ -142,19 +142,12 @@ class Connection:
         return cls(loop, sock, receiver, is_connecting=True)
 
     @property
-    def heard_s(self) -> float:
-        """When the last byte was read, or arrived for a payload that the kernel collects."""
-        if self._low_water == 1:
-            return self._read_s
-        ages_ms = self._ages_ms()
-        return max(self._read_s, time.monotonic() - ages_ms[0] / 1000) if ages_ms else self._read_s
-
-    @property
     def moved_s(self) -> float:
         """When bytes of a payload last arrived or left; at first, when the connection began."""
         if self._low_water == 1:
             return self._payload_s
-        return max(self._payload_s, self.heard_s)
+        arrived_s, _ = self._kernel_times_s()  # the kernel collects a payload
+        return max(self._payload_s, self._read_s, arrived_s)
 
     @property
     def alive_s(self) -> float:
@@ -164,18 +157,17 @@ class Connection:
         although both ends live. A process that hangs still has a living kernel, so users of this
         need a timeout as well.
         """
-        ages_ms = self._ages_ms()
-        return (
-            max(self._read_s, time.monotonic() - min(ages_ms) / 1000) if ages_ms else self._read_s
-        )
+        return max(self._read_s, *self._kernel_times_s())
 
-    def _ages_ms(self) -> tuple[int, int] | None:
-        """Return the ages of the last bytes and the last receipt; None if not TCP, or closed."""
+    def _kernel_times_s(self) -> tuple[float, float]:
+        """Return when the last bytes and the last receipt came; -inf if not TCP, or closed."""
         try:
             info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_AGES.size)
-            return _TCP_INFO_AGES.unpack(info)
+            bytes_ms, receipt_ms = _TCP_INFO_AGES.unpack(info)
         except (OSError, struct.error):
-            return None
+            return float("-inf"), float("-inf")
+        now_s = time.monotonic()
+        return now_s - bytes_ms / 1000, now_s - receipt_ms / 1000
 
     @property
     def is_established(self) -> bool:

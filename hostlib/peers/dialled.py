@@ -14,8 +14,8 @@ from ..errors import (
 )
 from .connection import Connection
 from .event_loop import EventLoop, Timer
-from .frames import Frame, Greeting, Packable
-from .handshake import ClientHandshake
+from .frames import Frame, Packable
+from .handshake import ClientHandshake, PeerCall
 from .heartbeat import Heartbeat
 
 FIRST_PAUSE_S = 0.05
@@ -56,23 +56,17 @@ class DialledLink:
     def __init__(
         self,
         loop: EventLoop,
-        address: tuple[str, int],
-        greeting: Greeting,
+        call: PeerCall,
         owner: DialledOwner,
         *,
-        token: str,
-        source: str,
         unreachable_s: float,
     ) -> None:
-        self.address = address
         self._loop = loop
-        self._greeting = greeting
+        self._call = call
         self._owner = owner
-        self._token = token
-        self._source = source
         self._unreachable_s = unreachable_s
         self._connection: Connection | None = None
-        self._handshake = ClientHandshake(greeting, token)
+        self._handshake = ClientHandshake(call)
         self._is_up = False
         self._is_closed = False
         self._away_s = time.monotonic()
@@ -110,9 +104,9 @@ class DialledLink:
     def _dial(self) -> None:
         left_s = self._away_s + self._unreachable_s - time.monotonic()
         self._timer = self._loop.call_later(min(WELCOME_S, left_s), self._expire)
-        self._handshake = ClientHandshake(self._greeting, self._token)
+        self._handshake = ClientHandshake(self._call)
         try:
-            self._connection = Connection.open(self._loop, self.address, self._source, self)
+            self._connection = self._call.connect(self._loop, self)
         except PeerError as error:
             self._retry(error)
 
@@ -141,7 +135,7 @@ class DialledLink:
         if isinstance(error, PeerRefusedError):
             self._owner.on_lost(self, error)
             return
-        host, port = self.address
+        host, port = self._call.address
         self._owner.on_lost(
             self,
             PeerUnreachableError(

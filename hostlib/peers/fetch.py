@@ -19,8 +19,8 @@ from ..errors import (
 )
 from .connection import Connection
 from .event_loop import EventLoop
-from .frames import FetchFrame, Frame, FrameKind, Greeting
-from .handshake import ClientHandshake
+from .frames import FetchFrame, Frame, FrameKind
+from .handshake import ClientHandshake, PeerCall
 from .results import RetainedResult, describe_result
 
 MAX_RESULT_BYTES = 1 << 35
@@ -33,24 +33,13 @@ ANSWER_SHARE = 0.9
 class Fetch:
     """One request for a tensor's result; runs in the loop's thread, except for `result`."""
 
-    def __init__(
-        self,
-        loop: EventLoop,
-        address: tuple[str, int],
-        greeting: Greeting,
-        tensor: int,
-        *,
-        timeout_s: float,
-        source: str,
-        token: str = "",
-    ) -> None:
+    def __init__(self, loop: EventLoop, call: PeerCall, tensor: int, *, timeout_s: float) -> None:
         self._loop = loop
-        self._address = address
-        self._source = source
-        self._worker_id = greeting.receiver
+        self._call = call
+        self._worker_id = call.greeting.receiver
         self._tensor = tensor
         self._timeout_s = timeout_s
-        self._handshake = ClientHandshake(greeting, token)
+        self._handshake = ClientHandshake(call)
         self._connection: Connection | None = None
         self._is_accepted = False
         self._result: RetainedResult | None = None
@@ -71,7 +60,7 @@ class Fetch:
             PeerClosedError
         ):  # the server of this worker is closed, and the connection with it
             self._loop.post(self._close)
-        host, port = self._address
+        host, port = self._call.address
         if self._is_accepted:
             # The process may be in a call that lets no other thread run.
             raise ResultTimeoutError(f"worker at {host}:{port} did not answer in time")
@@ -79,7 +68,7 @@ class Fetch:
 
     def _open(self) -> None:
         try:
-            self._connection = Connection.open(self._loop, self._address, self._source, self)
+            self._connection = self._call.connect(self._loop, self)
         except PeerError as error:
             self._future.set_exception(error)
 
@@ -133,7 +122,7 @@ class Fetch:
     def on_closed(self, connection: Connection, error: PeerError) -> None:
         """Report the cause to the waiting thread."""
         if isinstance(error, PeerClosedError | PeerUnreachableError):
-            host, port = self._address
+            host, port = self._call.address
             broken = PeerUnreachableError(f"worker at {host}:{port}: {error}")
             broken.__cause__ = error
             error = broken

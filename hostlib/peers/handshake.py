@@ -1,27 +1,46 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The client's side of a handshake: it answers the challenge and awaits the welcome."""
+"""The client's side of a connection: whom it calls, the answer to the challenge, the welcome."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 from ..errors import PeerProtocolError, PeerRefusedError
-from .connection import Connection
+from .connection import Connection, FrameReceiver
+from .event_loop import EventLoop
 from .frames import Frame, FrameKind, Greeting, Purpose
 
 _KINDS = frozenset((FrameKind.CHALLENGE, FrameKind.WELCOME, FrameKind.REFUSED, FrameKind.HEARTBEAT))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerCall:
+    """A connection to a peer server: where the server is, and who calls."""
+
+    address: tuple[str, int]
+    """Where the server listens, by TCP."""
+    source: str
+    """Own address that the connection comes from."""
+    greeting: Greeting
+    token: str
+    """Secret that all workers of the job hold."""
+
+    def connect(self, loop: EventLoop, receiver: FrameReceiver) -> Connection:
+        """Start to connect; the receiver learns of later errors."""
+        return Connection.open(loop, self.address, self.source, receiver)
 
 
 @final
 class ClientHandshake:
     """Handles the frames by which a server opens one connection, and its heartbeats."""
 
-    def __init__(self, greeting: Greeting, token: str) -> None:
+    def __init__(self, call: PeerCall) -> None:
         self.is_open = False
         """Whether frames of the connection's purpose may be sent."""
-        self._greeting = greeting
-        self._token = token
+        self._greeting = call.greeting
+        self._token = call.token
 
     def room(self, frame: Frame) -> memoryview | None:
         """Return room for a frame of the handshake or a heartbeat, None for a frame of the purpose.

@@ -38,7 +38,7 @@ class RetainedResult:
     """The caller's choice, "sum" or "mean"; or ALLGATHER."""
     precision: str = "exact"
     """How floats became integers: limbs ("exact"), or values with exponents ("block")."""
-    lanes: NDArray[np.int32]
+    values: NDArray[np.int32]
     """Sums, int32 of either byte order, one dimension; empty if an error took their place."""
     exponents: NDArray[np.int32]
     """Agreed before the sums, native int32: the exponent of each chunk, or ranges of bits."""
@@ -56,7 +56,7 @@ class RetainedResult:
     @property
     def num_bytes(self) -> int:
         """Bytes of memory that it takes."""
-        return self.lanes.nbytes + self.exponents.nbytes + self.contributors.nbytes
+        return self.values.nbytes + self.exponents.nbytes + self.contributors.nbytes
 
     def description(self) -> bytes:
         """Return everything except the arrays' contents, as JSON."""
@@ -69,7 +69,7 @@ class RetainedResult:
                 "shape": self.shape,
                 "operation": self.operation,
                 "precision": self.precision,
-                "lanes": len(self.lanes),
+                "lanes": len(self.values),
                 "exponents": len(self.exponents),
                 "contributors": len(self.contributors),
                 "num_contributors": self.num_contributors,
@@ -79,7 +79,7 @@ class RetainedResult:
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
         """Return the arrays in the order in which they travel, in native byte order."""
-        return self.lanes.astype(np.int32, copy=False), self.exponents, self.contributors
+        return self.values.astype(np.int32, copy=False), self.exponents, self.contributors
 
 
 def describe_result(description: bytes, limit_bytes: int) -> RetainedResult:
@@ -103,7 +103,7 @@ def describe_result(description: bytes, limit_bytes: int) -> RetainedResult:
             shape=tuple(_number(size) for size in fields["shape"][:MAX_DIMENSIONS]),
             operation=str(fields["operation"]),
             precision=str(fields["precision"]),
-            lanes=np.empty(sizes[0], np.int32),
+            values=np.empty(sizes[0], np.int32),
             exponents=np.empty(sizes[1], np.int32),
             contributors=np.empty(sizes[2], np.uint16),
             num_contributors=_number(fields["num_contributors"]),

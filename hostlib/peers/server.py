@@ -19,6 +19,7 @@ from .connection import LINGER_S, Connection
 from .event_loop import EventLoop
 from .fetch import Fetch
 from .frames import Greeting, Purpose
+from .handshake import PeerCall
 from .inbound import InboundPeer
 from .results import RetainedResult, RetainedResults
 
@@ -46,7 +47,7 @@ class PeerAddress(Protocol):
         ...
 
 
-class View(Protocol):
+class PeerView(Protocol):
     """Takes the connections of one generation; called in the loop's thread."""
 
     def adopt(self, connection: Connection, greeting: Greeting) -> None:
@@ -96,7 +97,7 @@ class PeerServer:
         self.port: int = self._listener.getsockname()[1]
         """TCP port on which it listens."""
         self._peers: dict[InboundPeer, None] = {}  # oldest first
-        self._views: dict[int, View] = {}
+        self._views: dict[int, PeerView] = {}
         self._newest_generation = 0
         self.loop = EventLoop("switchfold-peers")
         """The thread that serves; host allreduces run in it, too."""
@@ -134,22 +135,19 @@ class PeerServer:
         """
         assert self.place is not None, "enter_job comes first"
         assert not self.loop.is_own_thread, "the answer comes in the loop's thread"
-        fetch = Fetch(
-            self.loop,
-            (member.peer_address, member.peer_port),
-            Greeting(
-                self.place.job,
-                self._newest_generation,
-                self.place.worker_id,
-                member.worker_id,
-                Purpose.FETCH,
-            ),
-            tensor,
-            timeout_s=timeout_s,
-            source=self.address,
-            token=self.token,
+        greeting = Greeting(
+            self.place.job,
+            self._newest_generation,
+            self.place.worker_id,
+            member.worker_id,
+            Purpose.FETCH,
         )
-        return fetch.result()
+        call = self.call((member.peer_address, member.peer_port), greeting)
+        return Fetch(self.loop, call, tensor, timeout_s=timeout_s).result()
+
+    def call(self, address: tuple[str, int], greeting: Greeting) -> PeerCall:
+        """Return a call of another worker's server from this one's address."""
+        return PeerCall(address=address, source=self.address, greeting=greeting, token=self.token)
 
     def close(self) -> None:
         """Close all connections and end the thread; a second call does nothing.
@@ -177,18 +175,18 @@ class PeerServer:
 
     # The methods below run in the loop's thread.
 
-    def add_view(self, generation: int, view: View) -> None:
+    def add_view(self, generation: int, view: PeerView) -> None:
         """Give the connections of a generation to `view`, including those that wait for it."""
         self._views[generation] = view
         self._newest_generation = max(self._newest_generation, generation)
         self._review()
 
-    def remove_view(self, generation: int, view: View) -> None:
+    def remove_view(self, generation: int, view: PeerView) -> None:
         """Refuse the connections of this generation from now on."""
         if self._views.get(generation) is view:
             del self._views[generation]
 
-    def view(self, generation: int) -> View | None:
+    def view(self, generation: int) -> PeerView | None:
         """Return the view of a generation."""
         return self._views.get(generation)
 

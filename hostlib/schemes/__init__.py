@@ -5,15 +5,17 @@
 from .best_scheme import three_way, two_way
 from .book import InformationBook, LayerEntry, Place
 from .cluster import Cluster
-from .coordinator import Coordinator
+from .coordinator import Coordinator, CostModel, JobHosts
 from .cost import HeaderFactors, NodeFloats, Scheme, busiest_floats, floats
 from .layer import Layer
 
 __all__ = [
     "Cluster",
     "Coordinator",
+    "CostModel",
     "HeaderFactors",
     "InformationBook",
+    "JobHosts",
     "Layer",
     "LayerEntry",
     "NodeFloats",

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, final
 
 from ..errors import SchemeError
@@ -24,16 +25,40 @@ Choice = Wanted | str | Mapping[str, Wanted | str]
 """One choice for all layers, or a choice by layer; layers without one get "auto"."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class JobHosts:
+    """Where the processes of a job listen."""
+
+    job: str = ""
+    """Name of the job."""
+    workers: Sequence[tuple[str, int]] = ()
+    """(address, port) of each; port 0: a free number from `first_port` on. Without workers,
+    addresses stay empty."""
+    servers: Sequence[tuple[str, int]] = ()
+    """Of each shard, likewise; co-located shards get the workers' addresses."""
+    first_port: int = FIRST_PORT
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostModel:
+    """By what "auto" chooses a scheme."""
+
+    cost: Cost = seconds
+    """The measure that it minimises."""
+    is_multicast: Callable[[Layer, Cluster], bool] = goes_by_multicast
+    """Returns whether a switch multicasts the layer's factors."""
+
+
+_NOWHERE: Final = JobHosts()
+_IN_SECONDS: Final = CostModel()
+
+
 @final
 class Coordinator:
     """Chooses the schemes for all hosts; one host has it and sends the book to the others.
 
-    `workers` and `servers`: (address, port) of each; for port 0 it takes a free number from
-    `first_port` on. Without workers, addresses stay empty. Co-located shards get the workers'
-    addresses. `scheme`: "auto" (PS, INA or SFB), "two-way" (PS or SFB), a mapping, or one scheme
-    for all layers; layers without factors then use PS in place of SFB or Adam. `cost` is the
-    measure that "auto" minimises. `is_multicast` returns whether a switch multicasts the layer's
-    factors. Raises SchemeError.
+    `scheme`: "auto" (PS, INA or SFB), "two-way" (PS or SFB), a mapping, or one scheme for all
+    layers; layers without factors then use PS in place of SFB or Adam. Raises SchemeError.
     """
 
     def __init__(
@@ -41,24 +66,16 @@ class Coordinator:
         layers: Sequence[Layer],
         cluster: Cluster,
         *,
-        workers: Sequence[tuple[str, int]] = (),
-        servers: Sequence[tuple[str, int]] = (),
-        job: str = "",
+        hosts: JobHosts = _NOWHERE,
         scheme: Choice = "auto",
         pair_bytes: int = PAIR_BYTES,
-        first_port: int = FIRST_PORT,
-        cost: Cost = seconds,
-        is_multicast: Callable[[Layer, Cluster], bool] = goes_by_multicast,
+        costs: CostModel = _IN_SECONDS,
     ) -> None:
         self._layers = tuple(layers)
-        self._cost = cost
-        self._is_multicast = is_multicast
-        self._job = job
-        self._first_port = first_port
+        self._costs = costs
+        self._hosts = hosts
         self._pair_bytes = pair_bytes
         self._wanted = _wanted(scheme, self._layers)
-        self._workers: tuple[tuple[str, int], ...] = tuple(workers)
-        self._servers: tuple[tuple[str, int], ...] = tuple(servers)
         self._book = self._write(1, cluster)
 
     @property
@@ -87,19 +104,19 @@ class Coordinator:
         num_workers or num_servers defaults to their number. Raises SchemeError, which leaves the
         book unchanged.
         """
-        old = self._book, self._workers, self._servers
+        old = self._book, self._hosts
         if workers is not None:
-            self._workers = tuple(workers)
+            self._hosts = replace(self._hosts, workers=workers)
             facts.setdefault("num_workers", len(workers))
         if servers is not None:
-            self._servers = tuple(servers)
+            self._hosts = replace(self._hosts, servers=servers)
             facts.setdefault("num_servers", len(servers))
         try:
             book = self._write(self._book.epoch, self._book.cluster.replace(**facts))
             if book != self._book:
                 self._book = self._write(self._book.epoch + 1, book.cluster)
         except SchemeError:
-            self._book, self._workers, self._servers = old
+            self._book, self._hosts = old
             raise
         return self._book
 
@@ -112,22 +129,21 @@ class Coordinator:
             if scheme in STORED:
                 number = layout.add(layer.name, layer.num_values, is_whole=scheme is Scheme.ADAM)
                 pairs = layout.keys[number].pairs
-            is_copied = scheme is Scheme.SFB and self._is_multicast(layer, cluster)
+            is_copied = scheme is Scheme.SFB and self._costs.is_multicast(layer, cluster)
             entries.append(LayerEntry(layer=layer, scheme=scheme, pairs=pairs, is_copied=is_copied))
-        servers = self._servers
-        if not servers and self._workers and cluster.is_colocated:
-            hosts = len(self._workers)
-            servers = tuple(
-                (self._workers[shard % hosts][0], 0) for shard in range(cluster.num_servers)
-            )
+        servers, workers = self._hosts.servers, self._hosts.workers
+        if not servers and workers and cluster.is_colocated:
+            servers = [
+                (workers[shard % len(workers)][0], 0) for shard in range(cluster.num_servers)
+            ]
         places = self._places(
             [*(servers or [("", 0)] * cluster.num_servers)],
-            [*(self._workers or [("", 0)] * cluster.num_workers)],
+            [*(workers or [("", 0)] * cluster.num_workers)],
         )
         count = len(servers) or cluster.num_servers
         return InformationBook(
             epoch=epoch,
-            job=self._job,
+            job=self._hosts.job,
             cluster=cluster,
             pair_bytes=self._pair_bytes,
             servers=places[:count],
@@ -138,7 +154,7 @@ class Coordinator:
     def _decide(self, layer: Layer, cluster: Cluster) -> Scheme:
         wanted = self._wanted[layer.name]
         if wanted == "auto":
-            return three_way(layer, cluster, self._cost)
+            return three_way(layer, cluster, self._costs.cost)
         if wanted == "two-way":
             return two_way(layer, cluster)
         if wanted is Scheme.INA and not cluster.can_aggregate:
@@ -153,13 +169,13 @@ class Coordinator:
     ) -> tuple[Place, ...]:
         """Return all places; those without a port get one that no other place on any host has."""
         taken = {port for _, port in (*servers, *workers)}
-        free = (port for port in range(self._first_port, 1 << 16) if port not in taken)
+        free = (port for port in range(self._hosts.first_port, 1 << 16) if port not in taken)
         places: list[Place] = []
         for address, port in (*servers, *workers):
             given = port or next(free, 0)
             if not given:
                 raise SchemeError(
-                    f"no free port from {self._first_port} on; choose a lower first_port"
+                    f"no free port from {self._hosts.first_port} on; choose a lower first_port"
                 )
             places.append(Place(address, given))
         return tuple(places)

@@ -46,10 +46,13 @@ class Model:
 
 
 def conv(
-    name: str, inputs: int, outputs: int, kernel: int, size: int, *, groups: int = 1, bias: int = 0
+    name: str, inputs: int, outputs: int, kernel: int, size: int, *, bias: int = 0
 ) -> ModelLayer:
-    """Return a convolution with square kernels and an output of `size` x `size`."""
-    weights = outputs * (inputs // groups) * kernel * kernel
+    """Return a convolution with square kernels and an output of `size` x `size`.
+
+    `inputs` are the channels that one kernel sees: those of its group, if there are groups.
+    """
+    weights = outputs * inputs * kernel * kernel
     return ModelLayer(
         name=name,
         kind="conv",
@@ -93,7 +96,7 @@ def _alexnet() -> Model:
         ("conv4", 384, 384, 3, 13, 2),
         ("conv5", 384, 256, 3, 13, 2),
     ):
-        layers.append(conv(name, inputs, outputs, kernel, size, groups=groups, bias=outputs))
+        layers.append(conv(name, inputs // groups, outputs, kernel, size, bias=outputs))
     for name, width, outputs in (("fc6", 9216, 4096), ("fc7", 4096, 4096), ("fc8", 4096, 1000)):
         layers += fully_connected(name, width, outputs)
     return Model(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -205,18 +205,14 @@ def predict(
     computing: Computing,
     *,
     bucket_bytes: int = 0,
-    most_bits_per_s: Mapping[Strategy, float] | None = None,
     capacity: Capacity = UNLIMITED,
 ) -> Prediction:
     """Predict an iteration in which each worker has the cluster's batch.
 
     With `bucket_bytes`, consecutive layers with the same scheme (INA, ring or PS) are exchanged
-    together once they have so many bytes, as in DistributedDataParallel. `most_bits_per_s` limits a
-    strategy whose software is slower than the link on this machine. `capacity` limits hosts and
-    switch. Raises SchemeError.
+    together once they have so many bytes, as in DistributedDataParallel. `capacity` limits hosts
+    and switch. Raises SchemeError.
     """
-    limit = (most_bits_per_s or {}).get(strategy, math.inf)
-    cluster = cluster.replace(link_bits_per_s=min(cluster.link_bits_per_s, limit))
     times = computing.times(model, cluster.batch)
     layers: list[LayerTimes] = []
     chosen = [choose(strategy, layer, cluster, capacity.seconds) for layer in model.layers]

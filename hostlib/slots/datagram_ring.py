@@ -32,14 +32,9 @@ class DatagramRing:
     """Datagrams of one operation over a range of a view's slots, one row per slot."""
 
     def __init__(
-        self,
-        view: JobView,
-        operation: Operation,
-        slot_map: SlotMap,
-        *,
-        first_slot: int,
-        slot_count: int,
+        self, view: JobView, operation: Operation, slot_map: SlotMap, slots: range
     ) -> None:
+        slot_count = len(slots)
         self.datagrams = np.zeros((slot_count, datagram_bytes(view.values_per_packet)), np.uint8)
         """Shape (slot_count, datagram_bytes)."""
         self.headers = self.datagrams.view(">u4")[:, :HEADER_WORDS]
@@ -48,7 +43,7 @@ class DatagramRing:
         self._expected: Words = np.zeros((slot_count, CHECKED_WORDS), np.uint32)
         self._slot_count = slot_count
         self._values = view.values_per_packet
-        own = slice(first_slot, first_slot + slot_count)
+        own = slice(slots.start, slots.stop)
         # The fields that all headers of a slot share.
         self._constant = np.zeros((slot_count, HEADER_WORDS), np.uint32)
         self._constant[:, 0] = WIRE_VERSION << 24 | operation << 16

@@ -62,37 +62,44 @@ class StreamCounters:
     """Of these, with ECN_ECHO: a contribution met congestion."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Pacing:
+    """How many chunks a stream may have under way, and when it sends one again."""
+
+    timer: RoundTripTimer
+    window: CongestionWindow
+    straggler_timeout: StragglerTimeout | None = None
+    """None: the job waits for all workers."""
+
+
 class SlotStream:
-    """One operation's chunk sequence over slots first_slot .. first_slot + slot_count - 1."""
+    """One operation's chunk sequence over a range of a view's slots."""
 
     def __init__(
         self,
         view: JobView,
         transport: Transport,
-        timer: RoundTripTimer,
-        *,
         operation: Operation,
-        first_slot: int,
-        slot_count: int,
+        slots: range,
+        *,
         slot_map: SlotMap,
-        window: CongestionWindow,
-        straggler_timeout: StragglerTimeout | None = None,
+        pacing: Pacing,
     ) -> None:
+        slot_count = len(slots)
+        timer = pacing.timer
         self.counters = StreamCounters()
-        self.first_slot = first_slot
+        self.first_slot = slots.start
         self.slot_count = slot_count
         self._view = view
         self._transport = transport
         self._timer = timer
-        self._straggler_timeout = straggler_timeout
+        self._straggler_timeout = pacing.straggler_timeout
         self._since_s = 0.0  # since when the tensor that is being prepared is under way
-        self._window = window
-        self._ring = DatagramRing(
-            view, operation, slot_map, first_slot=first_slot, slot_count=slot_count
-        )
+        self._window = pacing.window
+        self._ring = DatagramRing(view, operation, slot_map, slots)
         self._datagrams = self._ring.datagrams
-        own = slice(first_slot, first_slot + slot_count)
-        tree_of_row = np.unique(slot_map.tree_ids[own], return_inverse=True)[1]
+        own_tree_ids = slot_map.tree_ids[slots.start : slots.stop]
+        tree_of_row = np.unique(own_tree_ids, return_inverse=True)[1]
         self._recovery = LossRecovery(tree_of_row, timer)
         self._ring_order = np.arange(2 * slot_count) % slot_count
         self._is_busy = np.zeros(slot_count, np.bool_)

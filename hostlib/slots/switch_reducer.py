@@ -26,7 +26,7 @@ from .reception import Notice, sort_out
 from .rtt import RoundTripTimer
 from .slot_map import SlotMap
 from .slot_probe import SlotProbe
-from .slot_stream import SlotStream
+from .slot_stream import Pacing, SlotStream
 from .wire import Operation
 
 FREE_SHARE = 2
@@ -65,20 +65,27 @@ class SwitchReducer:
         self._counters = counters
         self._slot_map = SlotMap(view.trees)
         exponent_slots, value_slots = split_slots(view.slot_count)
-        self.exponents = self._stream(Operation.AGGREGATE_MAX, 0, exponent_slots)
-        self.values = self._stream(Operation.AGGREGATE_ADD, exponent_slots, value_slots)
+        self.exponents = self._stream(Operation.AGGREGATE_MAX, range(exponent_slots))
+        self.values = self._stream(
+            Operation.AGGREGATE_ADD, range(exponent_slots, exponent_slots + value_slots)
+        )
         self._streams = (self.exponents, self.values)
         self.probe = SlotProbe(view, transport, counters)
         self.multicast: BlockExchange | None = None
         if view.can_multicast:
             self.multicast = BlockExchange(view, transport, options, counters)
 
-    def _stream(self, operation: Operation, first_slot: int, slot_count: int) -> SlotStream:
-        options = self._options
+    def _stream(self, operation: Operation, slots: range) -> SlotStream:
+        options, slot_count = self._options, len(slots)
         timer = RoundTripTimer(
             initial_s=options.initial_rto_s,
             minimum_s=options.min_rto_s,
             maximum_s=options.max_rto_s,
+        )
+        window = CongestionWindow(
+            min(options.window, slot_count),
+            tolerated=tolerated_loss(self.view.num_workers),
+            floor=max(1, slot_count // FREE_SHARE),
         )
         straggler_timeout = None
         deadline_s = self.view.straggler.deadline_s
@@ -87,17 +94,10 @@ class SwitchReducer:
         return SlotStream(
             self.view,
             self._transport,
-            timer,
-            operation=operation,
-            first_slot=first_slot,
-            slot_count=slot_count,
+            operation,
+            slots,
             slot_map=self._slot_map,
-            window=CongestionWindow(
-                min(options.window, slot_count),
-                tolerated=tolerated_loss(self.view.num_workers),
-                floor=max(1, slot_count // FREE_SHARE),
-            ),
-            straggler_timeout=straggler_timeout,
+            pacing=Pacing(timer=timer, window=window, straggler_timeout=straggler_timeout),
         )
 
     def pump(self, now_s: float) -> bool:

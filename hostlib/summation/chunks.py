@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -181,29 +182,35 @@ class ExponentSource:
         return is_outlier if is_outlier.any() else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Summand:
+    """What a worker adds to one sum, and what it does with the result."""
+
+    tensor_id: int
+    """The tensor's id in headers."""
+    flat: NDArray[Any]
+    """The values, one dimension."""
+    is_mean: bool = False
+    """The result is the sum divided by the number of contributors."""
+    retains: bool = False
+    """The sums are kept for other workers, apart from the output, which is the user's."""
+    empty: Empty = np.empty
+    """Makes the arrays of results."""
+
+
 class IntegerSource:
-    """An int32 tensor, sent as it is.
+    """An int32 tensor, sent as it is."""
 
-    With `retains`, `results` is apart from `output`, which is the user's.
-    """
-
-    def __init__(
-        self,
-        tensor_id: int,
-        flat: NDArray[np.int32],
-        values_per_packet: int,
-        *,
-        retains: bool = False,
-        empty: Empty = np.empty,
-    ) -> None:
-        self._chunks = TensorChunks(flat, values_per_packet)
-        self.tensor_id = tensor_id
-        self.num_elements = len(flat)
+    def __init__(self, summand: Summand, values_per_packet: int) -> None:
+        self._chunks = TensorChunks(summand.flat, values_per_packet)
+        self.tensor_id = summand.tensor_id
+        self.num_elements = len(summand.flat)
         self.num_chunks = self._chunks.num_chunks
-        self.output: NDArray[Any] = empty((self.num_chunks, values_per_packet), np.int32)
+        shape = (self.num_chunks, values_per_packet)
+        self.output: NDArray[Any] = summand.empty(shape, np.int32)
         self.results: Lanes = self.output.view(">i4")
-        if retains:
-            self.results = empty((self.num_chunks, values_per_packet), ">i4")
+        if summand.retains:
+            self.results = summand.empty(shape, ">i4")
         self.contributors = np.zeros(self.num_chunks, np.uint16)
         self.has_saturated = False
         self.is_plain = True
@@ -240,33 +247,26 @@ class IntegerSource:
 
 
 class FloatSource:
-    """A float tensor with agreed exponents.
-
-    With `retains`, `results` is apart from `output`, which is the user's.
-    """
+    """A float tensor with agreed exponents."""
 
     def __init__(
         self,
-        tensor_id: int,
-        flat: NDArray[Any],
+        summand: Summand,
         chunks: TensorChunks,
         exponents: NDArray[np.int32],
         quantizer: Quantizer,
         *,
         num_workers: int,
-        is_mean: bool,
         withheld: NDArray[np.bool_] | None = None,
-        retains: bool = False,
-        empty: Empty = np.empty,
     ) -> None:
-        values_per_packet = quantizer.values_per_packet
-        self.tensor_id = tensor_id
+        flat = summand.flat
+        self.tensor_id = summand.tensor_id
         self.num_elements = len(flat)
         self.num_chunks = chunks.num_chunks
-        shape = (self.num_chunks, values_per_packet)
-        self.output: NDArray[Any] = empty(shape, flat.dtype)
-        if retains or flat.dtype.itemsize != 4:
-            self.results: Lanes = empty(shape, ">i4")
+        shape = (self.num_chunks, quantizer.values_per_packet)
+        self.output: NDArray[Any] = summand.empty(shape, flat.dtype)
+        if summand.retains or flat.dtype.itemsize != 4:
+            self.results: Lanes = summand.empty(shape, ">i4")
         else:
             self.results = self.output.view(">i4")
         self.contributors = np.zeros(self.num_chunks, np.uint16)
@@ -276,7 +276,7 @@ class FloatSource:
         self.withheld = withheld
         self._chunks = chunks
         self._quantizer = quantizer
-        self._is_mean = is_mean
+        self._is_mean = summand.is_mean
         self._forward, self._backward = scales(exponents, num_workers, flat.dtype)
         if withheld is not None:
             self._forward[withheld] = 0  # these values would not fit; zeros are not sent either

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..slots.wire import VALUES_PER_PACKET_WIDE
 from ..tracing.transfer_times import TransferTimes
-from .chunks import DRAIN_CHUNKS, Empty, ExponentSource, Lanes, TensorChunks
+from .chunks import DRAIN_CHUNKS, ExponentSource, Lanes, Summand, TensorChunks
 from .exact import (
     FORMATS,
     HIGH,
@@ -176,18 +176,16 @@ class ExactSource:
 
     def __init__(
         self,
-        tensor_id: int,
-        flat: NDArray[Any],
+        summand: Summand,
         layout: ExactLayout,
         values_per_packet: int,
         *,
         round_to: str,
-        is_mean: bool,
         is_plain: bool = False,
         withheld: NDArray[np.bool_] | None = None,
-        empty: Empty = np.empty,
     ) -> None:
-        self.tensor_id = tensor_id
+        flat, empty = summand.flat, summand.empty
+        self.tensor_id = summand.tensor_id
         self.num_chunks = layout.num_chunks
         self.num_elements = layout.num_chunks * values_per_packet
         self.output: NDArray[Any] = empty((len(flat),), flat.dtype)
@@ -203,7 +201,7 @@ class ExactSource:
         self._layout = layout
         self._form = FORMATS[round_to]
         self._compute = compute_dtype(flat.dtype)
-        self._is_mean = is_mean
+        self._is_mean = summand.is_mean
         self._drained = 0
         self._num_taken = 0
 

@@ -50,7 +50,7 @@ def connect_udp(sock: socket.socket, address: str, udp_port: int) -> None:
         sock.connect((address, udp_port))
     except OSError as error:
         raise AddressUnreachableError(
-            f"no way to {address}:{udp_port} from {sock.getsockname()[0]} ({error.strerror});"
+            f"no route to {address}:{udp_port} from {sock.getsockname()[0]} ({error.strerror});"
             " check the address and this host's routes"
         ) from error
 

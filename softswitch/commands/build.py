@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`softswitch build`: compile programs ahead."""
+"""`softswitch build`: compile programs ahead of time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .options import PROGRAM_FILE, errors_in_words
 def build(programs: tuple[Path, ...]) -> None:
     """Compile PROGRAMS (BMv2 JSON) and the runtime into the cache.
 
-    Prints each library and the seconds that it took; `run` then starts at once.
+    Prints each library and the seconds that it took. `run` then starts without a compilation.
     """
     with errors_in_words():
         for program in (*programs, None):

@@ -22,7 +22,7 @@ Examples:
 
 
 class _Verbs(click.Group):
-    """Imports the module of a verb once it is asked for: `run` needs no generator."""
+    """Imports the module of a verb only when it is used, because `run` needs no generator."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the verbs."""
@@ -30,7 +30,7 @@ class _Verbs(click.Group):
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a verb; None for a name that is none."""
+        """Return a verb; None if there is none of this name."""
         del ctx
         if cmd_name not in VERBS:
             return None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the verbs share: options as fields of a dataclass, and errors as one sentence."""
+"""What the verbs share: options as fields of a dataclass, and errors as one message."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Parameter:
-    """What a field of a dataclass is on the command line: goes into its `Annotated`."""
+class CommandParameter:
+    """How a dataclass field appears on the command line; the field's `Annotated` holds it."""
 
     declare: Callable[[str], Decorator]
-    """Takes the field's name, and returns what click adds to the command function."""
+    """Takes the field's name, and returns click's decorator for the command function."""
 
 
-def argument(**settings: Any) -> Parameter:
-    """Make a field an argument; settings as of `click.argument`."""
-    return Parameter(lambda name: click.argument(name, **settings))
+def argument(**settings: Any) -> CommandParameter:
+    """Make a field an argument; the settings are those of `click.argument`."""
+    return CommandParameter(lambda name: click.argument(name, **settings))
 
 
-def option(flag: str, **settings: Any) -> Parameter:
-    """Make a field an option; settings as of `click.option`."""
-    return Parameter(lambda name: click.option(flag, name, **settings))
+def option(flag: str, **settings: Any) -> CommandParameter:
+    """Make a field an option; the settings are those of `click.option`."""
+    return CommandParameter(lambda name: click.option(flag, name, **settings))
 
 
 def takes(kind: type[_Options]) -> Callable[[Callable[[_Options], None]], Callable[..., None]]:
@@ -48,7 +48,7 @@ def takes(kind: type[_Options]) -> Callable[[Callable[[_Options], None]], Callab
 
         decorated: Callable[..., None] = call
         for name, hint in reversed(get_type_hints(kind, include_extras=True).items()):
-            parameter: Parameter = hint.__metadata__[0]
+            parameter: CommandParameter = hint.__metadata__[0]
             decorated = parameter.declare(name)(decorated)
         return decorated
 
@@ -57,7 +57,7 @@ def takes(kind: type[_Options]) -> Callable[[Callable[[_Options], None]], Callab
 
 @contextlib.contextmanager
 def errors_in_words() -> Generator[None]:
-    """Turn errors of the switch into exit status 1 and a sentence."""
+    """Turn errors of the switch into an error message and exit status 1."""
     try:
         yield
     except (SoftswitchError, OSError) as exc:
@@ -66,7 +66,7 @@ def errors_in_words() -> Generator[None]:
 
 @contextlib.contextmanager
 def writable(option: str) -> Generator[None]:
-    """Turn a file or folder that cannot be made into exit status 1, and name its option."""
+    """Exit with status 1 if a file or folder cannot be made; the message names its option."""
     try:
         yield
     except OSError as exc:

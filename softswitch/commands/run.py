@@ -47,12 +47,12 @@ Exit codes: 0 stopped by a signal, 1 an error, 2 wrong usage.
 def run(options: RunOptions) -> None:
     """Run a switch until SIGTERM or SIGINT.
 
-    With PROGRAM (BMv2 JSON), or empty until P4Runtime fills it.
+    The switch starts with PROGRAM (BMv2 JSON), or empty until a controller loads a program.
     """
     logging.getLogger().setLevel(options.log_level.upper())
     logger.info("%s", options.describe())
     with errors_in_words():
-        # Ctrl-C ends a compilation.
+        # Before stop_signal takes the signals, so that Ctrl-C ends a compilation.
         build_runtime()
         compiled = options.compile(options.program) if options.program else None
         with stop_signal() as await_stop, contextlib.ExitStack() as stack:
@@ -63,7 +63,7 @@ def run(options: RunOptions) -> None:
 def _bring_up(
     options: RunOptions, compiled: CompiledProgram | None, stack: contextlib.ExitStack
 ) -> None:
-    # gRPC would print its own account of a failure beside ours.
+    # Without this, gRPC prints its own message about a failure as well.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from ..p4runtime.service.serve import serve  # noqa: PLC0415 - grpc only when it is needed
     from ..p4runtime.service.tls import TlsFiles  # noqa: PLC0415
@@ -138,19 +138,11 @@ def _trace(
 
     config = server.device.config
     names = EntryNames(switch, lambda: config.running, device_reader(server.device))
-    return RunningTrace(
-        switch,
-        target,
-        port=options.trace_port,
-        count=options.trace_count,
-        entry_text=names.describe,
-        json_path=options.program,
-        drop_port=options.drop_port,
-    )
+    return RunningTrace(switch, target, options, names.describe)
 
 
 def _bound(switch: Switch, number: int) -> str:
-    """Return a port's description, with the number that a udp port on 0 was given."""
+    """Return a port's description; a udp port on 0 has the number that the kernel chose."""
     text = switch.ports.specs[number]
     if not text.startswith("udp:"):
         return text

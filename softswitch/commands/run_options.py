@@ -11,7 +11,7 @@ from typing import Annotated
 import click
 
 from ..compilation.compiler import CompiledProgram, compile_program, compile_traced
-from ..switch.impairments import Direction, Impairments, parse_impairments
+from ..switch.impairments import Impairments, PortDirection, parse_impairments
 from ..switch.port_spec import parse_port_spec
 from .options import PROGRAM_FILE, argument, option
 
@@ -44,7 +44,7 @@ def _parse_ports(
 
 def _parse_impair(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[tuple[int, Direction, Impairments], ...]:
+) -> tuple[tuple[int, PortDirection, Impairments], ...]:
     """Read each `--impair`."""
     del context, parameter
     try:
@@ -54,7 +54,7 @@ def _parse_impair(
 
 
 def _parse_grpc(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    """Refuse what is no address before anything starts."""
+    """Refuse an invalid address before anything starts."""
     del context, parameter
     host, _, port = value.rpartition(":")
     if not value.startswith("unix") and not (host and port.isdigit() and int(port) < 65536):
@@ -64,7 +64,7 @@ def _parse_grpc(context: click.Context, parameter: click.Parameter, value: str) 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What `softswitch run` was asked for: each field declares its option.
+    """The options of `softswitch run`; each field declares its option.
 
     Raises click.UsageError for options that do not go together.
     """
@@ -78,13 +78,13 @@ class RunOptions:
         option("--port", multiple=True, callback=_parse_ports, metavar="NUMBER=SPEC"),
     ]
     impairments: Annotated[
-        tuple[tuple[int, Direction, Impairments], ...],
+        tuple[tuple[int, PortDirection, Impairments], ...],
         option(
             "--impair",
             multiple=True,
             callback=_parse_impair,
             metavar="PORT:in|out:NAME=VALUE,...",
-            help="What a port's link does to packets.",
+            help="Loss, delay and so on of a port's link, in one direction.",
         ),
     ]
     grpc_address: Annotated[
@@ -129,7 +129,7 @@ class RunOptions:
             default=1,
             show_default=True,
             type=click.IntRange(1, 256),
-            help="Queues of a port; a standard_metadata.priority beyond them drops.",
+            help="Queues of a port; a packet whose standard_metadata.priority has none is dropped.",
         ),
     ]
     log_level: Annotated[
@@ -139,11 +139,11 @@ class RunOptions:
             default="info",
             show_default=True,
             type=click.Choice(("debug", "info", "warning", "error")),
-            help="What goes to stderr; debug brings the program's log_msg.",
+            help="Level of messages on stderr; debug includes the program's log_msg.",
         ),
     ]
     pcap_dir: Annotated[
-        Path | None, option("--pcap-dir", type=_FOLDER, help="One capture per port.")
+        Path | None, option("--pcap-dir", type=_FOLDER, help="Write a capture per port here.")
     ]
     entries: Annotated[
         Path | None,
@@ -154,7 +154,7 @@ class RunOptions:
         option("--live", is_flag=True, help="Show rates of ports, tables and entries; q ends."),
     ]
     trace_target: Annotated[
-        str | None, option("--trace", metavar="FILE|-", help="Write what packets go through.")
+        str | None, option("--trace", metavar="FILE|-", help="Write each packet's steps.")
     ]
     trace_port: Annotated[
         int | None, option("--trace-port", type=_PORT, help="Trace packets of this port only.")
@@ -165,7 +165,7 @@ class RunOptions:
     ]
     ready_fd: Annotated[
         int | None,
-        option("--ready-fd", type=int, help="Write `ready` and a newline here once all is up."),
+        option("--ready-fd", type=int, help="Descriptor that gets `ready` once all is up."),
     ]
 
     def __post_init__(self) -> None:
@@ -175,17 +175,17 @@ class RunOptions:
             self.tls_ca and not self.tls_key
         ):
             raise click.UsageError(
-                "--grpc-tls-cert and --grpc-tls-key go together; the CA needs both"
+                "--grpc-tls-cert and --grpc-tls-key go together; --grpc-tls-ca needs both"
             )
         if self.entries is not None and self.program is None:
             raise click.UsageError("--entries needs PROGRAM and --p4info")
         if self.live and self.trace_target is not None:
-            raise click.UsageError("--live and --trace are two builds of the program: give one")
+            raise click.UsageError("--live and --trace need different builds: give only one")
         numbers = {number for number, _ in self.ports}
         missing = {number for number, _, _ in self.impairments} - numbers
         if missing:
             names = ", ".join(str(number) for number in sorted(missing))
-            raise click.UsageError(f"--impair of ports that no --port opens: {names}")
+            raise click.UsageError(f"--impair names ports that no --port opens: {names}")
         if self.cpu_port in numbers:
             raise click.UsageError(
                 f"port {self.cpu_port} is the CPU port: open another number, "
@@ -203,7 +203,7 @@ class RunOptions:
         )
 
     def compile(self, path: Path) -> CompiledProgram:
-        """Compile a program as the options want it: traced, counting tables, or plain."""
+        """Compile a program as the options need it: traced, with table counts, or plain."""
         if self.trace_target is not None:
             return compile_traced(path)
         return compile_program(path, has_counts=self.live)

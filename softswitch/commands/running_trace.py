@@ -14,6 +14,7 @@ from typing import TextIO
 from ..compilation.compiler import TracedProgram
 from ..switch.switch import Switch
 from ..trace import Narrator, Recorder, write_json, write_text
+from .run_options import RunOptions
 
 INTERVAL_S = 0.1
 logger = logging.getLogger(__name__)
@@ -21,22 +22,18 @@ EntryText = Callable[[int, int], "str | None"]
 
 
 class RunningTrace:
-    """Follows a switch that runs traced builds, also over changes of its program."""
+    """Follows a switch that runs traced builds, also when its program changes."""
 
     def __init__(
         self,
         switch: Switch,
         target: str,
-        *,
-        port: int | None,
-        count: int | None,
+        options: RunOptions,
         entry_text: EntryText,
-        json_path: Path | None,
-        drop_port: int,
     ) -> None:
         self._switch = switch
-        self._port, self._count = port, count
-        self._entry_text, self._json_path, self._drop_port = entry_text, json_path, drop_port
+        self._options = options
+        self._entry_text = entry_text
         self._is_json = target.endswith((".json", ".jsonl"))
         self._out: TextIO = (
             sys.stdout if target == "-" else Path(target).open("w", encoding="utf-8")  # noqa: SIM115 - closed by close()
@@ -53,7 +50,7 @@ class RunningTrace:
         self._thread.start()
 
     def close(self) -> None:
-        """Write what is left, and end."""
+        """Write the remaining steps, and stop."""
         self._is_over.set()
         self._thread.join()
         if self._recorder is not None:
@@ -70,11 +67,11 @@ class RunningTrace:
         self._narrator = Narrator(
             program,
             self._recorder.layout,
-            json_path=self._json_path,
+            json_path=self._options.program,
             entry_text=self._entry_text,
-            drop_port=self._drop_port,
+            drop_port=self._options.drop_port,
         )
-        self._recorder.start(port=self._port, packets=self._count)
+        self._recorder.start(port=self._options.trace_port, packets=self._options.trace_count)
 
     def _run(self) -> None:
         while not self._is_over.wait(INTERVAL_S):
@@ -87,7 +84,7 @@ class RunningTrace:
             return
         lost = self._recorder.lost
         steps = [*self._narrator.tell(self._recorder.take())]
-        # Records may stop in the middle of a packet: it is over when none came for a while.
+        # No record marks the end of a packet: it has ended if an interval brought no records.
         if not steps or self._is_over.is_set():
             steps += self._narrator.finish()
         if self._is_json:

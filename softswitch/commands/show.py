@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`softswitch show` and `softswitch check`: what becomes of a program, and whether it would run."""
+"""`softswitch show` prints stages of a program, `softswitch check` says whether it would run."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ Exit codes: 0 all programs would run, 1 some are refused.
 @click.command(epilog=_SHOW_EXAMPLE)
 @click.argument("program", type=PROGRAM_FILE)
 @click.option("--stage", type=click.Choice(["c", *STAGES]), default="c", show_default=True)
-@click.option("--table", "tables", multiple=True, help="Only what has this in its name.")
-@click.option("--dot", "as_dot", is_flag=True, help="A Graphviz graph; parser and control.")
+@click.option("--table", "tables", multiple=True, help="Only items with this in their names.")
+@click.option("--dot", "as_dot", is_flag=True, help="Graphviz graph of parser or control.")
 @click.option("--json", "as_json", is_flag=True, help="The stage as JSON.")
 def show(program: Path, stage: str, tables: tuple[str, ...], as_dot: bool, as_json: bool) -> None:
-    """Print a stage of what PROGRAM (BMv2 JSON) compiles to; the C text without --stage."""
+    """Print a stage of the compilation of PROGRAM (BMv2 JSON), by default the C text."""
     with errors_in_words():
         read = read_program(program)
         if as_dot:
@@ -61,12 +61,12 @@ def show(program: Path, stage: str, tables: tuple[str, ...], as_dot: bool, as_js
 @click.command(epilog=_CHECK_EXAMPLE)
 @click.argument("programs", type=PROGRAM_FILE, nargs=-1, required=True)
 @click.option("--p4info", type=PROGRAM_FILE, help="Also compare the one PROGRAM with its P4Info.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object per program and line.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per program, in a line.")
 @click.pass_context
 def check(
     context: click.Context, programs: tuple[Path, ...], p4info: Path | None, as_json: bool
 ) -> None:
-    """Say whether PROGRAMS (BMv2 JSON) would run, and everything that is refused."""
+    """Say whether PROGRAMS (BMv2 JSON) would run, and list everything that is refused."""
     if p4info is not None and len(programs) != 1:
         raise click.UsageError("--p4info describes one program: give one")
     is_refused = False
@@ -106,7 +106,7 @@ def check(
 
 
 def _compare(program: Program, p4info: Path) -> list[str]:
-    """Return the harmless differences to a P4Info; ConfigError lists the others."""
+    """Return the harmless differences to a P4Info; raise PipelineConfigError with the others."""
     from ..p4runtime.p4info.p4info import build_schema  # noqa: PLC0415 - protobuf when needed
     from ..p4runtime.service.serve import read_p4info  # noqa: PLC0415
 

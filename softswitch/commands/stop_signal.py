@@ -16,10 +16,10 @@ SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 @contextlib.contextmanager
 def stop_signal() -> Generator[Callable[[], object]]:
-    """Take the signals from here on, and yield a function that waits for the first of them.
+    """Take the signals from here on, and yield a function that waits for the first one.
 
-    Blocking them for `sigwait` would not do: threads that libraries have started already, such as
-    numpy's, would take one and end the process with all that it has not tidied up.
+    Blocking them for `sigwait` would not suffice: a thread that a library has started before, such
+    as numpy's, could receive one, and the process would end without cleaning up.
     """
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -35,4 +35,4 @@ def stop_signal() -> Generator[Callable[[], object]]:
 
 
 def _ignore(_number: int, _frame: FrameType | None) -> None:
-    """Do nothing: a signal with a handler is written to the wake-up socket."""
+    """Do nothing: Python writes a signal that has a handler to the wake-up socket."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`softswitch trace`: what a program does to given frames, step by step, without a network."""
+"""`softswitch trace` shows what a program does to given frames, without a network."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ Examples:
   softswitch trace router.json --port 1 --pcap port1.pcap --json | jq 'select(.kind == "table")'
 
 \b
---entries: *.json is the form of the P4 tutorials, *.txtpb a P4Runtime WriteRequest as text,
-any other file lines such as 'table_add routes set_next_hop 10.0.1.0/24 => 1'.
-P4 files are looked for next to PROGRAM and where --p4-source says.
+--entries: *.json has the form of the P4 tutorials, *.txtpb is a P4Runtime WriteRequest as text,
+any other file has lines such as 'table_add routes set_next_hop 10.0.1.0/24 => 1'.
+P4 files are searched next to PROGRAM and in each --p4-source.
 """
 PORTS = 511
 
@@ -44,7 +44,7 @@ def _parse_frames(
     try:
         return tuple(bytes.fromhex(text.removeprefix("0x")) for text in values)
     except ValueError as exc:
-        raise click.BadParameter(f"no hexadecimal bytes: {exc}") from exc
+        raise click.BadParameter(f"not hexadecimal bytes: {exc}") from exc
 
 
 def _parse_numbers(
@@ -55,7 +55,7 @@ def _parse_numbers(
     for part in value.split(",") if value else ():
         low, _, high = part.partition("-")
         if not low.isdigit() or not (high or low).isdigit():
-            raise click.BadParameter(f"{part!r} is no port or range of ports, e.g. 1-4,7")
+            raise click.BadParameter(f"{part!r} is not a port or range of ports, e.g. 1-4,7")
         numbers |= set(range(int(low), int(high or low) + 1))
     return frozenset(number for number in numbers if number < PORTS) or frozenset(range(PORTS))
 
@@ -72,7 +72,7 @@ def _parse_numbers(
     "--ports",
     callback=_parse_numbers,
     metavar="LIST",
-    help="Ports that the switch has, such as 1-4,7; all without it.",
+    help="Ports of the switch, such as 1-4,7.  [default: all]",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per step and line.")
 @click.option(
@@ -80,12 +80,12 @@ def _parse_numbers(
     "p4_sources",
     multiple=True,
     type=click.Path(exists=True, path_type=Path),
-    help="P4 file, or folder of such.",
+    help="P4 file, or folder with P4 files.",
 )
 @click.option(
     "--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True
 )
-def trace(  # noqa: PLR0917 - click passes options by name
+def trace(  # noqa: PLR0913, PLR0917 - click passes options by name
     program: Path,
     p4info: Path | None,
     entries: Path | None,
@@ -100,8 +100,8 @@ def trace(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Show what PROGRAM (BMv2 JSON) does to frames that arrive at a port.
 
-    Every step with its values and its P4 line: parser states and headers, tables with key, entry
-    and action, statements, registers and counters, checksums, copies, drops, what is sent.
+    Prints every step with its values and its P4 line: parser states and headers, tables with key,
+    entry and action, statements, registers and counters, checksums, copies, drops, frames sent.
     """
     if not frames and pcap is None:
         raise click.UsageError("give frames: --frame HEX, or --pcap FILE")
@@ -148,7 +148,7 @@ def _write(steps: Iterator[Step], as_json: bool, color: str) -> None:
 def _load(
     switch: Switch, compiled: TracedProgram, p4info: Path | None, entries: Path | None
 ) -> EntryNames | None:
-    """Write the entries; returns what describes them."""
+    """Write the entries, and return an object that describes them; None without a P4Info."""
     if p4info is None:
         return None
     from finsy.proto import p4r  # noqa: PLC0415 - finsy only when it is needed

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Folders for builds: gone after the build, or with the next one if the process was killed."""
+"""Build folders: removed after the build, or by the next build if the process was killed."""
 
 import errno
 import fcntl
@@ -14,17 +14,17 @@ from pathlib import Path
 from ..errors import CacheError
 
 PREFIX = "locked-build-"
-"""Not `building-`: older versions, which may run beside this one, work in those without a lock."""
+"""Not `building-`: older versions may run at the same time and do not lock such folders."""
 
 
 FULL_TEXTS = ("No space left on device", "Disk quota exceeded")
-"""Messages of a compiler that finds no room to write; LC_ALL=C."""
+"""Messages of a compiler that cannot write because the disk is full, with LC_ALL=C."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
 def cache_errors(cache: Path) -> Generator[None]:
-    """Turn errors of the files below `cache` into CacheError."""
+    """Turn errors of files below `cache` into CacheError."""
     try:
         yield
     except OSError as exc:
@@ -33,7 +33,7 @@ def cache_errors(cache: Path) -> Generator[None]:
 
 def cache_error(cache: Path, why: str, *, is_full: bool) -> CacheError:
     """Return the error for a folder of compiled programs that cannot be used, with the remedy."""
-    remedy = "Free some there" if is_full else "Make it a folder that you may write"
+    remedy = "Free some space there" if is_full else "Make it a folder that you may write"
     return CacheError(
         f"compiled programs cannot be kept in {cache}: {why}. {remedy}, or set XDG_CACHE_HOME to "
         f"another folder"
@@ -42,9 +42,9 @@ def cache_error(cache: Path, why: str, *, is_full: bool) -> CacheError:
 
 @contextmanager
 def build_folder(parent: Path) -> Generator[Path]:
-    """Make a folder below `parent` for the block, and remove those that nobody works in any more.
+    """Make a folder below `parent` for the block, and remove folders that are no longer in use.
 
-    A folder is locked while it is in use; the lock goes with the process that holds it.
+    A folder is locked while it is in use; the lock ends with the process that holds it.
     """
     parent.mkdir(parents=True, exist_ok=True)
     for stale in parent.glob(f"{PREFIX}*"):
@@ -52,7 +52,7 @@ def build_folder(parent: Path) -> Generator[Path]:
     while True:
         folder = Path(tempfile.mkdtemp(dir=parent, prefix=PREFIX))
         lock = _lock(folder)
-        # Another process may have taken the folder for a stale one before it was locked.
+        # Before the lock, another process may have removed the folder as stale.
         if lock is not None and folder.exists():
             break
         if lock is not None:
@@ -67,7 +67,7 @@ def build_folder(parent: Path) -> Generator[Path]:
 def _lock(folder: Path) -> int | None:
     """Return a descriptor that holds the folder's lock.
 
-    None if the lock is taken, the folder gone, or another user's.
+    None if the lock is taken, or if the folder is gone or belongs to another user.
     """
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

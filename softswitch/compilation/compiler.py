@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""From generated C to a shared library: finds a C compiler, and keeps what it built in a cache.
+"""Compiles generated C to shared libraries, with any C compiler, and keeps them in a cache.
 
-A library's file name holds the hash of all that goes into it: the program, the sources of the
-generator and of the runtime, compiler and flags. So a program in the cache needs no generator. The
-library appears in the cache by an atomic rename, so that processes may compile the same program at
-the same time.
+A library's file name holds the hash of all inputs: the program, the sources of the generator and of
+the runtime, compiler and flags. So a program in the cache needs no generator. The library appears
+in the cache by an atomic rename, so that processes may compile the same program at the same time.
 """
 
 from __future__ import annotations
@@ -79,18 +78,18 @@ FLAGS = (
     "-Wall",
     "-Wextra",
 )
-"""Warnings are errors in our tests only: a newer compiler must not keep a program from loading."""
+"""Only our tests treat warnings as errors: those of a newer compiler must not stop a program."""
 CFLAGS_VARIABLE = "SWITCHFOLD_CFLAGS"
 """Environment variable with further flags for programs and runtime, sanitizers for instance."""
 logger = logging.getLogger(__name__)
 TIMEOUT_S = 300
 _NAME_MAX = 50
-"""Characters of a program's name in that of its library, which may have 255 bytes."""
+"""Most characters of the program's name in the library's file name, which may have 255 bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledProgram:
-    """A program as native code: give it to a switch."""
+    """A program as native code, for a switch to load."""
 
     program_name: str
     library: Path
@@ -124,14 +123,14 @@ def find_compiler() -> tuple[str, ...]:
 
 
 def environment_flags() -> tuple[str, ...]:
-    """Return the compiler flags of SWITCHFOLD_CFLAGS, none when it is not set."""
+    """Return the compiler flags of SWITCHFOLD_CFLAGS; none if it is not set."""
     return tuple(shlex.split(os.environ.get(CFLAGS_VARIABLE, "")))
 
 
 def default_cache_dir() -> Path:
-    """Directory of compiled programs: softswitch below XDG_CACHE_HOME, or below ~/.cache.
+    """Return the directory of compiled programs: softswitch below XDG_CACHE_HOME or ~/.cache.
 
-    CacheError for a user without a home.
+    Raises CacheError for a user without a home directory.
     """
     base = os.environ.get("XDG_CACHE_HOME")
     if base:
@@ -151,8 +150,8 @@ def compile_program(
 ) -> CompiledProgram:
     """Compile a BMv2 JSON file to a native library, or take it from the cache.
 
-    cflags are added behind the switch's own. has_counts makes the code count each table's hits
-    and misses (softswitch.live reads them). Raises ProgramError or UnsupportedError with all
+    cflags follow the switch's own flags. has_counts makes the code count each table's hits and
+    misses (softswitch.live reads them). Raises ProgramError or UnsupportedError with all
     problems of the program, CompilerNotFoundError, CompileError, CacheError, and OSError for a
     JSON file that cannot be read.
     """
@@ -170,7 +169,7 @@ def compile_model(
     """Compile a program that has been read; see compile_program."""
 
     def text() -> str:
-        from ..generator import generate  # noqa: PLC0415 - a program in the cache needs none
+        from ..generator import generate  # noqa: PLC0415 - a cached program needs no generator
 
         return generate(program, has_counts=has_counts)
 
@@ -182,12 +181,12 @@ def compile_model(
 def compile_traced(
     json_path: Path, *, cache_dir: Path | None = None, cflags: Sequence[str] = ()
 ) -> TracedProgram:
-    """Compile a traced build of a BMv2 JSON file; errors as of compile_program."""
+    """Compile a traced build of a BMv2 JSON file; raises the errors of compile_program."""
     from ..generator import generate_traced  # noqa: PLC0415
 
     program = read_program(json_path)
     text, points = generate_traced(program)
-    # A debugging aid is compiled more often than it runs: no time for the optimiser.
+    # A traced build carries few packets, so a short compilation matters more than fast code.
     library = _library(program, [text], lambda: text, cache_dir, ("-O1", *cflags))
     return TracedProgram(program_name=program.name, library=library, model=program, points=points)
 
@@ -199,7 +198,7 @@ def _library(
     cache_dir: Path | None,
     cflags: Sequence[str],
 ) -> Path:
-    """Return the library of a program; `inputs` decide its `text`, which is made if need be."""
+    """Return a program's library; `text` is called if it is not cached, and depends on `inputs`."""
     command = [*find_compiler(), *FLAGS, *environment_flags(), *cflags]
     directory = default_cache_dir() if cache_dir is None else cache_dir
     library = directory / f"{program.name[:_NAME_MAX]}-{_digest(inputs, command)}.so"
@@ -207,7 +206,7 @@ def _library(
         directory.mkdir(parents=True, exist_ok=True)
         if not library.exists():
             generated = text()
-            logger.info("compiling %s; kept in %s for the next time", program.name, directory)
+            logger.info("compiling %s; the cache %s keeps the library", program.name, directory)
             _build(generated, command, library)
     return library
 
@@ -243,15 +242,16 @@ def _build(text: str, command: list[str], library: Path) -> None:
         if result.returncode != 0:
             raise CompileError(
                 f"{command[0]} failed with status {result.returncode} on {library.stem}; please "
-                f"report this with the program. It said:\n{result.stderr[-4000:]}"
+                f"report this with the program. The compiler said:\n{result.stderr[-4000:]}"
             )
         built.replace(library)
 
 
 def run_compiler(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a compiler whose temporary files go to a build folder; its messages are English.
+    """Run a compiler with its temporary files in a build folder and with English messages.
 
-    CompileError if it does not run or end, CacheError if the folder's disk is full.
+    Raises CompileError if it cannot run or does not end in time, CacheError if the folder's disk
+    is full.
     """
     environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
     try:

@@ -175,7 +175,7 @@ def _compile_runtime(library: Path, compiler: tuple[str, ...]) -> None:
 def build_runtime(cache_dir: Path | None = None) -> Path:
     """Compile the runtime, or take it from the cache.
 
-    CompilerNotFoundError without a C compiler, CompileError with its output, CacheError.
+    Raises CompilerNotFoundError, CompileError with the compiler's output, or CacheError.
     """
     compiler = (*find_compiler(), *FLAGS, *environment_flags())
     digest = hashlib.sha256(repr(compiler).encode())
@@ -191,7 +191,8 @@ def build_runtime(cache_dir: Path | None = None) -> Path:
 class SwitchHandle:
     """A switch of the runtime, as an argument of its functions.
 
-    A call holds the handle: the memory goes when the switch is closed and the last call is over.
+    Each call holds the handle, so the memory is freed only when the switch is closed and the last
+    call has returned.
     """
 
     def __init__(self, library: ctypes.CDLL, address: int) -> None:
@@ -200,7 +201,7 @@ class SwitchHandle:
         self._is_closed = False
 
     def close(self) -> None:
-        """Close the switch; calls of other threads that still run end with an error."""
+        """Close the switch; calls of other threads that are under way end with an error."""
         self._library.switch_close(self)
         self._is_closed = True
 
@@ -211,7 +212,10 @@ class SwitchHandle:
 
 @functools.cache
 def runtime_library(cache_dir: Path | None = None) -> ctypes.CDLL:
-    """Load the runtime, compiled if need be; errors as of build_runtime."""
+    """Load the runtime, and compile it first if the cache does not have it.
+
+    Raises the errors of build_runtime.
+    """
     library = ctypes.CDLL(str(build_runtime(cache_dir)))
     library.switch_create.argtypes = [_U, _U, _U, _U]
     library.switch_create.restype = _S

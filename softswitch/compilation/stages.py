@@ -10,16 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 from ..generator import generate
-from ..generator.headers import Layout, storage_type
+from ..generator.headers import HeaderLayout, storage_type
 from ..program.model import Json, Program, source_of
-from ..trace.expressions import Expressions
+from ..trace.expressions import JsonExpressions
 
 Data = dict[str, Any]
-_TEXT = Expressions()
+_TEXT = JsonExpressions()
 
 
 def model(program: Program) -> Data:
-    """What the program declares, by kind."""
+    """Return what the program declares, by kind."""
     return {
         "headers": {head.name: f"{head.width} bits" for head in program.headers},
         "actions": {item.name: f"{len(item.primitives)} statements" for item in program.actions},
@@ -30,8 +30,8 @@ def model(program: Program) -> Data:
 
 
 def layout(program: Program) -> Data:
-    """Where each field is stored: C lvalue and type."""
-    places = Layout(program)
+    """Return where each field is stored: C lvalue and type."""
+    places = HeaderLayout(program)
     found: Data = {}
     for header in program.headers:
         rows: Data = {}
@@ -47,7 +47,7 @@ def layout(program: Program) -> Data:
 
 
 def parser(program: Program) -> Data:
-    """States with what they do and where they lead."""
+    """Return the states with their operations, select keys and transitions."""
     found: Data = {}
     for state in program.json["parsers"][0]["parse_states"]:
         operations = [
@@ -73,7 +73,7 @@ def _value(transition: Json) -> str:
 
 
 def control(program: Program) -> Data:
-    """Tables and conditions of each control, and what follows them."""
+    """Return the tables and conditions of each control, and what follows them."""
     found: Data = {}
     for part in program.controls:
         nodes: Data = {"start": {"next": part.init or "end"}}
@@ -92,7 +92,7 @@ def control(program: Program) -> Data:
 
 
 def tables(program: Program) -> Data:
-    """Key, actions, size and default of each table."""
+    """Return key, actions, size and default of each table."""
     found: Data = {}
     for table in program.tables:
         default = table.default_action.name if table.default_action else "none"
@@ -111,7 +111,7 @@ def tables(program: Program) -> Data:
 
 
 def actions(program: Program) -> Data:
-    """C function of each action."""
+    """Return the C function of each action, as lines."""
     text = generate(program)
     found: Data = {}
     for action in program.actions:
@@ -124,13 +124,13 @@ def actions(program: Program) -> Data:
 
 
 def deparser(program: Program) -> Data:
-    """Headers in the order of emission."""
+    """Return the headers in the order of emission."""
     item = program.json["deparsers"][0]
     return {"source": source_of(item, "deparser"), "emit": list(item["order"])}
 
 
 def resources(program: Program) -> Data:
-    """How much there is of everything, and how much memory arrays take."""
+    """Return the numbers of the program's objects, and the memory of its arrays."""
     counters = sum(item.size for item in program.counters)
     registers = {item.name: item.size * ((item.width + 7) // 8) for item in program.registers}
     return {
@@ -179,7 +179,7 @@ def format_stage(data: Any, depth: int = 0) -> list[str]:
 def dot(stage: str, program: Program) -> str:
     """Return the parser or the controls as a Graphviz graph; ValueError for other stages."""
     if stage not in {"parser", "control"}:
-        raise ValueError(f"stage {stage} is no graph: parser and control are")
+        raise ValueError(f"stage {stage} has no graph; parser and control have one")
     lines = [f'digraph "{program.name} {stage}" {{', "  node [shape=box, fontname=monospace];"]
     if stage == "parser":
         for name, state in parser(program).items():

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import Problem
-from ..program.model import Action, Json, Program
-from .headers import Layout
-from .tracing import Trace
+from ..program.model import Json, Program, ProgramAction
+from .headers import HeaderLayout
+from .tracing import TracePoints
 
 STANDARD = "standard_metadata"
 
@@ -30,15 +30,15 @@ class Context:
     """State of one run of the generator."""
 
     program: Program
-    layout: Layout
+    layout: HeaderLayout
     problems: list[Problem] = field(default_factory=list[Problem])
-    action: Action | None = None
+    action: ProgramAction | None = None
     """Action whose body is being read or written."""
     signed: frozenset[tuple[int, int]] = frozenset()
     """Signed parameters: position of the action, index."""
     counts_length: bool = False
     """Whether the program reads packet_length, which valid and invalid headers change."""
-    trace: Trace | None = None
+    trace: TracePoints | None = None
     """Trace points of a traced build."""
     has_counts: bool = False
     """Whether to count each table's hits and misses and the parser's errors."""

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controls: a function per pipeline whose labels are its tables and conditionals."""
 
-from ..program.model import Conditional, Control, Table
+from ..program.model import Conditional, Control, ProgramTable
 from .c_text import comment, identifier
 from .context import Context, Refusal
 from .expressions.expressions import Expressions
@@ -27,7 +27,7 @@ class ControlWriter:
         return "\n".join(self._control(control) for control in self.context.program.controls)
 
     def _control(self, control: Control) -> str:
-        nodes: dict[str, Table | Conditional] = {}
+        nodes: dict[str, ProgramTable | Conditional] = {}
         nodes.update({table.name: table for table in control.tables})
         nodes.update({item.name: item for item in control.conditionals})
         labels = {
@@ -51,7 +51,7 @@ class ControlWriter:
         for name in _reachable(nodes, control.init):
             node = nodes[name]
             text.append(f"{labels[name]}:; {comment(node.source)}")
-            if isinstance(node, Table):
+            if isinstance(node, ProgramTable):
                 text += self._table(node, labels)
             else:
                 text += self._conditional(node, labels)
@@ -75,7 +75,7 @@ class ControlWriter:
             ]
         return []
 
-    def _table(self, table: Table, labels: dict[str, str]) -> list[str]:
+    def _table(self, table: ProgramTable, labels: dict[str, str]) -> list[str]:
         text = [f"action = {table_symbol(table)}(s, p, &is_hit);"]
         if any(action.position in self.exiting for action in table.actions):
             text.append("if (p->exited) return;")
@@ -100,7 +100,7 @@ def _jump(target: str | None, labels: dict[str, str]) -> str:
     return "return;" if target is None else f"goto {labels[target]};"
 
 
-def _successors(node: Table | Conditional) -> list[str]:
+def _successors(node: ProgramTable | Conditional) -> list[str]:
     if isinstance(node, Conditional):
         found = [node.true_next, node.false_next]
     else:
@@ -108,7 +108,7 @@ def _successors(node: Table | Conditional) -> list[str]:
     return [name for name in found if name is not None]
 
 
-def _has_cycle(nodes: dict[str, Table | Conditional], start: str | None) -> bool:
+def _has_cycle(nodes: dict[str, ProgramTable | Conditional], start: str | None) -> bool:
     done: set[str] = set()
     path: set[str] = set()
     # Names to enter, and each once more to leave it.
@@ -127,7 +127,7 @@ def _has_cycle(nodes: dict[str, Table | Conditional], start: str | None) -> bool
     return False
 
 
-def _reachable(nodes: dict[str, Table | Conditional], start: str | None) -> list[str]:
+def _reachable(nodes: dict[str, ProgramTable | Conditional], start: str | None) -> list[str]:
     found: list[str] = []
     waiting = [start] if start is not None else []
     while waiting:

@@ -6,7 +6,7 @@ from ..program.model import Field, Header, source_of
 from .actions.primitives import Primitives
 from .c_text import comment
 from .context import Context, Refusal
-from .headers import Place, Run
+from .headers import HeaderPlace, Run
 from .ir.bodies import BodyReader
 
 
@@ -45,7 +45,7 @@ class DeparserWriter:
         ]
         return "\n".join(text)
 
-    def _emit(self, place: Place) -> list[str]:
+    def _emit(self, place: HeaderPlace) -> list[str]:
         header = place.header
         if header.width % 8 != 0:
             raise Refusal(
@@ -66,7 +66,7 @@ class DeparserWriter:
             f"at += {size}; }}",
         ]
 
-    def _long_header(self, place: Place, size: str) -> list[str]:
+    def _long_header(self, place: HeaderPlace, size: str) -> list[str]:
         """Header with a field of variable length, bit by bit."""
         lines = [f"memset(to, 0, {size});"]
         for field in place.header.fields:

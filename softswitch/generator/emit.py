@@ -16,14 +16,14 @@ from .context import STANDARD, Context, Refusal
 from .controls import ControlWriter
 from .deparser import DeparserWriter
 from .field_lists import FieldListWriter
-from .headers import Layout
+from .headers import HeaderLayout
 from .metadata import MetadataWriter, counts_length
 from .parser import ParserWriter
 from .tables.arrays import ArrayWriter
 from .tables.profiles import ProfileWriter
 from .tables.tables import TableWriter
 from .tables.value_sets import ValueSetWriter
-from .tracing import Trace, TracePoint, emit_fields
+from .tracing import TracePoint, TracePoints, emit_fields
 
 DROP_PORT = 511
 """The default drop port, which is that of simple_switch."""
@@ -42,7 +42,7 @@ def generate(program: Program, *, has_counts: bool = False) -> str:
     with _errors_of(program):
         context = Context(
             program=program,
-            layout=Layout(program),
+            layout=HeaderLayout(program),
             signed=signed_parameters(program),
             counts_length=counts_length(program),
             has_counts=has_counts,
@@ -52,11 +52,11 @@ def generate(program: Program, *, has_counts: bool = False) -> str:
 
 def generate_traced(program: Program) -> tuple[str, tuple[TracePoint, ...]]:
     """Return the C text of a traced build and its trace points; raises what generate raises."""
-    trace = Trace()
+    trace = TracePoints()
     with _errors_of(program):
         context = Context(
             program=program,
-            layout=Layout(program),
+            layout=HeaderLayout(program),
             signed=signed_parameters(program),
             counts_length=counts_length(program),
             trace=trace,

@@ -52,7 +52,7 @@ class Run:
         """Whether the member is an array over fields."""
         return len(self.fields) > 1
 
-    def element(self, place: "Place", index: str) -> str:
+    def element(self, place: "HeaderPlace", index: str) -> str:
         """C lvalue of one of its fields; the index is C code."""
         reference = f"{place.member}.{self.member}"
         return f"{reference}[{index}]" if self.is_array else reference
@@ -86,7 +86,7 @@ class Storage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class HeaderPlace:
     """Where a header lives, which may depend on an index at run time."""
 
     header: Header
@@ -123,7 +123,7 @@ def count_member(index: int) -> str:
     return f"n{index}"
 
 
-class Layout:
+class HeaderLayout:
     """Storage of all headers of a program."""
 
     def __init__(self, program: Program) -> None:
@@ -177,9 +177,9 @@ class Layout:
         """Whether there is a header instance of this name."""
         return name in self._by_name
 
-    def place(self, header: str) -> Place:
+    def place(self, header: str) -> HeaderPlace:
         """Where a header instance lives."""
-        return Place(
+        return HeaderPlace(
             header=self._by_name[header],
             member=self.member(header),
             valid=self.valid(header),
@@ -207,22 +207,22 @@ class Layout:
     def _next_member(self, stack: HeaderStack | HeaderUnionStack) -> str:
         return f"next_{identifier(stack.name)}_{list(self._stacks).index(stack.name)}"
 
-    def element(self, stack: HeaderStack, index: str) -> Place:
+    def element(self, stack: HeaderStack, index: str) -> HeaderPlace:
         """Place of a stack's element; the index is C code, at most the size."""
         return self._at(stack.headers[0], index)
 
-    def union_element(self, stack: HeaderUnionStack, member: int, index: str) -> Place:
+    def union_element(self, stack: HeaderUnionStack, member: int, index: str) -> HeaderPlace:
         """Place of a member of a union in a stack; the index is C code, at most the size."""
         heads = stack.unions[0].headers
         others = (self._at(name, index).valid for name in heads if name != heads[member])
         place = self._at(heads[member], index)
-        return Place(
+        return HeaderPlace(
             header=place.header, member=place.member, valid=place.valid, others=tuple(others)
         )
 
-    def _at(self, first: str, index: str) -> Place:
+    def _at(self, first: str, index: str) -> HeaderPlace:
         array = next(item for item in self._arrays if item.headers[0] == first)
-        return Place(
+        return HeaderPlace(
             header=self._by_name[first],
             member=f"p->{array.member}[{index}]",
             valid=f"p->v_{array.member}[{index}]",

@@ -9,7 +9,7 @@ from .actions.primitives import Primitives
 from .c_text import comment, identifier
 from .context import Context, Refusal
 from .expressions.numbers import bytes_constant, store
-from .headers import Place, Run, storage_type
+from .headers import HeaderPlace, Run, storage_type
 from .ir.bodies import BodyReader
 from .ir.lowering import unwrap
 from .ir.operands import Memory
@@ -148,7 +148,7 @@ class ParserWriter:
             f"{self._extract_to(place, length)}\n{following} = slot + 1; }}"
         )
 
-    def _extract_to(self, place: Place, length: Any) -> str:
+    def _extract_to(self, place: HeaderPlace, length: Any) -> str:
         header = place.header
         if header.width % 8 != 0:
             raise Refusal(
@@ -184,7 +184,7 @@ class ParserWriter:
         step = size if varbit is None else f"(uint32_t){size}"
         return "\n".join(["{", *lines, f"at += {step}; {place.make_valid()} }}"])
 
-    def _load_run(self, place: Place, run: Run) -> str:
+    def _load_run(self, place: HeaderPlace, run: Run) -> str:
         member = f"{place.member}.{run.member}"
         field = run.fields[0]
         if field.is_varbit:

@@ -6,15 +6,15 @@ from abc import ABC, abstractmethod
 
 from ..program.model import HeaderStack, HeaderUnionStack
 from .context import Context
-from .headers import Place, count_member
+from .headers import HeaderPlace, count_member
 from .ir.operands import (
     Element,
     Expression,
     FieldOperand,
     HeaderOperand,
     Instance,
-    Member,
     UnionInstance,
+    UnionMember,
     UnionOperand,
 )
 
@@ -29,17 +29,17 @@ class Structures(ABC):
     def index(self, node: Expression) -> str:
         """C code of an index as uint64_t."""
 
-    def header(self, node: HeaderOperand) -> Place:
+    def header(self, node: HeaderOperand) -> HeaderPlace:
         """Place of a header."""
         match node:
             case Instance(name):
                 return self.context.layout.place(name)
             case Element(stack, index):
                 return self.context.layout.element(stack, self._index(stack, index))
-            case Member(union, position):
+            case UnionMember(union, position):
                 return self.union(union)[position]
 
-    def union(self, node: UnionOperand) -> tuple[Place, ...]:
+    def union(self, node: UnionOperand) -> tuple[HeaderPlace, ...]:
         """Places of the headers of a union."""
         layout = self.context.layout
         if isinstance(node, UnionInstance):
@@ -83,7 +83,7 @@ class Structures(ABC):
             return None
         return f"varbit_equal({first[0]}, {first[1]}, {second[0]}, {second[1]})"
 
-    def _same_headers(self, left: Place, right: Place) -> str:
+    def _same_headers(self, left: HeaderPlace, right: HeaderPlace) -> str:
         tests = ["true"]
         if not left.header.is_metadata:
             tests += [f"{left.valid} != 0", f"{right.valid} != 0"]

@@ -10,7 +10,7 @@ text of an ordinary build contains no trace points.
 from dataclasses import dataclass, field
 
 from ..program.model import Json, Program
-from .headers import Layout
+from .headers import HeaderLayout
 
 VALID = "$valid$"
 
@@ -30,7 +30,7 @@ class TracePoint:
 
 
 @dataclass(kw_only=True)
-class Trace:
+class TracePoints:
     """The points of a program, in the order of their numbers."""
 
     points: list[TracePoint] = field(default_factory=list[TracePoint])
@@ -59,7 +59,7 @@ def traced_fields(program: Program) -> list[tuple[str, str]]:
     return found
 
 
-def emit_fields(program: Program, layout: Layout) -> str:
+def emit_fields(program: Program, layout: HeaderLayout) -> str:
     """C function that writes the offset in the phv and the bytes of each traced field."""
     text = [
         "uint32_t p4_trace_fields(uint32_t *out, uint32_t capacity) {",

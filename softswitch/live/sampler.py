@@ -70,7 +70,7 @@ class Sample:
 
 
 class Sampler:
-    """Samples one switch; rates are those since the sample before."""
+    """Samples one switch; rates are those since the previous sample."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Sampler:
         self._next: dict[object, int] = {}
 
     def sample(self) -> Sample:
-        """Return the switch since the last sample."""
+        """Return rates since the previous sample, and current counters."""
         now_s, cpu_s = self._clock(), time.process_time()
         self._elapsed_s = max(now_s - self._last_s, 1e-6)
         cpu = (cpu_s - self._last_cpu_s) / self._elapsed_s
@@ -130,7 +130,7 @@ class Sampler:
             )
 
     def _counts(self, name: str, size: int) -> list[int] | None:
-        """Return an array of numbers in the program's library; None in a build without."""
+        """Return an array of counters in the program's library; None if the build has none."""
         loaded = self._switch.program
         assert loaded is not None
         library = ctypes.CDLL(str(loaded.library))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Shows samples: on a terminal as tables in place, elsewhere a line per interval."""
+"""Shows samples: as tables in place on a terminal, otherwise as one line per interval."""
 
 import os
 import select
@@ -34,7 +34,7 @@ class LiveView:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop, and give the terminal back as it was."""
+        """Stop, and restore the terminal."""
         self._is_over.set()
         self._thread.join()
 
@@ -59,7 +59,7 @@ class LiveView:
                 termios.tcsetattr(keys, termios.TCSADRAIN, saved)
 
     def _is_asked_to_end(self, keys: int | None) -> bool:
-        """Wait for one interval; on q signal the process, whose end closes this view."""
+        """Wait for one interval; on q, send SIGTERM to the process, whose end closes this view."""
         if keys is None:
             return self._is_over.wait(INTERVAL_S)
         ready, _, _ = select.select([keys], [], [], INTERVAL_S)

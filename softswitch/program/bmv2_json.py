@@ -18,7 +18,6 @@ from .bmv2_structures import (
     read_value_sets,
 )
 from .model import (
-    Action,
     ActionProfile,
     Conditional,
     ConstEntry,
@@ -26,12 +25,13 @@ from .model import (
     Counter,
     Json,
     KeyField,
-    Meter,
     Parameter,
     Program,
+    ProgramAction,
+    ProgramMeter,
+    ProgramTable,
     Register,
     Selector,
-    Table,
     pack_number,
     parse_hex,
     source_of,
@@ -41,14 +41,15 @@ from .model import (
 def read_program(path: Path) -> Program:
     """Read a BMv2 JSON file.
 
-    Raises ProgramError for a file of another form, UnsupportedError for too large arrays or tables.
+    Raises ProgramError if the file is no such JSON, UnsupportedError if an array or table is too
+    large.
     """
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as exc:
         raise _broken(path, f"not JSON ({exc})") from exc
     if not isinstance(data, dict) or "pipelines" not in data or "parsers" not in data:
-        raise _broken(path, "no 'pipelines' or 'parsers' in it")
+        raise _broken(path, "the keys 'pipelines' or 'parsers' are missing")
     typed: Json = data  # pyright: ignore[reportUnknownVariableType]
     try:
         too_large = check_numbers(typed)
@@ -87,7 +88,7 @@ def _build(data: Json, path: Path) -> Program:
     )
     position = 0
     for item in data["pipelines"]:
-        tables: list[Table] = []
+        tables: list[ProgramTable] = []
         for table in item["tables"]:
             tables.append(_table(table, position, item["name"], refers))
             position += 1
@@ -160,12 +161,12 @@ def _profiles(data: Json) -> Iterable[ActionProfile]:
         )
 
 
-def _meters(data: Json) -> Iterable[Meter]:
+def _meters(data: Json) -> Iterable[ProgramMeter]:
     for position, item in enumerate(data.get("meter_arrays", [])):
         is_direct = bool(item.get("is_direct"))
         if item["type"] not in ("packets", "bytes") or item.get("rate_count", 2) != 2:
-            raise ValueError(f"meter {item['name']} of another type than packets or bytes")
-        yield Meter(
+            raise ValueError(f"meter {item['name']} needs type packets or bytes, and two rates")
+        yield ProgramMeter(
             name=item["name"],
             id=item["id"],
             position=position,
@@ -176,8 +177,8 @@ def _meters(data: Json) -> Iterable[Meter]:
         )
 
 
-def _action(item: Json, position: int) -> Action:
-    return Action(
+def _action(item: Json, position: int) -> ProgramAction:
+    return ProgramAction(
         name=item["name"],
         id=item["id"],
         position=position,
@@ -189,7 +190,7 @@ def _action(item: Json, position: int) -> Action:
     )
 
 
-def _pack_params(action: Action, values: list[str]) -> bytes:
+def _pack_params(action: ProgramAction, values: list[str]) -> bytes:
     return b"".join(
         pack_number(parse_hex(value), parameter.width)
         for parameter, value in zip(action.parameters, values, strict=True)
@@ -198,16 +199,16 @@ def _pack_params(action: Action, values: list[str]) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class _References:
-    """What tables refer to."""
+    """The objects that tables refer to."""
 
-    actions: dict[int, Action]
+    actions: dict[int, ProgramAction]
     """By the JSON's ids."""
     widths: dict[tuple[str, str], int]
     profiles: dict[str, int]
     meters: dict[str, int]
 
 
-def _table(item: Json, position: int, pipeline: str, refers: _References) -> Table:
+def _table(item: Json, position: int, pipeline: str, refers: _References) -> ProgramTable:
     actions, widths = refers.actions, refers.widths
     key: list[KeyField] = []
     for part in item["key"]:
@@ -223,7 +224,7 @@ def _table(item: Json, position: int, pipeline: str, refers: _References) -> Tab
             )
         )
     default: Json | None = item.get("default_entry")
-    default_action: Action | None = None
+    default_action: ProgramAction | None = None
     default_params = b""
     if default is not None:
         default_action = actions[default["action_id"]]
@@ -232,7 +233,7 @@ def _table(item: Json, position: int, pipeline: str, refers: _References) -> Tab
     profile: str | None = item.get("action_profile")
     direct_meter: str | None = item.get("direct_meters")
     last = max((entry.get("priority", 0) for entry in entries), default=0)
-    return Table(
+    return ProgramTable(
         name=item["name"],
         id=item["id"],
         position=position,
@@ -257,7 +258,9 @@ def _table(item: Json, position: int, pipeline: str, refers: _References) -> Tab
     )
 
 
-def _entry(item: Json, key: list[KeyField], actions: dict[int, Action], last: int) -> ConstEntry:
+def _entry(
+    item: Json, key: list[KeyField], actions: dict[int, ProgramAction], last: int
+) -> ConstEntry:
     values = b""
     masks = b""
     prefix_len = 0

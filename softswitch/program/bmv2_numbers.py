@@ -12,7 +12,7 @@ WIDTH_MAX = 1 << 16
 CELLS_MAX = 1 << 28
 """Most elements of an array."""
 ENTRIES_MAX = 1 << 31
-"""Most entries of a table, which takes memory only as entries come."""
+"""Most entries of a table. A table allocates memory only as entries are inserted."""
 _MAXIMA = {
     "bitwidth": WIDTH_MAX,
     "max_length": WIDTH_MAX,
@@ -24,7 +24,7 @@ _SIZES = {"size": (CELLS_MAX, "elements"), "max_size": (ENTRIES_MAX, "entries")}
 def check_numbers(data: Json) -> list[Problem]:
     """Return a problem for each array or table that is too large for this switch.
 
-    Raises TypeError for the first value that is no number, ValueError for one out of bounds.
+    Raises TypeError for the first value that is not an integer, ValueError for one out of bounds.
     """
     problems: list[Problem] = []
     for kind in data["header_types"]:
@@ -52,7 +52,7 @@ def check_numbers(data: Json) -> list[Problem]:
 
 
 def _size(what: str, item: Json, value: object, most: int, of: str) -> list[Problem]:
-    """Return the problem of an array or table that is too large, if it is."""
+    """Return a problem if an array or table is too large."""
     if not isinstance(value, int) or value <= most:
         _check(what, value, most)
         return []
@@ -61,7 +61,7 @@ def _size(what: str, item: Json, value: object, most: int, of: str) -> list[Prob
         Problem(
             what=f"size of {name or what}",
             where=source_of(item, what),
-            why=f"{value} {of} are more than this switch's limit of {most}",
+            why=f"{value} {of} exceed this switch's limit of {most}",
             remedy="Make it smaller in the P4 program",
         )
     ]
@@ -69,6 +69,6 @@ def _size(what: str, item: Json, value: object, most: int, of: str) -> list[Prob
 
 def _check(what: str, value: object, most: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{what} is no number: {value!r}")
+        raise TypeError(f"{what} is not an integer: {value!r}")
     if not 0 <= value <= most:
-        raise ValueError(f"{what} is {value}, not within 0 and {most}")
+        raise ValueError(f"{what} is {value}, not between 0 and {most}")

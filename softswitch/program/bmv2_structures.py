@@ -12,7 +12,7 @@ from .model import (
     HeaderUnion,
     HeaderUnionStack,
     Json,
-    ValueSet,
+    ProgramValueSet,
 )
 
 
@@ -47,7 +47,7 @@ def _fields(kind: Json) -> Iterable[Field]:
 
 
 def read_stacks(data: Json, names: dict[int, str]) -> tuple[HeaderStack, ...]:
-    """Read the stacks; names are those of the headers by id."""
+    """Read the stacks; `names` holds the name of each header id."""
     return tuple(
         HeaderStack(name=item["name"], headers=tuple(names[key] for key in item["header_ids"]))
         for item in data.get("header_stacks", [])
@@ -55,7 +55,7 @@ def read_stacks(data: Json, names: dict[int, str]) -> tuple[HeaderStack, ...]:
 
 
 def read_unions(data: Json, names: dict[int, str]) -> dict[int, HeaderUnion]:
-    """Read the unions, by their ids; names are those of the headers by id."""
+    """Read the unions by id; `names` holds the name of each header id."""
     types = {
         item["name"]: tuple(member[0] for member in item["headers"])
         for item in data.get("header_union_types", [])
@@ -71,7 +71,7 @@ def read_unions(data: Json, names: dict[int, str]) -> dict[int, HeaderUnion]:
 
 
 def read_union_stacks(data: Json, unions: dict[int, HeaderUnion]) -> tuple[HeaderUnionStack, ...]:
-    """Read the stacks of unions; unions are by id."""
+    """Read the stacks of unions; `unions` holds each union by id."""
     return tuple(
         HeaderUnionStack(
             name=item["name"], unions=tuple(unions[key] for key in item["header_union_ids"])
@@ -80,8 +80,8 @@ def read_union_stacks(data: Json, unions: dict[int, HeaderUnion]) -> tuple[Heade
     )
 
 
-def read_value_sets(data: Json, headers: dict[str, Header]) -> tuple[ValueSet, ...]:
-    """Read the value sets; their fields are those of the first select that names them."""
+def read_value_sets(data: Json, headers: dict[str, Header]) -> tuple[ProgramValueSet, ...]:
+    """Read the value sets; a set's fields are those of the first select that names it."""
     widths: dict[str, tuple[int, ...]] = {}
     types = {item["name"]: item for item in data["headers"]}
     by_type = {types[name]["header_type"]: head for name, head in headers.items()}
@@ -115,7 +115,7 @@ def read_value_sets(data: Json, headers: dict[str, Header]) -> tuple[ValueSet, .
                     key = tuple(width(part) for part in state["transition_key"])
                     widths.setdefault(transition["value"], key)
     return tuple(
-        ValueSet(
+        ProgramValueSet(
             name=item["name"],
             position=position,
             max_size=int(item.get("max_size", 0)),

@@ -20,13 +20,13 @@ class Field:
     width: int
     is_signed: bool
     offset: int
-    """Bits before it in its header, fields of variable length not counted."""
+    """Bits before it in its header, without fields of variable length."""
     max_bytes: int = 0
-    """Most bytes that a field of variable length holds; its width is 0. 0: fixed length."""
+    """Most bytes of a field of variable length, whose width is 0; 0 for a fixed length."""
 
     @property
     def is_varbit(self) -> bool:
-        """Whether its length is known at run time only."""
+        """Whether its length is known only at run time."""
         return self.max_bytes > 0
 
 
@@ -39,7 +39,7 @@ class Header:
     is_metadata: bool
     fields: tuple[Field, ...]
     max_bytes: int = 0
-    """Most bytes of a header with a field of variable length; 0: it has none."""
+    """Most bytes of a header with a field of variable length; 0 without such a field."""
 
     @property
     def width(self) -> int:
@@ -81,15 +81,15 @@ class HeaderUnionStack:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValueSet:
+class ProgramValueSet:
     """A set of values that the control plane writes and a parser state selects on."""
 
     name: str
     position: int
     max_size: int
-    """Members that it holds at most; 0: the program does not say."""
+    """Most members; 0 if the program sets no limit."""
     widths: tuple[int, ...]
-    """Bits of the fields of a member, those of the select's key; empty if no state uses it."""
+    """Bits of each field of a member, as in the select's key; empty if no state uses the set."""
 
     @property
     def member_bytes(self) -> int:
@@ -106,7 +106,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Action:
+class ProgramAction:
     """An action; `position` is the seam's action_id."""
 
     name: str
@@ -130,7 +130,7 @@ class KeyField:
 
 @dataclass(frozen=True, kw_only=True)
 class ConstEntry:
-    """A table entry that the program brings along; byte strings as in the seam."""
+    """A table entry that the program declares; byte strings as in the seam."""
 
     key: bytes
     mask: bytes
@@ -141,7 +141,7 @@ class ConstEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class ProgramTable:
     """A match-action table; `position` is the seam's table number."""
 
     name: str
@@ -151,10 +151,10 @@ class Table:
     kind: str
     """Match type of the whole table: exact, lpm, ternary or range."""
     key: tuple[KeyField, ...]
-    actions: tuple[Action, ...]
+    actions: tuple[ProgramAction, ...]
     max_size: int
     has_direct_counter: bool
-    default_action: Action | None
+    default_action: ProgramAction | None
     default_params: bytes
     is_default_action_const: bool
     is_default_entry_const: bool
@@ -197,7 +197,7 @@ class ActionProfile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Meter:
+class ProgramMeter:
     """A meter array; a direct one names its table and the field that gets the colour."""
 
     name: str
@@ -205,7 +205,7 @@ class Meter:
     position: int
     size: int
     counts_packets: bool
-    """Rates and bursts are in packets, else in bytes."""
+    """Whether rates and bursts are in packets; otherwise they are in bytes."""
     table: str | None
     target: tuple[str, str] | None
 
@@ -227,7 +227,7 @@ class Control:
 
     name: str
     init: str | None
-    tables: tuple[Table, ...]
+    tables: tuple[ProgramTable, ...]
     conditionals: tuple[Conditional, ...]
 
 
@@ -257,21 +257,21 @@ class Program:
 
     name: str
     headers: tuple[Header, ...]
-    actions: tuple[Action, ...]
+    actions: tuple[ProgramAction, ...]
     controls: tuple[Control, ...]
     counters: tuple[Counter, ...]
     registers: tuple[Register, ...]
     action_profiles: tuple[ActionProfile, ...]
     """Those of ingress, then those of egress."""
-    meters: tuple[Meter, ...]
+    meters: tuple[ProgramMeter, ...]
     stacks: tuple[HeaderStack, ...] = ()
     unions: tuple[HeaderUnion, ...] = ()
     union_stacks: tuple[HeaderUnionStack, ...] = ()
-    value_sets: tuple[ValueSet, ...] = ()
+    value_sets: tuple[ProgramValueSet, ...] = ()
     json: Json = field(repr=False)
 
     @property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[ProgramTable, ...]:
         """All tables, by position."""
         return tuple(table for control in self.controls for table in control.tables)
 
@@ -286,7 +286,7 @@ class Program:
 
 
 def source_of(item: Json, fallback: str) -> str:
-    """P4 source position of a JSON object as file(line), or the fallback."""
+    """Return the P4 source position of a JSON object as file(line), or the fallback."""
     info = item.get("source_info")
     if not isinstance(info, dict):
         return fallback
@@ -295,10 +295,10 @@ def source_of(item: Json, fallback: str) -> str:
 
 
 def pack_number(value: int, width: int) -> bytes:
-    """Big-endian bytes of a field of this width; negative numbers in two's complement."""
+    """Return a number as big-endian bytes of this width; a negative one in two's complement."""
     return (value & ((1 << width) - 1)).to_bytes((width + 7) // 8, "big")
 
 
 def parse_hex(text: str) -> int:
-    """Number of a JSON hexstr, which may be negative."""
+    """Return the number of a JSON hexstr, which may be negative."""
     return int(text, 16)

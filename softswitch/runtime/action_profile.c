@@ -32,7 +32,7 @@ void profile_destroy(action_profile_t *profile) {
   index_destroy(&profile->by_group);
 }
 
-// Make room for one more element of zeros.
+// Make room for one more element, all zeros.
 static bool make_room(void **array, uint32_t *room, uint32_t used, size_t size) {
   if (used < *room) return true;
   uint32_t wanted = *room == 0 ? 8 : *room * 2;
@@ -66,7 +66,7 @@ static void drop_handle(action_profile_t *profile, profile_member_t *member) {
   if (handle < profile->lowest_handle) profile->lowest_handle = handle;
 }
 
-// Give up handles beyond the member's greatest weight.
+// Free the handles beyond the member's greatest weight.
 static void drop_spare_handles(action_profile_t *profile, uint32_t slot) {
   profile_member_t *member = &profile->members[slot];
   uint32_t needed = 1;
@@ -173,7 +173,7 @@ static int sort_members(const action_profile_t *profile, const group_member_t *g
   return P_OK;
 }
 
-// The members' handles, rising, as a new array of slots; gives members the handles that their weights need.
+// The members' slots by rising handle, as a new array; adds the handles that the weights need. NULL: no memory.
 static uint32_t *list_choices(action_profile_t *profile, const group_member_t *members, uint32_t count,
                               uint32_t num_choices) {
   choice_t *found = malloc((num_choices + 1) * sizeof *found);
@@ -275,6 +275,6 @@ void profile_use(action_profile_t *profile, const indirect_t *via, int change) {
   if (via->kind == INDIRECT_GROUP) profile->groups[via->slot].uses += (uint32_t)change;
 }
 
-void profile_tell(const action_profile_t *profile, const indirect_t *via, uint32_t *id) {
-  *id = via->kind == INDIRECT_MEMBER ? profile->members[via->slot].id : profile->groups[via->slot].id;
+uint32_t profile_id(const action_profile_t *profile, const indirect_t *via) {
+  return via->kind == INDIRECT_MEMBER ? profile->members[via->slot].id : profile->groups[via->slot].id;
 }

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Action profiles: members (an action with its parameters) and groups of members, shared by tables. Members and the copies
-// that stand for weights get the lowest free handle, and a group chooses from its members in the order of handles: that is
-// how simple_switch_grpc numbers them, so that a hash chooses the same member there.
+// Action profiles: members (an action with its parameters) and groups of members, shared by tables. A member gets the
+// lowest free handle, and one more for each further unit of its weight. A group chooses from its members in the order of
+// handles. simple_switch_grpc numbers members in this manner, too, so that a hash chooses the same member in both.
 #ifndef SOFTSWITCH_ACTION_PROFILE_H
 #define SOFTSWITCH_ACTION_PROFILE_H
 
@@ -54,10 +54,10 @@ int profile_delete(action_profile_t *, uint32_t id);
 int profile_set_group(action_profile_t *, uint32_t id, const group_member_t *, uint32_t count); // creates or replaces
 int profile_delete_group(action_profile_t *, uint32_t id);
 
-// Find what an entry refers to: P_OK, P_NOT_FOUND or P_BAD_ARGUMENT.
+// Find the member or group that an entry refers to: P_OK, P_NOT_FOUND or P_BAD_ARGUMENT.
 int profile_resolve(const action_profile_t *, uint32_t kind, uint32_t id, indirect_t *out);
-// The id of what an entry refers to.
-void profile_tell(const action_profile_t *, const indirect_t *, uint32_t *id);
+// The id of the member or group that an entry refers to.
+uint32_t profile_id(const action_profile_t *, const indirect_t *);
 void profile_use(action_profile_t *, const indirect_t *, int change);
 
 // The member to run, or NULL for an empty group.

@@ -6,7 +6,7 @@
 
 #include "switch_state.h"
 
-// Entries of switch_table_insert_many that packets wait for.
+// Entries that switch_table_insert_many inserts at a time, while packets wait.
 enum { INSERTS_PER_STEP = 64 };
 
 // One pipeline operation under the lock, or S_NO_PROGRAM.
@@ -18,7 +18,7 @@ enum { INSERTS_PER_STEP = 64 };
   switch_unlock(sw);                                                               \
   return result
 
-// On the clock of the packets' ingress time stamps.
+// The time on the clock of the packets' ingress time stamps.
 static uint64_t now_us(const softswitch_t *sw) { return (switch_now_ns() - sw->engine.started_ns) / 1000; }
 
 int switch_table_insert(softswitch_t *sw, uint32_t table, const table_entry_t *entry, uint64_t *handle_out) {

@@ -4,7 +4,7 @@
 
 #include "packet.h"
 
-// Element [k][b]: what a register of 0 becomes by byte b and k bytes of 0.
+// Element [k][b]: the register after byte b and k zero bytes, from a register of 0.
 typedef uint32_t crc_table_t[8][256];
 
 static crc_table_t table_32, table_16, table_ccitt;
@@ -36,14 +36,15 @@ static void fill_plain(crc_table_t table, uint32_t polynomial) {
   fill_rest(table, false);
 }
 
-// When the library is loaded: before there are threads that could use the tables.
+// Runs when the library is loaded, before any thread can use the tables.
 __attribute__((constructor)) static void fill_tables(void) {
   fill_reflected(table_32, UINT32_C(0xedb88320));
   fill_reflected(table_16, 0xa001);
   fill_plain(table_ccitt, UINT32_C(0x1021) << 16);
 }
 
-// The next eight bytes: rows 7 to 4 for the word that meets the register, 3 to 0 for the other; each from its first byte.
+// Eight bytes: rows 7 to 4 are for the word that is combined with the register, rows 3 to 0 for the other. The first byte
+// of a word uses its highest row.
 static inline uint32_t look_up(crc_table_t table, uint32_t first, uint32_t second) {
   const uint32_t left = table[7][first >> 24] ^ table[6][first >> 16 & 255] ^ table[5][first >> 8 & 255] ^ table[4][first & 255];
   const uint32_t right = table[3][second >> 24] ^ table[2][second >> 16 & 255] ^ table[1][second >> 8 & 255] ^ table[0][second & 255];

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// CRCs, eight bytes at a time. A register goes from call to call, so that input may come in pieces.
+// CRCs, eight bytes at a time. The caller passes the register from call to call, so that input may come in pieces.
 #ifndef SOFTSWITCH_CRC_H
 #define SOFTSWITCH_CRC_H
 

@@ -37,7 +37,7 @@ void impairments_set(impairment_stage_t *stage, const impairments_t *settings, u
                      settings->reordering > 0 || settings->delay_ns > 0 || settings->rate_bits_per_s > 0;
 }
 
-// The part behind reordering: a line with a rate, a length and a queue.
+// The part after reordering: a line with a rate, a delay and a queue.
 static void enter_line(impairment_stage_t *stage, pool_t *pool, packet_t *packet, uint64_t now_ns, bool ignore_time) {
   const impairments_t *settings = &stage->settings;
   if (ignore_time || (settings->delay_ns == 0 && settings->rate_bits_per_s <= 0)) {
@@ -100,7 +100,7 @@ void impairments_push(impairment_stage_t *stage, pool_t *pool, packet_t *packet,
     one_copy(stage, pool, packet, now_ns, ignore_time);
     if (copy) one_copy(stage, pool, copy, now_ns, ignore_time);
   }
-  // Enough later packets have arrived, lost ones included: held ones follow this packet.
+  // Held packets follow this packet once enough later ones have arrived; lost ones count, too.
   while (stage->held.head && stage->held.head->release_sequence <= stage->sequence) {
     enter_line(stage, pool, packet_list_pop(&stage->held), now_ns, ignore_time);
   }
@@ -109,7 +109,7 @@ void impairments_push(impairment_stage_t *stage, pool_t *pool, packet_t *packet,
 
 void impairments_advance(impairment_stage_t *stage, uint64_t now_ns) {
   while (stage->line.head && stage->line.head->release_ns <= now_ns) to_ready(stage, &stage->line);
-  // A held packet that is due by time goes on at once: its hold was longer than any delay that it skips.
+  // A held packet that is due by time goes on at once and skips the line's rate and delay.
   while (stage->held.head && (stage->held.head->release_ns <= now_ns || now_ns == UINT64_MAX)) {
     to_ready(stage, &stage->held);
   }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a link does to packets, for one port and one direction. Deterministic: one generator per stage, drawn in the
-// order loss, duplication, then per copy corruption, the bit to flip, reordering; a probability of 0 draws nothing.
+// Impairments of a link, for one port and one direction. They are deterministic: each stage has one random generator and
+// draws loss, duplication, then per copy corruption, the bit to flip, reordering. A probability of 0 draws nothing.
 //
 //   packet -> lost? -> copies -> bit flipped? -> held back? -> rate and delay -> on
 #ifndef SOFTSWITCH_IMPAIRMENTS_H
@@ -15,8 +15,8 @@
 
 typedef struct {
   double loss, duplication, corruption, reordering;
-  uint64_t reordering_delay_ns; // 0: no limit of time
-  uint64_t reordering_packets;  // 0: no limit of packets
+  uint64_t reordering_delay_ns; // 0: no time limit
+  uint64_t reordering_packets;  // 0: no limit by packets
   uint64_t delay_ns;
   double rate_bits_per_s; // 0: unlimited
   uint64_t queue_packets;
@@ -34,7 +34,7 @@ typedef struct {
   uint64_t line_free_ns;  // when the rate lets the next packet start
   packet_list_t held;     // reordered, in order of release
   packet_list_t line;     // waiting for rate and delay, in order of release
-  packet_t *first_queued; // in line: what the rate has not let go yet, up to its end; the rest is delayed only
+  packet_t *first_queued; // in line: from here to the end, packets wait for the rate; those before are only delayed
   uint32_t queued;
   packet_list_t ready;    // to be taken by impairments_pop
   uint64_t *counters;     // IMPAIRMENT_COUNTERS of them, owned by the port
@@ -42,9 +42,9 @@ typedef struct {
 
 // New settings; everything that the stage holds becomes ready.
 void impairments_set(impairment_stage_t *, const impairments_t *, uint64_t stream);
-// A packet arrives; takes ownership. ignore_time: packets, not clocks, release what is held (synchronous mode).
+// A packet arrives; takes ownership. ignore_time: later packets, not clocks, release held ones (synchronous mode).
 void impairments_push(impairment_stage_t *, pool_t *, packet_t *, uint64_t now_ns, bool ignore_time);
-// Move to ready what is due by now; UINT64_MAX releases everything.
+// Make packets ready that are due by now; UINT64_MAX releases all.
 void impairments_advance(impairment_stage_t *, uint64_t now_ns);
 packet_t *impairments_pop(impairment_stage_t *); // NULL when nothing is ready
 uint32_t impairments_queued(impairment_stage_t *, uint64_t now_ns); // packets that wait for the rate

@@ -28,7 +28,7 @@ void loop_flush(softswitch_t *sw) {
 }
 
 void loop_advance(softswitch_t *sw, uint64_t now_ns) {
-  // In before out, so that what is released here can leave here.
+  // First in, then out, so that packets that are released here can also leave here.
   for (uint32_t i = 0; i < sw->active_count; i++) {
     port_t *port = sw->active[i];
     if (impairments_deadline(&port->in) <= now_ns) path_advance_in(&sw->engine, &sw->batch, port, now_ns);
@@ -59,7 +59,7 @@ void loop_rearm(softswitch_t *sw) {
   timerfd_settime(sw->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-// A frame comes from another core's cache: fetch it while the one before is worked on.
+// A frame may be in another core's cache: prefetch it while the previous one is processed.
 static void prefetch(const frame_t *frame) {
   uint32_t bytes = frame->bytes < PREFETCH_BYTES ? frame->bytes : PREFETCH_BYTES;
   for (uint32_t at = 0; at < bytes; at += CACHE_LINE_BYTES) __builtin_prefetch(frame->data + at);
@@ -75,7 +75,8 @@ static void receive_batch(softswitch_t *sw, port_t *port) {
   port->ops->release(port);
 }
 
-// One event under one lock. data: port number below, serial above; a port removed meanwhile is not found.
+// Handle one event under one lock. data: the port's number in the low 16 bits, its serial above, so that a port that was
+// removed meanwhile is not found.
 // Returns whether packets wait for another pass.
 static bool handle_event(softswitch_t *sw, uint64_t data) {
   switch_lock(sw);
@@ -85,7 +86,7 @@ static bool handle_event(softswitch_t *sw, uint64_t data) {
   if (port && port->fd >= 0 && port->serial == data >> 16) receive_batch(sw, port);
   path_run_again(&sw->engine, &sw->batch, PASSES_PER_BATCH);
   bool waits = sw->engine.again.count != 0;
-  // A timer that has fired is set again in any case: another core's clock may be a moment behind the one that fired it.
+  // A timer that has fired is always set again: this core's clock may be slightly behind the clock that fired it.
   if (data == TIMER_EVENT || sw->armed_ns <= sw->batch.now_ns) {
     sw->armed_ns = UINT64_MAX - 1;
     loop_advance(sw, sw->batch.now_ns);

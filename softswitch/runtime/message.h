@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of log_msg, put together in a fixed buffer: what does not fit is cut. And random numbers.
+// Messages of log_msg, built in a fixed buffer and cut at its end; and random numbers.
 #ifndef SOFTSWITCH_MESSAGE_H
 #define SOFTSWITCH_MESSAGE_H
 
@@ -23,7 +23,7 @@ P4_UNUSED static inline void message_text(message_t *message, const char *text, 
   message->bytes += bytes;
 }
 
-// Decimal, as simple_switch prints it. digits: base 256, most significant first; used up.
+// Decimal, as simple_switch prints it. digits: base 256, most significant first; they are overwritten.
 P4_UNUSED static inline void message_digits(message_t *message, uint8_t *digits, uint32_t count) {
   char text[3 * 320];
   uint32_t at = sizeof text;
@@ -42,7 +42,7 @@ P4_UNUSED static inline void message_digits(message_t *message, uint8_t *digits,
   message_text(message, text + at, (uint32_t)sizeof text - at);
 }
 
-// A field of that many bits, big-endian; in two's complement if signed.
+// A field of `width` bits, big-endian; in two's complement if signed.
 P4_UNUSED static inline void message_bytes(message_t *message, const uint8_t *number, uint32_t width, bool is_signed) {
   uint8_t digits[320];
   const uint32_t count = (width + 7) / 8;

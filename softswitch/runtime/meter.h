@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two-rate three-colour meters, colour-blind (RFC 2698), in simple_switch's arithmetic: tokens are counted from the
-// beginning of time in whole numbers, so that nothing is lost to rounding between packets.
+// Two-rate three-colour meters, colour-blind (RFC 2698), in simple_switch's arithmetic: tokens are counted from time 0
+// in whole numbers, so that rounding between packets loses nothing.
 #ifndef SOFTSWITCH_METER_H
 #define SOFTSWITCH_METER_H
 
@@ -14,7 +14,7 @@ enum { METER_GREEN = 0, METER_YELLOW = 1, METER_RED = 2 };
 static inline bool meter_takes(meter_bucket_t *bucket, uint64_t now_us, uint64_t units) {
   double counted = (double)now_us * bucket->per_us;
   uint64_t total = counted < 0x1p63 ? (uint64_t)counted : UINT64_C(1) << 63;
-  if (total > bucket->total) { // packets that waited may be older than what was seen
+  if (total > bucket->total) { // a packet that waited may be older than the last one
     uint64_t room = bucket->burst - bucket->tokens, fresh = total - bucket->total;
     bucket->tokens += fresh < room ? fresh : room;
     bucket->total = total;
@@ -31,7 +31,7 @@ static inline uint32_t meter_execute(meter_cell_t *meter, uint64_t now_us, uint6
   return meter_takes(&meter->committed, now_us, units) ? METER_GREEN : METER_YELLOW;
 }
 
-// P_OK, or P_BAD_ARGUMENT where the committed rate exceeds the peak. NULL or not configured: green from now on.
+// P_OK, or P_BAD_ARGUMENT if the committed rate exceeds the peak rate. NULL or not configured: green from now on.
 static inline int meter_set(meter_cell_t *meter, const meter_rates_t *rates) {
   if (rates == NULL || rates->is_configured == 0) {
     *meter = (meter_cell_t){0};

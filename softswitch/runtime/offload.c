@@ -37,7 +37,8 @@ static uint32_t fold(uint64_t sum) {
   return (uint32_t)sum;
 }
 
-// One's complement sum of big-endian 16-bit words, folded. Summed in the machine's order, which commutes with swapping.
+// One's complement sum of big-endian 16-bit words, folded. It adds in the machine's byte order and swaps only the sum,
+// which gives the same result.
 static uint32_t sum_words(const uint8_t *data, uint32_t bytes) {
   uint64_t sum = 0;
   uint32_t word;
@@ -60,7 +61,7 @@ void offload_checksum(const struct virtio_net_hdr *offload, uint8_t *frame, uint
   store16(frame + at, checksum ? checksum : 0xffff);
 }
 
-// Where the transport header begins behind IPv6's extension headers, if it is of this protocol.
+// Whether IPv6's extension headers end at the transport header and name this protocol.
 static bool ipv6_ends_at(const segments_t *s, uint8_t protocol) {
   uint32_t at = s->network + IPV6_BYTES;
   uint8_t next = s->frame[s->network + 6];
@@ -135,7 +136,7 @@ uint32_t segments_cut(segments_t *s, uint8_t *out, uint32_t capacity) {
   patch_network(s, out, bytes, index);
   uint8_t *transport = out + s->transport;
   uint32_t checksum_at = s->is_udp ? UDP_CHECKSUM_AT : TCP_CHECKSUM_AT;
-  // The field holds the sum of the pseudo header with the length of all: put this segment's length in its place.
+  // The field holds the sum of the pseudo header with the whole length: replace it by this segment's length.
   uint32_t whole = s->bytes - s->transport, part = bytes - s->transport;
   store16(transport + checksum_at, fold((uint64_t)load16(transport + checksum_at) + (0xffff ^ fold(whole)) + part));
   if (s->is_udp) store16(transport + 4, part);

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Write the checksum that `offload` asks for, over the frame from its csum_start. One that it does not ask for, or that
-// is no sum of 16-bit words (SCTP), is left as it is.
+// Write the checksum that `offload` asks for, over the frame from its csum_start. Changes nothing if it asks for none, or
+// for one that is not a sum of 16-bit words (SCTP).
 void offload_checksum(const struct virtio_net_hdr *offload, uint8_t *frame, uint32_t bytes);
 
 typedef struct {
@@ -20,10 +20,10 @@ typedef struct {
   bool is_ipv6, is_udp;
 } segments_t;
 
-// Whether the frame can be cut as `offload` says: TCP or UDP straight in IPv4 or IPv6, no tunnel.
+// Whether the frame can be cut as `offload` says: TCP or UDP directly in IPv4 or IPv6, no tunnel.
 bool segments_begin(segments_t *, const struct virtio_net_hdr *offload, const uint8_t *frame, uint32_t bytes);
 
-// Cut the next segment into `out`, all checksums complete. Returns its length; 0: it is longer than `capacity`, and left out.
+// Cut the next segment into `out`, with all checksums. Returns its length; 0: it is longer than `capacity` and is skipped.
 uint32_t segments_cut(segments_t *, uint8_t *out, uint32_t capacity);
 
 #endif

@@ -16,7 +16,7 @@ __extension__ typedef unsigned __int128 wide_uint_t;
 
 #define P4_UNUSED __attribute__((unused))
 #define P4_ALIGNED _Alignas(64)
-// Inlined, a function loses what `restrict` says, and its loops are no longer vectorised.
+// An inlined function loses its `restrict` qualifiers, and the compiler no longer vectorises its loops.
 #define P4_APART __attribute__((noinline))
 #define P4_COLD __attribute__((noinline, cold)) // of the control plane: small rather than fast
 
@@ -80,7 +80,7 @@ P4_UNUSED static inline uint64_t low_mask(unsigned bits) {
   return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
 }
 
-// 0 to 64 bits that start `offset` bits behind `from`.
+// 0 to 64 bits that start `offset` bits after `from`.
 P4_UNUSED static inline uint64_t load_bits(const uint8_t *from, uint32_t offset, unsigned bits) {
   wide_uint_t value = 0;
   uint32_t first = offset / 8;
@@ -89,7 +89,7 @@ P4_UNUSED static inline uint64_t load_bits(const uint8_t *from, uint32_t offset,
   return (uint64_t)(value >> (end * 8 - offset - bits)) & low_mask(bits);
 }
 
-// Or 0 to 64 bits into bytes that hold zeros there.
+// OR 0 to 64 bits into bytes that are zero there.
 P4_UNUSED static inline void or_bits(uint8_t *to, uint32_t offset, unsigned bits, uint64_t value) {
   uint32_t first = offset / 8;
   uint32_t end = (offset + bits + 7) / 8;
@@ -111,7 +111,7 @@ P4_UNUSED static inline wide_int_t shift_right(wide_int_t value, wide_int_t dist
   return value >> (unsigned)distance;
 }
 
-// Sum of two 32-bit numbers held in two's complement at the limits of int32.
+// Sum of two 32-bit numbers in two's complement; it stops at the limits of int32.
 P4_UNUSED static inline int32_t saturating_add_32(int32_t left, int32_t right) {
   uint32_t sum = (uint32_t)left + (uint32_t)right;
   uint32_t overflow = ((uint32_t)left ^ sum) & ((uint32_t)right ^ sum);

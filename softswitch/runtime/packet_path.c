@@ -77,7 +77,7 @@ static void clone_in_egress(replication_t *engine, port_t *from, const phv_t *ph
   engine->last_clone = copy;
 }
 
-// Egress and deparse of one replica. The phv is used up. limit: bytes that leave at most.
+// Run egress and deparser for one replica. Overwrites the phv. limit: most bytes that leave.
 static void send_replica(replication_t *engine, batch_t *batch, port_t *from, phv_t *phv, packet_info_t *info,
                          uint32_t limit) {
   port_t *to = info->egress_port < PORTS_MAX ? engine->ports[info->egress_port] : NULL;
@@ -116,7 +116,7 @@ static void send_replica(replication_t *engine, batch_t *batch, port_t *from, ph
   port_enqueue(to, batch, packet);
 }
 
-// One packet to every replica; the phv is used up.
+// Send one packet to every replica. Overwrites the phv.
 static void replicate(replication_t *engine, batch_t *batch, port_t *from, phv_t *original, const replicas_t *replicas,
                       packet_info_t *info) {
   uint32_t limit = replicas->packet_length_bytes ? replicas->packet_length_bytes : UINT32_MAX;
@@ -141,7 +141,7 @@ static packet_info_t info_of_copy(const replication_t *engine, const batch_t *ba
                          .enq_timestamp = (uint32_t)now_us};
 }
 
-// The packet as it came to ingress, parsed again; of its metadata only the field list.
+// Clone the packet as it came to ingress: it is parsed again and keeps only the metadata of the field list.
 static void clone_in_ingress(replication_t *engine, batch_t *batch, port_t *from, const uint8_t *frame, uint32_t bytes,
                              const intrinsic_t *asked) {
   const replicas_t *session = asked->clone_session < SESSIONS_MAX ? engine->sessions[asked->clone_session] : NULL;
@@ -169,7 +169,7 @@ static void send_digest(replication_t *engine, port_t *from, uint32_t learn_list
   }
 }
 
-// Every egress clone that the packet has brought forth, and theirs.
+// Run every egress clone of the packet, and the clones of these clones.
 static void run_clones(replication_t *engine, batch_t *batch, port_t *from, uint32_t bytes) {
   while (engine->clones) {
     egress_copy_t *copy = engine->clones;
@@ -205,7 +205,7 @@ static void forward(replication_t *engine, batch_t *batch, port_t *from, const i
   }
 }
 
-// One pass; fields: those of a field list, NULL for none.
+// Run the program for one pass. again: the packet of a further pass, with the fields that it keeps; NULL: the first pass.
 static void run_program(replication_t *engine, batch_t *batch, port_t *from, const uint8_t *frame, uint32_t bytes,
                         packet_info_t *info, const packet_t *again) {
   const pipeline_ops_t *ops = engine->ops;
@@ -245,7 +245,7 @@ void path_run_again(replication_t *engine, batch_t *batch, uint32_t passes) {
     packet_t *packet = packet_list_pop(&engine->again);
     port_t *from = packet->ingress_port < PORTS_MAX ? engine->ports[packet->ingress_port] : NULL;
     if (engine->ops && from) {
-      // Metadata begin empty but for the fields that the packet kept, as in simple_switch.
+      // As in simple_switch, metadata starts empty, except the fields that the packet kept.
       packet_info_t info = info_of_copy(engine, batch, packet->bytes, packet->instance_type);
       run_program(engine, batch, from, packet->data, packet->bytes, &info, packet);
     }

@@ -9,15 +9,15 @@
 
 #include "replication.h"
 
-#define PASSES_AT_ONCE 16u       // right behind a packet, so that what follows it comes after all of its passes
+#define PASSES_AT_ONCE 16u       // right after a packet, so that the next packet comes after all of its passes
 #define PASSES_PER_BATCH 256u    // at the end of a batch
-#define PASSES_SYNCHRONOUS 4096u // of one packet when nothing else drives the switch; then it is dropped
+#define PASSES_SYNCHRONOUS 4096u // in a synchronous call; packets that still wait then are dropped
 
-// A frame as the wire brought it: impairments, then the program.
+// Take a frame from the wire through the impairments and the program.
 void path_receive(replication_t *, batch_t *, port_t *, const frame_t *);
-// What the in impairments release by now.
+// Run the packets that the impairments of `in` release by now.
 void path_advance_in(replication_t *, batch_t *, port_t *, uint64_t now_ns);
-// Up to so many passes of packets that were resubmitted or recirculated.
+// Run up to `passes` passes of packets that were resubmitted or recirculated.
 void path_run_again(replication_t *, batch_t *, uint32_t passes);
 void path_drop_again(replication_t *, batch_t *); // counted at their ingress ports
 

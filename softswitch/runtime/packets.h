@@ -14,7 +14,7 @@ struct packet {
   packet_t *next;
   uint64_t release_ns;     // while it is held or delayed
   uint64_t release_sequence;
-  packet_t *fields;        // while it waits for another pass: what it keeps of its metadata, or NULL
+  packet_t *fields;        // while it waits for another pass: the metadata that it keeps, or NULL
   uint32_t ingress_port, instance_type, field_list; // likewise
   uint32_t bytes;
   uint8_t data[FRAME_BYTES_MAX];

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-// Below this, blocks share pages with others.
+// Blocks of fewer bytes share pages with others.
 enum { MAPPED_FROM = 64 * 1024, SMALL_PAGE = 4096, HUGE_PAGE = PAGES_HUGE_BYTES };
 
 void *pages_reserve(size_t bytes) {
@@ -17,7 +17,7 @@ void *pages_reserve(size_t bytes) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
   }
-  // Aligned, so that huge pages are possible: what is too much at both ends goes back.
+  // Aligned, so that huge pages are possible; the surplus at both ends is unmapped.
   size_t size = (bytes + SMALL_PAGE - 1) / SMALL_PAGE * SMALL_PAGE, mapped = size + HUGE_PAGE;
   uint8_t *memory = mmap(NULL, mapped, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (memory == MAP_FAILED) return NULL;

@@ -71,7 +71,7 @@ typedef struct {
   const uint8_t *key;  // exact and lpm values, ternary values, range lows
   const uint8_t *mask; // ternary masks, range highs; exact: ignored; lpm: ignored
   int32_t prefix_len;  // of the lpm field, if there is one (whole field = width)
-  int32_t priority;    // larger wins (P4Runtime order); 0 where the table has none
+  int32_t priority;    // larger wins (P4Runtime order); 0 if the table has none
   uint32_t action_id;  // index into the JSON's actions by position (not the JSON id)
   const uint8_t *params; // all action parameters in order
   uint32_t params_bytes;
@@ -79,7 +79,7 @@ typedef struct {
   uint32_t indirect_id;
   uint64_t idle_timeout_ns; // 0: never
   uint64_t now_us; // of the control operation, on the clock of the packets' ingress time stamps
-  uint32_t key_bytes; // of the key, and of the mask where there is one
+  uint32_t key_bytes; // of the key, and of the mask if there is one
 } table_entry_t;
 
 typedef struct {
@@ -99,11 +99,11 @@ typedef struct {
 typedef struct {
   uint32_t handle;
   uint32_t action_id;
-  int32_t prefix_len; // -1 where all fields are exact
+  int32_t prefix_len; // -1 if all fields are exact
   int32_t priority;
   uint32_t indirect_kind;
   uint32_t indirect_id;
-  uint32_t params_bytes; // used of the room for parameters
+  uint32_t params_bytes; // bytes in use of the room for parameters
 } table_record_t;
 
 // Rates per second and bursts, both in packets or bytes as the meter counts.
@@ -128,8 +128,8 @@ typedef struct {
   // Parse and verify checksums. Returns 0; a parser error is an outcome that the program sees, not a failure.
   int (*parse)(pipeline_t *, phv_t *);
   int (*ingress)(pipeline_t *, phv_t *, intrinsic_t *out); // the ingress control
-  // Run the egress control on a phv that ingress filled (or a copy of it). egress_spec is cleared before, so that a
-  // drop in egress shows.
+  // Run the egress control on a phv that ingress filled (or a copy of it). It first clears egress_spec, so that a drop in
+  // egress is visible.
   int (*egress)(pipeline_t *, phv_t *, const packet_info_t *, intrinsic_t *out);
   // Update checksums and write the packet with its unparsed rest; returns its bytes, or a negative P_ code if it exceeds the capacity.
   int (*deparse)(pipeline_t *, phv_t *, uint8_t *out, uint32_t capacity);
@@ -149,7 +149,7 @@ typedef struct {
   int (*table_modify)(pipeline_t *, uint32_t table, const table_entry_t *); // found by its match
   int (*table_delete)(pipeline_t *, uint32_t table, const table_entry_t *);
   int (*table_find)(pipeline_t *, uint32_t table, const table_entry_t *, uint64_t *handle_out);
-  // The match is ignored. In a table with an action profile, INDIRECT_NONE takes the default away.
+  // The match is ignored. In a table with an action profile, INDIRECT_NONE removes the default.
   int (*table_set_default)(pipeline_t *, uint32_t table, const table_entry_t *);
   uint32_t (*table_size)(pipeline_t *, uint32_t table); // entries held
   int (*table_clear)(pipeline_t *, uint32_t table);
@@ -162,18 +162,18 @@ typedef struct {
   int (*direct_meter_write)(pipeline_t *, uint32_t table, uint64_t handle, const meter_rates_t *);
   // Time since an entry's last hit or write.
   int (*table_idle)(pipeline_t *, uint32_t table, uint64_t handle, uint64_t now_us, uint64_t *idle_us);
-  // Look at up to `entries` entries from *from on, which moves on and becomes 0 at the end; write the handles of those that
-  // are idle for longer than their timeout, each once until it is hit or written. Returns how many, at most `entries`.
+  // Check up to `entries` entries from *from on. Advances *from, which is 0 at the end of the table. Writes the handles of
+  // the entries whose idle timeout has passed, each once until it is hit or written. Returns their number.
   int (*table_expired)(pipeline_t *, uint32_t table, uint64_t now_us, uint32_t *from, uint32_t entries, uint64_t *handles);
   // An entry's match; returns the bytes of key and mask. Exact and lpm fields have ones as mask; the prefix length is -1
-  // where all fields are exact.
+  // if all fields are exact.
   int (*table_match)(pipeline_t *, uint32_t table, uint64_t handle, uint8_t *key, uint8_t *mask, int32_t *prefix_len,
                      int32_t *priority);
 
   int (*table_layout)(pipeline_t *, uint32_t table, table_layout_t *out);
-  // Write the records of up to `records` entries from *from on, which moves on and becomes 0 at the end. Returns how many.
+  // Write the records of up to `records` entries from *from on. Advances *from, which is 0 at the end. Returns how many.
   int (*table_dump)(pipeline_t *, uint32_t table, uint64_t now_us, uint32_t *from, uint32_t records, uint8_t *out);
-  // Let the entries that the program brings be changed: they are const until then.
+  // Make the entries that the program declares changeable; they are const until then.
   int (*table_open)(pipeline_t *, uint32_t table);
 
   // Action profiles, by position in the concatenation of the JSON pipelines' "action_profiles" (ingress first).

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Table entries and default entries: from the seam to tables, action profiles and extras. Included by generated code behind
-// what it says about its tables.
+// Table entries and default entries: from the seam to tables, action profiles and extras. Generated code includes it after
+// the declarations of its tables.
 #ifndef SOFTSWITCH_PIPELINE_ENTRIES_H
 #define SOFTSWITCH_PIPELINE_ENTRIES_H
 
@@ -11,7 +11,7 @@ static action_profile_t *entry_profile(pipeline_t *s, uint32_t table) {
   return profile == TABLE_NONE ? NULL : &s->profiles[profile];
 }
 
-// What an entry holds: decoded parameters, or an indirect_t. Bytes of it, or a P_ code.
+// Decode what an entry holds: parameters, or an indirect_t. Returns its bytes, or a P_ code.
 static int entry_decode(pipeline_t *s, uint32_t table, const table_entry_t *entry, uint32_t *action, uint64_t *data) {
   action_profile_t *profile = entry_profile(s, table);
   if (profile != NULL) {

@@ -119,9 +119,9 @@ static int op_table_expired(pipeline_t *s, uint32_t table, uint64_t now_us, uint
   for (uint32_t seen = 0; at < held->used && seen < entries; at++, seen++) {
     if (table_node(held, at)->action == TABLE_NONE) continue;
     idle_cell_t *idle = entry_extra(s, table, at, held->shape->idle_offset);
-    if (idle->timeout_ns == 0 || idle->told_us == idle->last_us + 1) continue;
+    if (idle->timeout_ns == 0 || idle->reported_us == idle->last_us + 1) continue;
     if (now_us < idle->last_us || now_us - idle->last_us < whole_us(idle->timeout_ns)) continue;
-    idle->told_us = idle->last_us + 1;
+    idle->reported_us = idle->last_us + 1;
     handles[count++] = at;
   }
   *from = at < held->used ? at : 0;
@@ -146,7 +146,7 @@ static int op_table_open(pipeline_t *s, uint32_t table) {
   return P_OK;
 }
 
-// ---- all that an entry says ----
+// ---- records of entries ----
 
 static int op_table_layout(pipeline_t *s, uint32_t table, table_layout_t *out) {
   if (table >= NUM_TABLES) return P_BAD_ARGUMENT;
@@ -185,8 +185,12 @@ static void dump_entry(pipeline_t *s, uint32_t table, uint32_t entry, uint64_t n
   else if (shape->kind != MATCH_LPM) record.priority = node->rank;
   const void *data = table_node_at(node, shape->data_offset);
   memset(at, 0, shape->params_bytes);
-  if (profile == NULL) record.params_bytes = p4_encode(node->action, data, at);
-  else profile_tell(profile, data, &record.indirect_id), record.indirect_kind = ((const indirect_t *)data)->kind;
+  if (profile == NULL) {
+    record.params_bytes = p4_encode(node->action, data, at);
+  } else {
+    record.indirect_id = profile_id(profile, data);
+    record.indirect_kind = ((const indirect_t *)data)->kind;
+  }
   memcpy(out, &record, sizeof record);
 }
 

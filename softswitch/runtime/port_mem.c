@@ -26,7 +26,7 @@ typedef struct {
   pthread_mutex_t lock;
   pthread_cond_t arrived;
   ring_t to_switch, from_switch;
-  uint64_t taken; // of to_switch: handed out by receive, not yet released; the switch's thread alone
+  uint64_t taken; // of to_switch: end of what receive has handed out until release; only for the switch's thread
   uint32_t waiting;
   bool is_closing;
 } mem_t;
@@ -47,7 +47,7 @@ static bool ring_put(ring_t *ring, const uint8_t *frame, uint32_t bytes) {
   return true;
 }
 
-// The frame at position, which moves behind it.
+// The frame at *position, which moves past it.
 static frame_t ring_next(const ring_t *ring, uint64_t *position) {
   uint32_t bytes;
   memcpy(&bytes, ring->data + *position % ring->capacity, 4);
@@ -168,7 +168,7 @@ int port_mem_receive(port_t *port, uint8_t *frames, int32_t *lengths, uint32_t c
   while (received < count && ring->head != ring->tail) {
     uint64_t position = ring->tail;
     frame_t frame = ring_next(ring, &position);
-    if (frame.bytes > stride) { // the caller's rows are too short: it keeps the frame and hears of it
+    if (frame.bytes > stride) { // the caller's rows are too short: the frame stays in the ring
       if (received == 0) result = -EMSGSIZE;
       break;
     }

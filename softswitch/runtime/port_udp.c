@@ -21,7 +21,7 @@ typedef struct {
   bool has_peer, is_peer_fixed;
   struct sockaddr_storage peer;
   socklen_t peer_bytes;
-  uint32_t dropped; // by the kernel, as of the last look
+  uint32_t dropped; // by the kernel, at the last count_drops
   struct sockaddr_storage sources[PORT_BATCH];
   uint8_t frames[PORT_BATCH][FRAME_BYTES_MAX];
 } udp_t;
@@ -107,7 +107,7 @@ static void udp_close(port_t *port) {
   free(port->state);
 }
 
-// The kernel counts what found no room in the socket's buffer.
+// The kernel counts the datagrams that found no room in the socket's buffer.
 static void count_drops(port_t *port) {
   udp_t *udp = port->state;
   uint32_t memory[SK_MEMINFO_VARS] = {0};
@@ -131,14 +131,14 @@ static int resolve(const char *host, const char *service, struct sockaddr_storag
 
 static void enlarge_buffer(int fd, int forced, int plain) {
   const int bytes = SOCKET_BUFFER_BYTES;
-  // Without the privilege to pass the system's limit, the system's limit it is.
+  // Without the privilege to exceed the system's limit, the buffer gets at most that limit.
   if (setsockopt(fd, SOL_SOCKET, forced, &bytes, sizeof bytes) < 0) {
     (void)setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof bytes);
   }
 }
 
-// A frame may be longer than the interface's MTU and is then cut into fragments. How small they are is nobody else's
-// business: what ICMP claims of the path is ignored.
+// A frame may be longer than the interface's MTU and is then cut into fragments. Only the interface decides their size:
+// ICMP messages about the MTU of the path are ignored, because anyone can forge them.
 static int ignore_path_mtu(int fd, int family) {
   const int v4 = IP_PMTUDISC_OMIT, v6 = IPV6_PMTUDISC_OMIT;
   int done = family == AF_INET6 ? setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &v6, sizeof v6)

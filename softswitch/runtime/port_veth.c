@@ -4,8 +4,9 @@
 // Ports on network interfaces: a packet socket with a TPACKET_V2 ring for receiving (version 3 hands over whole blocks
 // and would add up to a millisecond) and sendmmsg through the interface's queueing discipline, so that tc shapes.
 //
-// Senders on the same machine leave checksums and segmentation to the card, which veth does not have: the kernel tells so
-// in a virtio_net_hdr before each frame, and the port does it. A frame larger than a slot waits whole in the socket's queue.
+// Senders on the same machine leave checksums and segmentation to the card, which veth does not have. The kernel puts a
+// virtio_net_hdr with what is left to do before each frame, and the port does it. A frame larger than a slot waits whole in
+// the socket's queue.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -42,7 +43,7 @@
 typedef struct {
   char name[IFNAMSIZ];
   int index;
-  int sender; // a socket of its own: nobody waits for it, so a frame that has been sent wakes nobody
+  int sender; // a separate socket that no thread polls, so that a sent frame causes no wake-up
   int claim;  // abstract socket whose name says that this interface is taken, in this network namespace
   uint32_t mtu;
   uint8_t *ring;
@@ -54,7 +55,7 @@ typedef struct {
   bool is_cutting;     // the next slot has segments left
 } veth_t;
 
-// Slots are a power of two large, so they fill the blocks without a gap, and so is their number.
+// Size and number of slots are powers of two, so that slots fill the blocks without a gap.
 static struct tpacket2_hdr *slot_at(const veth_t *veth, uint32_t slot) {
   return (void *)(veth->ring + (size_t)(slot & (veth->slots - 1)) * veth->slot_bytes);
 }
@@ -73,7 +74,7 @@ static void restore_vlan(frame_t *frame, const struct tpacket2_hdr *slot) {
   frame->bytes += VLAN_TAG_BYTES;
 }
 
-// The socket reports ENETDOWN for an interface that is down as well as for one that has gone.
+// The socket reports ENETDOWN both for an interface that is down and for one that has vanished.
 static void check_error(port_t *port) {
   veth_t *veth = port->state;
   int error = 0;
@@ -82,7 +83,7 @@ static void check_error(port_t *port) {
   if (error == 0) return;
   port->statistics[PORT_ERRORS]++;
   if ((int)if_nametoindex(veth->name) == veth->index) return;
-  close(port->fd); // leaves the epoll set by itself
+  close(port->fd); // this also takes it out of the epoll set
   port->fd = -1;
 }
 
@@ -94,7 +95,7 @@ static void count_ring_drops(port_t *port) {
   }
 }
 
-// The longest frame of a slot that the switch carries once its VLAN tag is back.
+// The longest frame of a slot that the switch can carry with its VLAN tag restored.
 static uint32_t longest(const struct tpacket2_hdr *slot) {
   return FRAME_BYTES_MAX - (slot->tp_status & TP_STATUS_VLAN_VALID ? VLAN_TAG_BYTES : 0);
 }
@@ -109,7 +110,7 @@ static uint32_t take_large(port_t *port, struct virtio_net_hdr *offload) {
   return (uint32_t)bytes - (uint32_t)sizeof *offload;
 }
 
-// Cut what is left of the next slot's frame. Returns how many frames there are then; all of it is cut unless they are `capacity`.
+// Cut the rest of the next slot's frame. Returns the new number of frames; a rest is left only if this is `capacity`.
 static uint32_t cut_segments(port_t *port, const struct tpacket2_hdr *slot, frame_t *frames, uint32_t count,
                              uint32_t capacity) {
   veth_t *veth = port->state;
@@ -127,7 +128,7 @@ static uint32_t cut_segments(port_t *port, const struct tpacket2_hdr *slot, fram
   return count;
 }
 
-// One slot: a frame, its segments, or none. Returns how many frames there are then.
+// Take one slot: a frame, its segments, or nothing. Returns the new number of frames.
 static uint32_t take_slot(port_t *port, struct tpacket2_hdr *slot, frame_t *frames, uint32_t count, uint32_t capacity) {
   veth_t *veth = port->state;
   if (veth->is_cutting) return cut_segments(port, slot, frames, count, capacity);
@@ -150,7 +151,7 @@ static uint32_t take_slot(port_t *port, struct tpacket2_hdr *slot, frame_t *fram
     return count;
   }
   offload_checksum(&offload, frame.data, frame.bytes);
-  if (frame.data == veth->large) { // another slot of this batch may need the place
+  if (frame.data == veth->large) { // another slot of this batch may need the buffer
     frame.data = veth->cut + (size_t)count * CUT_BYTES + VLAN_TAG_BYTES;
     memcpy(frame.data, veth->large, frame.bytes);
   }
@@ -263,7 +264,7 @@ static int set_option(int fd, int level, int name, int value) {
   return setsockopt(fd, level, name, &value, sizeof value) < 0 ? -errno : 0;
 }
 
-// The kernel's limits bind only those without CAP_NET_ADMIN.
+// The kernel's limits apply only without CAP_NET_ADMIN.
 static int set_buffer(int fd, int forced, int limited, int bytes) {
   int error = set_option(fd, SOL_SOCKET, forced, bytes);
   return error == -EPERM ? set_option(fd, SOL_SOCKET, limited, bytes) : error;
@@ -318,7 +319,7 @@ int port_veth_open(port_t *port, const char *interface) {
 int port_veth_reopen(port_t *port) {
   veth_t *old = port->state;
   port_t fresh = {.fd = -1};
-  if (old->claim >= 0) close(old->claim); // an interface that was away may have kept its index
+  if (old->claim >= 0) close(old->claim); // the interface may be back with the same index
   old->claim = -1;
   int error = port_veth_open(&fresh, old->name);
   if (error) return error;

@@ -4,8 +4,8 @@
 // Ports: frames in and out of the switch, with statistics, impairments and capture. Not locked: the switch's lock
 // covers every call, except port_mem's send and receive, which lock their own rings.
 //
-// Ownership: frames of port_ops_t.receive belong to the port until release; packets belong to the pool and are
-// handed back by whoever takes them off a list. Functions return 0 or a negative errno.
+// Ownership: frames of port_ops_t.receive belong to the port until release. Packets belong to the pool; code that takes a
+// packet off a list hands it back. Functions return 0 or a negative errno.
 #ifndef SOFTSWITCH_PORTS_H
 #define SOFTSWITCH_PORTS_H
 
@@ -22,21 +22,21 @@
 
 typedef enum {
   RX_PACKETS, RX_BYTES, TX_PACKETS, TX_BYTES,
-  RX_OVERSIZE,        // larger than FRAME_BYTES_MAX, or segmentation is left to us in a tunnel
+  RX_OVERSIZE,        // larger than FRAME_BYTES_MAX, or a segment within a tunnel that cannot be cut
   RX_OVERFLOW,        // the kernel or a mem ring had no room
   RX_FOREIGN,         // udp: not from the port's fixed peer; not in RX_PACKETS
   TX_OVERSIZE, TX_OVERFLOW,
-  TX_DOWN,            // interface down or gone
-  TX_NO_PEER,         // udp: nobody has sent to this port yet
+  TX_DOWN,            // the interface is down or has vanished
+  TX_NO_PEER,         // udp: no peer has sent to this port yet
   PORT_ERRORS,        // unexpected failures of the operating system
-  CAPTURE_ERRORS,     // batches, then frames, that the capture file did not take: it ends at the first
+  CAPTURE_ERRORS,     // the failed write or flush that ends the capture, and all later frames
   DROPPED_NO_PROGRAM, // these count at the packet's ingress port
   DROPPED_BY_PROGRAM,
   DROPPED_UNKNOWN_PORT, DROPPED_UNKNOWN_GROUP,
-  DROPPED_PRIORITY,     // there is no queue for it
-  DROPPED_RECIRCULATED, // too many wait for another pass, or this one has had too many
+  DROPPED_PRIORITY,     // no queue has this priority
+  DROPPED_RECIRCULATED, // too many packets wait for another pass, or this one has had too many
   DROPPED_CLONES,       // a packet has had too many egress clones
-  DROPPED_DIGESTS,      // nobody took the earlier ones
+  DROPPED_DIGESTS,      // no room, because no reader took the earlier ones
   IMPAIRED_FIRST, // two blocks of impairment counters: in, out
   STATISTICS_COUNT = IMPAIRED_FIRST + 2 * IMPAIRMENT_COUNTERS
 } statistic_t;
@@ -54,14 +54,14 @@ typedef struct {
   // Take up to capacity frames that have arrived; never blocks.
   uint32_t (*receive)(port_t *, frame_t *frames, uint32_t capacity);
   void (*release)(port_t *); // the frames of the last receive may be overwritten
-  void (*transmit)(port_t *, packet_t *const *packets, uint32_t count); // never blocks; counts what did not go
+  void (*transmit)(port_t *, packet_t *const *packets, uint32_t count); // never blocks; counts what it cannot send
   void (*close)(port_t *);                                              // frees state
   void (*count_losses)(port_t *); // add what the kernel lost since the last call to the statistics; may be NULL
 } port_ops_t;
 
 struct port {
   const port_ops_t *ops;
-  void *state; // of the kind of port
+  void *state; // depends on the kind of port
   uint32_t number;
   int fd;          // readable when frames wait; -1 once the port is down
   uint64_t serial; // tells a port from a later one of the same number
@@ -79,17 +79,18 @@ bool port_is_mem(const port_t *);
 void port_mem_interrupt(port_t *); // wakes and refuses every receiver; close once they have left
 
 int port_veth_open(port_t *, const char *interface);
-int port_veth_reopen(port_t *); // of a port that is down: takes the interface that has its name now, keeps all else
+int port_veth_reopen(port_t *); // for a port that is down: opens the interface that has its name now, keeps all else
 // Numeric address and service; peer_host NULL: the source of the last datagram received is the peer.
 int port_udp_open(port_t *, const char *host, const char *service, const char *peer_host, const char *peer_service);
 int port_udp_number(const port_t *); // the UDP port that it is bound to
 
-// What one batch of work shares. collected: instead of transmitting, append {port, bytes, frame padded to 4} here.
+// Takes packets instead of a transmission: {port, bytes, frame padded to 4}...
 typedef struct {
   uint8_t *data;
   size_t bytes, capacity;
 } collector_t;
 
+// What one batch of work shares.
 typedef struct {
   pool_t pool;
   uint64_t now_ns;        // CLOCK_MONOTONIC, once per batch
@@ -98,9 +99,9 @@ typedef struct {
 } batch_t;
 
 void port_enqueue(port_t *, batch_t *, packet_t *); // transmit through the impairments; takes ownership
-void port_advance_out(port_t *, batch_t *, uint64_t now_ns); // enqueue what the out impairments release by now
+void port_advance_out(port_t *, batch_t *, uint64_t now_ns); // enqueue packets that the out impairments release by now
 void port_flush(port_t *, batch_t *);
-void port_count_losses(port_t *); // before its statistics are read
+void port_count_losses(port_t *); // call it before the port's statistics are read
 void port_capture(port_t *, const uint8_t *frame, uint32_t bytes); // if the port has a capture
 void port_close(port_t *, batch_t *); // sends nothing more; frees everything that the port holds
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program, and what the control plane tells the replication engine: multicast groups and clone sessions.
+// The program, and the replication engine's multicast groups and clone sessions.
 // packet_path.c carries packets through. The caller holds the switch's lock.
 #ifndef SOFTSWITCH_REPLICATION_H
 #define SOFTSWITCH_REPLICATION_H
@@ -13,8 +13,8 @@
 
 #define GROUPS_MAX 65536u
 #define SESSIONS_MAX 32768u // clone session ids have 15 bits
-#define WAITING_MAX 1024u   // packets that wait for another pass, then drops
-#define CLONES_MAX 1024u    // egress clones that descend from one packet, then drops
+#define WAITING_MAX 1024u   // packets that may wait for another pass; more are dropped
+#define CLONES_MAX 1024u    // egress clones that may descend from one packet; more are dropped
 
 typedef struct {
   uint32_t count;
@@ -22,7 +22,7 @@ typedef struct {
   replica_t replicas[];
 } replicas_t;
 
-// A copy of a packet on its way to egress.
+// A copy of a packet that goes to egress.
 typedef struct egress_copy egress_copy_t;
 struct egress_copy {
   egress_copy_t *next;
@@ -41,9 +41,9 @@ typedef struct {
   uint32_t drop_port;
   uint32_t priority_queues;           // of a port: packets of that priority and above are dropped
   packet_list_t again;                // resubmitted and recirculated, waiting for ingress
-  egress_copy_t *clones, *last_clone; // egress clones of the packet at hand, in order
+  egress_copy_t *clones, *last_clone; // egress clones of the current packet, in order
   egress_copy_t *free_clones;
-  uint32_t clones_left; // that the packet at hand may still bring forth
+  uint32_t clones_left; // egress clones that the current packet may still make
   reports_t digests, messages;
 } replication_t;
 

@@ -85,7 +85,7 @@ bool reports_put(reports_t *ring, uint32_t id, const void *data, uint32_t bytes)
   return is_kept;
 }
 
-// The lock is held.
+// The caller holds the lock.
 static int wait_for_report(reports_t *ring, int64_t timeout_ns) {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);

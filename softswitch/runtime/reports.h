@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A bounded ring of byte strings from the data plane to one or more readers: digest samples, messages of the program.
-// The writer never waits for a reader: what finds no room is dropped and counted. Locks itself, apart from the
-// switch's lock; a reader holds the ring only while it copies one report.
+// The writer never waits for a reader: a report without room is dropped and counted. The ring has a lock of its own, which
+// a reader holds only while it copies one report.
 #ifndef SOFTSWITCH_REPORTS_H
 #define SOFTSWITCH_REPORTS_H
 
@@ -22,9 +22,9 @@ typedef struct {
 
 void reports_init(reports_t *);
 void reports_destroy(reports_t *);
-int reports_open(reports_t *, uint32_t capacity); // 0 or -ENOMEM; an open ring keeps what it holds
-void reports_close(reports_t *);                  // wakes readers; what waits is gone
-// False if it was lost. Nothing happens to a ring that is off.
+int reports_open(reports_t *, uint32_t capacity); // 0 or -ENOMEM; an open ring keeps its reports
+void reports_close(reports_t *);                  // wakes readers; discards the reports that wait
+// False if the report was lost. A ring that is off ignores it.
 bool reports_put(reports_t *, uint32_t id, const void *data, uint32_t bytes);
 // Bytes of the report and its id; -EAGAIN when none came in time or the ring is off, -EMSGSIZE when it exceeds the
 // capacity (it stays). timeout_ns 0 does not wait.

@@ -52,7 +52,7 @@ static void free_port(softswitch_t *sw, port_t *port) {
   free(port);
 }
 
-// Takes ownership of an opened port, also when it fails.
+// Takes ownership of an opened port, also if it fails.
 static int install_port(softswitch_t *sw, port_t *port, const char *capture_path) {
   int error = capture_path ? capture_open(&port->capture, capture_path) : 0;
   if (error) error += S_CAPTURE_FAILED;
@@ -72,7 +72,7 @@ static int install_port(softswitch_t *sw, port_t *port, const char *capture_path
   return error;
 }
 
-// NULL with *error set when there can be no such port.
+// NULL with *error set if there can be no such port.
 static port_t *new_port(softswitch_t *sw, uint32_t number, int *error) {
   *error = number >= PORTS_MAX ? -EINVAL : 0;
   if (*error) return NULL;
@@ -116,7 +116,7 @@ int switch_add_udp_port(softswitch_t *sw, uint32_t number, const char *host, con
   return finish_port(sw, port, port_udp_open(port, host, service, peer_host, peer_service), capture_path);
 }
 
-// The port, only to be used before the lock is given back; NULL when there is none.
+// The port, which stays valid until the lock is released; NULL if there is none.
 static port_t *find_port(softswitch_t *sw, uint32_t number) {
   return number < PORTS_MAX ? sw->engine.ports[number] : NULL;
 }
@@ -144,7 +144,7 @@ int switch_remove_port(softswitch_t *sw, uint32_t number) {
 int switch_reopen_port(softswitch_t *sw, uint32_t number) {
   switch_lock(sw);
   port_t *port = find_port(sw, number);
-  int error = !port ? -ENOENT : port->fd >= 0 ? -EALREADY : port_veth_reopen(port); // others do not go down
+  int error = !port ? -ENOENT : port->fd >= 0 ? -EALREADY : port_veth_reopen(port); // only veth ports go down
   if (!error) error = watch(sw, port->fd, port->serial << 16 | number);
   if (error && error != -EALREADY && port && port->fd >= 0) {
     close(port->fd);
@@ -263,7 +263,7 @@ int switch_process(softswitch_t *sw, uint32_t number, const uint8_t *frame, uint
 int switch_load(softswitch_t *sw, const pipeline_ops_t *ops) {
   int result = 0;
   switch_lock(sw);
-  path_drop_again(&sw->engine, &sw->batch); // their fields are those of the old program
+  path_drop_again(&sw->engine, &sw->batch); // these packets keep fields of the old program
   if (ops) {
     result = replication_load(&sw->engine, ops);
   } else {
@@ -278,7 +278,7 @@ int switch_start(softswitch_t *sw) {
   int result = sw->is_running ? -EALREADY : 0;
   if (!result) {
     atomic_store(&sw->is_stopping, false);
-    loop_rearm(sw); // what the synchronous mode left in the impairments
+    loop_rearm(sw); // for packets that the synchronous mode left in the impairments
     result = -pthread_create(&sw->thread, NULL, loop_run, sw);
     sw->is_running = result == 0;
   }

@@ -12,7 +12,7 @@
 #include "pipeline.h"
 
 #define S_NO_PROGRAM (-1000)
-#define S_CAPTURE_FAILED (-2000) // minus the errno: the port is fine, its capture file cannot be opened
+#define S_CAPTURE_FAILED (-2000) // minus the errno of opening the port's capture file
 
 typedef struct softswitch softswitch_t;
 typedef struct {
@@ -21,14 +21,14 @@ typedef struct {
 
 // NULL: out of memory. Packets of priority priority_queues and above are dropped.
 softswitch_t *switch_create(uint32_t cpu_port, uint32_t drop_port, uint32_t priority_queues, uint32_t pool_packets);
-// Stop, close all ports, take the program away. Calls in progress end; later ones find no port and no program.
+// Stop, close all ports, unload the program. Calls in progress end; later ones find no port and no program.
 void switch_close(softswitch_t *);
 void switch_destroy(softswitch_t *); // closes first
-// Replace the pipeline, keep the ports; groups start afresh. NULL: run without. ops must outlive its use here.
+// Replace the pipeline, keep the ports, reset the groups. NULL: run without a program. ops must outlive its use here.
 int switch_load(softswitch_t *, const pipeline_ops_t *ops);
 
-int switch_start(softswitch_t *); // the data-plane thread; -EALREADY when it runs
-int switch_stop(softswitch_t *);  // returns when the thread has ended; 0 also when none runs
+int switch_start(softswitch_t *); // the data-plane thread; -EALREADY if it runs
+int switch_stop(softswitch_t *);  // returns when the thread has ended; 0 also if none runs
 int switch_is_running(softswitch_t *);
 
 int switch_add_mem_port(softswitch_t *, uint32_t number, const char *capture_path); // capture_path may be NULL
@@ -36,7 +36,7 @@ int switch_add_veth_port(softswitch_t *, uint32_t number, const char *interface,
 int switch_add_udp_port(softswitch_t *, uint32_t number, const char *host, const char *service, const char *peer_host,
                         const char *peer_service, const char *capture_path);
 int switch_remove_port(softswitch_t *, uint32_t number); // -ENOENT, -EPERM for the CPU port
-int switch_reopen_port(softswitch_t *, uint32_t number); // once its interface has gone; -EALREADY: it is not down
+int switch_reopen_port(softswitch_t *, uint32_t number); // after its interface vanished; -EALREADY: it is not down
 int switch_udp_number(softswitch_t *, uint32_t number);
 int switch_set_impairments(softswitch_t *, uint32_t number, int is_out, const impairments_t *);
 uint32_t switch_statistics_count(void);
@@ -48,9 +48,9 @@ int switch_mem_send(softswitch_t *, uint32_t number, const uint8_t *frames, cons
                     size_t stride);
 int switch_mem_receive(softswitch_t *, uint32_t number, uint8_t *frames, int32_t *lengths, uint32_t count,
                        size_t stride, int64_t timeout_ns);
-// Synchronous use, refused with -EBUSY while the thread runs: frame NULL releases what impairments hold. With collect,
-// everything that would be transmitted is found at *out, *bytes until the next call: {u32 port, u32 bytes, frame
-// padded to 4}...
+// Synchronous use; -EBUSY while the thread runs. frame NULL releases the packets that impairments hold. With collect, *out
+// and *out_bytes give everything that would be transmitted, valid until the next call: {u32 port, u32 bytes, frame padded
+// to 4}...
 int switch_process(softswitch_t *, uint32_t number, const uint8_t *frame, uint32_t bytes, int collect,
                    const uint8_t **out, size_t *out_bytes);
 
@@ -60,14 +60,14 @@ int switch_set_clone_session(softswitch_t *, uint32_t session, const replica_t *
                              uint32_t packet_length_bytes); // 0: copies keep their length
 int switch_delete_clone_session(softswitch_t *, uint32_t session); // P_NOT_FOUND
 
-// What the data plane reports: digest samples (id: learn list) and messages of log_msg. Off until it is opened.
+// Reports of the data plane: digest samples (id: learn list) and messages of log_msg. Each kind is off until it is opened.
 typedef enum { REPORT_DIGEST, REPORT_MESSAGE } report_kind_t;
 int switch_open_reports(softswitch_t *, report_kind_t, uint32_t capacity);
 int switch_close_reports(softswitch_t *, report_kind_t); // wakes readers
 int switch_wait_report(softswitch_t *, report_kind_t, int64_t timeout_ns); // -EAGAIN: none
 // Bytes; -EAGAIN: none, -EMSGSIZE: longer than the capacity. Does not wait.
 int switch_take_report(softswitch_t *, report_kind_t, uint32_t *id, uint8_t *out, uint32_t capacity);
-uint64_t switch_lost_reports(softswitch_t *, report_kind_t); // those that found no room
+uint64_t switch_lost_reports(softswitch_t *, report_kind_t); // dropped for lack of room
 
 // The control operations of pipeline.h under the lock.
 int switch_table_insert(softswitch_t *, uint32_t table, const table_entry_t *, uint64_t *handle_out);
@@ -87,8 +87,8 @@ int switch_direct_meter_write(softswitch_t *, uint32_t table, const table_entry_
 int switch_meter_read(softswitch_t *, uint32_t array, uint32_t index, meter_rates_t *out);
 int switch_meter_write(softswitch_t *, uint32_t array, uint32_t index, const meter_rates_t *);
 int switch_table_idle(softswitch_t *, uint32_t table, const table_entry_t *match, uint64_t *idle_us);
-// Of the first table from `table` on that has timeouts, which it then is; P_BAD_ARGUMENT when there is none. One call for
-// tables without, since each waits for its turn beside the packets.
+// table_expired for the first table with timeouts from *table on, to which it sets *table; P_BAD_ARGUMENT if there is none.
+// It skips tables without timeouts within one call, because each call has to wait for the lock.
 int switch_table_expired(softswitch_t *, uint32_t *table, uint32_t *from, uint32_t entries, uint64_t *handles);
 int switch_table_match(softswitch_t *, uint32_t table, uint64_t handle, uint8_t *key, uint8_t *mask,
                        int32_t *prefix_len, int32_t *priority);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The switch's insides, shared by switch.c (life and ports), loop.c (the thread) and control.c (tables and arrays).
+// The switch's state, shared by switch.c (start, stop and ports), loop.c (the thread) and control.c (tables and arrays).
 #ifndef SOFTSWITCH_SWITCH_STATE_H
 #define SOFTSWITCH_SWITCH_STATE_H
 
@@ -12,7 +12,7 @@
 
 struct softswitch {
   // A fair lock: first come, first served, so that a busy data plane cannot starve control operations. Its holder may take
-  // it again, so that several operations can be one.
+  // it again, so that several operations can be atomic together.
   pthread_mutex_t turn_lock;
   pthread_cond_t turn_passed;
   uint64_t next_turn, turn;
@@ -25,7 +25,7 @@ struct softswitch {
   uint32_t users[PORTS_MAX];
 
   replication_t engine;
-  port_t *active[PORTS_MAX]; // the ports that there are, by number; loop.c
+  port_t *active[PORTS_MAX]; // the ports that exist, by number; for loop.c
   uint32_t active_count;
   batch_t batch;
   collector_t collector;
@@ -39,16 +39,16 @@ struct softswitch {
   pthread_t thread;
 };
 
-// Also called from Python, to make several control operations one.
+// Also called from Python, to make several control operations atomic together.
 void switch_lock(softswitch_t *);
 void switch_unlock(softswitch_t *);
 uint64_t switch_now_ns(void);
 
 // loop.c; the caller holds the lock.
-void loop_ports_changed(softswitch_t *); // engine.ports has
-void loop_advance(softswitch_t *, uint64_t now_ns); // impairments of all ports: what is due by now_ns, transmitted
+void loop_ports_changed(softswitch_t *); // call it after each change of engine.ports
+void loop_advance(softswitch_t *, uint64_t now_ns); // transmit packets that the impairments release by now_ns
 void loop_flush(softswitch_t *);
 void loop_rearm(softswitch_t *); // timer to the next deadline
-void *loop_run(void *argument);  // the thread; the lock is not held
+void *loop_run(void *argument);  // the thread; called without the lock
 
 #endif

@@ -8,7 +8,7 @@
 #include "table_match.h"
 #include "table_tuples.h"
 
-// Bytes of entries from which a table has huge pages; smaller ones stay small.
+// Bytes of entries in use from which a table gets huge pages.
 enum { HUGE_FROM = 512 * 1024 };
 
 static size_t node_bytes(const table_shape_t *shape) { return (size_t)shape->max_entries * shape->stride; }

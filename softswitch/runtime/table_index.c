@@ -40,7 +40,7 @@ static void move_some(table_index_t *index) {
     index_slot_t *slot = &index->old[index->moved];
     if (slot->value >= INDEX_FIRST) {
       put(index, *slot);
-      slot->value = INDEX_MOVED; // not empty: others were put behind it
+      slot->value = INDEX_MOVED; // not empty: a lookup may have to go past it
     }
     if (index->moved++ == index->old_mask) {
       drop_old(index);
@@ -49,7 +49,7 @@ static void move_some(table_index_t *index) {
   }
 }
 
-// Memory for the next size, and one huge page of it now and then: the kernel clears a page at its first use.
+// Reserve memory for the next size, and touch a huge page of it now and then: the kernel clears a page at its first use.
 static bool prepare_next(table_index_t *index) {
   size_t bytes = bytes_of(index->mask * 2 + 1);
   if (index->next == NULL) {
@@ -109,7 +109,7 @@ void index_remove(table_index_t *index, uint32_t hash, uint32_t number) {
     index->count--;
     return;
   }
-  // Close the gap: move up what may not sit behind an empty slot.
+  // Close the gap: move up every slot that lookups would not find past an empty one.
   uint32_t hole = (uint32_t)(slot - index->slots);
   for (uint32_t at = (hole + 1) & mask; index->slots[at].value != INDEX_EMPTY; at = (at + 1) & mask) {
     uint32_t home = index->slots[at].hash & mask;

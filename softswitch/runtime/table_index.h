@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A hash directory: from a 32-bit hash to numbers, at most half full. It grows in small steps: each insertion moves a few
-// slots of the directory before, so that no insertion takes long.
+// slots from the previous directory, so that no insertion takes long.
 #ifndef SOFTSWITCH_TABLE_INDEX_H
 #define SOFTSWITCH_TABLE_INDEX_H
 
@@ -21,11 +21,11 @@ typedef struct {
 
 typedef struct {
   index_slot_t *slots;
-  index_slot_t *old; // while growing: what has not moved yet
-  index_slot_t *next; // shortly before growing: memory for it
-  size_t next_touched; // bytes of `next` that are there
+  index_slot_t *old; // while growing: the previous slots
+  index_slot_t *next; // shortly before growing: memory for the next slots
+  size_t next_touched; // bytes of `next` that have been touched
   uint32_t mask, old_mask;
-  uint32_t moved; // slots of `old` that are done
+  uint32_t moved; // slots of `old` that have moved
   uint32_t count;
 } table_index_t;
 
@@ -33,7 +33,7 @@ bool index_create(table_index_t *);
 void index_destroy(table_index_t *);
 // Numbers up to UINT32_MAX - 2; the same hash may be added again. False: no memory.
 bool index_add(table_index_t *, uint32_t hash, uint32_t number);
-void index_remove(table_index_t *, uint32_t hash, uint32_t number); // that was added
+void index_remove(table_index_t *, uint32_t hash, uint32_t number);
 void index_replace(table_index_t *, uint32_t hash, uint32_t number, uint32_t by);
 
 // The next number of a hash from slot *at on, or INDEX_NONE.

@@ -54,7 +54,7 @@ int match_decode(const table_shape_t *shape, const table_entry_t *entry, match_t
       if (field->kind == MATCH_RANGE && compare_words(key, mask, words) > 0) return P_BAD_ARGUMENT;
       break;
     }
-    if (shape->key_mask != NULL) // as simple_switch does: the value alone, also of a range's lower end
+    if (shape->key_mask != NULL) // as simple_switch does: only the value, or a range's lower end
       for (uint32_t k = 0; k < words; k++) key[k] &= shape->key_mask[word + k];
     if (field->kind != MATCH_RANGE)
       for (uint32_t k = 0; k < words; k++) key[k] &= mask[k];

@@ -38,7 +38,7 @@ static inline uint32_t match_masked_hash(const uint64_t *words, const uint64_t *
 
 // P_OK or P_BAD_ARGUMENT. Bits that the mask or prefix does not cover are cleared.
 int match_decode(const table_shape_t *, const table_entry_t *, match_t *);
-// The other way round: key_bytes of the table each; exact and lpm fields have ones as mask.
+// The inverse: writes the table's key_bytes to each of key and mask; exact and lpm fields have ones as mask.
 void match_encode(const table_shape_t *, const table_node_t *, uint8_t *key, uint8_t *mask, int32_t *prefix_len);
 // Whether an entry of a table with range fields covers the key; held: key words, then mask words.
 bool match_ranges(const table_shape_t *, const uint64_t *held, const uint64_t *key);

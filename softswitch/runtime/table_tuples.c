@@ -29,12 +29,12 @@ typedef struct {
 typedef struct {
   int32_t best;
   uint32_t tuple;
-  uint32_t single; // the only entry, while only one was ever in it; else TABLE_NONE
+  uint32_t single; // the only entry that the tuple ever had; TABLE_NONE if there were more
 } place_t;
 
 struct table_tuples {
   const table_shape_t *shape;
-  uint32_t range_word, range_width; // of the field that is taken apart; width 0: none
+  uint32_t range_word, range_width; // of the field that is split into prefixes; width 0: none
   link_t *links;
   uint32_t links_max, links_used, free_link, links_held;
   table_index_t chains; // first link by hash
@@ -51,7 +51,7 @@ typedef struct {
   unsigned free_bits;
 } prefix_t;
 
-// ---- life ----
+// ---- creation and destruction ----
 
 static size_t links_bytes(const table_tuples_t *set) { return (size_t)set->links_max * sizeof(link_t); }
 
@@ -110,7 +110,7 @@ static uint32_t prefixes_of(const table_tuples_t *set, const uint64_t *key, cons
   return split_range(key[set->range_word], mask[set->range_word], set->range_width, out);
 }
 
-// Bits that a tuple looks at: ranges that are not taken apart count for nothing.
+// The bits that a tuple compares; none of a range that is not split into prefixes.
 static void tuple_mask(const table_tuples_t *set, const uint64_t *mask, const prefix_t *prefix, uint64_t *out) {
   uint32_t word = 0;
   for (uint32_t i = 0; i < set->shape->num_fields; i++) {
@@ -161,7 +161,7 @@ static uint32_t place_of(const table_tuples_t *set, uint32_t tuple) {
   return low;
 }
 
-// Moves a place up to where its rising best belongs.
+// Move a place up after its best rank has risen.
 static void raise_place(table_tuples_t *set, uint32_t at, int32_t best) {
   place_t place = set->order[at];
   place.best = best;
@@ -177,7 +177,7 @@ static int compare_places(const void *left, const void *right) {
   return a < b ? 1 : a > b ? -1 : 0;
 }
 
-// After many removals the bounds of ranks are too high, and lookups ask more tuples than needed.
+// After many removals, the bounds of ranks are too high, and lookups search more tuples than needed.
 static void refresh(table_tuples_t *set, const table_t *table) {
   set->stale = 0;
   for (uint32_t i = 0; i < set->count; i++) set->tuples[set->order[i].tuple].best = INT32_MIN;

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tuple space: entries that look at the same bits of a key form a tuple, in which one hash finds them. A lookup asks the
-// tuples from the highest rank that any of their entries has downwards, and stops where none can win any more.
+// Tuple space: entries that compare the same bits of a key form a tuple, in which one hash finds them. A lookup searches
+// the tuples by falling rank of their best entries, and stops when no later tuple can win.
 //
-// A range in the table's first range field is taken apart into prefixes, each in the tuple of its length; entries that hang
-// in several tuples are linked into each. Further range fields are compared entry by entry.
+// A range in the table's first range field is split into prefixes. Each prefix belongs to the tuple of its length, and its
+// entry is linked into every such tuple. Further range fields are compared entry by entry.
 #ifndef SOFTSWITCH_TABLE_TUPLES_H
 #define SOFTSWITCH_TABLE_TUPLES_H
 

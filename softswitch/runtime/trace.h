@@ -3,11 +3,11 @@
 //
 // The recorder of a traced build: generated text with trace points includes it, an ordinary build does not.
 //
-// Records lie one behind the other, each a multiple of 8 bytes, numbers in host order:
+// Records follow each other, each a multiple of 8 bytes, numbers in host order:
 //   uint32_t bytes (of the whole record), kind, number, count; then by kind
 //   TRACE_POINT_RECORD: count numbers of 64 bits, then the phv
 //   other kinds: count bytes
-// The recorder is one per library: one switch at a time may be traced. The data plane writes under the switch's lock;
+// A library has one recorder, so only one switch at a time may be traced. The data plane writes under the switch's lock;
 // p4_trace_take may be called from another thread.
 #ifndef SOFTSWITCH_TRACE_H
 #define SOFTSWITCH_TRACE_H
@@ -20,7 +20,7 @@
 
 enum {
   TRACE_POINT_RECORD = 1,
-  TRACE_MEMORY_RECORD = 2,  // an object that belongs to the point before, number: which
+  TRACE_MEMORY_RECORD = 2,  // an object that belongs to the previous point; number: which object
   TRACE_START_RECORD = 3,   // packet_info_t
   TRACE_FRAME_RECORD = 4,   // the frame that start was given
   TRACE_INGRESS_RECORD = 5, // intrinsic_t after ingress
@@ -29,7 +29,7 @@ enum {
   TRACE_SENT_RECORD = 8,    // the frame that the deparser wrote
 };
 
-#define TRACE_BYTES_MAX ((size_t)256 << 20) // what waits to be taken; more is lost, and told
+#define TRACE_BYTES_MAX ((size_t)256 << 20) // bytes that may wait to be taken; further records are lost and counted
 
 typedef struct {
   uint8_t *data;
@@ -38,10 +38,10 @@ typedef struct {
 
 static struct {
   pthread_mutex_t lock;
-  bool is_on;            // the packet in hand is recorded
+  bool is_on;            // the current packet is recorded
   uint64_t packets_left; // packets still to record
   int64_t port;          // only packets from this port; -1: any
-  uint64_t lost;         // records that found no room
+  uint64_t lost;         // records that were dropped for lack of room
   trace_buffer_t filling, taken;
 } trace_sink = {.lock = PTHREAD_MUTEX_INITIALIZER, .port = -1};
 
@@ -105,7 +105,7 @@ void p4_trace_start(int64_t port, uint64_t packets) {
   pthread_mutex_unlock(&trace_sink.lock);
 }
 
-// What has been recorded since the last call; valid until the next. Returns how many records were lost so far.
+// Give the records since the last call, valid until the next one. Returns how many records were lost since the start.
 uint64_t p4_trace_take(const uint8_t **data, size_t *bytes) {
   pthread_mutex_lock(&trace_sink.lock);
   const trace_buffer_t full = trace_sink.filling;

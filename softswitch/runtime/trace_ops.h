@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of the seam in a traced build: those of pipeline_ops.h, with what goes in and comes out recorded.
-// Included once, at the end of generated code, behind pipeline_ops.h, whose p4_pipeline has another name then.
+// The functions of the seam in a traced build: those of pipeline_ops.h, which here record their inputs and outputs.
+// Included once, at the end of generated code, after pipeline_ops.h, whose p4_pipeline has another name then.
 #ifndef SOFTSWITCH_TRACE_OPS_H
 #define SOFTSWITCH_TRACE_OPS_H
 
 static bool trace_awaits_clone; // the last packet asked for a clone from ingress, which is parsed again
 
-// A packet counts when it arrives; its clones and later rounds are recorded with it.
+// A packet counts when it arrives; its clones and later passes are recorded with it.
 static bool trace_wants(const packet_info_t *info) {
   pthread_mutex_lock(&trace_sink.lock);
   bool is_wanted = trace_sink.is_on;

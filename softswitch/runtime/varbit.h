@@ -8,7 +8,7 @@
 
 #include "packet.h"
 
-// Index of an element, or that of the spare element behind the last one when it is out of range.
+// The index of an element; if it is out of range, that of the spare element after the last one.
 P4_UNUSED static inline uint32_t stack_index(uint64_t index, uint32_t size) {
   return index < size ? (uint32_t)index : size;
 }
@@ -32,7 +32,7 @@ P4_UNUSED static inline void varbit_assign(uint8_t *to, uint32_t *to_count, uint
   *to_count = count;
 }
 
-// Bytes that start `offset` bits behind `from`.
+// Bytes that start `offset` bits after `from`.
 P4_UNUSED static inline void load_bytes(uint8_t *to, uint32_t count, const uint8_t *from, uint32_t offset) {
   if (offset % 8 == 0) {
     memcpy(to, from + offset / 8, count);
@@ -41,7 +41,7 @@ P4_UNUSED static inline void load_bytes(uint8_t *to, uint32_t count, const uint8
   for (uint32_t i = 0; i < count; i++) to[i] = (uint8_t)load_bits(from, offset + i * 8, 8);
 }
 
-// Or bytes into others that hold zeros there, `offset` bits behind `to`.
+// OR bytes into others, `offset` bits after `to`, that are zero there.
 P4_UNUSED static inline void or_bytes(uint8_t *to, uint32_t offset, const uint8_t *from, uint32_t count) {
   if (offset % 8 == 0) {
     memcpy(to + offset / 8, from, count);
@@ -61,7 +61,7 @@ P4_UNUSED static inline void exchange(void *left, void *right, size_t bytes) {
   }
 }
 
-// Move elements `count` places towards the end; those that come to the front are invalid if asked for.
+// Move elements `count` places towards the end; with is_cleared, those that come to the front become invalid.
 P4_UNUSED static inline void stack_push(void *elements, size_t bytes, uint8_t *valid, uint32_t size, uint64_t count,
                                         bool is_cleared) {
   uint8_t *first = elements;
@@ -77,7 +77,7 @@ P4_UNUSED static inline uint32_t stack_push_next(uint32_t next, uint32_t size, u
   return count < size - next ? next + (uint32_t)count : size;
 }
 
-// Move elements `count` places towards the front; those that come to the end are invalid if asked for.
+// Move elements `count` places towards the front; with is_cleared, those that come to the end become invalid.
 P4_UNUSED static inline void stack_pop(void *elements, size_t bytes, uint8_t *valid, uint32_t size, uint64_t count,
                                        bool is_cleared) {
   uint8_t *first = elements;

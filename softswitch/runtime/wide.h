@@ -23,7 +23,7 @@ P4_UNUSED static inline void clear_spare_bits(uint8_t *bytes, uint32_t width) {
   if (width % 8 != 0) bytes[0] &= (uint8_t)(0xffu >> (8 - width % 8));
 }
 
-// Field that starts `offset` bits behind `from`.
+// The field that starts `offset` bits after `from`.
 P4_UNUSED static inline void extract_bits(uint8_t *to, const uint8_t *from, uint32_t offset, uint32_t width) {
   const uint32_t size = bytes_of_width(width);
   const uint32_t end = offset + width;
@@ -39,7 +39,7 @@ P4_UNUSED static inline void extract_bits(uint8_t *to, const uint8_t *from, uint
   clear_spare_bits(to, width);
 }
 
-// Or a field into bytes that hold zeros there.
+// OR a field into bytes that are zero there.
 P4_UNUSED static inline void insert_bits(uint8_t *to, uint32_t offset, const uint8_t *from, uint32_t width) {
   const uint32_t first = (width - 1) % 8 + 1;
   or_bits(to, offset, first, from[0]);
@@ -95,7 +95,7 @@ WIDE_FUNCTION wide_from_unsigned_128(uint64_t *to, uint32_t n, wide_uint_t value
   return wide_fill(to, n, 2, false);
 }
 
-// A number of fewer limbs.
+// Extend a number of fewer limbs.
 WIDE_FUNCTION wide_extend(uint64_t *to, uint32_t n, const uint64_t *from, uint32_t limbs) {
   for (uint32_t i = 0; i < limbs; i++) to[i] = from[i];
   return wide_fill(to, n, limbs, from[limbs - 1] >> 63 != 0);

@@ -12,7 +12,7 @@ from .table_entries import Match, seam_entry
 
 
 class ActionProfiles:
-    """The action profiles of a switch; positions, atomicity and errors as of Tables."""
+    """The action profiles of a switch; positions, atomicity and errors as in Tables."""
 
     def __init__(self, native: NativeSwitch) -> None:
         self._native = native

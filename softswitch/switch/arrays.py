@@ -15,7 +15,7 @@ from .pipeline import MeterRatesT
 
 
 class MeterRates(NamedTuple):
-    """Two rates a second and their bursts, in packets or in bytes as the meter counts."""
+    """Two rates per second and their bursts, in packets or bytes as the meter counts."""
 
     cir: int
     """Committed rate: packets beyond it are yellow."""
@@ -26,7 +26,7 @@ class MeterRates(NamedTuple):
 
 
 class Arrays:
-    """What a program declares with a size; positions, atomicity and errors as of Tables."""
+    """Counters, registers, meters and value sets; positions, atomicity and errors as in Tables."""
 
     def __init__(self, native: NativeSwitch) -> None:
         self._native = native
@@ -65,7 +65,7 @@ class Arrays:
         )
 
     def read_meter(self, array: int, index: int) -> MeterRates | None:
-        """Return how a meter is configured."""
+        """Return the rates of a meter; None if it is not configured."""
         rates = MeterRatesT()
         self._native.control(
             f"meter {array}[{index}]", "switch_meter_read", array, index, byref(rates)
@@ -97,7 +97,7 @@ class Arrays:
 
 
 def seam_rates(rates: MeterRates | None) -> MeterRatesT:
-    """Return rates as the seam takes them; None: not configured."""
+    """Return rates in the seam's form; None means not configured."""
     return MeterRatesT() if rates is None else MeterRatesT(*rates, 1)
 
 

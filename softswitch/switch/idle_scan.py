@@ -14,16 +14,16 @@ from .native import NativeSwitch
 from .table_entries import Match
 
 EXPIRED_PER_STEP: Final = 4096
-"""Entries that one step of a search for idle ones looks at, while packets wait."""
+"""Entries that one step of a search checks; packets wait during a step."""
 KEY_BYTES_MAX: Final = 512
-"""Of 64 words, the longest key that the generator accepts."""
+"""Bytes of the longest key that the generator accepts, 64 words."""
 
 
 class IdleScan:
     """Searches tables for entries that are idle for their timeout, until it is closed."""
 
     INTERVAL_S: Final = 0.1
-    """Between two searches."""
+    """Time between two searches."""
 
     def __init__(self, native: NativeSwitch, callback: Callable[[int, Match], None]) -> None:
         """Call back with the table and match of each entry that has expired."""
@@ -34,14 +34,14 @@ class IdleScan:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread; a callback that still runs ends first, unless this is called in it."""
+        """End the thread after a callback that still runs; a callback may call this, too."""
         self._is_closed.set()
         if self._thread is not threading.current_thread():
             self._thread.join()
 
     def _run(self) -> None:
         while not self._is_closed.wait(self.INTERVAL_S):
-            with contextlib.suppress(NoProgramError, SwitchStateError):  # none now, or closed
+            with contextlib.suppress(NoProgramError, SwitchStateError):  # no program, or closed
                 self._search()
 
     def _search(self) -> None:
@@ -57,7 +57,10 @@ class IdleScan:
                 table.value += 1
 
     def _expired(self, table: c_uint32, start: c_uint32) -> list[Match]:
-        """Take a step in the first table from `table` on with timeouts; advance both to there."""
+        """Search one step from `start` in `table`, or in the next table with timeouts.
+
+        Sets both to where the next step begins; `start` is 0 at the end of a table.
+        """
         handles = (c_uint64 * EXPIRED_PER_STEP)()
         with self._native.atomically():  # so that the handles still mean these entries
             count = self._native.control(

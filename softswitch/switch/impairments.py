@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a link does to packets: seeded loss, duplication, corruption, reordering, delay and rate."""
+"""Impairments of a link, from a seed: loss, duplication, corruption, reordering, delay and rate."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Literal
 
-Direction = Literal["in", "out"]
+PortDirection = Literal["in", "out"]
 """`in`: as the switch receives; `out`: as it transmits."""
 
 
@@ -15,7 +15,7 @@ Direction = Literal["in", "out"]
 class Impairments:
     """Impairments of one port and one direction; raises ValueError on impossible settings.
 
-    The same settings, port and direction give the same fate to the same sequence of packets.
+    With the same settings, port and direction, the same sequence of packets has the same fate.
     """
 
     loss: float = 0.0
@@ -27,17 +27,17 @@ class Impairments:
     reordering: float = 0.0
     """Probability that a packet is held back while later ones pass."""
     reordering_delay_s: float = 0.0
-    """A held packet goes on after this time (0: no limit of time)."""
+    """A held packet goes on after this time (0: no time limit)."""
     reordering_packets: int = 0
-    """A held packet goes on once so many later packets have arrived (0: no limit of packets)."""
+    """A held packet goes on once this many later packets have arrived (0: no such limit)."""
     delay_s: float = 0.0
-    """Every packet is late by this time. Without effect in synchronous `process`."""
+    """Every packet is delayed by this time. Synchronous `process` ignores it."""
     rate_bits_per_s: float = 0.0
-    """Frames leave at this rate (0: unlimited). Without effect in synchronous `process`."""
+    """Frames leave at this rate (0: unlimited). Synchronous `process` ignores it."""
     queue_packets: int = 1000
     """Packets that may wait for rate and delay; more are dropped as `overrun`."""
     seed: int = 1
-    """Start of the generator, below 2**64."""
+    """Seed of the random numbers, below 2**64."""
 
     def __post_init__(self) -> None:
         for name in ("loss", "duplication", "corruption", "reordering"):
@@ -51,7 +51,7 @@ class Impairments:
         if self.reordering > 0 and not (self.reordering_delay_s or self.reordering_packets):
             raise ValueError(
                 "impairments: reordering needs reordering_delay_s or reordering_packets, "
-                "else a held packet would never go on"
+                "otherwise a held packet would never go on"
             )
         if not 1 <= self.queue_packets < 1 << 31:
             raise ValueError("impairments: queue_packets must be 1 to 2**31 - 1")
@@ -59,10 +59,10 @@ class Impairments:
             raise ValueError("impairments: seed must be 0 to 2**64 - 1")
 
 
-def parse_impairments(text: str) -> tuple[int, Direction, Impairments]:
+def parse_impairments(text: str) -> tuple[int, PortDirection, Impairments]:
     """Read `PORT:in|out:NAME=VALUE,...`, the form of the command line.
 
-    ValueError says what is wrong.
+    Raises ValueError with what is wrong.
 
     Example: `1:in:loss=0.05,reordering=0.05,reordering_delay_s=0.02,seed=7`.
     """

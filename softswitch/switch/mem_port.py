@@ -28,8 +28,8 @@ class MemPort:
     def send(self, frames: NDArray[np.uint8], lengths: NDArray[np.int32]) -> int:
         """Send frames, uint8 (count, stride), lengths int32 (count,) in bytes; C-contiguous.
 
-        Returns how many found room in the port's queue; the rest was not taken. Raises ValueError
-        for a wrong shape or length, PortNotFoundError after the port has been removed.
+        Returns how many found room in the port's queue; it does not take the others. Raises
+        ValueError for a wrong shape or length, PortNotFoundError after the port has been removed.
         """
         stride = _check(frames, lengths)
         count: int = self._native.library.switch_mem_send(
@@ -52,7 +52,7 @@ class MemPort:
     def receive(
         self, frames_out: NDArray[np.uint8], lengths_out: NDArray[np.int32], timeout_s: float
     ) -> int:
-        """Wait for a first frame up to timeout_s, then take what is there; returns the count.
+        """Wait up to timeout_s for a first frame, take the frames in the queue, return their count.
 
         frames_out: uint8 (capacity, stride), lengths_out: int32 (capacity,). Raises ValueError
         when a row is too short for the next frame (it stays queued), PortNotFoundError after the
@@ -85,5 +85,5 @@ def _check(frames: NDArray[np.uint8], lengths: NDArray[np.int32]) -> int:
     if lengths.shape != (len(frames),) or not (
         frames.flags.c_contiguous and lengths.flags.c_contiguous
     ):
-        raise ValueError("frames and lengths must be C-contiguous and of one count")
+        raise ValueError("frames and lengths must be C-contiguous and have the same count")
     return frames.shape[1]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The switch of the C runtime: the one object through which all parts of a Switch call it."""
+"""The switch of the C runtime; all parts of a Switch call it through one NativeSwitch."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _ERRORS: dict[int, tuple[type[ControlError], str]] = {
     P_FULL: (TableFullError, "there is no room for another entry; delete one first"),
     P_IN_USE: (InUseError, "something still refers to it; change that first"),
     P_BAD_ARGUMENT: (BadArgumentError, "a position, width or value does not fit the program"),
-    P_UNSUPPORTED: (UnsupportedControlError, "the program's object does not do this"),
+    P_UNSUPPORTED: (UnsupportedControlError, "the program's object does not support this"),
 }
 
 
 def control_error(what: str, code: int) -> ControlError | NoProgramError:
-    """Return the error that a negative result of the runtime means."""
+    """Return the error of a negative result of the runtime."""
     if code == NO_PROGRAM:
         return NoProgramError(f"{what}: no program is loaded; load one first")
     kind, advice = _ERRORS[code]
@@ -77,7 +77,7 @@ class NativeSwitch:
         return self._handle
 
     def close(self) -> None:
-        """Close the switch; calls of other threads that still run end with an error."""
+        """Close the switch; calls of other threads that are under way end with an error."""
         handle, self._handle = self.handle, None
         handle.close()
 
@@ -95,9 +95,9 @@ class NativeSwitch:
 
     @contextlib.contextmanager
     def atomically(self) -> Generator[None]:
-        """Make the operations of this thread within the block one: packets see all or none.
+        """Make this thread's operations within the block atomic: a packet sees all or none.
 
-        Packets wait meanwhile, and so do other threads' operations. Blocks may nest.
+        Packets and operations of other threads wait meanwhile. Blocks may nest.
         """
         handle = self.handle
         self.library.switch_lock(handle)

@@ -36,7 +36,7 @@ P_IN_USE = -6
 
 EXTRA_COUNTS = 1
 EXTRA_IDLE = 2
-"""In TableLayout: what a record holds beside match and action."""
+"""In TableLayout: what a record holds besides match and action."""
 
 INDIRECT_NONE = 0
 INDIRECT_MEMBER = 1
@@ -277,9 +277,9 @@ class PipelineOps(ctypes.Structure):
 
 
 def open_pipeline(library: Path) -> tuple[ctypes.CDLL, PipelineOps]:
-    """Load a generated library; hold what this returns for as long as a pipeline lives.
+    """Load a generated library; keep the result as long as a pipeline of it exists.
 
-    Raises OSError when the file cannot be loaded and ValueError when it was built for another seam.
+    Raises OSError if the file cannot be loaded, ValueError if it was built for another seam.
     """
     handle = ctypes.CDLL(str(library))
     entry = handle.p4_pipeline

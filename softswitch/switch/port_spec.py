@@ -45,7 +45,7 @@ def parse_port_spec(text: str) -> PortSpec:
     if kind == "veth" and rest:
         return PortSpec(text=text, kind="veth", interface=rest)
     if kind == "udp" and rest:
-        # A host name may hold a dash: the peer begins behind a dash that follows a number.
+        # A host name may contain a dash: the peer begins after a dash that follows a number.
         local, dash, peer = rest, "", ""
         for index, character in enumerate(rest):
             if character == "-" and rest[:index].rpartition(":")[2].isdigit():
@@ -97,7 +97,7 @@ def open_error(number: int, spec: PortSpec, code: int) -> PortError:  # noqa: PL
         return PortInUseError(f"{what}: {holder} holds it; stop that one or choose another")
     if error == errno.EADDRNOTAVAIL:
         return PortError(
-            f"{what}: {spec.local[0]} is no address of this machine; bind to one that is"
+            f"{what}: {spec.local[0]} is not an address of this machine; choose one that is"
         )
     if error == errno.EINVAL:
         return PortSpecError(f"{what}: port numbers are 0 to 510 (511 means drop)")
@@ -113,5 +113,5 @@ def capture_error(number: int, capture: Path, error: int) -> CaptureError:
 
 
 def port_not_found(number: int) -> PortNotFoundError:
-    """Build the error for a port that is not there (or of another kind)."""
+    """Build the error for a port that does not exist or is of another kind."""
     return PortNotFoundError(f"the switch has no such port {number}; add it first with ports.add")

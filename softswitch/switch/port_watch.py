@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Watches the interfaces of veth ports: warns when one goes, reopens its port when it is back."""
+"""Watches the interfaces of veth ports: warns if one vanishes, reopens its port if it returns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class PortWatch:
-    """A thread beside a switch; the ports are those that the switch has when it starts."""
+    """A thread that watches the veth ports that a switch has at the start."""
 
     def __init__(self, switch: Switch, *, interval_s: float = INTERVAL_S) -> None:
         self._switch = switch
@@ -36,7 +36,7 @@ class PortWatch:
             self._thread.start()
 
     def close(self) -> None:
-        """Stop watching; before the switch is closed."""
+        """Stop watching; must be called before the switch is closed."""
         self._is_over.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -52,8 +52,8 @@ class PortWatch:
         index = _index(name)
         if self._indices[number] != GONE:
             logger.warning(
-                "%s: the interface has gone; packets for it are dropped until an interface of this "
-                "name is there again",
+                "%s: the interface has vanished; packets for it are dropped until an interface of "
+                "this name appears again",
                 what,
             )
             self._indices[number] = GONE
@@ -61,7 +61,7 @@ class PortWatch:
             return
         try:
             if not self._switch.ports.reopen(number):
-                return  # the data plane has not seen it go
+                return  # the data plane has not noticed yet that it vanished
         except SwitchStateError:
             return
         except PortError as exc:

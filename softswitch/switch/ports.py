@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..compilation.runtime_library import CAPTURE_FAILED, ImpairmentsT
 from ..errors import PortError, PortPermissionError
-from .impairments import Direction, Impairments
+from .impairments import Impairments, PortDirection
 from .native import NativeSwitch
 from .port_spec import PortSpec, capture_error, open_error, parse_port_spec, port_not_found
 
@@ -76,19 +76,19 @@ class Ports:
     def remove(self, number: int) -> None:
         """Close a port.
 
-        PortNotFoundError when there is none, PortPermissionError for the CPU port.
+        Raises PortNotFoundError if there is none, PortPermissionError for the CPU port.
         """
         code: int = self._native.call("switch_remove_port", number)
         if code == -errno.EPERM:
-            raise PortPermissionError(f"port {number} is the CPU port and stays")
+            raise PortPermissionError(f"port {number} is the CPU port and cannot be removed")
         if code < 0:
             raise port_not_found(number)
         self._specs.pop(number, None)
 
     def reopen(self, number: int) -> bool:
-        """Reopen a veth port whose interface had gone and is back; False while it is not down.
+        """Reopen a veth port whose interface had vanished; False if the port is not down.
 
-        Statistics, impairments and capture go on. PortError subclasses as of `add`.
+        Statistics, impairments and capture go on. Raises PortError subclasses as `add` does.
         """
         spec = self._specs.get(number)
         if spec is None:
@@ -99,16 +99,16 @@ class Ports:
         return code == 0
 
     def udp_address(self, number: int) -> tuple[str, int]:
-        """Return host and UDP port of a udp port, also where its description has port 0."""
+        """Return host and UDP port of a udp port, also if its description has port 0."""
         spec = self._specs.get(number)
         if spec is None or spec.kind != "udp":
             raise port_not_found(number)
         return spec.local[0], self._native.call("switch_udp_number", number)
 
     def set_impairments(
-        self, number: int, impairments: Impairments, *, direction: Direction
+        self, number: int, impairments: Impairments, *, direction: PortDirection
     ) -> None:
-        """Change what the port's link does; packets that the old settings hold go on at once."""
+        """Change a port's impairments; packets that the old settings hold go on at once."""
         settings = ImpairmentsT(
             impairments.loss,
             impairments.duplication,

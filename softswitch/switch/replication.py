@@ -11,7 +11,7 @@ from .native import NativeSwitch
 
 
 class Replication:
-    """The replication engine of a switch; atomicity and errors as of Tables."""
+    """The replication engine of a switch; atomicity and errors as in Tables."""
 
     def __init__(self, native: NativeSwitch) -> None:
         self._native = native

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the data plane reports without waiting for anybody: digests, and messages of log_msg."""
+"""Reports of the data plane, which never waits for a reader: digests and messages of log_msg."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Final
 from .native import NativeSwitch
 
 RING_BYTES: Final = 1 << 20
-"""Bytes of reports that may wait for their reader; what finds no room is dropped and counted."""
+"""Bytes of reports that may wait for their reader; a report without room is dropped and counted."""
 _REPORT_BYTES: Final = 1 << 14
 _WAIT_S: Final = 0.1
 
@@ -35,7 +35,7 @@ class ReportReader:
     def __init__(
         self, native: NativeSwitch, kind: ReportKind, deliver: Callable[[int, bytes], None]
     ) -> None:
-        """Open the ring and start reading; MemoryError when there is none left for it."""
+        """Open the ring and start reading; raises MemoryError if no memory is left for the ring."""
         self._library = native.library
         self._handle = native.handle
         self._kind = kind
@@ -52,7 +52,7 @@ class ReportReader:
         self._thread.start()
 
     def close(self) -> None:
-        """Deliver what waits, then stop; no callback comes after this."""
+        """Deliver the reports that wait, then stop; no callback comes after this."""
         self._is_reading.clear()
         self.drain()
         self._library.switch_close_reports(self._handle, self._kind)
@@ -73,7 +73,7 @@ class ReportReader:
 
     @property
     def lost(self) -> int:
-        """Reports that found no room."""
+        """Reports that were dropped for lack of room."""
         return self._library.switch_lost_reports(self._handle, self._kind)
 
     def _read(self) -> None:
@@ -104,6 +104,6 @@ class Reports:
             reader.drain()
 
     def lost(self, kind: ReportKind) -> int:
-        """Return how many reports of a kind found no room since its reader was set."""
+        """Return how many reports of a kind were dropped since its reader was set."""
         reader = self._readers.get(kind)
         return 0 if reader is None else reader.lost

@@ -44,9 +44,10 @@ class LoadableProgram(Protocol):
 class Switch:
     """A P4 switch in this process; close it, or use it as a context manager.
 
-    Synchronous use: `process`, deterministic, with mem ports. Threaded use: `start` runs the data
-    plane in a C thread, which `ports.mem_port(n)` and the network feed. Control operations work in
-    both, also while packets flow.
+    In synchronous use, `process` carries a frame through in the call, deterministically, with mem
+    ports. In threaded use, `start` runs the data plane in a C thread, which gets frames from
+    `ports.mem_port(n)` and from the network. Control operations work in both, also while packets
+    flow.
     """
 
     def __init__(
@@ -59,10 +60,10 @@ class Switch:
         priority_queues: int = 1,
         cache_dir: Path | None = None,
     ) -> None:
-        """Make a switch, empty or with a program; CompilerNotFoundError without a C compiler.
+        """Make a switch, empty or with a program; raises CompilerNotFoundError without a compiler.
 
-        A packet whose egress_spec is `drop_port` is dropped, and mark_to_drop sets it. One whose
-        standard_metadata.priority is not below `priority_queues` is dropped, too.
+        A packet whose egress_spec is `drop_port` is dropped; mark_to_drop sets this value. A packet
+        whose standard_metadata.priority is not below `priority_queues` is dropped, too.
         """
         self.device_id = device_id
         self.cpu_port = cpu_port
@@ -117,7 +118,7 @@ class Switch:
         return self._program
 
     def load(self, program: LoadableProgram | None) -> None:
-        """Replace the program between two batches; ports stay, tables and groups start afresh.
+        """Replace the program between two batches; ports stay, tables and groups are reset.
 
         None: run without a program.
         """
@@ -132,7 +133,7 @@ class Switch:
             if code == -errno.ENOMEM:
                 why = "no memory for its tables and arrays; make them smaller in the P4 program"
             raise SoftswitchError(f"{program.library}: cannot be loaded: {why}")
-        # The old library goes only now that no pipeline of it is left.
+        # The old library may be unloaded only now that it has no pipeline any more.
         self._loaded = loaded
         self._program = program
 
@@ -145,7 +146,7 @@ class Switch:
         """Start the data-plane thread."""
         code: int = self._native.call("switch_start")
         if code == -errno.EALREADY:
-            raise SwitchStateError("the switch runs already")
+            raise SwitchStateError("the switch is already running")
         if code < 0:
             raise SwitchStateError(f"the data-plane thread cannot start: {os.strerror(-code)}")
 
@@ -154,7 +155,7 @@ class Switch:
         self._native.call("switch_stop")
 
     def process(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
-        """Send one frame through; returns (egress port, frame) in order of transmission.
+        """Send one frame through; return (egress port, frame) pairs in order of transmission.
 
         Frames for the CPU port are among them, and go to the packet-in callback as well.
         Impairments count packets instead of time: held packets come with a later call or with
@@ -165,13 +166,13 @@ class Switch:
         return self._process(port, frame)
 
     def flush_delayed(self) -> list[tuple[int, bytes]]:
-        """Release what the impairments hold (synchronous use); returns as `process`."""
+        """Release the packets that impairments hold (synchronous use); return as `process` does."""
         return self._process(0, None)
 
     def _process(self, port: int, frame: bytes | None) -> list[tuple[int, bytes]]:
         data, size = ctypes.c_void_p(), ctypes.c_size_t()
         length = len(frame) if frame is not None else 0
-        # The next call, of another thread, writes over what this one found.
+        # A call of another thread would overwrite the frames that this one has collected.
         with self._native.atomically():
             code: int = self._native.call(
                 "switch_process", port, frame, length, 1, byref(data), byref(size)
@@ -244,7 +245,7 @@ class Switch:
     def set_packet_in(self, callback: Callable[[bytes], None] | None) -> None:
         """Hand frames that leave by the CPU port to `callback`, from a thread of its own.
 
-        None: queue them.
+        With None, they are queued for `packet_in`.
         """
         if self._reader is not None and self._reader is not threading.current_thread():
             self._is_reading.clear()
@@ -260,18 +261,18 @@ class Switch:
         self._reader.start()
 
     def atomically(self) -> AbstractContextManager[None]:
-        """Make the operations of this thread within the block one: packets see all or none.
+        """Make this thread's operations within the block atomic: a packet sees all or none.
 
-        Packets wait meanwhile, and so do other threads' operations. Blocks may nest.
+        Packets and operations of other threads wait meanwhile. Blocks may nest.
         """
         return self._native.atomically()
 
     def set_idle(self, callback: Callable[[int, Match], None] | None) -> None:
-        """Call back with (table, match) when an entry was idle for its timeout; None: stop that.
+        """Call `callback` with (table, match) of each entry that was idle for its timeout.
 
-        An entry is reported once until it is hit or written again, at the latest
-        `IdleScan.INTERVAL_S` after the timeout. The callback comes from a thread of its own, and
-        may use this object.
+        The call comes at most `IdleScan.INTERVAL_S` after the timeout, from a thread of its own,
+        and comes again only after the entry was hit or written. The callback may use this object.
+        None: no such calls.
         """
         if self._idle is not None:
             self._idle.close()
@@ -283,7 +284,7 @@ class Switch:
         """Hand digests to `callback`: id of the learn list, and one sample.
 
         A sample holds all fields of the list, big-endian, `(width + 7) // 8` bytes each. The
-        callback comes from a thread of its own; digests of `process` come before it returns. When
+        callback comes from a thread of its own; digests of `process` come before it returns. If
         the callback is slow, digests are lost and counted as `dropped_digests`. None: no digests.
         """
         self._reports.set(ReportKind.DIGEST, callback)
@@ -299,7 +300,7 @@ class Switch:
 
     @property
     def lost_log_messages(self) -> int:
-        """Messages of log_msg that came faster than the callback of `set_log` took them."""
+        """Messages of log_msg that were lost because the callback of `set_log` was too slow."""
         return self._reports.lost(ReportKind.MESSAGE)
 
     def _read_packet_in(self) -> None:

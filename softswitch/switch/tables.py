@@ -15,10 +15,10 @@ from .native import NativeSwitch, control_error
 from .pipeline import MeterRatesT, TableLayout
 from .table_entries import (
     ExactEntry,
-    Group,
     HeldEntry,
     Match,
-    Member,
+    ProfileGroup,
+    ProfileMember,
     decode_records,
     seam_entry,
 )
@@ -45,7 +45,7 @@ class Tables:
         action: int,
         params: bytes = b"",
         *,
-        indirect: Member | Group | None = None,
+        indirect: ProfileMember | ProfileGroup | None = None,
         idle_timeout_ns: int = 0,
     ) -> int:
         """Add an entry; returns its handle.
@@ -98,10 +98,10 @@ class Tables:
         action: int,
         params: bytes = b"",
         *,
-        indirect: Member | Group | None = None,
+        indirect: ProfileMember | ProfileGroup | None = None,
         idle_timeout_ns: int = 0,
     ) -> None:
-        """Give an entry another action and timeout, whose time begins now; found by its match."""
+        """Give the entry of this match another action and timeout; the timeout begins now."""
         entry = seam_entry(match, action, params, indirect, idle_timeout_ns)
         self._native.control(f"modify in table {table}", "switch_table_modify", table, entry)
 
@@ -112,9 +112,9 @@ class Tables:
         )
 
     def get(self, table: int, match: Match) -> HeldEntry | None:
-        """Return an entry; None where there is none."""
+        """Return an entry; None if there is none."""
         entry = seam_entry(match)
-        with self._native.atomically():  # the program stays that of the layout
+        with self._native.atomically():  # the program cannot change after the layout is read
             layout = self._layout(table)
             record = ctypes.create_string_buffer(layout.record_bytes)
             try:
@@ -139,9 +139,9 @@ class Tables:
         action: int,
         params: bytes = b"",
         *,
-        indirect: Member | Group | None = None,
+        indirect: ProfileMember | ProfileGroup | None = None,
     ) -> None:
-        """Change the default action; in a table with an action profile, None takes it away."""
+        """Change the default action; in a table with an action profile, None removes it."""
         entry = seam_entry(Match(b""), action, params, indirect)
         self._native.control(f"default of table {table}", "switch_table_set_default", table, entry)
 
@@ -158,8 +158,8 @@ class Tables:
     def entries(self, table: int) -> Iterator[HeldEntry]:
         """Copy all entries of a table now, by rising handle; they are decoded as they are used.
 
-        Packets pass meanwhile, other control operations should not: an entry that comes or goes
-        may be missed.
+        Packets pass meanwhile. Other control operations should wait: entries may be missed while
+        others are inserted or deleted.
         """
         layout = self._layout(table)
         start = c_uint32(0)
@@ -167,7 +167,7 @@ class Tables:
         buffer = ctypes.create_string_buffer(RECORDS_PER_STEP * layout.record_bytes)
         while True:
             with self._native.atomically():
-                if bytes(self._layout(table)) != bytes(layout):  # the buffer is not for it
+                if bytes(self._layout(table)) != bytes(layout):  # the buffer does not fit it
                     raise SwitchStateError(f"entries of table {table}: the program was replaced")
                 count = self._native.control(
                     f"entries of table {table}",
@@ -183,7 +183,7 @@ class Tables:
         return decode_records(layout, steps)
 
     def open(self, table: int) -> None:
-        """Let the entries that the program brings be changed; they are const until then."""
+        """Make the entries that the program declares changeable; they are const until then."""
         self._native.control(f"open table {table}", "switch_table_open", table)
 
     def idle_ns(self, table: int, match: Match) -> int:
@@ -224,7 +224,7 @@ class Tables:
         )
 
     def read_meter(self, table: int, match: Match | None) -> MeterRates | None:
-        """Return how the meter of an entry is configured; None is the default entry."""
+        """Return the rates of an entry's meter; match None is the default entry."""
         rates = MeterRatesT()
         self._native.control(
             f"direct meter of table {table}",

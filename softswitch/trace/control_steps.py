@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..generator import TracePoint
-from ..program.model import Action, Json
-from .snapshot import Change, load_number
+from ..program.model import Json, ProgramAction
+from .snapshot import FieldChange, load_number
 from .state import PacketState
 from .step import Step
 from .values import field_name, format_value
@@ -18,7 +18,7 @@ EntryText = Callable[[int, int], str | None]
 
 
 class ControlSteps:
-    """Tells the points of controls."""
+    """Turns the trace points of controls into steps."""
 
     def __init__(self, state: PacketState, drop_port: int, entry_text: EntryText) -> None:
         self._state = state
@@ -30,7 +30,7 @@ class ControlSteps:
         self._action: tuple[TracePoint, list[int]] | None = None
 
     def condition(self, point: TracePoint, is_true: bool) -> list[Step]:
-        """An if has been decided."""
+        """Return the step of a condition and its result."""
         state = self._state
         expression = point.item.get("expression")
         text = state.expressions.text(expression)
@@ -55,7 +55,7 @@ class ControlSteps:
         return (", ".join(found),) if found else ()
 
     def table(self, point: TracePoint, is_hit: bool, action: int, entry: int) -> list[Step]:
-        """A table has been looked up."""
+        """Return the step of a table lookup."""
         state = self._state
         state.depth = 1
         table = self._tables[point.name]
@@ -86,22 +86,22 @@ class ControlSteps:
         ]
 
     def action(self, point: TracePoint) -> list[Step]:
-        """An action begins; its parameters follow."""
+        """Note that an action begins; records with its parameters follow."""
         self._action = (point, [])
         return []
 
     def memory(self, data: bytes) -> None:
-        """Take a parameter of the action that begins."""
+        """Take a parameter of the action that has begun."""
         if self._action is not None:
             self._action[1].append(load_number(data))
 
     def finish_action(self) -> list[Step]:
-        """Tell the action that began, once its parameters are known."""
+        """Return the step of the action that has begun, once its parameters are known."""
         if self._action is None:
             return []
         (point, values), self._action = self._action, None
         state = self._state
-        action: Action = self._actions_by_point(point)
+        action: ProgramAction = self._actions_by_point(point)
         names = {
             i: (item.name, value)
             for i, (item, value) in enumerate(zip(action.parameters, values, strict=False))
@@ -120,11 +120,11 @@ class ControlSteps:
             )
         ]
 
-    def _actions_by_point(self, point: TracePoint) -> Action:
+    def _actions_by_point(self, point: TracePoint) -> ProgramAction:
         return self._actions[point.name]
 
     def statement(self, point: TracePoint) -> list[Step]:
-        """A statement has been carried out."""
+        """Return the step of a statement that the program has executed."""
         state = self._state
         changes = state.changes()
         source = state.source(point)
@@ -152,7 +152,7 @@ class ControlSteps:
         return f"{op}({', '.join(text(part) for part in parameters)})"
 
     def _accesses(self, op: str, item: Json) -> list[str]:
-        """Say which cell of an array a statement used."""
+        """Return the array cell that a statement accessed, as a line; none for other statements."""
         state = self._state
         places = {
             "register_read": (1, 2),
@@ -170,7 +170,7 @@ class ControlSteps:
             line += " = " + ("?" if value is None else format_value(value, 0))
         return [line]
 
-    def _note_drop(self, point: TracePoint, changes: list[Change]) -> None:
+    def _note_drop(self, point: TracePoint, changes: list[FieldChange]) -> None:
         for change in changes:
             if (
                 change.field == ("standard_metadata", "egress_spec")
@@ -179,7 +179,7 @@ class ControlSteps:
                 self._state.dropped_at = self._state.source(point)
 
     def checksum(self, point: TracePoint) -> list[Step]:
-        """A checksum has been verified or updated."""
+        """Return the step of a checksum that was verified or updated."""
         state = self._state
         changes = state.changes()
         target = field_name((point.item["target"][0], point.item["target"][1]))
@@ -195,6 +195,7 @@ class ControlSteps:
         elif point.kind == "verify":
             error = ("standard_metadata", "checksum_error")
             outcome = "wrong" if any(change.field == error for change in changes) else "right"
+            # An earlier checksum has set checksum_error, so that another error changes nothing.
             if outcome == "right" and state.now is not None and state.now.value(*error):
                 outcome = "right, or wrong like one before"
         else:
@@ -209,7 +210,7 @@ class ControlSteps:
         ]
 
     def emit(self, point: TracePoint, at: int, size: int) -> list[Step]:
-        """The deparser has written a header."""
+        """Return the step of a header that the deparser has written."""
         state = self._state
         text = f"emit {point.name} ({size} bytes at {at})"
         return [

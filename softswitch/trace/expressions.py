@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of the JSON: as P4-like text, and their value for a packet where it is known."""
+"""Expressions of the JSON as P4-like text, and their values for a packet."""
 
 import operator
 from collections.abc import Callable, Mapping
@@ -35,8 +35,8 @@ _UNARY: dict[str, Callable[[int], int]] = {
 _WORDS = {"and": "&&", "or": "||", "not": "!"}
 
 
-class Expressions:
-    """What expressions mean in one action: its parameters have names and values."""
+class JsonExpressions:
+    """Formats and evaluates expressions with the parameters of one action."""
 
     def __init__(self) -> None:
         self.parameters: Mapping[int, tuple[str, int]] = {}

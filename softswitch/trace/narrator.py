@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a recorder's records to steps that people can read."""
+"""Turns a recorder's records into readable steps."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,8 +10,8 @@ from ..switch.pipeline import IntrinsicT, PacketInfo
 from . import records
 from .control_steps import ControlSteps, EntryText
 from .parser_steps import ParserSteps
-from .records import Record
-from .snapshot import Layout, Snapshot
+from .records import TraceRecord
+from .snapshot import PhvLayout, Snapshot
 from .sources import Sources
 from .state import PacketState
 from .step import Step
@@ -31,12 +31,12 @@ _INSTANCES = {
 
 
 class Narrator:
-    """Tells one stream of records; hand it the records in order."""
+    """Turns one stream of records into steps; it needs the records in order."""
 
     def __init__(
         self,
         program: TracedProgram,
-        layout: Layout,
+        layout: PhvLayout,
         *,
         json_path: Path | None = None,
         p4_sources: Iterable[Path] = (),
@@ -50,14 +50,14 @@ class Narrator:
         self._parser = ParserSteps(self._state)
         self._control = ControlSteps(self._state, drop_port, entry_text)
         self._expected: str | None = None
-        """Why nothing more came, should the packet itself not enter egress."""
+        """The reason to report if the packet itself does not enter egress."""
         self._unsent: str | None = None
-        """Why nothing more came, should the copy not be sent."""
+        """The reason to report if the copy in egress is not sent."""
         self._egress_port = 0
         self._is_recirculated = False
         self._limit = NONE
 
-    def tell(self, stream: Iterable[Record]) -> Iterator[Step]:
+    def tell(self, stream: Iterable[TraceRecord]) -> Iterator[Step]:
         """Yield the steps of records."""
         for record in stream:
             if record.kind == records.MEMORY:
@@ -67,11 +67,11 @@ class Narrator:
             yield from self._record(record)
 
     def finish(self) -> Iterator[Step]:
-        """Yield what is left to say of the last packet."""
+        """Yield the remaining steps of the last packet."""
         yield from self._control.finish_action()
         yield from self._missing(is_over=True)
 
-    def _record(self, record: Record) -> Iterator[Step]:
+    def _record(self, record: TraceRecord) -> Iterator[Step]:
         match record.kind:
             case records.POINT:
                 yield from self._point(record)
@@ -90,7 +90,7 @@ class Narrator:
             case _:
                 yield from self._sent(record.data)
 
-    def _point(self, record: Record) -> list[Step]:  # noqa: PLR0911 - one sentence per event
+    def _point(self, record: TraceRecord) -> list[Step]:  # noqa: PLR0911 - one sentence per event
         state, point, values = self._state, self._points[record.number], record.values
         state.before, state.now = state.now, Snapshot(state.layout, record.data)
         match point.kind:
@@ -122,7 +122,7 @@ class Narrator:
             case _:
                 return []
 
-    def _checksum(self, kind: str, record: Record) -> list[Step]:
+    def _checksum(self, kind: str, record: TraceRecord) -> list[Step]:
         state = self._state
         stage, state.stage, state.depth = state.stage, "checksums", 1
         steps = self._control.checksum(self._points[record.number])
@@ -206,7 +206,7 @@ class Narrator:
         return self._state.step("drop", text, source=source, reason=text)
 
     def _missing(self, *, is_over: bool) -> Iterator[Step]:
-        """Say why a copy was not sent; when the packet is over, also why it had no copy."""
+        """Yield why a copy was not sent; at the end of the packet, also why it had no copy."""
         state = self._state
         reasons = [self._unsent, self._expected if is_over else None]
         self._unsent = None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of the parser: states, what they take, selects and how it ended."""
+"""Steps of the parser: states, their operations, transitions and the end."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from .values import field_name, format_value
 
 
 class ParserSteps:
-    """Tells the parser's points; a transition is known with the point behind it."""
+    """Turns the parser's trace points into steps; the next point shows a transition's target."""
 
     def __init__(self, state: PacketState) -> None:
         self._state = state
@@ -24,7 +24,7 @@ class ParserSteps:
         self._errors = {int(item[1]): str(item[0]) for item in errors}
 
     def enter(self, point: TracePoint) -> list[Step]:
-        """A state is entered."""
+        """Return the steps of a state that the parser enters, and of the transition to it."""
         state = self._state
         steps = self._finish_select(point.name)
         state.stage, state.depth = "parser", 1
@@ -35,7 +35,7 @@ class ParserSteps:
         return steps
 
     def operation(self, point: TracePoint, at: int) -> list[Step]:
-        """An operation of the state has been carried out."""
+        """Return the step of an operation that the state has executed."""
         state = self._state
         self._done += 1
         changes = state.changes()
@@ -70,7 +70,7 @@ class ParserSteps:
                 return f"{op} {' '.join(text(part) for part in parameters)}"
 
     def select(self, point: TracePoint, at: int) -> list[Step]:
-        """The state's operations are done; a transition follows."""
+        """Note the select keys after the state's operations; the next point has the target."""
         state = self._state
         keys: dict[str, int] = {}
         shown: list[str] = []
@@ -116,7 +116,7 @@ class ParserSteps:
         ]
 
     def end(self, at: int, error: int) -> list[Step]:
-        """The parser has ended."""
+        """Return the steps of the parser's end."""
         state = self._state
         left = max(len(state.frame) - at // 8, 0)
         state.depth = 1

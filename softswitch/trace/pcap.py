@@ -10,7 +10,7 @@ from ..errors import SoftswitchError
 
 
 class PcapError(SoftswitchError):
-    """The file is no pcap file of Ethernet frames."""
+    """The file is not a pcap file, or cuts its frames."""
 
 
 def read_pcap(path: Path) -> Iterator[bytes]:
@@ -20,7 +20,7 @@ def read_pcap(path: Path) -> Iterator[bytes]:
     if order is None and data[:4][::-1] in {b"\xa1\xb2\xc3\xd4", b"\xa1\xb2\x3c\x4d"}:
         order = "<"
     if order is None or len(data) < 24:
-        raise PcapError(f"{path}: no pcap file (pcapng: convert it with 'editcap -F pcap')")
+        raise PcapError(f"{path}: not a pcap file (convert pcapng with 'editcap -F pcap')")
     at = 24
     while at + 16 <= len(data):
         captured, original = struct.unpack_from(f"{order}2I", data, at + 8)

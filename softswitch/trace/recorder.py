@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from ctypes import POINTER, byref, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
 from ..compilation.compiler import TracedProgram
-from .records import Record, read_records
-from .snapshot import Layout
+from .records import TraceRecord, read_records
+from .snapshot import PhvLayout
 
 
 class Recorder:
-    """The recorder in a traced build's library; one switch at a time may run on it."""
+    """The recorder in a traced build's library, which only one switch at a time may run."""
 
     def __init__(self, program: TracedProgram) -> None:
         self.program = program
@@ -27,12 +27,12 @@ class Recorder:
         places = (c_uint32 * (2 * count))()
         fields(places, count)
         pairs = [(places[2 * index], places[2 * index + 1]) for index in range(count)]
-        self.layout = Layout(program.model, pairs)
+        self.layout = PhvLayout(program.model, pairs)
         self.lost = 0
-        """Records that found no room since the start: the trace has holes."""
+        """Records since the start that are missing in the trace, because the buffer was full."""
 
     def start(self, *, port: int | None = None, packets: int | None = None) -> None:
-        """Record the next packets, all without a number, from one port or from any."""
+        """Record the next `packets` packets (None: all) from `port` (None: from all ports)."""
         self.lost = 0
         self._start(-1 if port is None else port, 2**64 - 1 if packets is None else packets)
 
@@ -40,7 +40,7 @@ class Recorder:
         """Record no further packets."""
         self._start(-1, 0)
 
-    def take(self) -> Iterator[Record]:
+    def take(self) -> Iterator[TraceRecord]:
         """Return what has been recorded since the last call."""
         data, size = c_void_p(), c_size_t()
         self.lost = self._take(byref(data), byref(size))

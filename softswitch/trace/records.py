@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The byte stream of runtime/trace.h taken apart."""
+"""Splits the byte stream of runtime/trace.h into records."""
 
 import struct
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _HEAD = struct.Struct("=4I")
 
 
 @dataclass(frozen=True)
-class Record:
+class TraceRecord:
     """One record; a point has values and a phv, the others have bytes only."""
 
     kind: int
@@ -30,15 +30,15 @@ class Record:
     data: bytes
 
 
-def read_records(stream: bytes) -> Iterator[Record]:
-    """Yield the records of a stream that holds whole ones."""
+def read_records(stream: bytes) -> Iterator[TraceRecord]:
+    """Yield the records of a stream, which must hold whole records."""
     at = 0
     while at < len(stream):
         size, kind, number, count = _HEAD.unpack_from(stream, at)
         body = stream[at + _HEAD.size : at + size]
         if kind == POINT:
             values = struct.unpack_from(f"={count}Q", body)
-            yield Record(kind, number, values, body[8 * count :])
+            yield TraceRecord(kind, number, values, body[8 * count :])
         else:
-            yield Record(kind, number, (), body[:count])
+            yield TraceRecord(kind, number, (), body[:count])
         at += size

@@ -12,11 +12,11 @@ FieldName = tuple[str, str]
 
 
 def load_number(data: bytes) -> int:
-    """Number of an object in memory: up to 8 bytes in host order, more are big-endian."""
+    """Return the number in an object's bytes: up to 8 in host order, more in big-endian order."""
     return int.from_bytes(data, "little" if len(data) <= 8 else "big")
 
 
-class Layout:
+class PhvLayout:
     """Where each field is: offset and bytes, as p4_trace_fields returns them."""
 
     def __init__(self, program: Program, places: list[tuple[int, int]]) -> None:
@@ -32,7 +32,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Change:
+class FieldChange:
     """A field that a step has changed."""
 
     field: FieldName
@@ -43,12 +43,12 @@ class Change:
 class Snapshot:
     """Values at one point."""
 
-    def __init__(self, layout: Layout, phv: bytes) -> None:
+    def __init__(self, layout: PhvLayout, phv: bytes) -> None:
         self.layout = layout
         self._phv = phv
 
     def value(self, header: str, name: str) -> int | None:
-        """Return a field's value as an unsigned number; None where there is no such field."""
+        """Return a field's value as an unsigned number; None if there is no such field."""
         place = self.layout.places.get((header, name))
         if place is None:
             return None
@@ -60,15 +60,15 @@ class Snapshot:
         """Whether a header is valid; metadata always is."""
         return header in self.layout.metadata or bool(self.value(header, VALID))
 
-    def changes(self, before: "Snapshot") -> list[Change]:
-        """Return what differs from an earlier point, in the order of the headers."""
+    def changes(self, before: "Snapshot") -> list[FieldChange]:
+        """Return the fields that differ from an earlier point, in the order of the headers."""
         if before._phv == self._phv:
             return []
-        found: list[Change] = []
+        found: list[FieldChange] = []
         for name, (offset, size, _) in self.layout.places.items():
             end = offset + size
             if self._phv[offset:end] != before._phv[offset:end]:
                 old, new = before.value(*name), self.value(*name)
                 if old is not None and new is not None:
-                    found.append(Change(name, old, new))
+                    found.append(FieldChange(name, old, new))
         return found

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""P4 source lines of steps: from source_info of the JSON, with the text where the file is found."""
+"""P4 source lines of steps: source_info of the JSON, with the line's text if the file is found."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ class Source:
     file: str
     line: int
     text: str
-    """The whole line where the file was found, else the fragment that the JSON holds."""
+    """The whole line if the file was found, otherwise the fragment that the JSON holds."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"

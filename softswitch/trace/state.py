@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the narrator knows of the packet in hand, and how values are put in words."""
+"""What the narrator knows of the current packet, and the text of its values."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..generator import TracePoint
 from ..program.model import Program
-from .expressions import Expressions
-from .snapshot import VALID, Change, FieldName, Layout, Snapshot
+from .expressions import JsonExpressions
+from .snapshot import VALID, FieldChange, FieldName, PhvLayout, Snapshot
 from .sources import Source, Sources
 from .step import Step
 from .values import field_name, format_value
@@ -16,17 +16,17 @@ from .values import field_name, format_value
 
 @dataclass
 class PacketState:
-    """The packet in hand; the narrator's parts share it."""
+    """The current packet; the narrator's parts share it."""
 
     program: Program
-    layout: Layout
+    layout: PhvLayout
     sources: Sources
     number: int = 0
     stage: str = "arrival"
     frame: bytes = b""
-    expressions: Expressions = field(default_factory=Expressions)
+    expressions: JsonExpressions = field(default_factory=JsonExpressions)
     before: Snapshot | None = None
-    """At the point before this one."""
+    """The values at the previous point."""
     now: Snapshot | None = None
     dropped_at: Source | None = None
     """Where egress_spec was last set to the drop port."""
@@ -65,17 +65,17 @@ class PacketState:
         """Return the P4 line of a point."""
         return self.sources.of(point.source)
 
-    def changes(self) -> list[Change]:
-        """Return what changed since the point before."""
+    def changes(self) -> list[FieldChange]:
+        """Return what changed since the previous point."""
         if self.before is None or self.now is None:
             return []
         return self.now.changes(self.before)
 
     def format(self, name: FieldName, value: int) -> str:
-        """Return a field's value for people."""
+        """Return a field's value as readable text."""
         return format_value(value, self.widths.get(name, 0), name[1])
 
-    def describe(self, changes: list[Change]) -> tuple[str, ...]:
+    def describe(self, changes: list[FieldChange]) -> tuple[str, ...]:
         """Return a line per change; a header that appears shows all of its fields."""
         appeared = {c.field[0] for c in changes if c.field[1] == VALID and c.after}
         gone = {c.field[0] for c in changes if c.field[1] == VALID and not c.after}
@@ -99,8 +99,8 @@ class PacketState:
                 parts.append(f"{item.name}={self.format((name, item.name), value)}")
         return ", ".join(parts)
 
-    def change_data(self, changes: list[Change]) -> dict[str, dict[str, int]]:
-        """Return changes for programs."""
+    def change_data(self, changes: list[FieldChange]) -> dict[str, dict[str, int]]:
+        """Return changes as data for JSON: the values before and after, by field."""
         return {
             ".".join(change.field): {"before": change.before, "after": change.after}
             for change in changes

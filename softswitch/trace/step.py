@@ -13,7 +13,7 @@ class Step:
     """What happened, where in the P4 program, and with which values."""
 
     packet: int
-    """Counts packets that arrived, from 1."""
+    """Number of the packet by arrival, from 1."""
     stage: str
     """arrival, parser, checksums, ingress, replication, egress or deparser"""
     kind: str
@@ -22,4 +22,4 @@ class Step:
     depth: int = 0
     source: Source | None = None
     data: dict[str, Any] = field(default_factory=dict[str, Any])
-    """The values again, for programs: names to numbers and strings."""
+    """The same values for JSON: numbers and strings by name."""

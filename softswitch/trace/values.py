@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and names as people write them."""
+"""Numbers and names as readable text."""
 
 from ipaddress import IPv6Address
 

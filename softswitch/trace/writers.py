@@ -26,7 +26,7 @@ _PLACE_COLUMN = 72
 
 
 def write_text(steps: Iterable[Step], out: TextIO, *, is_coloured: bool) -> None:
-    """Write a line per step and value, with the P4 line at its right."""
+    """Write a line per step and detail, with the step's P4 line at the right."""
     for step in steps:
         indent = "  " * step.depth
         if step.kind == "arrival" and step.packet > 1:
@@ -49,7 +49,7 @@ def _colour(text: str, code: str, is_coloured: bool) -> str:
 
 
 def write_json(steps: Iterable[Step], out: TextIO) -> None:
-    """Write one JSON object a line."""
+    """Write one JSON object per line."""
     for step in steps:
         item: dict[str, Any] = {
             "packet": step.packet,

@@ -6,7 +6,7 @@
                                 [--seeds N] [--packets N]
     python -m differential replay DIR
 
-Run in tests/. `fuzz` ends with status 1 when a difference was found, and prints how to replay it.
+Run in tests/. `fuzz` ends with status 1 if it finds a difference, and prints how to replay it.
 `--json` compares any program instead of those of this repository: the JSON of p4c-bm2-ss, with its
 P4Info next to it as NAME.p4info.txtpb.
 """
@@ -67,11 +67,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m differential", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     fuzz = commands.add_parser("fuzz", help="random cases until time is up")
-    fuzz.add_argument("--programs", nargs="*", help="names of programs; all unless given")
+    fuzz.add_argument("--programs", nargs="*", help="names of programs; default: all")
     fuzz.add_argument("--json", nargs="*", type=Path, help="other programs; P4Info next to each")
     fuzz.add_argument("--seconds", type=float, default=60.0)
-    fuzz.add_argument("--seed", type=int, default=1, help="the first one")
-    fuzz.add_argument("--seeds", type=int, help="how many; all that fit into the time unless given")
+    fuzz.add_argument("--seed", type=int, default=1, help="the first seed")
+    fuzz.add_argument("--seeds", type=int, help="number of seeds; default: all that time allows")
     fuzz.add_argument("--packets", type=int, default=100, help="packets in each case")
     replay = commands.add_parser("replay", help="run a saved case again")
     replay.add_argument("folder", type=Path)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""simple_switch_grpc, its ports behind its data-plane gRPC service: needs neither root nor sleep.
+"""simple_switch_grpc with its ports behind its data-plane gRPC service, without root and sleep.
 
-A packet goes in on a stream of its own. BMv2 ends the stream only when it holds no packet any
-more, so that all that a packet causes has arrived by then, however often it recirculates.
+Each packet goes in on a stream of its own. BMv2 ends the stream only when it holds no packet any
+more. So all effects of a packet have arrived by then, however often it recirculates.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from differential.case import Packet, Step
 from differential.runtime_client import DEADLINE_S, DEVICE_ID, RuntimeClient
 
 ENDLESS_S = 2.0
-"""After this time a packet loops or recirculates for ever."""
+"""A packet that takes longer is taken to loop or recirculate for ever."""
 
 
 def missing_reason() -> str | None:
@@ -33,7 +33,7 @@ def missing_reason() -> str | None:
 
 
 class SwitchEndedError(Exception):
-    """The switch's process ended, or is beyond use, while it worked on a step."""
+    """The switch's process ended or became unusable during a step."""
 
 
 def _stream_message() -> type:
@@ -101,13 +101,13 @@ class Bmv2Switch:
         raise SwitchEndedError(f"{BINARY} does not listen: {self.said()}")
 
     def said(self) -> str:
-        """Return the end of what the process printed, and its status."""
+        """Return the end of the process's output, and its status."""
         self._log.seek(0)
         text = self._log.read()[-1500:].decode(errors="replace")
         return f"status {self._process.poll()}: {text}"
 
     def take(self, step: Step) -> object:
-        """Do one step; return its code, or what left as (port, frame) in order of arrival."""
+        """Do one step; return its code, or the (port, frame) pairs that left, as they arrived."""
         try:
             if isinstance(step, Packet):
                 return self._send(step)

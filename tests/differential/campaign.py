@@ -26,7 +26,7 @@ CASES = ROOT / "build" / "differential"
 PROGRAMS = CASES / "programs"
 FOLDERS = (ROOT / "tests" / "pipeline" / "programs", ROOT / "p4src" / "build")
 REFUSED_PREFIX = "refused"
-"""Programs whose names begin so are there to be refused at load."""
+"""Programs whose names begin with this must be refused at load."""
 CPU_PORT = 255
 REGISTER_CELLS = 65536
 COUNTER_CELLS = 512
@@ -66,9 +66,9 @@ def programs() -> list[Found]:
 def comparable(program: Found) -> Found:
     """Return the program without what BMv2 leaves undefined.
 
-    Its arrays become so large that random indices stay within them: beyond, BMv2 writes where it
-    should not. A parser state before the first one sets all fields of headers to 0: BMv2 shows
-    what earlier packets left in headers that are not valid.
+    Its arrays become so large that random indices stay within them, because BMv2 writes out of
+    bounds for others. A parser state before the first one sets all fields of headers to 0, because
+    BMv2 shows what earlier packets left in invalid headers.
     """
     held = json.loads(program.json.read_text(encoding="utf-8"))
     info = text_format.Parse(program.p4info.read_text(encoding="utf-8"), p4i.P4Info())
@@ -119,7 +119,7 @@ def _clear_headers(held: Json, parser: Json) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file so that others who read it now see the old text or the new one."""
+    """Write a file so that other processes read either the old text or the new one."""
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
         file.write(text)
     Path(file.name).replace(path)
@@ -144,7 +144,7 @@ def make_case(program: Found, seed: int, num_packets: int) -> Case:
 
 
 def check(case: Case, name: str, *, shrink_s: float = 60.0) -> tuple[Result, Path | None]:
-    """Run a case; a difference is made small and saved in the folder that comes back."""
+    """Run a case; shrink a difference and save it in the folder that is returned."""
     result = run_case(case)
     if result.difference is None:
         return result, None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A test case: a program and the steps that both switches go through, kept as a folder of text."""
+"""A test case: a program and the steps for both switches, saved as a folder of text."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Case:
         return replace(self, steps=tuple(steps))
 
     def save(self, folder: Path) -> None:
-        """Write program, P4Info and steps into a folder, made if need be."""
+        """Write program, P4Info and steps into a folder, and make it if necessary."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / self.json.name).write_bytes(self.json.read_bytes())
         (folder / self.p4info.name).write_bytes(self.p4info.read_bytes())

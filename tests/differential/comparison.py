@@ -2,21 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a case on both switches and finds the first step at which they differ.
 
-What is compared: whether each update is accepted (BMv2's codes are not canonical); of each packet
-the frames that leave, in order for each port (BMv2 leaves the order between ports open); at the
-end all counters, direct ones included. Registers show in the packets that they change: BMv2 has
-none in P4Runtime. Left out, by rule:
+The comparison covers whether each update is accepted (BMv2's codes are not canonical), the frames
+of each packet in order for each port (BMv2 leaves the order between ports open), and at the end all
+counters, including direct ones. Registers show only in the packets that they change, because BMv2
+has no registers in P4Runtime. Rules leave out:
 
-- the order of frames at a port where the program multicasts: P4Runtime leaves the order of
-  replicas open, and BMv2 has none that could be told;
-- bytes of frames where the program reads times, queue depths or random numbers: their number and
-  length are compared still (ProgramLayout.is_unspecified);
-- steps that end BMv2's process or never end in it, as a packet that recirculates for ever: both
-  switches start again without them, the report counts them;
-- packets of a program without registers and meters that BMv2 answers as softswitch does when they
-  come first on a fresh process: such a program reads fields of invalid headers, where BMv2 shows
-  what earlier packets left. They are taken out and counted, too. Programs that the campaign has
-  made comparable clear these fields, all but varbit ones.
+- the order of frames at a port if the program multicasts: P4Runtime leaves the order of replicas
+  open, and BMv2 has no fixed order;
+- the bytes of frames if the program reads times, queue depths or random numbers: only the number
+  and length of frames are compared (ProgramLayout.is_unspecified);
+- steps that end BMv2's process or never end in it, such as a packet that recirculates for ever:
+  both switches start again without them, and the report counts them;
+- packets of a program without registers and meters, if BMv2 answers them as softswitch does when
+  they come first on a fresh process: such a program reads fields of invalid headers, where BMv2
+  shows what earlier packets left. They are removed and counted, too. Programs that the campaign has
+  made comparable clear these fields, except varbit ones.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from differential.program_layout import ProgramLayout
 from differential.softswitch_switch import Softswitch
 
 LEFTOVERS_MAX = 3
-"""Packets that may be taken out before the case stops there."""
+"""Packets that may be removed before the case stops there."""
 ENDINGS_MAX = 4
 """Steps that may end BMv2 before the case stops there."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A step, by position in the case's steps (their number: the counters), and what was seen."""
+    """A step, by its position in the case, and both results; after the last step, the counters."""
 
     at: int
     step: Step | None
@@ -55,15 +55,15 @@ class Difference:
 
 @dataclass(frozen=True)
 class Result:
-    """What a run showed; `case` lacks the steps that ended BMv2."""
+    """What a run showed; its `case` is without the steps that ended BMv2."""
 
     case: Case
     difference: Difference | None
     endings: tuple[Step, ...]
     leftovers: int
-    """Packets that showed what earlier ones had left in invalid headers."""
+    """Packets that showed what earlier packets had left in invalid headers."""
     frames: int
-    """Frames that left the switch, to see that the case is not all drops."""
+    """Frames that left the switch; they show that the case does not only drop packets."""
 
 
 def run_case(case: Case) -> Result:
@@ -120,7 +120,7 @@ def _first_difference(
 
 
 def _is_leftover(case: Case, at: int, layout: ProgramLayout) -> bool:
-    """Whether the packet makes no difference when no other has come before it."""
+    """Return whether both switches agree on the packet if no other packet came before it."""
     writes = [step for step in case.steps[:at] if not isinstance(step, Packet)]
     alone = case.with_steps([*writes, case.steps[at]])
     bmv2 = _run_bmv2(alone)
@@ -131,9 +131,9 @@ def _is_leftover(case: Case, at: int, layout: ProgramLayout) -> bool:
 
 
 def _run_bmv2(case: Case) -> list[object] | int:
-    """Return what each step gave and the counters, or the step that ended the process.
+    """Return the results of all steps and the counters, or the step that ended the process.
 
-    What ends it while the counters are read is put down to the last step.
+    If the process ends while the counters are read, that is the last step.
     """
     seen: list[object] = []
     with closing(Bmv2Switch(case.json, case.p4info)) as switch:

@@ -17,7 +17,7 @@ GROUPS = (1, 2, 3)
 PORTS = (1, 2, 3, 4, 5)
 ENTRIES_MAX = 8
 SMALL = (0, 1, 2)
-"""What links one table's result to another table's key."""
+"""Values with which one table's result often matches another table's key."""
 _MatchType = p4i.MatchField
 Seen = dict[tuple[str, str], list[int]]
 
@@ -44,7 +44,7 @@ class EntryGenerator:
         self._groups: dict[int, list[int]] = {}
 
     def state(self) -> Iterator[p4r.Update]:
-        """Groups, sessions, profiles, then entries of all tables."""
+        """Yield groups, sessions, profiles, then entries of all tables."""
         yield from self._replication()
         for profile in self._info.action_profiles:
             yield from self._profile(profile)
@@ -53,7 +53,7 @@ class EntryGenerator:
                 yield from self._table(table)
 
     def change(self, earlier: list[p4r.Update]) -> p4r.Update | None:
-        """Modify or delete an entry of before; None where there is none."""
+        """Modify or delete an earlier entry; None if there is none."""
         held = [
             item
             for item in earlier
@@ -89,7 +89,7 @@ class EntryGenerator:
 
     def _profile(self, profile: p4i.ActionProfile) -> Iterator[p4r.Update]:
         rng, profile_id = self._rng, profile.preamble.id
-        # Of several tables simple_switch_grpc asks the first for the actions of members.
+        # If tables share a profile, simple_switch_grpc takes members' actions from the first table.
         table = next(t for t in self._info.tables if t.preamble.id == profile.table_ids[0])
         members = self._members.setdefault(profile_id, [])
         if self._is_translated(table):
@@ -199,9 +199,9 @@ class EntryGenerator:
         return [item.id for item in table.action_refs if item.scope != excluded]
 
     def _is_translated(self, table: p4i.Table) -> bool:
-        """Whether controllers write some number in other bits than the switch has.
+        """Return whether controllers write some number with another width than the switch has.
 
-        simple_switch_grpc knows nothing of translation: it takes them as they are.
+        simple_switch_grpc does not translate: it uses such numbers unchanged.
         """
         widths = self._layout.key_widths(table.preamble.name)
         stated = [field.bitwidth for field in table.match_fields]

@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Random frames that follow the parser graph: what its states extract, and what their selects ask.
+"""Random frames that follow the parser graph: they hold what states extract and selects look for.
 
-A walk goes from the first state along random transitions. Fields are random; at each transition
-the fields that it selects on are set so that it is taken. Then comes what the parser does not
-expect: trailing bytes, flipped bits and, in the hostile part of all cases, frames cut short and
-pure noise.
+A walk goes from the first state along random transitions. Fields are random, except that the fields
+a transition selects on are set so that it is taken. Frames also hold what the parser does not
+expect: trailing bytes, flipped bits and, in hostile cases, frames cut short and pure noise.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ STATES_MAX = 40
 FRAME_BYTES_MAX = 1400
 VARBIT_BITS_MAX = 320
 INDICES = 16
-"""Below this are nearly all fields that index an array: beyond an array BMv2 is undefined."""
+"""Nearly all fields that index an array are below this: beyond an array, BMv2 is undefined."""
 
 
 @dataclass
@@ -39,11 +38,11 @@ class _Extracted:
 
 @dataclass
 class Walk:
-    """One way through the parser."""
+    """One path through the parser."""
 
     headers: list[_Extracted] = field(default_factory=list[_Extracted])
     ahead: str = ""
-    """Bits asked for by lookahead, to be the first of what follows."""
+    """Bits that a lookahead selects on; the bits extracted next begin with them."""
 
     def last(self, header: str) -> _Extracted | None:
         return next((item for item in reversed(self.headers) if item.header == header), None)
@@ -181,7 +180,7 @@ class PacketGenerator:
         return chosen["next_state"]
 
     def _ask(self, walk: Walk, key: list[Json], transition: Json) -> None:
-        """Set the selected bits to what a transition wants."""
+        """Set the selected bits so that a transition matches."""
         widths = [self._key_width(walk, part) for part in key]
         if None in widths:
             return
@@ -231,7 +230,7 @@ class PacketGenerator:
             extracted.values[name] = (extracted.values[name] & ~mask) | (value & mask)
 
     def _evaluate(self, walk: Walk, node: Json | None) -> int | None:  # noqa: PLR0911, PLR0912 - one case per kind of packet
-        """Value of an expression over what has been extracted; None where it says more."""
+        """Return an expression's value over extracted fields; None if it uses anything else."""
         if node is None:
             return None
         kind, value = node["type"], node["value"]

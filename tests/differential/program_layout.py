@@ -54,7 +54,7 @@ class ProgramLayout:
         self.init_state: str | None = parser["init_state"]
         self.states: dict[str, Json] = {item["name"]: item for item in parser["parse_states"]}
         self.indices = set(_indices(self.json["actions"]))
-        """Header and field of what programs index arrays with."""
+        """Header and field of each index into an array."""
         self.constants = sorted({value for value in _constants(self.json) if 0 < value < 1 << 128})
 
     def _union_stacks(self, by_id: dict[int, str]) -> dict[str, list[dict[str, str]]]:
@@ -72,7 +72,7 @@ class ProgramLayout:
 
     @property
     def is_unspecified(self) -> bool:
-        """Whether what leaves depends on time, queues or random numbers."""
+        """Whether the frames that leave depend on time, queues or random numbers."""
         text = json.dumps([self.json["actions"], self.json["pipelines"], self.json["checksums"]])
         names = (*UNSPECIFIED_FIELDS, *UNSPECIFIED_PRIMITIVES)
         return any(f'"{name}"' in text for name in names)
@@ -88,7 +88,7 @@ class ProgramLayout:
         return '"mcast_grp"' in json.dumps([self.json["actions"], self.json["pipelines"]])
 
     def has_primitive(self, prefix: str) -> bool:
-        """Whether an action or control uses a primitive of which the name begins so."""
+        """Return whether an action or control uses a primitive whose name has this prefix."""
         return f'"op": "{prefix}' in json.dumps([self.json["actions"], self.json["pipelines"]])
 
     def key_widths(self, table: str) -> list[int]:
@@ -102,7 +102,7 @@ class ProgramLayout:
         return [item["bitwidth"] for item in found["runtime_data"]]
 
     def key_targets(self) -> dict[str, list[tuple[str, str]]]:
-        """Header and field of each key part, by table."""
+        """Return header and field of each key part, by table."""
         return {
             table["name"]: [tuple(part["target"]) for part in table["key"]]
             for pipeline in self.json["pipelines"]
@@ -111,7 +111,7 @@ class ProgramLayout:
 
 
 def _indices(actions: list[Json]) -> Iterator[tuple[str, str]]:
-    """Fields among the parameters of operations on arrays."""
+    """Yield the fields among the parameters of operations on arrays."""
     for action in actions:
         for primitive in action["primitives"]:
             if primitive["op"] in ARRAY_PRIMITIVES:

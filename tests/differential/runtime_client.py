@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A bare P4Runtime client: the same requests to both switches, and what each said."""
+"""A bare P4Runtime client, which sends the same requests to both switches."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class RuntimeClient:
         return "OK"
 
     def counters(self) -> dict[str, tuple[int, int]]:
-        """Return packets and bytes of all counters that are not zero, by a text that names each."""
+        """Return packets and bytes of all counters that are not zero, by name."""
         request = p4r.ReadRequest(device_id=DEVICE_ID)
         request.entities.add().counter_entry.SetInParent()
         for direct in self._direct_counters:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a failing case small: leaves out steps for as long as the switches still differ."""
+"""Shrinks a failing case: leaves out steps while the switches still differ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from differential.comparison import run_case
 
 
 def shrink(case: Case, limit_s: float = 60.0) -> Case:
-    """Return a case with fewer steps that differs at the same one: the best within the limit."""
+    """Return the smallest case found within the limit that differs at the same step."""
     end_s = time.monotonic() + limit_s
 
     found = run_case(case)

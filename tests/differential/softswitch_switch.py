@@ -33,7 +33,7 @@ class Softswitch:
             self._resources = stack.pop_all()
 
     def take(self, step: Step) -> object:
-        """Do one step; return its code, or what left as (port, frame) in order."""
+        """Do one step; return its code, or the (port, frame) pairs that left, in order."""
         if isinstance(step, Packet):
             return self._switch.process(step.port, step.frame)
         return self._client.write(step.update)

@@ -13,10 +13,10 @@ from differential.campaign import Found, check, make_case, programs
 
 PROGRAMS = programs()
 BUDGET_S = 15.0
-"""Of all programs together; cases of a program are few where there are many programs."""
+"""For all programs together, which share it equally."""
 PACKETS = 40
 FIRST_SEED = 1
-"""The same in every run: a campaign (python -m differential fuzz) looks for new ones."""
+"""The same in every run; a campaign (python -m differential fuzz) tries new seeds."""
 _reason = missing_reason()
 
 

@@ -43,7 +43,7 @@ def test_allgather_each_worker_sends_its_block_once(variant: p4src.Variant, port
         generator = np.random.default_rng(1)
         arrays = list(generator.integers(-(2**31), 2**31, (num_workers, chunks * values), np.int32))
         with job.sessions(UNHURRIED) as workers:
-            # A udp port learns where its worker is from what that one sends.
+            # A udp port learns its worker's address from the worker's packets.
             for future in [w.allreduce(np.ones(1, np.int32)) for w in workers]:
                 assert future.result(WAIT_S)[0] == num_workers
             before = [job.switch.ports.statistics(w + 1)["rx_bytes"] for w in range(num_workers)]
@@ -53,7 +53,7 @@ def test_allgather_each_worker_sends_its_block_once(variant: p4src.Variant, port
         again = [count["multicast_packets_retransmitted"] for count in counts]
         reports = [count["multicast_packets_reported"] for count in counts]
         assert sent == [chunks] * num_workers
-        # The last reports may still be on their way.
+        # The last reports may still be under way.
         copied = sum(sent) + sum(again) + sum(reports)
         wait_until(lambda: job.outcomes()[Outcome.MULTICAST] == copied, lambda: f"{job.outcomes()}")
         # One block and few reports, the more the busier the machine; a block to each of the

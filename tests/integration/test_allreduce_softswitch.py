@@ -50,7 +50,7 @@ def test_allreduce_and_the_switch_counts_every_packet(
             assert result.tobytes() == results[0].tobytes()
         outcomes = job.outcomes()
         deadline = time.monotonic() + 60
-        # What a busy machine lets workers send again may come after the last result.
+        # Retransmissions of workers on a busy machine may arrive after the last result.
         while sum(outcomes.values()) < sent and time.monotonic() < deadline:
             outcomes = job.outcomes()
         chunks = -(-100_000 // job.values_per_packet)
@@ -100,14 +100,14 @@ def test_queued_tensors_end_behind_random_loss() -> None:
         assert Outcome.MISMATCH not in job.outcomes()
 
 
-def test_saturation_is_told_to_every_worker() -> None:
+def test_saturation_is_reported_to_every_worker() -> None:
     with running_job("narrow", 2) as job, job.sessions() as workers:
         futures = [w.allreduce(np.full(100, 2**30 + 5, np.int32)) for w in workers]
         for future in futures:
             assert isinstance(future.exception(60), SaturationError)
 
 
-def test_workers_that_disagree_on_the_shape_are_told() -> None:
+def test_workers_that_disagree_on_the_shape_get_errors() -> None:
     with running_job("narrow", 2) as job, job.sessions() as workers:
         first = workers[0].allreduce(np.zeros(20, np.int32), timeout_s=1.5)
         deadline = time.monotonic() + 60

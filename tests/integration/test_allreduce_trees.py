@@ -93,7 +93,7 @@ def test_tree_sums_with_loss_on_every_hop(shape: Shape) -> None:
 
 @pytest.mark.parametrize("late", [0, 5])
 def test_tree_goes_on_without_a_late_worker(late: int) -> None:
-    """Worker 0 sits below two switches; worker 5 has one above it."""
+    """Worker 0 is below two switches, worker 5 below one."""
     policy = StragglerPolicy(deadline_s=0.2)
     generator = np.random.default_rng(4)
     with (
@@ -110,6 +110,6 @@ def test_tree_goes_on_without_a_late_worker(late: int) -> None:
         assert len({result.tobytes() for result in results}) == 1
         counts = {future.num_contributors for future in (*futures, last)}
         assert len(counts) == 1
-        # On a busy machine somebody else may be late besides.
+        # On a busy machine another worker may be late, too.
         assert 1 <= counts.pop() <= len(ids) - 1
         assert any(made.outcomes(node.number).get(Outcome.FLUSHED) for node in made.tree.nodes)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A job sums on while somebody with raw frames and a job of his own attacks it, on a tree."""
+"""A job on a tree goes on while attackers with raw frames and a job of their own attack it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from attack_counts import check_counts, expected, read_counts
-from attacker import Attacker, Seat, Station, datagram_of, make_frame
+from attacker import Attacker, JobKnowledge, Station, datagram_of, make_frame
 from live_testbed import DEADLINE_S, LiveTestbed
 from packet_frames import change
 from switchfold.bmv2_topos import leaf_spine, state
@@ -132,8 +132,8 @@ def make_attackers(
             leaf=switches[leaf],
             spine=switches[SPINE],
             other_leaf=switches[other],
-            seat=Seat("evil", session.view, slot_base(live, "evil", leaf)),
-            victim=Seat(job, victims[0].view, slot_base(live, job, leaf)),
+            own=JobKnowledge("evil", session.view, slot_base(live, "evil", leaf)),
+            victim=JobKnowledge(job, victims[0].view, slot_base(live, job, leaf)),
         )
     return made
 
@@ -214,7 +214,7 @@ def test_packets_of_earlier_views_are_refused(live: LiveTestbed, taps: dict[int,
                 return [f for f in sent if datagram_of(f)["header"]["generation"] == generation]
 
             def attack() -> None:
-                """Send what a process left over would: from the victim's own port and address."""
+                """Send what a left-over process sends: from the victim's own port and address."""
                 wait_until(of_this_view, "a packet to repeat")
                 sender = Station.of(live.made.topology.hosts[VICTIMS[0]])
                 switch = Station.of(live.made.topology.switches[0])
@@ -226,14 +226,14 @@ def test_packets_of_earlier_views_are_refused(live: LiveTestbed, taps: dict[int,
                 for name in ("", "moving"):
                     wanted[leaf, name, "bad_generation"] += len(old)
                 for frame in of_this_view()[-20:]:
-                    tap.inject(frame)  # what is there already, or over
+                    tap.inject(frame)  # duplicates, or packets of rounds that are over
                 check_counts(live, wanted, "moving", "greedy")
 
             assert step(workers, 2, attack) == calm[2]
             assert step(workers, 0, attack) == calm[0]
 
 
-def test_who_names_another_destination_harms_only_his_own_job(
+def test_wrong_destination_harms_only_the_senders_own_job(
     live: LiveTestbed, taps: dict[int, WireTap]
 ) -> None:
     """Switches answer from the address that a packet was sent to; the next one compares it."""
@@ -249,7 +249,7 @@ def test_who_names_another_destination_harms_only_his_own_job(
         def attack() -> None:
             for host in EVIL:
                 attacker = attackers[host]
-                packet = attacker.seat.packet(slot_index=attacker.seat.view.slot_count - 1)
+                packet = attacker.own.packet(slot_index=attacker.own.view.slot_count - 1)
                 victims = (Station.of(live.made.topology.hosts[host]) for host in VICTIMS)
                 aims = (attacker.spine, attacker.other_leaf, attacker.host, *victims)
                 for aim in aims:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Things that break while a job runs, on a live testbed: errors, their times, doctor's verdicts."""
+"""Parts that fail while a job runs, on a live testbed: errors, their times, doctor's verdicts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_doctor_healthy_without_and_with_a_job(
     code, found = whole.doctor()
     assert (code, failed(found)) == (0, set())
     assert found["jobs"] == ("ok", "none is live | ")
-    # Packets that a busy machine keeps waiting are not sent again: that would be a symptom.
+    # Packets that a busy machine delays are not sent again: that would be a symptom.
     monkeypatch.setattr("switchfold.hostlib.slots.rtt.PROBE_MARGIN_S", 60.0)
     timers = dict.fromkeys(("min_rto_s", "initial_rto_s", "max_rto_s"), 60.0)
     with whole.sessions(3, **timers) as sessions:
@@ -161,7 +161,7 @@ def test_switch_killed_during_a_job_moves_it_to_the_hosts(frail: LiveTestbed) ->
 
 
 def test_switch_killed_during_a_job(records: Path) -> None:
-    # The controller waits for another route for longer than the workers do.
+    # The controller waits longer for another route than the workers do.
     with LiveTestbed(3, controller_options=("--no-route", "600")) as frail:
         check_killed_switch(frail)
 
@@ -190,7 +190,7 @@ def check_killed_switch(frail: LiveTestbed) -> None:
         testbed = f"testbed {frail.made.name}"
         assert failed(verdicts) == {testbed, "switch s1", "switch s1 control", "job train"}
         assert verdicts[testbed][1].startswith("s1 died")
-        assert "nobody listens" in verdicts["switch s1"][1]
+        assert "nothing listens" in verdicts["switch s1"][1]
         assert "switch s1 is unreachable" in verdicts["job train"][1]
         with pytest.raises(errors.SessionBrokenError):
             sessions[0].allreduce(ARRAY)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Commands on a machine that lacks something: compiler, root, free ports, interfaces."""
+"""Commands on a machine without a compiler, root, free ports or interfaces."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets need r
 
 
 def python(*words: str, **environment: str) -> tuple[int, str]:
-    """Run Python; return its exit code and all that it said."""
+    """Run Python; return its exit code and its output."""
     done = subprocess.run(
         [sys.executable, *words],
         env={**os.environ, **environment},
@@ -138,7 +138,7 @@ def test_no_root_where_it_is_needed(imports: str, call: str, error: str, remedy:
 
 @contextmanager
 def taken_address(kind: str, folder: Path) -> Generator[str]:
-    """Yield what somebody else holds."""
+    """Yield an address that another socket holds."""
     if kind == "udp":
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
             holder.bind(("127.0.0.1", 0))
@@ -147,7 +147,7 @@ def taken_address(kind: str, folder: Path) -> Generator[str]:
         address = "127.0.0.1:0" if kind == "tcp" else f"unix:{folder}/s.sock"
         with Switch() as switch, serve(switch, address=address) as server:
             yield server.address
-            # It is unharmed, and still the one that is reached.
+            # The other socket is unharmed, and still receives what is sent there.
             assert server.address.startswith(address.removesuffix("0"))
             with pytest.raises(Exception, match="cannot bind"):
                 serve(switch, address=server.address)

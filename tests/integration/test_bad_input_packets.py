@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Raw frames of every outcome into a live testbed: counted by cause, told apart by doctor."""
+"""Raw frames of every outcome in a live testbed: counted by cause, told apart by doctor."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveTestbed]:
     root: Path = tmp_path_factory.mktemp("r")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state, "records_directory", lambda: root)
-        # No worker of these tests is lost because this process stood still.
+        # No worker of these tests is evicted because this process stood still.
         with LiveTestbed(3, controller_options=("--lease", "60")) as made:
             yield made
 
 
 @pytest.fixture
-def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveTestbed]:
-    """A testbed whose controller waits for whoever lost the connection."""
+def long_grace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveTestbed]:
+    """A testbed whose controller waits for workers that lost their connection."""
     root: Path = tmp_path_factory.mktemp("r")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state, "records_directory", lambda: root)
@@ -103,7 +103,7 @@ def partial_frames(job: Job) -> list[tuple[Outcome, int, bytes]]:
 
 
 def malformed_frames(job: Job) -> list[tuple[Outcome, int, bytes]]:
-    """Return what no healthy worker sends."""
+    """Return frames that no healthy worker sends."""
     good = contribution(job, 0)
 
     def changed(outcome: Outcome, **fields: int) -> tuple[Outcome, int, bytes]:
@@ -293,16 +293,16 @@ def test_worker_that_dies_is_named_to_the_others(live: LiveTestbed) -> None:
     run(scenario())
 
 
-def test_worker_that_dies_is_named_by_doctor(patient: LiveTestbed) -> None:
+def test_worker_that_dies_is_named_by_doctor(long_grace: LiveTestbed) -> None:
     async def scenario() -> None:
-        first, second = await join_all(patient.made.controller_address, 2)
+        first, second = await join_all(long_grace.made.controller_address, 2)
         await first.join_reply()
         await second.join_reply()
         await second.close()
         found: dict[str, tuple[str, str]] = {}
 
         def is_named() -> bool:
-            code, verdicts = patient.doctor()
+            code, verdicts = long_grace.doctor()
             found.update(verdicts)
             return code == 1
 

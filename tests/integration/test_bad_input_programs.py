@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Switches that are not there or run something else; jobs that a real controller refuses."""
+"""Missing switches, switches with other programs, and jobs that a real controller refuses."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def artefacts(folder: Path, program: str) -> tuple[Path, Path]:
 @pytest.mark.parametrize(
     ("program", "name", "verdict"),
     [
-        ("toy_forwarding", "a program without name", "wanted is switchfold"),
+        ("toy_forwarding", "a program without name", "instead of switchfold"),
         ("wide", "switchfold 1.352", ""),
         ("2.32", "switchfold 2.32", "wire version 2, this host speaks 1"),
         ("1.33", "switchfold 1.33", ""),
@@ -129,8 +129,8 @@ def test_program_changed_under_a_running_controller(records: Path, tmp_path: Pat
         code, found = live.doctor()
         assert code == 1
         assert found["switch s1 program"][0] == "fail"
-        assert "runs switchfold 1.352, wanted is switchfold 1.32" in found["switch s1 program"][1]
-        # The testbed's own controller is the only one again, and looks for itself.
+        assert "runs switchfold 1.352 instead of switchfold 1.32" in found["switch s1 program"][1]
+        # The testbed's own controller is the only one again, and checks the program itself.
         wait_until(
             lambda: live.show("switch", "show", "s1")["state"] == "wrong program", "its verdict"
         )
@@ -164,7 +164,7 @@ def test_controller_without_a_switch(tmp_path: Path, kind: str) -> None:
         (
             {"slots_wanted": 1025, "path": pb.SWITCH},
             StatusCode.RESOURCE_EXHAUSTED,
-            ("wants 1025 slots", "a switch has 1024 in all"),
+            ("wants 1025 slots", "a switch has only 1024"),
         ),
         (
             {"slots_wanted": 100, "path": pb.SWITCH},
@@ -193,7 +193,7 @@ def test_join_request_that_is_refused(
 
 
 def test_testbed_is_closed_to_strangers(whole: LiveTestbed) -> None:
-    """It draws its tokens by itself: its workers and commands have them, others have not."""
+    """It makes its tokens itself: only its workers and commands have them."""
     address = whole.made.controller_address
     with pytest.raises(ControllerError, match="wrong token"):
         OperatorClient(address, "guess").list_jobs()

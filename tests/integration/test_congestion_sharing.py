@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmarks of shared links run: jobs beside TCP, and many workers behind a short queue.
 
-How fair and how fast is theirs to say; the rules behind it have unit and packet tests.
+The benchmarks measure fairness and speed; unit and packet tests cover the rules behind them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ pytestmark = [
 
 
 SECONDS = 6.0
-"""Longer than a process of a busy machine stands still."""
+"""Longer than a busy machine lets a process stand still."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The controller on real switch targets: tables, repair, and its own death while a job runs."""
+"""The controller on real switch targets: tables, repair, and its own end while a job runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def make_config(folder: Path, address: str, listen: str = "127.0.0.1:0") -> Cont
         switches=(SwitchConfig(name="s1", address=address, hosts=HOSTS),),
         listen=listen,
         database=folder / "controller.sqlite3",
-        # Nobody is given up because a process takes long to start, or this one stands still.
+        # No worker is evicted because a process starts slowly or this one stands still.
         lease_s=60.0,
         resume_grace_s=120.0,
         connect_timeout_s=DEADLINE_S,
@@ -184,7 +184,7 @@ def _softswitch(
 
 
 def test_target_sums_while_the_controller_is_dead(tmp_path: Path):
-    """Workers' sums go on without a controller; the next one shows what was counted."""
+    """Workers' sums go on without a controller; the next controller shows what was counted."""
 
     async def scenario() -> None:
         address, listen = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"

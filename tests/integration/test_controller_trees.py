@@ -17,6 +17,7 @@ from switch_process import DEADLINE_S, switch_command, target
 from switchfold.bmv2_topos.processes.free_ports import free_port
 from switchfold.controller.config import ControllerConfig
 from switchfold.controller.jobs.job import Job, View
+from switchfold.controller.jobs.job_request import JobRequest
 from switchfold.controller.server import ControllerServer
 from switchfold.controller.switches.switch_session import LinkState
 from switchfold.controller.tables.outcome import TREE_OUTCOMES, Count
@@ -41,7 +42,7 @@ async def three_switches(name: str, addresses: dict[str, str]) -> AsyncGenerator
 
 async def start(server: ControllerServer) -> tuple[Job, View]:
     database = server._database  # pyright: ignore[reportPrivateUsage]
-    job = database.create_job("train", len(MEMBERS), slots_wanted=64)
+    job = database.create_job(JobRequest(name="train", num_workers=len(MEMBERS), slots_wanted=64))
     view = await server.views.install(server.views.plan(job, MEMBERS))
     return database.start_job(job.job_number), view
 

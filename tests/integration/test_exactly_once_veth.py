@@ -66,7 +66,7 @@ def test_sums_exact_on_veth(
     statistics = [json.loads(result.output.splitlines()[-1]) for result in results]
     retransmitted = sum(s["value_packets_retransmitted"] for s in statistics)
     duplicates = sum(s.get("refused_duplicate", 0) for s in statistics)
-    # The network was as bad as asked for: both would be zero on a good one.
+    # The network was impaired as requested: both would be zero on a good network.
     if "loss" in impairments:
         assert retransmitted > 0
     if "duplication" in impairments:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Examples run as they stand, and the README's example uses the library as it is."""
+"""The examples run unchanged, and the README's example uses the library as it is."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drills: a link, a switch or the controller fails while a job sums; docs/operations.md promises.
 
-A drill waits for what is to come of the failure; how long that may take is in the documentation.
+A drill waits for the outcome of the failure; the documentation says how long that may take.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def test_switch_that_comes_back_is_used_again(make_testbed: MakeTestbed) -> None
     testbed = make_testbed("--no-route", "600")
     with Workers(testbed, "back", 4) as workers:
         testbed.stop_switch("s1")
-        # One such view after another: the hosts have found that they do not reach each other.
+        # Two such views in turn: the hosts have found that they do not reach each other.
         wait_until(lambda: paths_of(testbed, "back")[-2:] == ["host", "host"], "retreat from hosts")
         testbed.start_switch("s1")
         back_s = time.monotonic()

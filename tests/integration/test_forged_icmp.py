@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""ICMP errors that somebody forges cost retransmissions at most; a small MTU is a clear error."""
+"""Forged ICMP errors cost retransmissions at most; a small MTU is a clear error."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_forged_errors_wake_a_receive_and_do_no_more() -> None:
 
 @pytest.fixture
 def set_mtu() -> Iterator[Callable[[int], None]]:
-    """A veth pair whose near end has an address; yields what sets both ends' MTU."""
+    """A veth pair whose near end has an address; yields a function that sets both ends' MTU."""
     with cast(Any, pyroute2).IPRoute() as route:
         route.link("add", ifname=NEAR, kind="veth", peer={"ifname": FAR})
         try:

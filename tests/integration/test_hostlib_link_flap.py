@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A packet socket outlives its interface going down and up, and does not spin after it."""
+"""A packet socket outlives its interface going down and up, and does not spin afterwards."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_raw_transport_outlives_a_link_flap(route: Any) -> None:
         assert transport.send(rows) == 0
         route.link("set", index=near, state="up")
         transport.receive(rows, 0.0)
-        # The error is met once; after it a receive waits again and only a wake ends it.
+        # The error occurs once; after it, a receive waits again, and only a wake ends it.
         transport.receive(rows, 0.01)
         before = transport.counters["network_error"]
         for _ in range(3):

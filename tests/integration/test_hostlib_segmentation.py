@@ -79,7 +79,7 @@ def test_batch_arrives_as_single_frames(far_end: socket.socket, *, has_checksums
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets and veth need root")
 @pytest.mark.root
-def test_only_interfaces_that_cut_are_trusted(far_end: socket.socket) -> None:
+def test_only_interfaces_that_segment_are_trusted(far_end: socket.socket) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind((ADDRESS, 0))
         assert not sends_own_frames(sock)

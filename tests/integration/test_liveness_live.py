@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that live and do not run: their job waits for them, by switch and between the hosts."""
+"""Workers that live but do not run: their job waits for them, with switches and among hosts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from job_workers import Workers, agree
 from live_testbed import LiveTestbed
 
 LEASE_S = 1.0
-"""Of the controller: what a worker gets that asks for none."""
+"""The controller's lease: that of a worker that asks for none."""
 AWAY_S = 6.0
-"""Longer than that, and than members of a host path wait for a sign of life."""
+"""Longer than that, and than members of a host allreduce wait for a sign of life."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_worker_that_does_not_run_is_waited_for(testbed: LiveTestbed, path: str,
 
 
 def test_change_waits_for_a_worker_that_does_not_run(testbed: LiveTestbed) -> None:
-    """A loss meanwhile: the others go on together with the one that was away."""
+    """Another worker is lost; the rest goes on together with the one that did not run."""
     with Workers(testbed.made, "change", 4) as workers:
         workers[0].hold(AWAY_S)
         workers[3].kill()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that freeze, and processes that only stop: kernels tell them apart, by TCP alone."""
+"""Hosts that freeze, and processes that only stop: TCP of the kernels tells them apart."""
 
 from __future__ import annotations
 

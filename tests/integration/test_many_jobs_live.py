@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Eight jobs at once on one switch: each sums as if it were alone, leases shrink and grow."""
+"""Eight jobs at once on one switch: each sums as if it were alone, with fewer or more slots."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORKERS = 2
 DEFAULT_SLOTS = 128
 STEPS = range(6)
 SETTLED_S = 240.0
-"""A job that heard nothing from the switch for a moment, on a busy machine, stays away for long."""
+"""On a busy machine, a job that misses the switch's answers for a moment stays away for long."""
 DTYPES = np.float32, np.int32, np.float64
 
 
@@ -86,8 +86,8 @@ def train(trainers: Sequence[Trainer], step: int) -> list[bytes]:
     return found
 
 
-def check_leases(live: LiveTestbed, num_jobs: int) -> None:
-    """Check that leases of the switch's slots never overlap, and in the end are one for each job.
+def check_slots(live: LiveTestbed, num_jobs: int) -> None:
+    """Check that slot ranges of the switch never overlap, and that each job has one in the end.
 
     A job that moves has two for a while, and that of an ended job goes a moment after its workers.
     """
@@ -99,7 +99,7 @@ def check_leases(live: LiveTestbed, num_jobs: int) -> None:
         assert max(end for _, end in ends) <= NUM_SLOTS
         return len({lease["job"] for lease in leases}) == len(leases) == num_jobs
 
-    wait_until(is_one_each, f"one lease for each of {num_jobs} jobs")
+    wait_until(is_one_each, f"one slot range for each of {num_jobs} jobs")
 
 
 @pytest.mark.timeout(600)
@@ -114,7 +114,7 @@ def test_eight_jobs_sum_as_if_each_were_alone(live: LiveTestbed) -> None:
         trainers: list[Trainer] = []
         for job in range(NUM_JOBS):
             trainers.append(Trainer(live, few if job < 2 else others, job, f"job {job}"))
-            # Those who are there sum on while the next one comes and leases shrink.
+            # Present jobs go on while the next one joins and their slots become fewer.
             assert train(trainers, 0) == [alone[t.job][0] for t in trainers]
         for step in STEPS:
             assert train(trainers, step) == [alone[job][step] for job in range(NUM_JOBS)]
@@ -132,7 +132,7 @@ def test_eight_jobs_sum_as_if_each_were_alone(live: LiveTestbed) -> None:
             ),
             SETTLED_S,
         )
-        check_leases(live, NUM_JOBS)
+        check_slots(live, NUM_JOBS)
         shown = [live.show("job", "show", trainer.name) for trainer in trainers]
         assert all(job["path"] == "switch" for job in shown)
         assert all(job["counts"]["completed"]["packets"] > 0 for job in shown)
@@ -143,9 +143,9 @@ def test_eight_jobs_sum_as_if_each_were_alone(live: LiveTestbed) -> None:
         del trainers[2:]
         wait_until(
             lambda: all(t.slot_count == DEFAULT_SLOTS for t in trainers),
-            "leases grow again",
+            "more slots again",
             SETTLED_S,
         )
-        check_leases(live, len(trainers))
+        check_slots(live, len(trainers))
         for step in STEPS:
             assert train(trainers, step) == [alone[t.job][step] for t in trainers]

@@ -21,7 +21,7 @@ def testbed() -> Iterator[LiveTestbed]:
 
 
 @pytest.mark.parametrize("attempt", range(2))
-def test_killed_worker_is_done_without(testbed: LiveTestbed, attempt: int) -> None:
+def test_job_goes_on_without_a_killed_worker(testbed: LiveTestbed, attempt: int) -> None:
     with Workers(testbed.made, f"kill{attempt}", 4) as workers:
         for worker in workers:
             worker.next()

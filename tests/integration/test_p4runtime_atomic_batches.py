@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""DATAPLANE_ATOMIC batches on a switch that carries packets meanwhile."""
+"""DATAPLANE_ATOMIC batches on a switch that carries packets at the same time."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ DEVICE_ID = 1
 ATOMIC = p4r.WriteRequest.DATAPLANE_ATOMIC
 BATCHES = 100
 MAX_PACKETS = 20_000
-"""Below what the receiving ports hold."""
+"""Fewer packets than the receiving ports hold."""
 FRAME = bytes(11) + b"\x05\x12\x34" + bytes(50)
 
 

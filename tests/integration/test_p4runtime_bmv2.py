@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The same updates to softswitch and to simple_switch_grpc: equal codes but for those listed."""
+"""The same updates to softswitch and to simple_switch_grpc: equal codes except those listed."""
 
 import shutil
 import subprocess

@@ -21,7 +21,7 @@ SHELL = "p4runtime-shell==0.0.6"
 
 
 def _serve_part(switch: Switch, word: str) -> None:
-    """Do what a line of the client asks for."""
+    """Do what a line of the client requests."""
     frames, lengths = np.zeros((1, 128), np.uint8), np.zeros(1, np.int32)
     if word == "expect":
         assert switch.ports.mem_port(2).receive(frames, lengths, DEADLINE_S) == 1
@@ -33,7 +33,7 @@ def _serve_part(switch: Switch, word: str) -> None:
 
 
 def _drive(python: Path, script: str) -> None:
-    """Run a client against a switch and do its test's part; it must end well."""
+    """Run a client against a switch and do the test's part; the client must succeed."""
     with Switch() as switch:
         for number in (1, 2, 3):
             switch.ports.add(number, "mem")

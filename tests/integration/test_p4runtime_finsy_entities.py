@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""finsy and a real switch: each entity is written, read back, and seen in what packets do."""
+"""finsy and a real switch: each entity is written, read back, and seen in its effect on packets."""
 
 import asyncio
 import random
@@ -186,9 +186,9 @@ def test_digests_come_once_until_they_are_acknowledged() -> None:
     _run(scenario)
 
 
-def test_idle_entries_are_told() -> None:
+def test_idle_entries_are_reported() -> None:
     async def scenario(client: finsy.Switch, switch: Switch) -> None:
-        # What comes before anybody waits is lost.
+        # A notification that comes before the wait is lost.
         waiting = asyncio.ensure_future(anext(client.read_idle_timeouts()))
         await asyncio.sleep(0)
         await client.write([+_host(5, 2, idle_timeout_ns=SECOND_NS // 5), +_host(6, 2)])

@@ -22,10 +22,10 @@ from switchfold.hostlib.schemes.wire_cost import NodeBytes, wire_bytes
 WORKERS = 4
 LAYER = Layer(name="fc", kind="fc", rows=1024, columns=1024)
 RATE = 100_000_000
-"""Of the links: on faster ones receivers that share processors acknowledge less often."""
+"""Rate of the links: on faster ones, receivers that share processors acknowledge less often."""
 AGREEMENT = 0.02
 ATTEMPTS = 10
-"""A busy machine may make TCP probe for a loss that was none."""
+"""A busy machine may make TCP probe although nothing was lost."""
 WAIT_S = 60.0
 Exchange = Callable[[int], Sequence[Future[Any]]]
 
@@ -55,7 +55,7 @@ def fabric(tmp_path_factory: pytest.TempPathFactory) -> Generator[Fabric]:
 def differences(
     before: list[tuple[int, int]], after: list[tuple[int, int]], want: NodeBytes
 ) -> list[float]:
-    """By how much each interface carried more than it should, both directions together."""
+    """Return by how much each interface carried more than predicted, both directions together."""
     nodes = [want.worker_sent + want.worker_received] * WORKERS
     if want.server_sent:
         nodes.append(want.server_sent + want.server_received)

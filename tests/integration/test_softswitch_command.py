@@ -126,7 +126,7 @@ def test_packets_pass_with_impairments_and_capture(tmp_path: Path, start: str) -
 
 
 def failing(*words: str, status: int = 1, env: dict[str, str] | None = None) -> str:
-    """Run a command that must fail soon; returns its complaint, without the log above it."""
+    """Run a command that must fail soon; return its error text, without the log above it."""
     done = subprocess.run(
         [*COMMAND, *words],
         capture_output=True,
@@ -175,7 +175,7 @@ def test_program_and_p4info_that_do_not_match(tmp_path: Path) -> None:
     other = p4src.artefacts("wide").p4info
     program = (str(MADE.json), "--p4info", str(other))
     text = failing("run", *program, "--grpc", f"unix:{tmp_path}/s.sock")
-    assert "P4Info does not match p4_device_config; take both from one p4c-bm2-ss" in text
+    assert "P4Info does not match p4_device_config; take both from one run of p4c-bm2-ss" in text
 
 
 def test_no_compiler(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""examples/softswitch: the commands of its README, as they stand there, print what it says."""
+"""examples/softswitch: the commands of its README, unchanged, print what the README says."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ AWAITED_S = (0.1, 0.5, 0.9, 1.3, READY_S)
 
 
 def run_and_kill(options: list[str], environment: dict[str, str], awaited_s: float) -> bool:
-    """Start a switch, kill it when it is ready or the time is up; return whether it was ready."""
+    """Start a switch, kill it when it is ready or the time is over; return whether it was ready."""
     reader, writer = os.pipe()
     command = [
         sys.executable,
@@ -73,7 +73,7 @@ def test_switch_killed_at_any_moment_starts_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["pkg_info {", "tables { preamble { id: 1 } }"])
-def test_p4info_that_does_not_match_is_told(text: str, tmp_path: Path) -> None:
+def test_p4info_that_does_not_match_is_reported(text: str, tmp_path: Path) -> None:
     info = tmp_path / "other.p4info.txtpb"
     info.write_text(text, encoding="utf-8")
     done = subprocess.run(
@@ -87,7 +87,7 @@ def test_p4info_that_does_not_match_is_told(text: str, tmp_path: Path) -> None:
 
 
 def test_sigterm_while_the_switch_comes_up_ends_it_in_order() -> None:
-    """Threads of numpy are there already, and would die of it with the whole process."""
+    """Threads of numpy exist already, and the signal would end them with the whole process."""
     script = """
 import os, signal, sys
 from switchfold.softswitch.commands import run

@@ -77,7 +77,7 @@ def test_job_goes_on_without_a_late_worker(
         assert len({future.result(DEADLINE_S).tobytes() for future in last}) == 1
 
 
-def test_all_hear_which_worker_is_missing(testbed: LiveTestbed) -> None:
+def test_errors_of_all_workers_name_the_missing_one(testbed: LiveTestbed) -> None:
     with sessions(testbed, "missing", WAIT_FOR_ALL) as workers:
         ones = np.ones(300, np.float32)
         futures = [worker.allreduce(ones, timeout_s=6.0) for worker in workers[:3]]

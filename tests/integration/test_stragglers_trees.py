@@ -46,12 +46,12 @@ def test_deadline_passes_through_the_tree(shape: Shape, is_bad: bool) -> None:
         prompt = [w.allreduce(a) for w, a in zip(workers[:-1], arrays[:-1], strict=True)]
         results = {future.result(60).tobytes() for future in prompt}
         assert len(results) == 1
-        # Where all flushes of a leaf are lost, the root may close before its sum is there.
+        # If all flushes of a leaf are lost, the root may close before the leaf's sum arrives.
         fewest = 1 if is_bad else len(prompt)
         assert fewest <= prompt[0].num_contributors <= len(prompt)
         sums = {float(number) for number in range(1, 2 ** len(prompt))}
         assert set(np.unique(prompt[0].result())) <= sums
-        # Long after: its rounds are gone, but the others retain the result.
+        # Long after that, its rounds are over, but the others retain the result.
         late = workers[-1].allreduce(arrays[-1])
         assert {late.result(60).tobytes()} == results
         assert late.num_contributors == prompt[0].num_contributors
@@ -71,7 +71,7 @@ def test_policies_hold_at_every_depth(shape: Shape, kind: str) -> None:
         made.sessions() as workers,
     ):
         arrays = [np.full(300, float(2**i), np.float32) for i in range(num_prompt + 1)]
-        # Worker 0 is late: one of a leaf whose other worker is not.
+        # Worker 0 is late; the other worker of its leaf is not.
         futures = [w.allreduce(a, op="mean") for w, a in zip(workers[1:], arrays[1:], strict=True)]
         if policy.allow_partial:
             for future in futures:
@@ -97,7 +97,7 @@ def test_policies_hold_at_every_depth(shape: Shape, kind: str) -> None:
     [
         (DEPTH_2, 3, {2: [3]}),
         (DEPTH_3, 3, {1: [3]}),
-        # Alone at its switch: all others sit below other switches.
+        # It is alone at its switch: all others are below other switches.
         (DEPTH_3, 5, {}),
     ],
 )
@@ -115,6 +115,6 @@ def test_only_workers_that_are_missing_are_named(
         for worker, future in futures.items():
             error = future.exception(60)
             assert isinstance(error, WorkerMissingError)
-            # Elsewhere nobody knows for sure, but the text says who may be meant.
+            # Other workers do not know for sure, but their text names those that may be missing.
             assert error.worker_ids == named.get(worker, [])
             assert str(lacking) in str(error).partition("waits for")[2]

@@ -16,7 +16,7 @@ from switchfold.bmv2_topos.network.namespaces import call_in_namespace, namespac
 
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
-def test_bridge_joins_all_hosts_and_goes_with_the_testbed(
+def test_bridge_joins_all_hosts_and_vanishes_with_the_testbed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state, "records_directory", lambda: tmp_path / "records")

@@ -55,7 +55,7 @@ def records(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 
 
 class Station:
-    """A host's own UDP socket in mode veth; in mode udp the link, spoken in frames."""
+    """A host's own UDP socket in mode veth; in mode udp its link, which carries frames."""
 
     def __init__(self, testbed: Testbed, host: Host) -> None:
         self.testbed = testbed
@@ -111,7 +111,7 @@ def stations(testbed: Testbed) -> Generator[list[Station]]:
 def check_reachable(one: Station, other: Station) -> None:
     """Send until a message arrives: a switch or link that has just come up may lose the first.
 
-    That is the last one sent: none of those before is under way any more.
+    That message is the last one sent: no earlier one is still under way.
     """
     for here, there in ((one, other), (other, one)):
         there.drain()
@@ -125,7 +125,7 @@ def check_reachable(one: Station, other: Station) -> None:
 
 
 def heard(there: Station, here: Station, text: bytes) -> bool:
-    """Return whether a message comes, perhaps behind others."""
+    """Return whether a message comes, perhaps after others."""
     try:
         while (found := there.receive(0.2)) != (here.host.address, text):
             assert found[0] == here.host.address, found
@@ -164,7 +164,7 @@ def test_fabric_carries_counts_and_recovers(target: Target, mode: Mode) -> None:
             testbed.start_switch("s3")
         testbed.restart_switch("s3")
         assert not spine.is_leader_alive()
-        if target == "softswitch":  # BMv2 comes without any program
+        if target == "softswitch":  # BMv2 starts without any program
             assert count_routes(testbed, "s3") == 0
         assert testbed.status().is_up
         install_routes(testbed, "s3")
@@ -193,7 +193,7 @@ def check_cut(testbed: Testbed, one: Station, other: Station) -> None:
         "the packet towards the cut",
     )
     after = testbed.switch_link_bytes()
-    assert after[0] == before[0]  # nothing passed the cut, either way
+    assert after[0] == before[0]  # nothing passed the cut, in either direction
     testbed.mend_link("s1", "s3")
     assert testbed.status().cut_links == ()
     check_reachable(one, other)

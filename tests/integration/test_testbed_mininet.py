@@ -93,7 +93,7 @@ def test_mininet_pings_and_sums_through_our_switches(
         ping.chmod(0o755)
     environment = child_environment(run_directory)
     environment["PATH"] = f"{commands}{os.pathsep}{environment['PATH']}"
-    # A namespace around it all would keep what Mininet leaves, and shows it.
+    # A namespace around the whole test keeps and shows what Mininet leaves behind.
     around = f"sf-test-mininet-{os.getpid()}"
     create_namespace(around)
     try:

@@ -62,7 +62,7 @@ def network(num_workers: int, *, name: str, rate_bits_per_s: int | None = None) 
     return Testbed(topology, name=f"test-{name}-{os.getpid()}", has_switch=False)
 
 
-def test_network_comes_and_goes_whole() -> None:
+def test_network_is_made_and_removed_completely() -> None:
     before = machine()
     with network(3, name="whole", rate_bits_per_s=50_000_000) as made:
         assert machine()[0] - before[0] >= {
@@ -152,7 +152,7 @@ def test_interfaces_keep_the_order_of_frames_and_put_none_together() -> None:
 
 
 def shapers(made: Testbed, what: str) -> list[str]:
-    """Return what the kernel says of its queues ("qdisc") or classes at both ends of a link."""
+    """Return the kernel's description of queues ("qdisc") or classes at both ends of a link."""
     host = made.topology.hosts[0]
     found: list[str] = []
     for node, interface in ((host, host.interface), (made.switch, "s1-eth1")):
@@ -191,7 +191,7 @@ def test_htb_shapes_where_tbf_is_missing(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_probe_counts_what_a_link_carries() -> None:
     with network(1, name="probe", rate_bits_per_s=100_000_000) as made:
         host = made.topology.hosts[0]
-        # The probe's own sender may not run in so short a time.
+        # The probe's own sender may not get to run in such a short time.
         wait_until(lambda: min(probe_rate(made, host, duration_s=0.2)) > 0, "frames on the link")
 
 
@@ -205,7 +205,7 @@ def test_kernel_without_shapers_is_a_clear_error(monkeypatch: pytest.MonkeyPatch
 
 
 def test_network_is_made_without_forking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copy of a process with threads may find any of their locks taken for ever."""
+    """In a forked process, locks of the other threads may stay locked for ever."""
 
     def refuse() -> int:
         raise AssertionError("this process was forked")

@@ -53,7 +53,7 @@ def test_run_keeps_places_of_the_shell_from_workers(
     assert run(fabric, "--hosts", "h1", "python", "-c", script).output == "h1 | None\n"
 
 
-def test_run_tells_torch_where_to_meet(fabric: Testbed) -> None:
+def test_run_gives_torch_its_rendezvous(fabric: Testbed) -> None:
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "GLOO_SOCKET_IFNAME", "MASTER_PORT")
     script = f"import os; print(*(os.environ[name] for name in {names}))"
     done = run(fabric, "--hosts", "h2,h1", "python", "-c", script)
@@ -79,7 +79,7 @@ def test_places_serve_processes_of_this_machine(fabric: Testbed) -> None:
         assert not numbers & set(found)
 
 
-def test_run_names_who_failed(fabric: Testbed) -> None:
+def test_run_names_the_failed_worker(fabric: Testbed) -> None:
     script = "import os, sys; sys.exit(os.environ['SWITCHFOLD_WORKER_ID'] == '1')"
     done = run(fabric, "python", "-c", script)
     assert done.exit_code == 1
@@ -90,7 +90,7 @@ def test_run_names_who_failed(fabric: Testbed) -> None:
 def test_run_refuses_unknown_hosts(fabric: Testbed) -> None:
     done = run(fabric, "--hosts", "h9", "true")
     assert done.exit_code == 2
-    assert "there is no host h9 (there: h1, h2)" in done.output
+    assert "there is no host h9 (known: h1, h2)" in done.output
 
 
 def test_run_stops_at_its_timeout(fabric: Testbed) -> None:

@@ -86,7 +86,7 @@ def test_testbed_sums_inside_its_switch(target: Target, mode: Mode, variant: Var
             assert link.to_host_bytes > payload_bytes, made.link_bytes()
 
         def do_counters_agree() -> bool:
-            # What a busy machine let workers send again may still be on its way.
+            # Retransmissions of a busy machine's workers may still be under way.
             by_switch = read_port_bytes(
                 made.topology,
                 switch_addresses=made.switch_addresses,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A process group over a real switch: sums, and what Gloo does for it."""
+"""A process group over a real switch: sums on the switch, and other collectives by Gloo."""
 
 from __future__ import annotations
 

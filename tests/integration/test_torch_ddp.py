@@ -26,7 +26,7 @@ GROUP_TIMEOUT_S = 90.0
 
 @pytest.fixture(scope="module")
 def outcomes(torch_testbed: TorchTestbed, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    """What the ranks say; in the end the last one exits, and the one before it fails."""
+    """The ranks' results; in the end the last rank exits, and the one before it fails."""
     folder = tmp_path_factory.mktemp("ddp")
     said = run_ranks(
         "ddp_ranks:run",
@@ -43,7 +43,7 @@ def outcomes(torch_testbed: TorchTestbed, tmp_path_factory: pytest.TempPathFacto
 
 
 def figures(outcomes: list[Any], name: str) -> list[dict[str, Any]]:
-    """Return what a case gave on the ranks that lived; fails with its traces where it failed."""
+    """Return a case's figures on the ranks that lived; fail with its traces if it failed."""
     said = [outcome[name] for outcome in outcomes[:DISAGREEING_RANK]]
     failures = [f"rank {i}: {each['failure']}" for i, each in enumerate(said) if "failure" in each]
     assert not failures, "\n".join(failures)
@@ -70,8 +70,8 @@ def test_model_is_trained_in_several_buckets(outcomes: list[Any], prefix: str) -
     assert len(said["buckets"].split(",")) >= 3
 
 
-def test_way_to_the_switch_leaves_the_bytes_alone(outcomes: list[Any]) -> None:
-    """The same sums, divided before or after: with 4 ranks both divisions are exact."""
+def test_backend_and_hook_give_the_same_bytes(outcomes: list[Any]) -> None:
+    """The same sums, divided before or after the sum: with 4 ranks both are exact."""
     for name in TRAINED:
         (plain, *_), (hooked, *_) = figures(outcomes, name), figures(outcomes, f"hook {name}")
         if name != "sparse":
@@ -95,7 +95,7 @@ def test_join_takes_uneven_inputs(outcomes: list[Any], name: str) -> None:
     assert len({each["hash"] for each in figures(outcomes, name)}) == 1
 
 
-def test_late_rank_is_left_out_of_the_mean_and_gets_it(outcomes: list[Any]) -> None:
+def test_late_rank_is_left_out_of_the_mean_but_receives_it(outcomes: list[Any]) -> None:
     for each in figures(outcomes, "hook late rank"):
         assert each["off"] < 1e-6, "the mean of the three that came in time"
         assert each["is_even"], "the late rank has the same bytes"
@@ -113,7 +113,7 @@ def test_compiled_model_is_trained_to_the_same_bytes(outcomes: list[Any]) -> Non
         assert len(set(each["hashes"])) == 1
 
 
-def test_what_builds_upon_process_groups(outcomes: list[Any]) -> None:
+def test_features_upon_process_groups(outcomes: list[Any]) -> None:
     """Sharded parameters, device meshes, functional collectives and sharded checkpoints."""
     for each in figures(outcomes, "sharded"):
         assert 0 < each["rows"] < each["all"]
@@ -135,7 +135,7 @@ def test_ranks_that_disagree_on_the_number_of_parameters(outcomes: list[Any]) ->
         assert "same model across all ranks" in each["text"]
 
 
-def test_rank_that_exits_in_the_midst_of_a_step(outcomes: list[Any]) -> None:
+def test_rank_that_exits_during_a_step(outcomes: list[Any]) -> None:
     assert str(EXIT_STATUS) in outcomes[EXITING_RANK].text
     for rank, each in enumerate(figures(outcomes, "exit")):
         assert f"rank {rank}, all_reduce" in each["text"], each
@@ -145,7 +145,7 @@ def test_rank_that_exits_in_the_midst_of_a_step(outcomes: list[Any]) -> None:
 
 
 def test_rank_whose_parameters_have_another_shape(outcomes: list[Any]) -> None:
-    """PyTorch tells that rank the shapes; the others hear that it has gone."""
+    """PyTorch reports the shapes to that rank; the others report that it has gone."""
     assert "appears not to match" in outcomes[DISAGREEING_RANK].trace
     for each in figures(outcomes, "shapes"):
         # Gloo may notice before the controller does.

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""torchrun starts the ranks anew after one was killed, or a machine with its agent; the job goes on
-from the checkpoint.
+"""torchrun restarts the ranks after a rank, or a machine with its agent, was killed.
+
+The job goes on from the checkpoint.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ SUPPORT = Path(__file__).parents[1] / "support"
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_killed_rank_is_started_anew_and_changes_no_byte(
+def test_killed_rank_is_restarted_and_changes_no_byte(
     torch_testbed: TorchTestbed, tmp_path: Path
 ) -> None:
     folders = [tmp_path / "uninterrupted", tmp_path / "killed"]
@@ -59,7 +60,7 @@ def test_killed_rank_is_started_anew_and_changes_no_byte(
     assert [each["first_step"] for each in said] == [DYING_STEP] * NUM_RANKS
     assert {each["hash"] for each in said} == {each["hash"] for each in whole}
     assert len({each["hash"] for each in said}) == 1
-    # One job name, and each life of it a newer generation, for its workers as for the operator.
+    # All runs have one job name, and each a newer generation, for workers and operator alike.
     killed = {int((folders[1] / f"{rank}-life-0").read_text()) for rank in range(NUM_RANKS)}
     generations = [{each["generation"] for each in whole}, killed]
     generations.append({each["generation"] for each in said})
@@ -95,7 +96,7 @@ def test_vanished_machine_comes_back_and_every_step_counts_once(
     assert [each["is_exact"] for each in said] == [True] * 3
     lives = said[0]["lives"]
     assert all(each["lives"] == lives for each in said)
-    # A busy machine's agents may be late and begin a life more.
+    # A busy machine's agents may be late and start the ranks once more.
     steps = [(num_ranks, first_step) for num_ranks, _, first_step in lives]
     assert steps[0] == (3, 0)
     assert (2, 2) in steps

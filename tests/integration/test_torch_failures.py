@@ -34,7 +34,7 @@ def check_end(end: list[Any], kind: str, *texts: str) -> None:
 
 
 def check_disagreement(seen: dict[str, Any], rank: int) -> None:
-    """Look at what every rank is told of ranks whose collectives differ in what they do."""
+    """Check the errors of ranks whose collectives differ."""
     mismatch = "CollectiveMismatchError"
     kinds = ("all_reduce", "all_reduce", "barrier")
     check_end(
@@ -98,7 +98,7 @@ def test_failures_are_named(torch_testbed: TorchTestbed, tmp_path: Path) -> None
         check_end(seen["strided"], "", strided)
         check_end(seen["saturation"], "", "left the int32 range", "Gloo", "; [3.0, 3.0]")
         late = "[['CollectiveTimeoutError', False, None], True, True, [3.0, 3.0, 3.0]]"
-        check_end(seen["impatience"], "", late)
+        check_end(seen["short wait"], "", late)
         check_end(seen["dropped works"], "", "[3.0, 3.0]")
         check_end(seen["ddp"], "RuntimeError", f"rank {rank}, all_reduce", "worker 1")
         left = (f"rank {rank}, all_reduce 2", "worker 1 lost", "torchrun", "restart the ranks")

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """No collective waits for Gloo with the interpreter's lock held.
 
-Gloo's thread destroys a finished work with its queue's mutex held, and what a tensor of it drags
-along may be Python's. A caller that waits for the mutex and does not let others run Python would
-wait for ever. Here rank 0's thread is stopped at this very point, and a timer is to let it go on.
+Gloo's thread destroys a finished work while it holds its queue's mutex, and objects that a tensor
+of the work owns may be Python's. A caller that waits for the mutex and keeps the interpreter's lock
+would wait for ever. Here rank 0's thread is stopped at this very point, and a timer lets it go on.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Hurdle:
 
 
 class Burden:
-    """What a tensor drags along."""
+    """An object that a tensor owns."""
 
     def __init__(self, hurdle: Hurdle) -> None:
         self._hurdle = hurdle
@@ -90,12 +90,11 @@ def call_all(rank: int) -> list[list[str]]:
     from switchfold.hostlib.torch.process_group.process_group import SwitchfoldProcessGroup  # noqa: PLC0415 - loads torch
 
     def create(options: Any, _: Any) -> Any:
+        from switchfold.hostlib.torch.process_group.rendezvous import RankPlace  # noqa: PLC0415
         from switchfold.hostlib.torch.torch_seam import make_gloo  # noqa: PLC0415 - loads torch
 
         return SwitchfoldProcessGroup(
-            options.store,
-            rank,
-            NUM_RANKS,
+            RankPlace(options.store, rank, NUM_RANKS),
             name="stopped",
             gloo=make_gloo(options),
             session=None,

@@ -25,7 +25,7 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 @pytest.fixture(scope="module")
 def roomy_testbed() -> Generator[TorchTestbed]:
-    """With two hosts for each rank: a host of such a testbed takes part in one job at a time."""
+    """A testbed with two hosts for each rank: each of its hosts takes part in one job at a time."""
     testbed = TorchTestbed(2 * NUM_RANKS)
     with testbed.live:
         yield testbed
@@ -78,7 +78,7 @@ def _pairs(torch: Any, dist: Any, rank: int, place: dict[str, str]) -> dict[str,
 
 
 def _debugged(torch: Any, dist: Any, rank: int) -> dict[str, Any]:
-    """Sum, then call collectives that differ in what costs no packet a look."""
+    """Sum, then call collectives that differ in properties that no packet carries."""
     tensor = torch.full((100,), rank + 1.0)
     dist.all_reduce(tensor)
     gathered = [torch.zeros(1) for _ in range(NUM_RANKS)]
@@ -98,7 +98,7 @@ def _debugged(torch: Any, dist: Any, rank: int) -> dict[str, Any]:
             call()
         except RuntimeError as error:
             seen[name] = f"{type(error).__name__}: {error}"
-    # Who leaves cuts off those that are still comparing.
+    # A rank that leaves disconnects those that still compare.
     store = dist.distributed_c10d._get_default_store()
     store.set(f"done {rank}", "")
     store.wait([f"done {r}" for r in range(NUM_RANKS)], timedelta(seconds=90))

@@ -44,7 +44,7 @@ def train(rank: int) -> dict[str, Any]:
     from switchfold.hostlib.torch.timeline import group_recording  # noqa: PLC0415
 
     own = record_by_hand(rank)
-    dist.init_process_group("gloo")  # a second life, which leaves the first one's file alone
+    dist.init_process_group("gloo")  # a second group, which leaves the first file alone
     life = group_recording(rank, "second")
     assert life is not None
     life.stop()
@@ -124,7 +124,7 @@ def test_buckets_leave_while_the_backward_pass_runs(traces: list[Path]) -> None:
             (span.begin_s, span.end_s) for span in events.spans if span.name == "backward"
         )
         assert len(backward) == NUM_STEPS
-        # DDP makes its buckets anew after the first step, by the order of the gradients.
+        # DDP makes its buckets again after the first step, by the order of the gradients.
         for begin_s, end_s in backward[1:]:
             ready = [t.ready_s for t in events.transfers if begin_s <= t.ready_s <= end_s]
             assert ready, "no bucket was handed over before the backward pass ended"

@@ -28,9 +28,9 @@ def test_measured_bytes_per_link_agree_with_prediction(
     topology = leaf_spine(NUM_LEAVES, num_spines, HOSTS_PER_LEAF)
     values = np.random.default_rng(num_spines).standard_normal(NUM_ELEMENTS).astype(np.float32)
     arrays = [np.roll(values, worker_id) for worker_id in range(NUM_WORKERS)]
-    # Nothing is sent again: a busy machine holds packets up but does not lose them.
+    # Nothing is sent again: a busy machine delays packets but does not lose them.
     monkeypatch.setattr("switchfold.hostlib.slots.rtt.PROBE_MARGIN_S", 60.0)
-    patience: dict[str, Any] = {
+    options: dict[str, Any] = {
         "timeout_s": 120.0,
         "min_rto_s": 60.0,
         "initial_rto_s": 60.0,
@@ -39,7 +39,7 @@ def test_measured_bytes_per_link_agree_with_prediction(
     }
     with (
         LiveTestbed(topology, variant="wide") as testbed,
-        testbed.sessions(NUM_WORKERS, **patience) as sessions,
+        testbed.sessions(NUM_WORKERS, **options) as sessions,
     ):
         before = carried_bytes(testbed.made)
         futures = [

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Frames whose checksum and segmentation Linux left to the network card, as it does on veth."""
+"""Frames whose checksum and segmentation Linux leaves to the network card, as it does on veth."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_frames_that_find_no_room_are_counted(
     with Switch(program) as switch, packet_socket(interfaces[1]) as host:
         switch.ports.add(1, f"veth:{interfaces[0]}")
         sent = 6000
-        for _ in range(sent):  # nobody takes them yet, and the ring has 4096 slots
+        for _ in range(sent):  # nothing reads them yet, and the ring has 4096 slots
             host.send(bytes(12) + b"\x88\xb5" + bytes(46))
         wait_until(lambda: switch.ports.statistics(1)["rx_overflow"], "a full ring")
         switch.start()
@@ -198,7 +198,7 @@ def test_interface_that_comes_back_is_used_again(
                 assert switch.ports.statistics(1)["rx_packets"] == times
                 caplog.clear()
                 ip("link", "del", interfaces[0])
-                says("has gone; packets for it are dropped")
+                says("has vanished; packets for it are dropped")
                 ip("link", "add", interfaces[0], "type", "veth", "peer", "name", interfaces[1])
                 bring_up(*interfaces)
                 says("is back")

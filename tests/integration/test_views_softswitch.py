@@ -31,7 +31,7 @@ def test_killed_worker_and_moves_on_a_running_switch(seed: int) -> None:
         closing(SoftswitchViews("narrow", 4, impairments=_bad_network)) as switch,
         closing(ViewDriver(switch, range(4), OPTIONS)) as driver,
     ):
-        pace = Pace(12)  # so that there is something left for the survivors
+        pace = Pace(12)  # so that tensors are left for the survivors
         trainers = start(driver, pace)
         wait_for(trainers, chooser.randrange(1, 4))
         driver.change({100: 8, 101: 12})

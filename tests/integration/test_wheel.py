@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel: one import package, which gets along with foreign packages of its parts' names."""
+"""The wheel: one import package, which works beside foreign packages of its parts' names."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def test_one_package_is_installed(installed: Path) -> None:
     assert not committed - made
 
 
-def test_foreign_packages_of_the_parts_names_do_no_harm(installed: Path, tmp_path: Path) -> None:
+def test_foreign_packages_with_names_of_parts_do_no_harm(installed: Path, tmp_path: Path) -> None:
     for name in ("hostlib", "controller", "softswitch"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(FOREIGN, encoding="ascii")
     script = tmp_path / "use.py"
     script.write_text(USE, encoding="ascii")
-    # The wheel before this tree, but behind what lies beside the script.
+    # The wheel comes before this tree, but after the folder of the script.
     libraries = sysconfig.get_path("purelib")
     done = subprocess.run(
         [sys.executable, str(script), str(installed)],

@@ -205,7 +205,7 @@ class Verdict:
 
     @property
     def is_as_expected(self) -> bool:
-        """Whether errors were found exactly where there must be some, by a complete search."""
+        """Whether the variant has an error if it must have one, or none in a complete search."""
         if self.variant.has_error:
             return self.num_errors > 0
         return self.num_errors == 0 and self.is_complete
@@ -232,7 +232,7 @@ def check(variant: Variant) -> Verdict:
         shutil.copy(FOLDER / variant.model, folder)
         _run(["spin", *defines, "-a", variant.model], folder)
         compiler = shutil.which("cc") or "gcc"
-        # The compiler takes longer than the search where that ends at an error.
+        # If the search ends at an error, the compiler takes longer than the search.
         level = "-O0" if variant.has_error else "-O1" if variant.is_about_progress else "-O2"
         flags = [level, "-w", "-DMEMLIM=2000"]
         flags.append("-DNFAIR=6" if variant.is_about_progress else "-DSAFETY")
@@ -254,7 +254,7 @@ def check(variant: Variant) -> Verdict:
 
 
 def main() -> int:
-    """Check every variant, print the verdicts and the way to the known corruption."""
+    """Check every variant; print the verdicts, and the length of the trail to each error."""
     if shutil.which("spin") is None:
         print("model-check: spin is not on the PATH; on Debian or Ubuntu: apt-get install spin")
         return 3

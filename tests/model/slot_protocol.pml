@@ -4,17 +4,17 @@
  * The slot protocol of docs/protocol.md: one slot with its two copies, NUM_WORKERS workers, ROUNDS rounds in each
  * generation, and a network that may lose, duplicate and delay every packet without bound.
  *
- * The network is its worst case: whatever was once sent may be delivered at any later time, any number of times, or
+ * The network is the worst possible: any packet that was sent may be delivered at any later time, any number of times, or
  * never. So a packet in flight needs no state of its own: (worker, generation, round) was sent if the worker got there.
  *
- * A lane's sum is kept as what it is made of: added[w] counts how often worker w's value was added since the copy
- * started afresh, and is_mixed says that a value of another round or generation got in. A sum is right if and only if
- * nothing is mixed and added[w] is one for exactly the workers that the result names.
+ * The model keeps the parts of a lane's sum: added[w] counts how often worker w's value was added since the copy was
+ * reset, and is_mixed says that a value of another round or generation was added. A sum is right if and only if it is not
+ * mixed and added[w] is one for exactly the workers that the result names.
  *
  * Variants, by -D:
  *   ROUND_CHECK=0  SwitchML's rule: a version bit (the round's parity) and bitmaps that clear each other; no round number.
  *   PARTIAL=1      any worker may flush an open round at any time; late contributions get the closed result.
- *   LIVENESS=1     each worker's own retransmission gets through in the end; check that all rounds end.
+ *   LIVENESS=1     each worker's own retransmission gets through eventually; check that all rounds end.
  */
 #ifndef NUM_WORKERS
 #define NUM_WORKERS 3
@@ -45,7 +45,7 @@ typedef copy_t {
 copy_t copies[2];
 
 byte table_generation = 1;           /* of the switch's table entries, set by the controller */
-byte worker_generation[NUM_WORKERS]; /* what each worker goes by; follows the controller in its own time */
+byte worker_generation[NUM_WORKERS]; /* the generation that each worker uses; it follows the controller's at any time */
 byte worker_round[NUM_WORKERS];      /* the round each worker has sent and waits for; ROUNDS + 1: finished */
 
 /* The bitmap of the result of each (generation, round); zero: none yet. All results of one key must be the same. */
@@ -56,7 +56,7 @@ byte k; /* loop variable inside atomic sections; zero in between */
 #define IS_SENT(w, g, r) \
   (worker_generation[w] > g || (worker_generation[w] == g && worker_round[w] >= r))
 
-/* The switch sends the lanes of copy c as the result of (g, r): here a wrong sum would show. */
+/* The switch sends the lanes of copy c as the result of (g, r). The assertions find a wrong sum. */
 inline emit(c, g, r) {
   assert(!copies[c].is_mixed);
   k = 0;
@@ -152,7 +152,7 @@ inline flush(c, g, r) {
 
 #define HAS_RESULT(w) (result_bitmap[KEY(worker_generation[w], worker_round[w])] != 0)
 #if LIVENESS
-/* Fairness is between processes only: a worker that could go on does not choose to retransmit for ever. */
+/* Fairness is only between processes, so a worker that can go on must not retransmit for ever. */
 #define MAY_RETRANSMIT(w) (!HAS_RESULT(w) && worker_generation[w] == table_generation)
 #else
 #define MAY_RETRANSMIT(w) true

@@ -9,16 +9,16 @@
  *    /   \
  *   0     1
  *
- * The network is its worst case on every hop, also between the switches: whatever was once sent may be delivered at any
- * later time, any number of times, or never. So a packet in flight needs no state beyond "was sent" and its contents.
+ * The network is the worst possible on every hop, also between the switches: any packet that was sent may be delivered at
+ * any later time, any number of times, or never. So a packet in flight needs no state beyond "was sent" and its contents.
  *
- * Time is one number, the epoch: rounds of all generations counted through. A lane's sum is kept as the set of workers
- * whose values it holds (`content`) and `is_wrong`: a value was added twice, or belongs to another epoch. What leaves a
- * switch must hold exactly what its header names.
+ * Time is one number, the epoch, which counts the rounds of all generations. The model keeps a lane's sum as the set of
+ * workers whose values it holds (`content`), and `is_wrong`: a value was added twice, or belongs to another epoch. A packet
+ * that leaves a switch must hold exactly the values that its header names.
  *
  * Variants, by -D:
  *   PARTIAL=1   any worker may flush at any time; the root also closes with QUORUM contributors.
- *   LIVENESS=1  each worker's retransmission gets through in the end, to the root and back; check that all rounds end.
+ *   LIVENESS=1  each worker's retransmission gets through eventually, to the root and back; check that all rounds end.
  *               With PARTIAL, worker DEAD may stop for ever.
  *   ROGUE=1     a child also sends results with contents of its own.
  * Defects that the checker must find:
@@ -32,7 +32,7 @@
  *   RELAYS=0              the inner switch does not pass flushes on
  *   FLUSHES=0             workers do not flush, though the root has a quorum
  *   FLUSHES_RISE=0        all flushes name the lowest level, the inner switch's
- *   NOTICES=0             nobody is told that a round is past
+ *   NOTICES=0             no notice tells workers that a round is past
  */
 #ifndef ROUNDS
 #define ROUNDS 4
@@ -91,14 +91,14 @@
 
 #define NUM_WORKERS 3
 #define ALL 7
-#define ALIVE (3 - DEAD) /* beside worker 0 */
+#define ALIVE (3 - DEAD) /* besides worker 0 */
 #define BELOW 3 /* the inner switch's workers: bits 0 and 1; these are also its children's bits */
 #define INNER_BIT 1 /* the root's children: the inner switch and worker 2 */
 #define CHILDREN 3
 #define EPOCHS (ROUNDS * GENERATIONS)
 #define GENERATION(e) (((e) - 1) / ROUNDS + 1)
 #define COUNT(b) (((b) & 1) + (((b) >> 1) & 1) + (((b) >> 2) & 1))
-#define INNER_LEVEL 0 /* how high a switch stands; flushes name the highest level that they end */
+#define INNER_LEVEL 0 /* level of a switch; flushes name the highest level whose rounds they end */
 #define ROOT_LEVEL 1
 #define OPEN 0
 #define SENT_UP 1
@@ -137,7 +137,7 @@ bool told[EPOCHS + 1]; /* whether a notice told the inner switch's workers that 
 #define SAY_PAST(e, copy_epoch) skip
 #endif
 
-/* All that leaves a switch holds what its header names, and the same whenever it is sent again. */
+/* A result holds exactly what its header names, whenever it is sent. */
 inline check_exact(c, e) {
   assert(copies[c].epoch == e && !copies[c].is_wrong && copies[c].content == copies[c].contributors);
   assert(PARTIAL || copies[c].contributors == ALL)
@@ -198,7 +198,7 @@ inline receive_at_root(e, child, workers) {
   fi
 }
 
-/* A flush closes an open round that has somebody in it; it gets the result of one that is over. */
+/* A flush closes an open round that has a contributor, and gets the result of a closed round. */
 inline flush_at_root(e, level) {
   if
   :: GENERATION(e) == root_generation && e == copies[ROOT(e)].epoch &&
@@ -236,7 +236,7 @@ inline send_down(e) {
 #define MAY_STORE(c, e) (e == copies[c].epoch && copies[c].state == SENT_UP)
 #endif
 
-/* A result of epoch e that holds `workers`. A copy that takes one of another epoch keeps its own. */
+/* A result of epoch e that holds `workers`. A copy that takes a result of another epoch keeps its own epoch. */
 inline store(e, workers, is_right) {
   if
   :: GENERATION(e) == inner_generation && MAY_STORE(INNER(e), e) ->
@@ -253,15 +253,15 @@ inline store(e, workers, is_right) {
     copies[INNER(e)].state = CLOSED;
     send_down(e)
   :: else
-    /* A result can only meet an open round, or one that this switch knows nothing of, where rounds end
-     * without everybody. */
+    /* Only if rounds may end without all workers can a result meet an open round, or a round that this
+     * switch does not know. */
     assert(PARTIAL || GENERATION(e) != inner_generation || !(is_right) ||
            e < copies[INNER(e)].epoch || copies[INNER(e)].state == CLOSED)
   fi
 }
 
 #if LIVENESS
-/* What the inner switch has just sent gets through to the root, and the answer back. */
+/* The packet that the inner switch has just sent gets through to the root, and the answer gets back. */
 #define GO_THROUGH(e) \
   receive_at_root(e, INNER_BIT, up[e]); \
   if \
@@ -309,7 +309,7 @@ inline receive_at_inner(w, e, is_through) {
   fi
 }
 
-/* A flush of epoch e from a child, which no level is too low for. */
+/* A flush of epoch e from a child. No level is too low for the inner switch. */
 inline flush_at_inner(e, level, is_through) {
   if
   :: GENERATION(e) == inner_generation && e == copies[INNER(e)].epoch ->
@@ -346,7 +346,7 @@ inline flush_at_inner(e, level, is_through) {
 #elif LIVENESS && !NOTICES
 #define MAY_GO_ON(w) (HAS_RESULT(w) && ((w) == 2 || down[at[w]]))
 #elif LIVENESS
-/* A worker that was told that its round is past gets the result from another worker. */
+/* A worker that knows from a notice that its round is past gets the result from another worker. */
 #define MAY_GO_ON(w) (HAS_RESULT(w) && ((w) == 2 || down[at[w]] || told[at[w]]))
 #else
 #define MAY_GO_ON(w) HAS_RESULT(w)
@@ -376,7 +376,7 @@ inline go_on(w) {
   fi
 }
 
-/* Everything that may happen, without any fairness: whatever was ever sent arrives, at any time; workers go on. */
+/* Everything that may happen, without fairness: any packet that was ever sent arrives at any time; workers go on. */
 active proctype Network() {
   byte w, e;
   do
@@ -386,7 +386,7 @@ active proctype Network() {
        if
        :: at[w] >= e -> contribute(w, e, false)
 #if PARTIAL && FLUSHES
-       /* Of the highest level: others do less. */
+       /* Flushes of the highest level: those of lower levels do less. */
        :: at[w] >= e -> send_flush(w, e, ROOT_LEVEL, false)
        :: at[w] >= e && RELAYS -> flush_at_root(e, ROOT_LEVEL) /* passed on by the inner switch */
 #endif
@@ -404,7 +404,7 @@ active proctype Network() {
 }
 
 #if LIVENESS
-/* A worker's timer: what it sends gets through in the end. */
+/* A worker's timer: the packet that it sends gets through. */
 proctype Worker(byte w) {
   do
   :: atomic { IS_WAITING(w) && !MAY_GO_ON(w) && !IS_LEFT_BEHIND(w) -> contribute(w, at[w], true) }
@@ -446,7 +446,7 @@ init {
     run Worker(ALIVE);
 #if !PARTIAL
     run Worker(DEAD);
-#elif FLUSHES /* Worker DEAD goes on only as the network likes. */
+#elif FLUSHES /* Only the process Network moves worker DEAD. */
     run Flusher(0);
     run Flusher(ALIVE);
 #endif

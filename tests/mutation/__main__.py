@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The long campaign of mutated frames: python -m mutation [--frames N] [--seed N] [PROGRAM ...].
 
-Run in tests/, or by `make fuzz FRAMES=10000000`. The frames are shared out over the programs.
+Run in tests/, or by `make fuzz FRAMES=10000000`. All programs get equal shares of the frames.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m mutation", description=__doc__)
     parser.add_argument("--frames", type=int, default=10_000_000, help="frames in all")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("programs", nargs="*", help="names of programs; all unless given")
+    parser.add_argument("programs", nargs="*", help="names of programs; default: all")
     options = parser.parse_args()
     chosen = [item for item in programs() if not options.programs or item.name in options.programs]
     for program in chosen:

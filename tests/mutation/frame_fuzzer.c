@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// frame_fuzzer FRAMES SEED: mutated frames through a whole switch, runtime and generated code, made with the address and
-// undefined-behaviour sanitizers. state.h, written for each program, holds seed frames and table entries. Status 0: no
-// crash, no leak, and memory did not grow after the first tenth; the sanitizers choose the other ones.
+// frame_fuzzer FRAMES SEED: sends mutated frames through a whole switch, runtime and generated code, built with the
+// address and undefined-behaviour sanitizers. state.h, written for each program, holds seed frames and table entries.
+// Status 0: no crash, no leak, and memory did not grow after the first tenth. The sanitizers choose other statuses.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

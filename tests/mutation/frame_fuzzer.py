@@ -4,7 +4,7 @@
 
 The program's JSON gives seed frames (see differential.packets) and table entries; both become a
 C header. A build is an executable of runtime, generated code and driver, so that the leak
-detector sees nothing but them.
+detector sees nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from switchfold.softswitch.compilation.compiler import RUNTIME, SOURCES, find_co
 from switchfold.softswitch.compilation.runtime_library import SOURCES as RUNTIME_SOURCES
 from switchfold.softswitch.generator import generate
 from switchfold.softswitch.program.bmv2_json import read_program
-from switchfold.softswitch.program.model import Program, Table, pack_number
+from switchfold.softswitch.program.model import Program, ProgramTable, pack_number
 
 DRIVER = Path(__file__).parent / "frame_fuzzer.c"
 FLAGS = (
@@ -54,7 +54,7 @@ def build(json: Path, folder: Path, seed: int = 1) -> Path:
 
 
 def run(fuzzer: Path, frames: int, seed: int) -> str:
-    """Send so many frames; return what it printed, AssertionError with its output if it failed."""
+    """Send this many frames; return the fuzzer's output, AssertionError with it if it failed."""
     environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0"}
     environment.pop("LD_PRELOAD", None)
     done = subprocess.run(
@@ -93,7 +93,7 @@ def _bytes(value: bytes) -> str:
 
 
 def _entries(
-    table: Table, rng: random.Random, seen: dict[tuple[str, str], list[int]]
+    table: ProgramTable, rng: random.Random, seen: dict[tuple[str, str], list[int]]
 ) -> Iterator[str]:
     if table.has_const_entries or not table.key:
         return

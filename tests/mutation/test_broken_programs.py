@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A damaged JSON is refused with a typed error, or becomes C that compiles: nothing in between."""
+"""A damaged JSON is refused with a typed error, or becomes C that compiles."""
 
 from __future__ import annotations
 

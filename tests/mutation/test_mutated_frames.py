@@ -14,7 +14,7 @@ from mutation.frame_fuzzer import build, run
 from switchfold.softswitch.compilation.compiler import find_compiler
 
 FRAMES = 200_000
-"""Of these programs together; `make fuzz` sends ten million through every program."""
+"""For these programs together; `make fuzz` sends ten million, shared by all programs."""
 CHOSEN = (
     "switchfold_narrow",
     "switchfold_wide",
@@ -23,7 +23,7 @@ CHOSEN = (
     "header_stacks",
     "varbit",
 )
-"""Each build takes seconds, hence not all of them."""
+"""Each build takes seconds, so not all programs are here."""
 PROGRAMS = [item for item in programs() if item.name in CHOSEN]
 
 

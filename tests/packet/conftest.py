@@ -60,7 +60,7 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
 def open_job(target: Target) -> Iterator[OpenJob]:
     """Admit jobs with ids and generations of their own; end them with the test.
 
-    Slots keep what earlier tests left: only the generation, ever newer, makes that stale.
+    Slots keep what earlier tests left. It is stale because each job has a newer generation.
     """
     opened: list[Job] = []
 
@@ -85,7 +85,7 @@ def open_job(target: Target) -> Iterator[OpenJob]:
 
 @pytest.fixture
 def open_node(target: Target) -> Iterator[OpenNode]:
-    """Make the target a switch of a tree, with an id and generation of its own; end it after."""
+    """Make the target a switch of a tree, with an id and generation of its own, for one test."""
     with contextlib.ExitStack() as opened:
 
         def open_one(**options: Any) -> Node:

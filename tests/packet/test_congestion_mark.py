@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Queues that grow say so: ECN in IPv4, ECN_ECHO in results, and every checksum right.
+"""Growing queues mark packets: ECN in IPv4, ECN_ECHO in results, with correct checksums.
 
-A port that sends slowly makes the queue: softswitch by the rate of its link, on which nothing ends
-before all is in the queue, BMv2 by the rate of its queue, which must be filled quickly.
+A port that sends slowly makes the queue. softswitch limits the rate of the port's link, and no
+frame leaves before all are in the queue. BMv2 limits the rate of its queue, which must therefore be
+filled quickly.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ MARK_DEPTH = 48
 """CONGESTION_MARK_DEPTH of constants.p4."""
 FRAMES = MARK_DEPTH + 12
 RATE_PPS = 25
-"""Of BMv2's queue."""
+"""Rate of BMv2's queue."""
 FILLED_S = (FRAMES - MARK_DEPTH - 2) / RATE_PPS
-"""The queue has grown all the time where all frames were in it so soon."""
+"""If all frames are in the queue within this time, it has only grown."""
 GROUP = 20
 """BMv2 loses frames when more than about 30 come at once; all of them fit its queue of 64."""
 _generations = itertools.count(30_000)
@@ -49,7 +50,7 @@ NOT_CAPABLE, CAPABLE_1, CAPABLE, EXPERIENCED = 0, 1, 2, 3
 
 
 Make = Callable[[], Sequence[bytes]]
-"""Makes the frames of a burst anew; it is called again where a busy machine was too slow."""
+"""Makes the frames of a burst; it is called again if a busy machine was too slow."""
 
 
 class Bottleneck(Protocol):
@@ -60,9 +61,9 @@ class Bottleneck(Protocol):
         ...
 
     def burst(self, make: Make) -> tuple[list[bytes], int]:
-        """Send frames into IN_PORT at once; return what leaves SLOW_PORT in order.
+        """Send frames into IN_PORT at once; return the frames that leave SLOW_PORT in order.
 
-        And how many packets without ECN were dropped in front of the long queue.
+        Also return how many packets without ECN were dropped because the queue was long.
         """
         ...
 
@@ -105,7 +106,7 @@ class SoftswitchBottleneck:
             lambda: self._count("port_in", IN_PORT) == arrived + len(frames), "frames in the queue"
         )
         drops = self._count("congestion_drops", 0) - before
-        # With new settings all that the line holds goes on at once.
+        # New settings release all frames that the line holds.
         self._switch.ports.set_impairments(SLOW_PORT, self._standstill, direction="out")
         received: list[bytes] = []
         space, sizes = np.zeros((len(frames), 2048), np.uint8), np.zeros(len(frames), np.int32)
@@ -170,7 +171,7 @@ class Bmv2Bottleneck:
     params=["softswitch", pytest.param("bmv2", marks=[pytest.mark.bmv2, pytest.mark.root])],
 )
 def bottleneck(request: pytest.FixtureRequest) -> Iterator[Bottleneck]:
-    """One of the two, with a route to SLOW_PORT."""
+    """Each of the two switches, with a route to SLOW_PORT."""
     with contextlib.ExitStack() as stack:
         if request.param == "softswitch":
             made: Bottleneck = SoftswitchBottleneck(stack)
@@ -223,7 +224,7 @@ def test_congestion_mark_drops_what_cannot_carry_it(bottleneck: Bottleneck) -> N
     sent = [ordinary_frame(NOT_CAPABLE, number) for number in range(FRAMES)]
     received, drops = bottleneck.burst(lambda: sent)
     assert [ecn_of(frame) for frame in received] == [NOT_CAPABLE] * len(received)
-    # The first ones find a shorter queue; of those behind, at least the last is dropped.
+    # The first frames find a shorter queue; of the others, at least the last one is dropped.
     assert MARK_DEPTH <= len(received) < FRAMES
     assert drops == FRAMES - len(received)
     for number, frame in enumerate(received[:MARK_DEPTH]):

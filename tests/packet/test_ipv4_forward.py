@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ordinary IPv4 traffic beside aggregation."""
+"""Ordinary IPv4 traffic on a switch that aggregates."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packets for the other workers: copied as they are, from whom they say, past all slots."""
+"""Packets for the other workers: sent on unchanged, only from the named sender, without slots."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SLOTS = 4
 
 
 def for_others(job: Job, worker_id: int, **fields: int) -> Datagram:
-    """Return a packet whose every field and lane says something."""
+    """Return a packet with a value in every field and lane."""
     values = np.random.default_rng(worker_id).integers(-(2**31), 2**31, job.values_per_packet)
     defaults = {
         "operation": Operation.MULTICAST,
@@ -45,7 +45,7 @@ def for_others(job: Job, worker_id: int, **fields: int) -> Datagram:
 
 
 def copies(job: Job, worker_id: int, datagram: Datagram, tos: int = 0) -> list[tuple[int, bytes]]:
-    """Return what leaves: the same for everybody but the sender."""
+    """Return the frames that leave: the same packet for all workers except the sender."""
     frames = to_all_workers(job, datagram, tos=tos)
     del frames[worker_id]
     return frames

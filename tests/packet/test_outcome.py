@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Counters: every frame once, by port and by outcome."""
+"""Every frame is counted once by port and once by outcome."""
 
 from __future__ import annotations
 

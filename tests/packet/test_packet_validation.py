@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with the packet itself: each cause counted, nothing sent."""
+"""Packets that are wrong in themselves: each cause is counted, and nothing is sent."""
 
 from __future__ import annotations
 

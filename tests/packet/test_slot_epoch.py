@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Order in time: newer takes over, older is stale, in 32-bit serial arithmetic."""
+"""Order in time, in 32-bit serial arithmetic: newer packets take over, older ones are stale."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from slot_schedule import Schedule
 from switchfold.hostlib.slots.wire import Flag, Operation, Outcome
 
 NUM_SCHEDULES = int(os.environ.get("SWITCHFOLD_SCHEDULES", "300"))
-"""More for a change of the protocol: SWITCHFOLD_SCHEDULES=10000."""
+"""After a change of the protocol, run more: SWITCHFOLD_SCHEDULES=10000."""
 NUM_SCHEDULES_SLOW_TARGET = 100
 STEPS = 24
 FIRST_ROUNDS = (1, 1, 0xFFFF_FFFE, 0x7FFF_FFFE)
@@ -36,7 +36,7 @@ BELOW_A_ROOT = (
     Outcome.RELAYED,
     Outcome.MULTICAST_REFUSED,
 )
-"""All jobs here are at their root."""
+"""Outcomes that cannot occur here, because the switch is the root of all jobs."""
 
 
 def _reference_job(job: Job) -> ReferenceJob:
@@ -83,7 +83,7 @@ class _Twins:
             self.reference.jobs[job_id] = _reference_job(job)
 
     def renew(self, job: Job, generation: int) -> Job:
-        """Give a job its next generation; all jobs share the same slots, so old state is there."""
+        """Give a job its next generation; all jobs share slots, which hold old state."""
         renewed = replace(job, generation=generation)
         old, new = job_entries(job)[0], job_entries(renewed)[0]
         self.target.delete(Entry(table=old.table, match=old.match, action=old.action))
@@ -93,7 +93,7 @@ class _Twins:
         return renewed
 
     def deliver(self, job: Job, worker_id: int, datagram: NDArray[np.void]) -> Reply | None:
-        """Send a datagram into both; fail when what leaves differs."""
+        """Send a datagram into both; fail if the frames that leave differ."""
         port, address = worker_id + 1, job.address(worker_id)
         outcome, reply = self.reference.receive(port, address, datagram)
         expected: list[tuple[int, bytes]] = []
@@ -115,7 +115,7 @@ class _Twins:
 
 
 def _check_exact(schedule: Schedule, reply: Reply) -> None:
-    """Sum up what the named workers sent, independently of the reference."""
+    """Add the contributions of the named workers, independently of the reference."""
     header = reply.datagram["header"]
     bitmap, slot = int(header["worker_bitmap"]), int(header["slot_index"])
     step = (int(header["round"]) - schedule.first_round) & 0xFFFFFFFF

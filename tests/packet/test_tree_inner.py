@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A switch below the root: sums go up, results come down, are kept, and answer for the parent."""
+"""A switch below the root: it sends sums up, stores results, and answers with them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ PARTIAL = {"allow_partial": True}
 
 @pytest.fixture
 def leaf(open_node: OpenNode) -> Node:
-    """Two workers below a parent whose child 5 this switch is."""
+    """A switch with two workers, which is child 5 of its parent."""
     return open_node(station=LEAF, children=CHILDREN[:2], parent=PARENT)
 
 
 @pytest.fixture
 def partial_leaf(open_node: OpenNode) -> Node:
-    """The same where rounds can close without everybody."""
+    """The same in a job whose rounds can close without all workers."""
     return open_node(station=LEAF, children=CHILDREN[:2], parent=PARENT, **PARTIAL)
 
 
@@ -230,7 +230,7 @@ def test_tree_inner_flush_sends_a_partial_sum_up(target: Target, open_node: Open
     flush = leaf.packet(1, 1000, operation=Operation.FLUSH)
     up = sum_up(flush, 12, 0b101)
     send(target, leaf, flush, Outcome.FLUSHED, leaf.to_parent(up))
-    # A late contribution is not added; a later flush is the parent's business.
+    # A late contribution is not added; a later flush of a higher level goes to the parent.
     send(target, leaf, leaf.packet(1, 6), Outcome.RESENT, leaf.to_parent(up))
     send(target, leaf, change(flush, num_contributors=0), Outcome.FLUSH_IGNORED)
     passed_on = change(flush, worker_id=PARENT.child_id)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Only the parent sends results, and a child speaks for nobody but who is behind it."""
+"""Only the parent may send results, and a child contributes only for the workers behind it."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def test_tree_isolation_spoofed_result(
     check_exchange(target, *leaf.from_child(0, leaf.packet(0, 5)), Outcome.ABSORBED)
     for round_ in (1, 3):
         spoofed = leaf.packet(0, 666, operation=operation, round=round_, worker_bitmap=0xF)
-        # As himself, from his port; with the parent's address, from his port; as himself, from
-        # where the parent is.
+        # With worker 1's address from its port, with the parent's address from that port, and with
+        # worker 1's address from the parent's port.
         own = leaf.from_parent(spoofed, sender=worker(1))
         check_exchange(target, 2, own, Outcome.FOREIGN_RESULT)
         check_exchange(target, 2, leaf.from_parent(spoofed), Outcome.FOREIGN_RESULT)
@@ -137,8 +137,8 @@ def test_tree_isolation_worker_is_no_child_of_the_parent(
 def test_tree_isolation_forged_destination_stays_with_the_sender(
     target: Target, open_node: OpenNode
 ) -> None:
-    """What a switch sends comes from the address that the packet was sent to: no other switch
-    takes it, and it goes nowhere but to the sender's own tree."""
+    """A switch sends from the address that it was sent to: no other switch takes such a packet,
+    and it reaches only the sender's own tree."""
     somebody = switch(7)
     leaf = open_node(station=switch(1), children=WORKERS, parent=PARENT)
     check_exchange(target, *leaf.from_child(0, leaf.packet(0, 5)), Outcome.ABSORBED)
@@ -152,7 +152,7 @@ def test_tree_isolation_forged_destination_stays_with_the_sender(
     child = SWITCHES[0]
     own = make_frame(somebody, root.station, root.packet(child.child_id, 5))
     check_exchange(target, child.port, own, Outcome.FOREIGN_WORKER)
-    # Who repeats it properly is answered as ever: the sum goes up again from the leaf's address.
+    # A proper retransmission is answered as usual: the sum goes up again from the leaf's address.
     check_exchange(
         target, *leaf.from_child(0, leaf.packet(0, 5)), Outcome.RESENT, leaf.to_parent(up)
     )

@@ -39,11 +39,11 @@ class Tree:
     """Whether a frame that leaves a switch by a port is lost."""
     outcomes: list[tuple[str, Outcome]] = field(default_factory=list[tuple[str, Outcome]])
     _name: str = ""
-    """The switch that the target is now."""
+    """Name of the switch that the target plays now."""
     _installed: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def deliver(self, worker_id: int, datagram: Datagram) -> list[tuple[int, bytes]]:
-        """Send a worker's packet and all that follows; return (worker, frame) that arrive."""
+        """Send a worker's packet and all that follow from it; return (worker, frame) pairs."""
         leaf, port = next(place for place, who in self.hosts.items() if who == worker_id)
         _, frame = self.nodes[leaf].from_child(int(datagram["header"]["worker_id"]), datagram)
         under_way = [(leaf, port, frame)]
@@ -73,7 +73,7 @@ class Tree:
         return answers
 
     def leave(self) -> None:
-        """Take from the target what makes it a switch of this tree."""
+        """Remove the entries of this tree from the target."""
         self._installed.close()
         self._name = ""
 
@@ -83,7 +83,7 @@ class Tree:
         return self.nodes[leaf].packet(port - 1, values, **fields)
 
     def results(self, datagram: Datagram) -> list[tuple[int, bytes]]:
-        """Return (worker, frame) of a result or notice that reaches everybody."""
+        """Return (worker, frame) of a result or notice that reaches all workers."""
         frames: list[tuple[int, bytes]] = []
         for (leaf, port), who in self.hosts.items():
             (_, frame), *_ = self.nodes[leaf].to_child(port - 1, datagram, tos=2)
@@ -106,7 +106,7 @@ def make_tree(target: Target) -> Iterator[MakeTree]:
 
 
 def build_tree(target: Target, num_levels: int, is_big: bool, allow_partial: bool) -> Tree:
-    """Return a tree, freshly numbered."""
+    """Return a tree with a new job id and generation."""
     serial = next(_serial)
     top = {2: "root", 3: "middle"}[num_levels]
     stations = {name: switch(n) for n, name in enumerate(("root", "middle", "left", "right"), 1)}
@@ -152,7 +152,7 @@ def build_tree(target: Target, num_levels: int, is_big: bool, allow_partial: boo
     hosts: dict[tuple[str, int], int] = {}
     for number, leaf in enumerate(("left", "right")):
         members = [2 * number, 2 * number + 1]
-        seats = tuple(
+        children = tuple(
             Child(
                 child_id=place,
                 port=place + 1,
@@ -161,7 +161,7 @@ def build_tree(target: Target, num_levels: int, is_big: bool, allow_partial: boo
             )
             for place, who in enumerate(members)
         )
-        add(leaf, seats, parent(top, number))
+        add(leaf, children, parent(top, number))
         join(top, number, leaf)
         hosts |= {(leaf, place + 1): who for place, who in enumerate(members)}
     return Tree(target, nodes, cables, hosts)
@@ -221,7 +221,7 @@ def test_tree_levels_outcomes_on_the_way(make_tree: MakeTree) -> None:
         ("left", Outcome.RESULT_STORED),
         ("right", Outcome.RESULT_STORED),
     ]
-    # Everybody's retransmission is now answered where it arrives.
+    # From now on, the switch that gets a retransmission answers it.
     tree.deliver(0, tree.packet(0, 1))
     assert tree.outcomes == [("left", Outcome.REPLAYED)]
 
@@ -256,8 +256,8 @@ def test_tree_levels_result_lost_on_its_way_down(
         (_, frame), *_ = tree.nodes[name].to_child(1, answer)
         check(tree.deliver(who, again), [(who, frame)])
         return
-    # The nearest switch that holds the result answers the one below, which stores it and hands it
-    # down to all of its children, as new.
+    # The nearest switch that holds the result answers the one below, which stores it and sends it
+    # to all of its children as a new result.
     echo = change(again, worker_id=2 if name == "root" else who // 2)
     frames = [(each, frame) for each, frame in tree.results(total(echo)) if each in lacking]
     check(tree.deliver(who, again), frames)
@@ -283,7 +283,7 @@ def test_tree_levels_second_flush_goes_one_level_further(make_tree: MakeTree) ->
     assert tree.outcomes == [("left", Outcome.FLUSH_IGNORED)]
     flush = change(flush, num_contributors=1)
     partial = total(change(flush, worker_id=2), 0b0001, values=1, flags=Flag.PARTIAL)
-    # The right leaf has heard of nothing yet, and takes the result all the same.
+    # The right leaf has no packet of this round yet, but takes the result.
     check(tree.deliver(0, flush), tree.results(change(partial, num_contributors=1)))
     assert tree.outcomes[:3] == [
         ("left", Outcome.RELAYED),

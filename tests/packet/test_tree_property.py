@@ -45,7 +45,7 @@ NEVER = {
     Outcome.MISMATCH,
     Outcome.MULTICAST,
 }
-"""What neither lawful workers nor the attacks lead to; other tests do."""
+"""Outcomes that neither lawful workers nor the attacks cause; other tests cause them."""
 
 
 def tree_jobs(shapes: Sequence[Shape]) -> list[TreeJob]:

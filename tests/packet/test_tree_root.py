@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The root of a tree: quorums, partial results, and children that speak for several workers."""
+"""The root of a tree: quorums, partial results, and children with several workers behind them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_tree_root_of_two_switches_adds_counts(target: Target, open_node: OpenNo
 
 
 def test_tree_root_is_partial_as_long_as_anybody_lacks(target: Target, open_node: OpenNode) -> None:
-    # All children are there, but not all workers behind them.
+    # All children have contributed, but not all workers behind them.
     root = open_node(station=switch(9), children=SWITCHES, allow_partial=True)
     some = root.packet(0, 1, worker_bitmap=0b100, num_contributors=1)
     send(target, root, some, Outcome.ABSORBED)

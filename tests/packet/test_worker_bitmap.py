@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who has contributed: every worker counts once, and closed rounds are replayed."""
+"""The bitmap of contributors: every worker counts once, and closed rounds are replayed."""
 
 from __future__ import annotations
 

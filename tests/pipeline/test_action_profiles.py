@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Members, groups, weights, the hashes that choose, and tables that share a profile."""
+"""Members, groups, weights, the hashes that select members, and tables that share a profile."""
 
 import zlib
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from switchfold.softswitch.errors import (
     InUseError,
     UnsupportedControlError,
 )
-from switchfold.softswitch.switch.table_entries import Group, Member
+from switchfold.softswitch.switch.table_entries import ProfileGroup, ProfileMember
 
 MEMBERS_ONLY, CRC16, CRC32, IDENTITY, SUM = range(5)
 KINDS = {"profile": 1, "profile_twin": 2, "crc16": 3, "crc32": 4, "identity": 5, "sum": 6}
@@ -42,7 +42,9 @@ class Profiles:
         action = self.action("set_value", table)
         self.switch.profiles.add_member(profile, member, action, value.to_bytes(2, "big"))
 
-    def insert(self, table: str, key: bytes, indirect: Member | Group, **rest: int) -> None:
+    def insert(
+        self, table: str, key: bytes, indirect: ProfileMember | ProfileGroup, **rest: int
+    ) -> None:
         match = Match(key, b"\xff" * len(key), rest.get("prefix_len", 0), rest.get("priority", 0))
         self.switch.tables.insert(self.table(table), match, 0, indirect=indirect)
 
@@ -80,7 +82,7 @@ def crc16(data: bytes) -> int:
 
 
 def pack_bits(*fields: tuple[int, int]) -> bytes:
-    """Fields as (value, width), padded with zeros at the end."""
+    """Return the bytes of (value, width) fields, padded with zeros at the end."""
     value = width = 0
     for field, bits in fields:
         value, width = value << bits | field, width + bits
@@ -92,16 +94,16 @@ def test_members_run_their_actions_in_both_tables(profiles: Profiles) -> None:
     profiles.add(MEMBERS_ONLY, 7, 0x1234, "profile")
     both = profiles.action("both", "profile_twin")
     switch.profiles.add_member(MEMBERS_ONLY, 8, both, bytes.fromhex("aaaabbbb"))
-    profiles.insert("profile", b"\x05", Member(7))
-    profiles.insert("profile", b"\x06", Member(8))
-    profiles.insert("profile_twin", bytes(4), Member(7), prefix_len=8)
-    profiles.insert("profile_twin", b"\x09\0\0\0", Member(8), prefix_len=8)
+    profiles.insert("profile", b"\x05", ProfileMember(7))
+    profiles.insert("profile", b"\x06", ProfileMember(8))
+    profiles.insert("profile_twin", bytes(4), ProfileMember(7), prefix_len=8)
+    profiles.insert("profile_twin", b"\x09\0\0\0", ProfileMember(8), prefix_len=8)
     assert profiles.send("profile", 5) == (1, 0, 0x1234, 0)
     assert profiles.send("profile", 6) == (1, 0, 0xAAAA, 0xBBBB)
     assert profiles.send("profile", 9) == (0, 0, 0, 0)
     assert profiles.send("profile_twin", e=7) == (1, 0, 0x1234, 0)
     assert profiles.send("profile_twin", e=0x09112233) == (1, 0, 0xAAAA, 0xBBBB)
-    # A changed member shows in all its entries at once.
+    # A changed member takes effect in all of its entries at once.
     switch.profiles.modify_member(MEMBERS_ONLY, 7, both, bytes.fromhex("00010002"))
     assert profiles.send("profile", 5) == (1, 0, 1, 2)
     assert profiles.send("profile_twin", e=7) == (1, 0, 1, 2)
@@ -111,7 +113,7 @@ def test_default_member_and_taking_it_away(profiles: Profiles) -> None:
     profiles.add(MEMBERS_ONLY, 1, 3, "profile")
     table = profiles.table("profile")
     assert profiles.send("profile")[2] == 0
-    profiles.switch.tables.set_default(table, 0, indirect=Member(1))
+    profiles.switch.tables.set_default(table, 0, indirect=ProfileMember(1))
     assert profiles.send("profile")[2] == 3
     with pytest.raises(InUseError):
         profiles.switch.profiles.delete_member(MEMBERS_ONLY, 1)
@@ -138,18 +140,18 @@ def test_references_and_errors(profiles: Profiles) -> None:
     with pytest.raises(BadArgumentError):
         switch.tables.insert(table, Match(b"\1"), profiles.action("set_value", "crc16"), b"\0\0")
     with pytest.raises(EntryNotFoundError):
-        profiles.insert("crc16", b"\1", Member(2))
+        profiles.insert("crc16", b"\1", ProfileMember(2))
     with pytest.raises(EntryNotFoundError):
-        profiles.insert("crc16", b"\1", Group(5))
+        profiles.insert("crc16", b"\1", ProfileGroup(5))
     switch.profiles.set_group(CRC16, 5, [(1, 1)])
-    profiles.insert("crc16", b"\1", Group(5))
+    profiles.insert("crc16", b"\1", ProfileGroup(5))
     for attempt in (
         lambda: switch.profiles.delete_group(CRC16, 5),
         lambda: switch.profiles.delete_member(CRC16, 1),
     ):
         with pytest.raises(InUseError):
             attempt()
-    switch.tables.modify(table, Match(b"\1"), 0, indirect=Member(1))
+    switch.tables.modify(table, Match(b"\1"), 0, indirect=ProfileMember(1))
     switch.profiles.delete_group(CRC16, 5)
     switch.tables.clear(table)
     switch.profiles.delete_member(CRC16, 1)
@@ -161,15 +163,15 @@ def test_the_action_that_ran_is_the_member_s(profiles: Profiles) -> None:
     profiles.add(CRC16, 1, 10, "crc16")
     both = profiles.action("both", "crc16")
     profiles.switch.profiles.add_member(CRC16, 2, both, bytes.fromhex("00010002"))
-    profiles.insert("crc16", b"\1", Member(1))
-    profiles.insert("crc16", b"\2", Member(2))
+    profiles.insert("crc16", b"\1", ProfileMember(1))
+    profiles.insert("crc16", b"\2", ProfileMember(2))
     assert profiles.send("crc16", 1) == (0, 1, 10, 0)
     assert profiles.send("crc16", 2) == (0, 2, 1, 2)
 
 
 def test_empty_group_hits_and_does_nothing(profiles: Profiles) -> None:
     profiles.switch.profiles.set_group(IDENTITY, 1, [])
-    profiles.insert("identity", b"\1", Group(1))
+    profiles.insert("identity", b"\1", ProfileGroup(1))
     assert profiles.send("identity", 1, e=5) == (1, 0, 0, 0)
     assert profiles.send("identity", 2, e=5) == (2, 0, 0, 0)
 
@@ -179,13 +181,13 @@ def test_members_of_a_group_are_chosen_in_the_order_of_their_handles(profiles: P
     for member, value in ((9, 90), (3, 30), (7, 70)):  # handles 0, 1, 2
         profiles.add(IDENTITY, member, value, "identity")
     switch.profiles.set_group(IDENTITY, 1, [(3, 1), (7, 1), (9, 1)])
-    profiles.insert("identity", b"\1", Group(1))
+    profiles.insert("identity", b"\1", ProfileGroup(1))
     assert [profiles.send("identity", 1, e=e)[2] for e in range(4)] == [90, 30, 70, 90]
     # Weight 2: member 7 gets handle 3 for its second unit; a smaller group drops it again.
     switch.profiles.set_group(IDENTITY, 1, [(7, 2), (3, 1)])
     assert [profiles.send("identity", 1, e=e)[2] for e in range(4)] == [30, 70, 70, 30]
     switch.profiles.set_group(IDENTITY, 2, [(9, 3), (7, 2)])  # 9: 0, 4, 5; 7: 2, 3
-    profiles.insert("identity", b"\2", Group(2))
+    profiles.insert("identity", b"\2", ProfileGroup(2))
     assert [profiles.send("identity", 2, e=e)[2] for e in range(5)] == [90, 70, 70, 90, 90]
     switch.profiles.set_group(IDENTITY, 1, [])
     switch.profiles.delete_member(IDENTITY, 3)
@@ -201,12 +203,12 @@ def test_hashes_are_those_of_simple_switch(profiles: Profiles, e: int) -> None:
         for member in range(7):
             profiles.add(profile, member, member + 1, table)
         switch.profiles.set_group(profile, 1, [(member, 1) for member in range(7)])
-    profiles.insert("crc16", b"\1", Group(1))
-    profiles.insert("crc32", b"\1", Group(1), priority=1)
-    profiles.insert("sum", b"\1", Group(1))
+    profiles.insert("crc16", b"\1", ProfileGroup(1))
+    profiles.insert("crc32", b"\1", ProfileGroup(1), priority=1)
+    profiles.insert("sum", b"\1", ProfileGroup(1))
     hashed = crc16(pack_bits((0x155, 9), (e, 32), (0, 7)))
     assert profiles.send("crc16", 1, c=0x155, e=e)[2] == hashed % 7 + 1
-    # Fields of a header that is not there are left out, and the rest is padded at its end.
+    # Fields of an invalid header are left out, and the rest is padded at its end.
     hashed = zlib.crc32(pack_bits((0x155, 9), (e, 32)))
     assert profiles.send("crc32", 1, c=0x155, e=e)[2] == hashed % 7 + 1
     hashed = zlib.crc32(pack_bits((0x155, 9), (e, 32), (0xA1B2C3D4E5F6, 48)))
@@ -236,7 +238,7 @@ def test_random_changes_of_groups_agree_with_a_model_of_the_handles(profiles: Pr
 
     for number in range(1, 7):
         switch.profiles.set_group(IDENTITY, number, [])
-        profiles.insert("identity", bytes((number,)), Group(number))
+        profiles.insert("identity", bytes((number,)), ProfileGroup(number))
         groups[number] = {}
     for _ in range(400):
         action = rng.random()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packets that end after ingress, as simple_switch ends them."""
+"""Packets that are dropped after ingress, as in simple_switch."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ class Aggregator(Driver):
         self.insert("job", [1], "admit_root", [GENERATION, 0, 8, 3, 2, 2, GROUP, 0, 0])
         for worker in (0, 1):
             source = 0x0A000001 + worker
-            seat: list[int | tuple[int, int]] = [1, worker, worker + 1, source]
-            self.insert("worker", seat, "admit_worker", [1 << worker, 1 << worker, 1])
+            key: list[int | tuple[int, int]] = [1, worker, worker + 1, source]
+            self.insert("worker", key, "admit_worker", [1 << worker, 1 << worker, 1])
             address = [0x020000000001 + worker, source, 5000 + worker]
             self.insert("worker_address", [1, worker + 1], "set_worker_address", address)
         for outcome in Outcome:

@@ -57,7 +57,7 @@ def xor16(data: bytes) -> int:
 
 
 class Frame:
-    """A frame taken apart: bits of each header, empty where it is not there."""
+    """A parsed frame: the bits of each header, empty for an invalid one."""
 
     def __init__(self, frame: bytes) -> None:
         flags = frame[0]
@@ -76,7 +76,7 @@ class Frame:
         self.rest = frame
 
     def expected(self) -> bytes:
-        """What the program puts in front of the frame."""
+        """Return the bytes that the program puts before the frame."""
         labels = self.first + self.second
         error = 0
         flags = self.rest[0]

@@ -80,7 +80,7 @@ def test_counter_counts_bytes_received(driver: Driver) -> None:
 
 
 def test_parser_errors_reach_ingress(driver: Driver) -> None:
-    # Short packet: the value is missing, what was parsed stays, the rest is payload.
+    # Short packet: the value is missing, parsed headers stay, and the rest is payload.
     outcome = driver.process(frame(0)[:6], port=9)
     assert outcome.frame is not None
     assert outcome.frame[:4] == bytes([0x5A, 0, 0, 1])

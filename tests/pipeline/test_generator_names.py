@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Names of a program are free: whatever characters they have, the C text stays what it is."""
+"""Names of a program may have any characters: its C text still compiles and does the same."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ KINDS = ("headers", "actions", "register_arrays", "counter_arrays", "meter_array
 
 
 def renamed(program: str, suffix: str) -> Json:
-    """JSON of a program whose names all end in something else."""
+    """Return the JSON of a program with a suffix on all of its names."""
     data = json.loads((PROGRAMS / f"{program}.json").read_text(encoding="utf-8"))
     names = {item["name"] for kind in KINDS for item in data.get(kind, [])}
     names |= {item["name"] for parser in data["parsers"] for item in parser["parse_states"]}

@@ -57,7 +57,7 @@ def saturate(value: int, bits: int, is_signed: bool) -> int:
 
 
 def expected(raw: dict[str, int]) -> list[tuple[int, int]]:
-    """Results of the program with their widths, in order of the fields."""
+    """Return the results of the program with their widths, in the order of the fields."""
     x = {n: signed(v, OPERANDS[n]) if n in SIGNED else v for n, v in raw.items()}
     a, b, c, d, e, f, h, i, j, k = (x[n] for n in "abcdefhijk")
     flags = [a == b, a < b, h < i, j >= k, c > d, a != b and h <= i, a <= b or e == 3, x["g"] == 15]

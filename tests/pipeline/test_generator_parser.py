@@ -22,7 +22,7 @@ KINDS, KNOWN_PAIRS = 0, 1
 
 @dataclass
 class Parsed:
-    """What the report says of the parser, and the bytes behind the report."""
+    """What the report says about the parser, and the bytes after the report."""
 
     error: int
     path: int
@@ -64,7 +64,7 @@ def test_lookahead_reads_and_takes_nothing(driver: Driver) -> None:
     found = parse(driver, bytes([LOOK, 0]) + b"\x12\x34\x56\x78")
     assert (found.error, found.value) == (OK, 0x12345678)
     assert (found.path, found.flags) == (1 + 40, PAIR | COPY | REQUEST)
-    # The header looked at is emitted too, behind the extracted one.
+    # The header from the lookahead is emitted, too, after the extracted one.
     assert found.rest == bytes([LOOK, 0]) + b"\x12\x34\x12\x34\x56\x78"
     short = parse(driver, bytes([LOOK, 0]) + b"\x12\x34\x56")
     assert (short.error, short.flags) == (TOO_SHORT, REQUEST)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is not supported is refused at load, all of it at once, with place and remedy."""
+"""Unsupported features are refused at load: all at once, each with its place and a remedy."""
 
 import json
 import subprocess

@@ -25,7 +25,7 @@ def bottom(label: bytes) -> bytes:
 
 
 def run(driver: Driver, kind: int, argument: int, labels: list[bytes]) -> tuple[bytes, bytes]:
-    """Report and what follows the request."""
+    """Return the report, and the bytes after the request."""
     request = bytes([kind, argument])
     result = driver.process(request + b"".join(labels) + b"rest").frame
     assert result is not None

@@ -21,7 +21,7 @@ def driver() -> Iterator[Driver]:
 
 
 def run(driver: Driver, kind: int, address: bytes, options: bytes = b"") -> tuple[int, int, bytes]:
-    """Flags, number and what follows the request's kind."""
+    """Return flags, number and the bytes after the request's kind."""
     frame = driver.process(bytes([kind]) + address + options + b"\x00rest").frame
     assert frame is not None
     assert frame[4] == kind

@@ -42,7 +42,7 @@ def ones_complement(data: bytes) -> int:
 
 
 def send(driver: Driver, kind: int, bits: int, rest: bytes) -> tuple[bytes, bytes]:
-    """Report and what follows the request."""
+    """Return the report, and the bytes after the request."""
     request = bytes([kind]) + bits.to_bytes(2, "big")
     frame = driver.process(request + rest).frame
     assert frame is not None

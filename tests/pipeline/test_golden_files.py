@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the generator writes and refuses, in golden files, so that review sees each change."""
+"""Golden files of what the generator writes and refuses, so that a review sees each change."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_expired_entries_are_told_once_until_hit(switch: Switch) -> None:
     switch.tables.insert(table, first, action("mark_bytes"), idle_timeout_ns=1_000_000)
     switch.tables.insert(table, second, action("mark_bytes"))
     assert told.get(timeout=WAIT_S) == (table, first)
-    # Told once: a second entry's notice comes next, not the first's again.
+    # Reported once: the next notice is of another entry, not of the first one again.
     third = Match(b"\3", b"\xff", 0, 3)
     switch.tables.insert(table, third, action("mark_bytes"), idle_timeout_ns=1_000_000)
     assert told.get(timeout=WAIT_S) == (table, third)

@@ -25,7 +25,7 @@ def switch() -> Iterator[Switch]:
 
 
 def run(switch: Switch, command: int, count: int = 0, small: int = 0, rest: bytes = b"") -> bytes:
-    """Send one frame; the one that leaves, or nothing."""
+    """Send one frame; return the frame that leaves, or nothing."""
     body = bytes([command, count]) + bytes(6) + (small & 0xFF).to_bytes(1, "big")
     sent = switch.process(1, body + rest.ljust(18, b"\0"))
     return sent[0][1] if sent else b""

@@ -29,7 +29,7 @@ def switch() -> Iterator[Switch]:
 
 
 def run(switch: Switch, command: int, lanes: np.ndarray, index: int = 0) -> np.ndarray:
-    """Send one frame with these lanes (uint32); the lanes of the one that leaves."""
+    """Send one frame with these lanes (uint32); return the lanes of the frame that leaves."""
     frame = bytes([command, index, 0, 0]) + lanes.astype(">u4").tobytes()
     [(_, sent)] = switch.process(1, frame)
     return np.frombuffer(sent[4:], ">u4").astype(np.uint32)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""No memory left: an error, and what was there works on. Sizes beyond all limits: refused."""
+"""Without memory there is an error, and the old state still works; too large sizes are refused."""
 
 import json
 import multiprocessing
@@ -20,7 +20,7 @@ from switchfold.softswitch.errors import (
     TableFullError,
     UnsupportedError,
 )
-from switchfold.softswitch.switch.table_entries import Match, Member
+from switchfold.softswitch.switch.table_entries import Match, ProfileMember
 
 STATION = bytes.fromhex("020000000001")
 FRAME = STATION + bytes(50)
@@ -49,7 +49,7 @@ def no_more_memory() -> Generator[None]:
 
 
 def in_a_process(target: Callable[[Path], None], path: Path) -> int | None:
-    """Run target in a process of its own, for it limits its memory; returns the exit status."""
+    """Run target in a process of its own, because it limits its memory; return the exit status."""
     process = multiprocessing.get_context("spawn").Process(target=target, args=(path,))
     process.start()
     process.join()
@@ -81,7 +81,7 @@ def clear_members_without_memory(path: Path) -> None:
     key = Match(b"\1", b"\xff")
     with Switch(program) as switch:
         switch.profiles.add_member(0, 7, action.position, b"\0\5")
-        switch.tables.insert(table.position, key, 0, indirect=Member(7))
+        switch.tables.insert(table.position, key, 0, indirect=ProfileMember(7))
         with no_more_memory(), pytest.raises(TableFullError):
             switch.tables.clear(table.position)
         with pytest.raises(InUseError):
@@ -128,7 +128,7 @@ def test_without_memory_there_is_an_error_and_all_goes_on(
     change: Callable[[dict[str, Any]], None],
 ) -> None:
     path = changed(tmp_path, name, change)
-    compile_program(path)  # not in the process, whose output nobody sees
+    compile_program(path)  # here, because the output of the process is lost
     assert in_a_process(target, path) == 0
 
 

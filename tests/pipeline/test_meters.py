@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Meters in injected time, direct counters by type, idle entries."""
+"""Meters at times that the test sets, direct counters by type, idle entries."""
 
 import ctypes
 from collections.abc import Iterator
@@ -198,7 +198,7 @@ def test_idle_time_of_entries(driver: Driver) -> None:
         assert ops.table_insert(state, table, entry, handle) == P_OK
     assert expired(5999) == []
     assert expired(6000) == [0]
-    assert expired(7000) == []  # told once
+    assert expired(7000) == []  # reported once
     assert expired(10_000, step=1) == []
     assert expired(10_001, step=1) == [1]
     send(driver, 20_000, key=1)

@@ -28,7 +28,7 @@ class Seen(NamedTuple):
     length: int = 32
     kept: int = 0
     turn: int = 0
-    """Plus 99 where the parser's metadata survived."""
+    """99 more if the parser's metadata survived."""
     touched: int = 1
     ingress_turn: int = 0
     tag: bytes = b""
@@ -62,7 +62,7 @@ def switch() -> Iterator[Switch]:
 
 
 def run(switch: Switch, command: int, argument: int = 0) -> list[Seen]:
-    """Send one frame; what leaves, sorted."""
+    """Send one frame; return the packets that leave, sorted."""
     sent = switch.process(1, frame(command, argument))
     return sorted(read(port, data) for port, data in sent)
 
@@ -73,7 +73,7 @@ def drops(switch: Switch) -> dict[str, int]:
 
 
 def plain(argument: int = 0, **changes: Any) -> Seen:
-    """What a unicast packet shows: kept is argument + 1 plus argument."""
+    """Return what a unicast packet holds; `kept` is argument + 1 + argument."""
     return Seen(2, NORMAL, kept=2 * argument + 1, turn=99)._replace(**changes)
 
 
@@ -144,7 +144,7 @@ def test_endless_egress_clones_end(switch: Switch) -> None:
 
 
 def test_resubmitted_packet_is_the_original_with_its_field_list(switch: Switch) -> None:
-    # Four passes; the metadata of the last start empty but for the turn.
+    # Four passes; the metadata of the last one starts empty except for the turn.
     assert run(switch, 4, 3) == [plain(3, ingress_port=0, turn=102, ingress_turn=3)]
     array = switch.arrays.read_counter(0, RESUBMIT)
     assert array == (3, 96)

@@ -13,7 +13,7 @@ WIDTHS = {"wider": 32, "widest": 100, "pad": 4, "shifted": 16, "larger": 16, "to
 
 
 def wrap(value: int, width: int) -> int:
-    """Signed number of the low bits."""
+    """Return the low bits as a signed number."""
     value &= (1 << width) - 1
     return value - (1 << width) if value >> (width - 1) else value
 
@@ -42,7 +42,7 @@ def check(driver: Driver, operands: tuple[int, int, int], parameters: tuple[int,
 
 
 def changed(folder: Path, default: list[int]) -> Driver:
-    """Driver of the program without its entries, with another default entry."""
+    """Return a driver of the program without its entries and with another default entry."""
     data = json.loads((PROGRAMS / "signed_parameters.json").read_text(encoding="utf-8"))
     for table in data["pipelines"][0]["tables"]:
         if table["name"].endswith("by_x"):

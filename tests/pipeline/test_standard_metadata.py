@@ -47,7 +47,7 @@ SIZE = 49
 
 
 def views(frame: bytes, skip: int = 4) -> tuple[View, View]:
-    """What ingress and egress saw."""
+    """Return what ingress and egress saw."""
     return view(frame[skip:]), view(frame[skip + SIZE :])
 
 
@@ -118,7 +118,7 @@ def test_errors(switch: Switch) -> None:
 
 
 def test_length_follows_set_valid_and_set_invalid(switch: Switch) -> None:
-    # One header of 3 bytes goes, two come; the one that pop_front takes still counts.
+    # One header of 3 bytes is removed and two are added; pop_front's header still counts.
     [(_, frame)] = run(switch, 6, rest=bytes(10))
     ingress, egress = views(frame, 4 + 3)
     assert (ingress.packet_length, egress.packet_length) == (14, 14 + SIZE - 3 + 3 + 3)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Entries change while the data-plane thread is at full speed: no packet lost, none half-way."""
+"""Entries change at full packet rate: no packet is lost, and each sees whole entries."""
 
 import threading
 import time
@@ -70,7 +70,7 @@ def test_every_packet_sees_a_whole_entry_and_none_is_lost(table: str) -> None:
                     switch.tables.insert(
                         model.position, match(subject), actions["answer"], params(value)
                     )
-                # Neighbours come and go, so that the table grows and shrinks under way.
+                # Other entries come and go, so that the table grows and shrinks meanwhile.
                 number = 10 + changes % 3000
                 if len(others) < 2000 and number not in others[-1:]:
                     try:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Every match kind and mixture against a plain search of all entries, under random changes."""
+"""Every match kind and mixture, compared with a search of all entries, under random changes."""
 
 import ctypes
 import random

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Entries copied out of the data plane are the ones that went in; P4Runtime keeps no others."""
+"""Entries read from the data plane are those that were written; P4Runtime keeps no others."""
 
 import random
 from collections.abc import Generator
@@ -16,19 +16,19 @@ from switchfold.softswitch.errors import EntryExistsError, TableFullError, Unsup
 from switchfold.softswitch.p4runtime.service.device import Device
 from switchfold.softswitch.p4runtime.service.pipeline_config import Pipeline
 from switchfold.softswitch.p4runtime.writes.write import write_updates
-from switchfold.softswitch.program.model import Table
-from switchfold.softswitch.switch.table_entries import Group, HeldEntry, Match, Member
+from switchfold.softswitch.program.model import ProgramTable
+from switchfold.softswitch.switch.table_entries import HeldEntry, Match, ProfileGroup, ProfileMember
 from test_table_matching import random_part
 
 
 @contextmanager
-def _switch(name: str) -> Generator[tuple[Switch, dict[str, Table]]]:
+def _switch(name: str) -> Generator[tuple[Switch, dict[str, ProgramTable]]]:
     program = compile_program(PROGRAMS / f"{name}.json")
     with Switch(program) as switch:
         yield switch, {item.name.rpartition(".")[2]: item for item in program.model.tables}
 
 
-def _random_match(table: Table, rng: random.Random) -> Match:
+def _random_match(table: ProgramTable, rng: random.Random) -> Match:
     keys: list[bytes] = []
     masks: list[bytes] = []
     prefix_len = 0
@@ -142,11 +142,11 @@ def test_members_and_groups_come_back() -> None:
         switch.profiles.add_member(profile, 70, action.position, bytes(size))
         switch.profiles.set_group(profile, 5, [(70, 2)])
         key = sum((part.width + 7) // 8 for part in table.key if part.kind != "selector")
-        switch.tables.insert(table.position, Match(bytes(key)), 0, b"", indirect=Member(70))
+        switch.tables.insert(table.position, Match(bytes(key)), 0, b"", indirect=ProfileMember(70))
         other = Match(bytes(key - 1) + b"\1")
-        switch.tables.insert(table.position, other, 0, b"", indirect=Group(5))
+        switch.tables.insert(table.position, other, 0, b"", indirect=ProfileGroup(5))
         found = [item.indirect for item in switch.tables.entries(table.position)]
-        assert found == [Member(70), Group(5)]
+        assert found == [ProfileMember(70), ProfileGroup(5)]
 
 
 @contextmanager

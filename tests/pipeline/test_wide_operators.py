@@ -66,7 +66,7 @@ def test_programs_are_what_the_script_writes() -> None:
 
 
 def replace_operation(data: Any, field: str, change: Callable[[dict[str, Any]], None]) -> int:
-    """Change what is assigned to unsigned cases' fields of a name; returns how many there were."""
+    """Change the values assigned to this field in unsigned cases; return how many there were."""
     count = 0
     for action in data["actions"]:
         if ".compute_bit" not in action["name"]:

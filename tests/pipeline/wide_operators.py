@@ -18,7 +18,7 @@ WIDTHS = {"narrow": (1, 7, 8, 31, 33, 63, 64), "medium": (65, 127, 128, 129), "l
           "longest": (1000, 2048)}  # fmt: skip
 MAX_WIDTH = 2048
 DISTANCE_BITS = 8
-"""p4c takes no longer ones for BMv2."""
+"""For BMv2, p4c accepts no longer shift distance."""
 
 _METADATA = "inout metadata_t md, inout standard_metadata_t sm"
 
@@ -52,9 +52,9 @@ class Case:
 
     @property
     def padding(self) -> list[int]:
-        """Widths of the fields behind the operands.
+        """Widths of the fields after the operands.
 
-        They fill bytes, and make room: BMv2 lets a packet grow by 512 bytes.
+        They fill bytes and make room for the results: BMv2 lets a packet grow by 512 bytes only.
         """
         used = 2 * self.width + 1 + DISTANCE_BITS
         bits = 8 + -used % 8
@@ -62,7 +62,7 @@ class Case:
         return [MAX_WIDTH] * (bits // MAX_WIDTH) + [bits % MAX_WIDTH or 8]
 
     def packet(self, a: int, b: int, c: int, d: int) -> bytes:
-        """Packet with raw operands."""
+        """Return a packet with raw operands."""
         total = self.number
         for value, width in ((a, self.width), (c, 1), (d, DISTANCE_BITS), (b, self.width)):
             total = total << width | value
@@ -71,7 +71,7 @@ class Case:
         return (total << padding).to_bytes((bits + 7) // 8, "big")
 
     def read(self, raw: int) -> int:
-        """Operand of the case's type from its bits."""
+        """Return an operand of the case's type from its bits."""
         if self.is_signed and raw >> (self.width - 1):
             return raw - (1 << self.width)
         return raw
@@ -81,7 +81,7 @@ class Case:
 
 
 def cases(name: str) -> list[Case]:
-    """Cases of one program; BMv2 has no int<1>."""
+    """Return the cases of one program; BMv2 has no int<1>."""
     found: list[Case] = []
     for width in WIDTHS[name]:
         for is_signed in (False, True):
@@ -150,7 +150,7 @@ class _Flags:
 
 
 def ones(width: int) -> int:
-    """All bits of a width."""
+    """Return a number with all bits of a width set."""
     return (1 << width) - 1
 
 
@@ -199,7 +199,7 @@ def _signed(case: Case) -> list[Result]:
 
 
 def expected(case: Case, a: int, b: int, c: int, d: int) -> bytes:
-    """Bytes of the result header; a and b as numbers of the case's type."""
+    """Return the bytes of the result header; a and b are numbers of the case's type."""
     total = bits = 0
     for result in case.results():
         total = total << result.width | result.oracle(a, b, c, d) & ones(result.width)
@@ -208,7 +208,7 @@ def expected(case: Case, a: int, b: int, c: int, d: int) -> bytes:
 
 
 def write(name: str) -> str:
-    """Text of one P4 program."""
+    """Return the text of one P4 program."""
     lines = [
         "// SPDX-FileCopyrightText: 2026 The Switchfold Authors",
         "// SPDX-License-Identifier: Apache-2.0",

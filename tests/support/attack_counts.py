@@ -24,7 +24,7 @@ GUARDS = (
     Outcome.MISMATCH,
     Outcome.FOREIGN_RESULT,
 )
-"""What no lawful packet counts as."""
+"""Outcomes that no lawful packet has."""
 COUNTED_S = 60.0
 """Within this time all packets of an attack are in the counters that commands show."""
 Counts = Counter[tuple[str, str, str]]

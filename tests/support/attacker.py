@@ -49,13 +49,13 @@ class Station:
 
 @dataclass(frozen=True)
 class Attack:
-    """A frame, what the attacker's own switch must count it as, and in whose name."""
+    """A frame, and the outcome and job for which the attacker's own switch must count it."""
 
     name: str
     frame: bytes
     cause: Outcome | OrdinaryOutcome
     job: str = ""
-    """Empty: it is in nobody's name, so the switch alone counts it."""
+    """Empty if the frame belongs to no job: then only the switch as a whole counts it."""
 
 
 def make_frame(
@@ -77,7 +77,7 @@ def datagram_of(frame: bytes) -> Datagram:
 
 
 @dataclass(frozen=True)
-class Seat:
+class JobKnowledge:
     """What a worker knows of its own job."""
 
     job: str
@@ -85,7 +85,7 @@ class Seat:
     slot_base: int
 
     def packet(self, **fields: int) -> Datagram:
-        """Return a contribution that is lawful but for the fields."""
+        """Return a contribution that is lawful except for these fields."""
         datagram = np.zeros((), datagram_dtype(self.view.values_per_packet))
         lawful = {
             "version": WIRE_VERSION,
@@ -105,19 +105,19 @@ class Seat:
 
 @dataclass(frozen=True)
 class Attacker:
-    """Knows all there is to know: the victim's packets, addresses, tables."""
+    """An attacker that knows everything: the victim's packets, addresses, tables."""
 
     host: Station
     leaf: Station
     spine: Station
     other_leaf: Station
-    seat: Seat
-    victim: Seat
+    own: JobKnowledge
+    victim: JobKnowledge
 
     def attacks(
         self, captured: Sequence[bytes], results: Sequence[bytes], victims: Sequence[Station]
     ) -> Iterator[Attack]:
-        """Yield everything; `captured` went up at a victim's port, `results` came down there."""
+        """Yield all attacks; a victim has sent `captured` and received `results` at its port."""
         for destination in (self.leaf, self.spine):
             yield from self._impostures(destination, datagram_of(captured[-1]), victims)
             yield from self._answers(destination, datagram_of(captured[-1]))
@@ -133,7 +133,7 @@ class Attacker:
     def _impostures(
         self, to: Station, packet: Datagram, victims: Sequence[Station]
     ) -> Iterator[Attack]:
-        """Somebody else's contribution, flush or probe."""
+        """Contributions, flushes and probes in another worker's name."""
         job, foreign = self.victim.job, Outcome.FOREIGN_WORKER
         unknown = change(packet, FORGED, job_id=NO_JOB)
         yield Attack("foreign job", make_frame(self.host, to, unknown), Outcome.FOREIGN_JOB)
@@ -148,26 +148,26 @@ class Attacker:
         for worker_id in range(4):
             claimed = change(forged, worker_id=worker_id, worker_bitmap=1 << worker_id)
             yield Attack("other worker", make_frame(self.host, to, claimed), foreign, job)
-        mine = self.seat.packet(worker_id=self.seat.view.child_id + 1, worker_bitmap=0b11)
-        yield Attack("mate", make_frame(self.host, to, mine), foreign, self.seat.job)
+        mine = self.own.packet(worker_id=self.own.view.child_id + 1, worker_bitmap=0b11)
+        yield Attack("mate", make_frame(self.host, to, mine), foreign, self.own.job)
         for sender in (self.leaf, self.spine, self.other_leaf):
-            as_switch = make_frame(sender, to, self.seat.packet())
-            yield Attack("as a switch", as_switch, foreign, self.seat.job)
+            as_switch = make_frame(sender, to, self.own.packet())
+            yield Attack("as a switch", as_switch, foreign, self.own.job)
 
     def _answers(self, to: Station, packet: Datagram) -> Iterator[Attack]:
         """Results and notices for switches."""
         for operation in (Operation.RESULT, Operation.NOTICE):
             everybody = {"worker_bitmap": 0xF, "num_contributors": 4, "operation": operation}
-            for seat, base in ((self.victim, packet), (self.seat, self.seat.packet())):
+            for known, base in ((self.victim, packet), (self.own, self.own.packet())):
                 spoofed = change(base, FORGED, **everybody)
                 for sender in (self.host, self.leaf, self.spine, replace(self.spine, udp_port=9)):
                     frame = make_frame(sender, to, spoofed)
-                    yield Attack(operation.name, frame, Outcome.FOREIGN_RESULT, seat.job)
+                    yield Attack(operation.name, frame, Outcome.FOREIGN_RESULT, known.job)
 
     def _excesses(self, to: Station) -> Iterator[Attack]:
-        """What a member of one job may try to get beyond it."""
-        view = self.seat.view
-        victims_slot = (self.victim.slot_base - self.seat.slot_base) % (1 << 32)
+        """What a member of one job may try in order to reach other jobs."""
+        view = self.own.view
+        victims_slot = (self.victim.slot_base - self.own.slot_base) % (1 << 32)
         tried: list[tuple[str, Outcome, dict[str, int]]] = [
             *(
                 ("slot", Outcome.BAD_SLOT, {"slot_index": slot})
@@ -188,8 +188,8 @@ class Attacker:
             ("flush", Outcome.BAD_OPERATION, {"operation": Operation.FLUSH}),
         ]
         for name, cause, fields in tried:
-            frame = make_frame(self.host, to, self.seat.packet(**fields))
-            yield Attack(name, frame, cause, self.seat.job)
+            frame = make_frame(self.host, to, self.own.packet(**fields))
+            yield Attack(name, frame, cause, self.own.job)
 
     def _damages(self, to: Station, packet: Datagram, victim: Station) -> Iterator[Attack]:
         """Packets in the victim's name that no healthy host sends."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Options that let several simple_switch_grpc run beside each other."""
+"""Options that let several simple_switch_grpc run at the same time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def free_tcp_port() -> int:
 
 
 def thrift_options() -> list[str]:
-    """Return the option for a Thrift port of its own, where the build has Thrift.
+    """Return the option for a Thrift port of its own, if the build has Thrift.
 
     Without it such a build listens on one fixed port.
     """

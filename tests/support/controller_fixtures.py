@@ -87,8 +87,8 @@ async def running_controller(
 class FakeWorker:
     """One session stream, driven by hand.
 
-    It answers proposals of other views and enters what is committed by itself, as a worker without
-    tensors would, unless `is_following` is False or its heart is held.
+    It answers proposals and enters committed views by itself, as a worker without tensors would,
+    unless `is_following` is False or its heartbeats are stopped.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class FakeWorker:
         return self
 
     async def knock(self) -> FakeWorker:
-        """Say JoinRequest without a heart."""
+        """Send a JoinRequest, and no heartbeats."""
         self._reader = asyncio.create_task(self._read())
         await self.send(join_request=self.join_request)
         return self
@@ -143,7 +143,7 @@ class FakeWorker:
             if call.done():
                 raise asyncio.InvalidStateError("the stream has ended")
             try:
-                # Not `write`: under the end of a stream it puts an error over the status.
+                # Not `write`: while a stream ends, it replaces the status by an error.
                 await call._cython_call.send_serialized_message(
                     pb.WorkerMessage(**message).SerializeToString()
                 )
@@ -164,7 +164,7 @@ class FakeWorker:
             self._reader = asyncio.create_task(self._read())
         message = await self._messages.get()
         if not isinstance(message, pb.ControllerMessage):
-            self._messages.put_nowait(message)  # an end is the end for whoever looks
+            self._messages.put_nowait(message)  # later readers get the end, too
         if isinstance(message, grpc.aio.AioRpcError):
             raise message
         return message
@@ -172,7 +172,7 @@ class FakeWorker:
     async def _read(self) -> None:
         try:
             while isinstance(message := await self._call.read(), pb.ControllerMessage):
-                with suppress(asyncio.InvalidStateError):  # its end says more than that
+                with suppress(asyncio.InvalidStateError):  # the stream's end tells more
                     await self._take(message)
             self._messages.put_nowait(None)
         except grpc.aio.AioRpcError as error:
@@ -201,7 +201,7 @@ class FakeWorker:
         return await self._call.code(), await self._call.details()
 
     def hold_heart(self) -> None:
-        """Stop the heartbeats, but none that is being written: that would cancel the call."""
+        """Stop the heartbeats, but not during a write: that would cancel the call."""
         self._is_beating = False
 
     async def close(self) -> None:
@@ -227,12 +227,12 @@ class FakeWorker:
 
 
 def silence(server: ControllerServer, worker: FakeWorker, lease_s: float = 0.3) -> None:
-    """Stop a worker's heartbeats, and give it alone a short lease: nobody else may be late."""
+    """Stop a worker's heartbeats, and shorten its lease alone: no other worker may be late."""
     worker.hold_heart()
     live = server.membership.live_job(worker.join_request.job_name)
     assert live is not None
     lease = live.leases[worker.join_request.worker_id]
-    lease.lease_s = lease_s  # a beat on its way would renew it
+    lease._lease_s = lease_s  # a beat on its way would renew it
     lease.renew(lease_s)
 
 
@@ -254,7 +254,7 @@ async def resume_all(address: str, join_replies: Sequence[pb.JoinReply], /) -> l
 
 
 def resume_of(join_reply: pb.JoinReply) -> pb.Resume:
-    """Return what the worker says that got this join reply, and comes back."""
+    """Return the Resume with which the worker that got this join reply comes back."""
     return pb.Resume(
         job_number=join_reply.job_number,
         generation=join_reply.view.generation,

@@ -33,7 +33,7 @@ def perceptron() -> nn.Module:
 
 
 class ZeroSized(nn.Module):
-    """Parameters without elements, beside others."""
+    """A model with some parameters that have no elements."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class ZeroSized(nn.Module):
 
 
 class Branches(nn.Module):
-    """Odd ranks leave out a layer."""
+    """A model of which odd ranks leave out a layer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ def compare(
 
     Each must be within the bound that hostlib.summation.quantization states of the mean in
     float64. The model that Gloo trains beside it, and that never sees our sums, must end with the
-    same weights but for rounding.
+    same weights except for rounding.
     """
     rank, num_ranks = dist.get_rank(), dist.get_world_size()
     torch.manual_seed(7)
@@ -140,7 +140,7 @@ def compare(
     eps = max(torch.finfo(dtype).eps, torch.finfo(torch.float32).eps)
     for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(mine, other, rtol=8 * eps, atol=8 * eps)
-    # Rebuilt after the first step, where the graph does not change.
+    # The buckets are made again after the first step if the graph does not change.
     logged: dict[str, Any] = getattr(ours, "_get_ddp_logging_data")()  # noqa: B009
     buckets = logged.get("rebuilt_bucket_sizes") or logged["bucket_sizes"]
     return {"error": worst, "hash": check_replicas(ours, oracle_group), "buckets": buckets}

@@ -41,7 +41,7 @@ from switchfold.hostlib.straggler import StragglerPolicy
 from switchfold.hostlib.torch.ddp.hooks import SwitchfoldState, allreduce_hook
 
 TIMEOUT = timedelta(seconds=90)
-"""That nothing here waits for: ranks of a busy machine compile at different speeds."""
+"""A timeout that no case reaches: ranks of a busy machine compile at different speeds."""
 EXITING_RANK = LATE_RANK = 3
 EXIT_STATUS = 17
 DISAGREEING_RANK = 2
@@ -54,7 +54,7 @@ def run(rank: int, folder: str) -> dict[str, Any]:
     _init("gloo", folder)
     with SwitchfoldState() as state:
         _run_cases(said, _hook_cases(state))
-    # Whoever is slower than the others by chance is not late: only the quorum ends a round.
+    # A rank that is slower by chance is not late: only the quorum ends a round.
     policy = StragglerPolicy(quorum=LATE_RANK, deadline_s=TIMEOUT.total_seconds())
     with SwitchfoldState(straggler=policy) as late_state:
         _run_cases(said, {"hook late rank": lambda: _late(late_state)})
@@ -67,7 +67,7 @@ def run(rank: int, folder: str) -> dict[str, Any]:
     dist.destroy_process_group()
     _init("switchfold", folder, number=1)
     _time(said, "exit", lambda: _exit_in_a_step(rank))
-    # Those who are left make a smaller group, in the same processes.
+    # The ranks that are left make a smaller group, in the same processes.
     dist.destroy_process_group()
     _init("switchfold", folder, number=2, world_size=EXITING_RANK)
     _time(said, "shapes", lambda: _disagree(rank))
@@ -96,7 +96,7 @@ def _run_cases(said: dict[str, Any], cases: dict[str, Case]) -> None:
         except Exception as error:
             said[name] = {"failure": f"{error}\n{traceback.format_exc()}"}
             print(said[name]["failure"], file=sys.stderr)
-        # Shown where a later case hangs.
+        # Shown if a later case hangs.
         print(f"{name}: {time.monotonic() - began_s:.2f} s", file=sys.stderr)
 
 
@@ -286,7 +286,7 @@ def _exit_in_a_step(rank: int) -> None:
     model: Any = DistributedDataParallel(perceptron(), bucket_cap_mb=SMALL_BUCKET_MB)
     loss_of(model, rank, 0, torch.float32).backward()
     if rank == EXITING_RANK:
-        # The last layer's bucket is on its way by then, the first layer's is not.
+        # By then the last layer's bucket is under way, and the first layer's is not.
         model.module[2].register_full_backward_hook(lambda *_: os._exit(EXIT_STATUS))
     loss_of(model, rank, 1, torch.float32).backward()
 

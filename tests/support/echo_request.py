@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A `ping` for machines without one: one echo request, told in the words that Mininet reads.
+"""A `ping` for machines without one: one echo request, reported in the words that Mininet reads.
 
 Usage: ping -c1 [-W SECONDS] ADDRESS
 """

@@ -48,7 +48,7 @@ def final_weights() -> torch.Tensor:
 
 
 def agent(rank: int, folder: str, endpoint: str) -> dict[str, Any]:
-    """Be the agent of a machine; the last one comes when the others have lost one."""
+    """Run the agent of a machine; the last one starts when the others have lost one."""
     node = "again" if rank == 3 else str(rank)
     await_file(Path(folder) / "alone", until=node == "again")
     config = LaunchConfig(
@@ -82,7 +82,7 @@ def await_file(path: Path, *, until: bool) -> None:
 
 
 def train(folder: str, node: str) -> dict[str, Any]:
-    """Train from the checkpoint on; the machine "2" dies, and two wait for it to come again."""
+    """Train from the checkpoint on; the machine "2" dies, and two wait for its return."""
     dist.init_process_group("switchfold", timeout=timedelta(seconds=TIMEOUT_S))
     rank, num_ranks = dist.get_rank(), dist.get_world_size()
     group: Any = dist.group.WORLD
@@ -96,7 +96,7 @@ def train(folder: str, node: str) -> dict[str, Any]:
         saved = torch.load(checkpoint, weights_only=True)
     model.load_state_dict({"weight": saved["weight"]})
     lives = [*map(tuple, saved["lives"]), (*life, saved["step"])]
-    dist.barrier()  # nobody writes the next checkpoint before all have read this one
+    dist.barrier()  # no rank writes the next checkpoint before all have read this one
     vanished = Path(folder) / "vanished"
     for step in range(saved["step"], NUM_STEPS):
         if (node, step) == ("2", DYING_STEP):

@@ -28,7 +28,7 @@ from time_bound import wait_until
 def train(
     rank: int, folder: str, num_steps: int, dying_rank: int = -1, dying_step: int = 0
 ) -> dict[str, Any]:
-    """Train from the checkpoint on, where there is one; return what was done."""
+    """Train from the checkpoint on, if there is one; return what was done."""
     life = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
     checkpoint = Path(folder) / "checkpoint.pt"
     dist.init_process_group("switchfold")
@@ -36,8 +36,8 @@ def train(
     torch.manual_seed(11)
     model = DistributedDataParallel(perceptron(), bucket_cap_mb=SMALL_BUCKET_MB)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    # DDP lays out its buckets again after the first backward pass, and values are rounded by chunks
-    # of a bucket: with this pass before the first step every run has the same layout throughout.
+    # DDP makes its buckets again after the first backward pass, and values are rounded by chunks of
+    # a bucket: with this pass before the first step, every run has the same buckets throughout.
     loss_of(model, rank, 0, torch.float32).backward()
     first_step = 0
     if checkpoint.exists():
@@ -45,7 +45,7 @@ def train(
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
         first_step = saved["step"]
-    # Nobody may write the next checkpoint before all have read this one.
+    # No rank may write the next checkpoint before all have read this one.
     dist.barrier()
     generation = group.session.view.generation
     (Path(folder) / f"{rank}-life-{life}").write_text(str(generation))

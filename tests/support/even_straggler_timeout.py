@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""StragglerTimeout with late workers that a busy machine does not wear out.
+"""A StragglerTimeout by which a busy machine makes no worker of a test late.
 
-A worker of a process that stood still would close its rounds as soon as it runs, before others that
-stood still with it have sent their part.
+If the test's process stood still, one worker would close its rounds as soon as it runs again,
+before other workers of the process have sent their part.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from switchfold.hostlib.engine.engine import Engine
 from switchfold.hostlib.engine.straggler_timeout import StragglerTimeout
-from switchfold.hostlib.slots import switch_reducer as switch_path
+from switchfold.hostlib.slots import switch_reducer
 
 AGAIN_S = 0.02
 TICKS = 2
-"""The first of them may have begun before."""
+"""Ticks that each worker must have run; the first may have begun before the timeout."""
 
 
 def install_even_straggler_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no worker of this process close rounds before all have run since that was due."""
+    """Let no worker of this process close rounds before all have run since the timeout."""
     ticks: Counter[Engine] = Counter()
     tick = Engine._tick  # pyright: ignore[reportPrivateUsage]
 
@@ -51,10 +51,10 @@ def install_even_straggler_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
             return np.zeros(0, np.int64), np.zeros(0, np.uint32)
 
     monkeypatch.setattr(Engine, "_tick", counted)
-    monkeypatch.setattr(switch_path, "StragglerTimeout", Even)
+    monkeypatch.setattr(switch_reducer, "StragglerTimeout", Even)
 
 
 def _is_waiting(engine: Engine) -> bool:
-    """Return whether results are due here: one that has nothing to do seldom runs."""
+    """Return whether this worker waits for results: one that has nothing to do seldom runs."""
     reducer = engine._runner._reducer  # pyright: ignore[reportPrivateUsage]
     return reducer is not None and reducer.is_waiting

@@ -51,9 +51,9 @@ def exact_sum(
 def mixed_tensors(
     num_workers: int, size: int, dtype: str, seed: int, *, spread: int
 ) -> list[NDArray[Any]]:
-    """Return values over twice `spread` powers of two; of some sums little is left, or nothing.
+    """Return values over twice `spread` powers of two; some sums nearly or fully cancel.
 
-    Where the spread is large, some values are denormal.
+    If the spread is large, some values are denormal.
     """
     rng = np.random.default_rng(seed)
     info = np.finfo(dtype)

@@ -35,7 +35,7 @@ def view(**changes: Any) -> api.View:
 
 
 def join_reply(**changes: Any) -> api.ControllerMessage:
-    """Return a join reply; what is no field of it is one of its view."""
+    """Return a join reply; all other fields are those of its view."""
     fields: dict[str, Any] = {
         "job_number": 7,
         "values_per_packet": 32,
@@ -57,7 +57,7 @@ class FakeController(session_pb2_grpc.SwitchfoldSessionServicer):
         self.answer = answer
         self.seen: list[api.WorkerMessage] = []
         self.tokens: list[object] = []
-        """What each call said of its token, None for nothing."""
+        """The token of each call, None if it had none."""
         self.pushed: queue.SimpleQueue[api.ControllerMessage] = queue.SimpleQueue()
         self.changed = threading.Condition()
         self._contexts: list[Any] = []

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that follow changes of the view by themselves; a test scripts how far they are."""
+"""Workers that follow view changes by themselves; a test scripts their positions."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class FakeMember(FakeWorker):
         self.position = 0
         """Tensors started, and completed."""
         self.is_mute = False
-        """Does not answer proposals."""
+        """Whether it ignores proposals."""
         self.is_slow = False
-        """Does not leave older views."""
-        self.welcomed: pb.JoinReply | None = None
+        """Whether it stays in older views."""
+        self.reply: pb.JoinReply | None = None
         self.proposals: list[pb.ViewProposal] = []
         self.commits: list[pb.ViewCommit] = []
         self.released: list[tuple[str, int]] = []
@@ -50,11 +50,11 @@ class FakeMember(FakeWorker):
     @property
     def first_join_reply(self) -> pb.JoinReply:
         """The join reply that let this worker in."""
-        assert self.welcomed is not None
-        return self.welcomed
+        assert self.reply is not None
+        return self.reply
 
     def resume(self, generation: int = 0, proposed: int = 0) -> pb.Resume:
-        """Return what this worker says that comes back from a view, else that of its join reply."""
+        """Return the Resume of this worker for a view; by default for that of its join reply."""
         resume = resume_of(self.first_join_reply)
         resume.generation = generation or resume.generation
         resume.proposed = proposed
@@ -66,7 +66,7 @@ class FakeMember(FakeWorker):
         return [member.worker_id for member in self.view.members]
 
     async def until(self, is_so: Callable[[], Any], limit_s: float = 60.0) -> float:
-        """Wait until it is so; return the time that it took in seconds."""
+        """Wait until the condition holds; return the time that it took, in seconds."""
         began_s = time.monotonic()
         try:
             async with asyncio.timeout(limit_s):
@@ -83,7 +83,7 @@ class FakeMember(FakeWorker):
     async def until_members(self, *members: int, limit_s: float = 60.0) -> float:
         """Wait for a committed view of these workers."""
         return await self.until(
-            lambda: self.welcomed is not None and self.members == [*members], limit_s
+            lambda: self.reply is not None and self.members == [*members], limit_s
         )
 
     async def until_settled(
@@ -96,7 +96,7 @@ class FakeMember(FakeWorker):
             await asyncio.sleep(0.01)
 
     async def enter(self) -> None:
-        """Say that no older view is used."""
+        """Report that this worker uses no older view."""
         await self.send(view_entered=pb.ViewEntered(generation=self.view.generation))
 
     async def answer(self) -> None:
@@ -107,7 +107,7 @@ class FakeMember(FakeWorker):
     async def _read(self) -> None:
         try:
             while isinstance(message := await self._call.read(), pb.ControllerMessage):
-                with suppress(asyncio.InvalidStateError):  # its end says more than that
+                with suppress(asyncio.InvalidStateError):  # the stream's end tells more
                     await self._take(message)
                 self._changed.set()
             self.ended = self.ended or "end of stream"
@@ -118,7 +118,7 @@ class FakeMember(FakeWorker):
     async def _take(self, message: pb.ControllerMessage) -> None:
         match message.WhichOneof("message"):
             case "join_reply":
-                self.welcomed = self.welcomed or message.join_reply
+                self.reply = self.reply or message.join_reply
             case "view_proposal":
                 self.proposals.append(message.view_proposal)
                 if not self.is_mute:
@@ -142,7 +142,7 @@ async def start_members(address: str, num_workers: int, /, **fields: Any) -> lis
         for worker_id in range(num_workers)
     ]
     for member in members:
-        await member.until(lambda member=member: member.welcomed)
+        await member.until(lambda member=member: member.reply)
     return members
 
 

@@ -28,7 +28,7 @@ class FakeP4Runtime(p4r_grpc.P4RuntimeServicer):
         self.packet_outs: asyncio.Queue[p4r.PacketOut] = asyncio.Queue()
         self.refuse_writes = False
         self.may_load = asyncio.Event()
-        """Unset: a new program takes as long to load."""
+        """While unset, the loading of a new program does not end."""
         self.may_load.set()
         self.load_limit_s = 0.0
         """How long the controller would have waited for the last program to load."""

@@ -45,7 +45,7 @@ class SlotCopy:
 
 @dataclass(kw_only=True)
 class FakeTree:
-    """What table entries say of one tree."""
+    """The table entries of one tree."""
 
     generation: int
     slot_count: int
@@ -87,7 +87,7 @@ class FakePort:
 class FakeSwitch:
     """All workers of one job; impairments apply to every packet in both directions."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a test names the few that differ
         self,
         num_workers: int,
         *,
@@ -185,7 +185,7 @@ class FakeSwitch:
         return MemTransport(self.ports[worker_id], worker_endpoint(worker_id))
 
     def flush(self, count: int) -> None:
-        """Close every open round that has `count` contributors, as a controller's agent would."""
+        """Flush every open round that has `count` contributors."""
         with self.lock:
             for copy in list(self.copies.values()):
                 if copy.packet is not None and not copy.is_closed and copy.count == count:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
 # pyright: reportUnknownMemberType=false
-"""Ranks as threads of this process, over one switch and a Gloo group: many cases, no start."""
+"""Ranks as threads of this process, over one switch and a Gloo group: no process per case."""
 
 from __future__ import annotations
 

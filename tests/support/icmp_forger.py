@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Forged ICMP errors about somebody else's UDP datagrams. Needs root, or CAP_NET_RAW."""
+"""Forged ICMP errors about other hosts' UDP datagrams. Needs root, or CAP_NET_RAW."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS: tuple[tuple[int, int], ...] = (
 """Type and code of every ICMP error."""
 TOLD_KINDS = [(DESTINATION_UNREACHABLE, code) for code in (2, 3, 4, 6, 7, 8, 9, 10, 13, 14, 15)]
 TOLD_KINDS.append((PARAMETER_PROBLEM, 0))
-"""Those that Linux tells a connected UDP socket; it hides what may pass, as net unreachable."""
+"""Those that Linux reports to a connected UDP socket; it hides transient ones (net unreachable)."""
 CLAIMED_MTU = 552
 Address = tuple[str, int]
 

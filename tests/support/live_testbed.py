@@ -29,7 +29,7 @@ DEADLINE_S = 60.0
 class LiveTestbed:
     """Narrow softswitches with hosts on loopback UDP ports, and a controller.
 
-    `hosts` is a topology, or how many hosts there are around one switch.
+    `hosts` is a topology, or the number of hosts around one switch.
     """
 
     def __init__(self, hosts: int | Topology, **options: Any) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The loopback address of a test process: no other process takes a port there that fell free."""
+"""The loopback address of a test process: no other process takes ports there that become free."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker process that sums tensor after tensor and says what came out, one line of JSON each.
+"""A worker process that sums tensor after tensor and prints each result as one line of JSON.
 
 Tensor t of worker w holds (w + 1) * (t + 1) everywhere. Arguments: values per tensor, number of the
-last tensor. Lines on standard input are obeyed between tensors: "hold 3" makes a call of 3 seconds
-that lets no other thread of the interpreter run, "leave" leaves the job. An error is the last line.
+last tensor. Commands on standard input take effect between tensors: "hold 3" makes a call of 3
+seconds that lets no other thread of the interpreter run, "leave" leaves the job. An error is the
+last line.
 """
 
 from __future__ import annotations

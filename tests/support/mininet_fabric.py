@@ -3,7 +3,7 @@
 """A Mininet network of our switches from start to stop; run as a script, as root.
 
 Usage: mininet_fabric.py TARGET RUN_DIRECTORY WORKER_ARGUMENT...
-Prints a JSON object: what was lost of all pings, the shapers, what each worker said.
+Prints a JSON object: the loss of all pings, the shapers, and the output of each worker.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownVariableType=false
-"""What PyTorch builds upon process groups: compiled DDP, sharding, device meshes, checkpoints."""
+"""PyTorch's features upon process groups: compiled DDP, sharding, device meshes, checkpoints."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _pair() -> tuple[nn.Module, nn.Module]:
 
 
 def compiled(gloo: Any) -> dict[str, Any]:
-    """Compile DDP; C++ calls the group from amidst what is compiled."""
+    """Compile DDP; C++ calls the group from within the compiled code."""
     model, expected = _pair()
     _train(_any.compile(DistributedDataParallel(model), backend="eager"))
     return {"hashes": [check_replicas(each, gloo) for each in (model, expected)]}

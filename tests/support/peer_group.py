@@ -25,11 +25,11 @@ JOB, GENERATION = 5, 1000
 
 @dataclass(frozen=True)
 class Always(LinkCosts):
-    """Costs with which one algorithm wins, whatever is reduced."""
+    """Costs by which one algorithm always wins."""
 
     algorithm: Algorithm = Algorithm.RING
 
-    def choose(self, num_members: int, num_lanes: int) -> Algorithm:
+    def choose(self, num_members: int, num_values: int) -> Algorithm:
         return self.algorithm
 
 

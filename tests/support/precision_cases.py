@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownVariableType=false
-"""Which float sums of programs are exact, and which in blocks; ranks of a group call `see`."""
+"""Which float sums of programs are exact, and which use blocks; ranks of a group call `see`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Summed(torch.autograd.Function):
 
 
 class _Calls:
-    """The group's float sums, told by the calls that it has logged."""
+    """The group's float sums, by the calls that it has logged."""
 
     def __init__(self) -> None:
         group: Any = dist.group.WORLD

@@ -31,7 +31,7 @@ class Fabric:
         self.addresses = [host.address for host in testbed.topology.hosts]
 
     def at(self, position: int, make: Callable[[], T]) -> T:
-        """Make something whose threads, and so their sockets, are at a host."""
+        """Make an object whose threads, and so their sockets, are in a host's namespace."""
         namespace = self._testbed.namespace_of(self._testbed.topology.hosts[position])
         assert namespace is not None
         return call_in_namespace(namespace, make)

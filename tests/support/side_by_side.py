@@ -28,7 +28,7 @@ def unit_of(nodeid: str) -> str:
 
 
 def make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Return a scheduler that deals out units in the order of collection.
+    """Return a scheduler that distributes units in the order of collection.
 
     So the small files of tests/unit come last, and all processes end at about the same time.
     """

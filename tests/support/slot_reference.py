@@ -21,7 +21,7 @@ from switchfold.hostlib.slots.wire import (
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 CONTRIBUTIONS = (Operation.AGGREGATE_ADD, Operation.AGGREGATE_MAX)
 CHUNK_FIELDS = ("tensor_id", "chunk_index", "range_start", "range_end")
-"""What every packet of a round agrees on."""
+"""Fields that are equal in all packets of a round."""
 FROM_PARENT = (Operation.RESULT, Operation.NOTICE)
 OPERATIONS = frozenset(int(operation) for operation in Operation)
 FLAGS_FROM_BELOW = int(Flag.OVERFLOW | Flag.ECN_ECHO)
@@ -29,7 +29,7 @@ FLAGS_FROM_BELOW = int(Flag.OVERFLOW | Flag.ECN_ECHO)
 FLAGS_FROM_ABOVE = int(FLAGS_FROM_BELOW | Flag.PARTIAL | Flag.FLUSHED)
 """Of the parent's result: stored with it."""
 FLAGS_OF_MULTICASTS = int(Flag.LAST | Flag.REPORT)
-"""What a multicast keeps."""
+"""Fields that a multicast keeps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ def worker_children(worker_ports: dict[int, tuple[int, int]]) -> dict[int, Refer
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceParent:
-    """The switch above, and what this switch is for it."""
+    """The switch above, and this switch as its child."""
 
     port: int
     address: int
@@ -66,7 +66,7 @@ class ReferenceParent:
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceJob:
-    """What the controller's table entries say of a job on one switch."""
+    """The controller's table entries of a job on one switch."""
 
     job_id: int
     generation: int
@@ -91,7 +91,7 @@ class ReferenceJob:
 
 
 class State(enum.Enum):
-    """How far a copy's round is."""
+    """The state of a copy's round."""
 
     OPEN = 0
     SENT_UP = 1
@@ -145,7 +145,7 @@ class _Copy:
 
 
 class Destination(enum.Enum):
-    """Where a packet of the switch goes."""
+    """The destination of a packet that the switch sends."""
 
     SENDER = "back to where the packet came from"
     CHILDREN = "to every child of the job"
@@ -155,7 +155,7 @@ class Destination(enum.Enum):
 
 @dataclass(frozen=True)
 class Reply:
-    """What the switch sends."""
+    """A packet that the switch sends."""
 
     datagram: NDArray[np.void]
     """One datagram (scalar structured array of wire.datagram_dtype)."""
@@ -248,7 +248,7 @@ class ReferenceSwitch:
 
     @staticmethod
     def _copy_of(datagram: NDArray[np.void], met_congestion: bool) -> NDArray[np.void]:
-        """Return what the other children get; no slot has a part in it."""
+        """Return the packet that the other children get; it uses no slot."""
         copy = datagram.copy()
         flags = int(copy["header"]["flags"]) & FLAGS_OF_MULTICASTS
         if met_congestion:
@@ -259,7 +259,7 @@ class ReferenceSwitch:
     def _decide(  # noqa: PLR0911, PLR0912 - the ladder of the protocol
         self, job: ReferenceJob, copy: _Copy, datagram: NDArray[np.void], met_congestion: bool
     ) -> tuple[Outcome, Destination | None]:
-        """Change the copy; return the outcome and where its packet goes."""
+        """Change the copy; return the outcome and the destination of its packet."""
         header = datagram["header"]
         operation = Operation(int(header["operation"]))
         generation, round_ = int(header["generation"]), int(header["round"])

@@ -3,8 +3,8 @@
 """Slot streams of several workers over lossy links, in simulated time: the same on every machine.
 
 Each worker has a link to the switch and one from it, with rate, delay and seeded loss. A worker
-that is awake takes all that has come, sends what it may, and sleeps until something comes or a
-timer runs out. The streams are the product's; nothing else of a worker takes part.
+that is awake reads all packets that have arrived, sends what it may, and sleeps until a packet
+arrives or a timer runs out. The streams are the product's; nothing else of a worker takes part.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from fake_switch import FakeSwitch
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.slots.switch_reducer import SwitchReducer
 from switchfold.hostlib.slots.wire import view_datagrams
-from switchfold.hostlib.summation.chunks import IntegerSource
+from switchfold.hostlib.summation.chunks import IntegerSource, Summand
 
 
 class Simulation:
     """Workers, links, one switch and a clock."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a test names the few that differ
         self,
         num_workers: int,
         *,
@@ -41,7 +41,7 @@ class Simulation:
         pause_s: float = 0.0005,
         options: SessionOptions | None = None,
     ) -> None:
-        """`pause_s`: a worker takes what has come only so often; a full queue drops."""
+        """`pause_s`: time between two reads of a worker; a full queue drops."""
         self.now_s = 0.0
         self.random = random.Random(seed)
         self.loss = loss
@@ -121,7 +121,7 @@ class _SimulatedSwitch(FakeSwitch):
 
 
 class _Worker:
-    """A switch path without a session; also its transport."""
+    """A switch reducer without a session; also its transport."""
 
     def __init__(
         self, simulation: Simulation, worker_id: int, options: SessionOptions | None
@@ -146,7 +146,7 @@ class _Worker:
         self.num_submitted += 1
         values = self._simulation.switch.values_per_packet
         flat = np.arange(num_chunks * values, dtype=np.int32) * (self._worker_id + 1)
-        self._source = IntegerSource(self.num_submitted, flat, values)
+        self._source = IntegerSource(Summand(tensor_id=self.num_submitted, flat=flat), values)
         self.values.enqueue(self._source)
         self._wake_at(self._simulation.now_s)
 

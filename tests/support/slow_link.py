@@ -43,7 +43,7 @@ class SlowLink:
             self._start(self._pass_on, far, near)
 
     def _keep(self, made: socket.socket) -> socket.socket:
-        """Have a socket closed with the link, at once where that is closed already."""
+        """Have a socket closed with the link; at once if the link is closed already."""
         with self._lock:
             if self._is_closed:
                 made.close()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A controller at a TCP address, in front of a fake switch; for jobs between hosts.
 
-Arguments: folder for its files, address to listen at, `host_gone_s`. Says where it listens.
+Arguments: folder for its files, address to listen at, `host_gone_s`. Prints where it listens.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from controller_fixtures import fake_switch, make_config, serving
 
 LEASE_S = 600.0
-"""Far longer than any test: nobody is lost by silence alone."""
+"""Far longer than any test: no worker is evicted for silence alone."""
 
 
 async def main(folder: str, listen: str, host_gone_s: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 def wait_until(
     is_so: Callable[[], Any], what: str | Callable[[], str], limit_s: float = 60.0
 ) -> None:
-    """Ask again until it is so; fail after the limit with `what`, or with what it returns then."""
+    """Wait until the condition holds; after the limit, fail with `what` or its result."""
     end_s = time.monotonic() + limit_s
     while not is_so():
         if time.monotonic() > end_s:

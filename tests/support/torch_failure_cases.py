@@ -21,10 +21,10 @@ from torch_ranks import load_torch
 NUM_RANKS = 3
 TIMEOUT_S = 0.8
 LONG_S = 60.0
-"""A timeout that nothing may wait for."""
+"""A timeout that no case may reach."""
 JOIN_TIMEOUT_S = 60.0
 AWAY_S = 4.5
-"""Less than what a worker waits for a controller at most."""
+"""Less than the longest time that a worker waits for a controller."""
 
 
 class Failures:
@@ -167,12 +167,12 @@ def fail(rank: int, folder: str) -> dict[str, Any]:
 
     f.ends("saturation", saturate, LONG_S)
 
-    def was_impatient(other: int) -> Path:
-        return Path(folder, f"was impatient {other}")
+    def timed_out(other: int) -> Path:
+        return Path(folder, f"timed out {other}")
 
-    def impatient() -> Any:
-        if odd:  # later than the others are patient
-            wait_until(lambda: all(was_impatient(other).exists() for other in (0, 2)), "the others")
+    def wait_briefly() -> Any:
+        if odd:  # after the others have stopped waiting
+            wait_until(lambda: all(timed_out(other).exists() for other in (0, 2)), "the others")
             return f.summed(3)
         tensor = torch.ones(3)
         work = dist.all_reduce(tensor, async_op=True)
@@ -180,11 +180,11 @@ def fail(rank: int, folder: str) -> dict[str, Any]:
             work.wait(timedelta(seconds=0.1))
         except RuntimeError as error:
             unfinished = [type(error).__name__, work.is_completed(), work.exception()]
-            was_impatient(rank).touch()
+            timed_out(rank).touch()
             return [unfinished, work.wait(), work.is_completed(), tensor.tolist()]
         return "did not wait"
 
-    f.ends("impatience", impatient, LONG_S)
+    f.ends("short wait", wait_briefly, LONG_S)
 
     def dropped() -> Any:
         for _ in range(20):

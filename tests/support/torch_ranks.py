@@ -67,11 +67,11 @@ class RankEnd:
 class TorchTestbed:
     """A narrow softswitch and a controller over loopback, with a place for each rank.
 
-    The controller takes no rank for dead because the machine is busy.
+    The controller evicts no rank because the machine is busy.
     """
 
     def __init__(self, num_hosts: int = NUM_HOSTS, **options: Any) -> None:
-        # Every test run loads this module; few need what is behind this one.
+        # Every test run loads this module; few tests need this import.
         from live_testbed import LiveTestbed  # noqa: PLC0415
 
         lease = {"controller_options": ("--lease", "60")}
@@ -92,7 +92,7 @@ def torch_testbed() -> Generator[TorchTestbed]:
         yield testbed
 
 
-def run_ranks(
+def run_ranks(  # noqa: PLR0913 - a test names the few that differ
     cases: str,
     num_ranks: int,
     *,
@@ -144,7 +144,7 @@ def run_ranks(
 
 
 def _run_forker(folder: Path, timeout_s: float) -> None:
-    # Of pytest: cases may stand in the module of their tests.
+    # Loaded for pytest: cases may be in the module of their tests.
     paths = [path for path in sys.path if Path(path).is_relative_to(_FOLDER.parent)]
     variables = {name: v for name, v in os.environ.items() if not name.startswith("SWITCHFOLD_")}
     variables.update(

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of collectives, each run in the same way on any backend, and what they gave compared.
+"""Cases of collectives that run on any backend, and the comparison of their results.
 
-A case takes a Scene and returns what its rank saw: tensors, numbers, texts, lists of them. Where
-sums of floats are among it, the case says so, as the switch's may differ within its bound.
+A case takes a Scene and returns what its rank saw: tensors, numbers, texts, lists of them. A case
+with sums of floats is marked, since the switch's sums may differ within their bound.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ for _op, _dtypes in {
 
 
 def _broadcast(dtype: str, count: int, root: int) -> Case:
-    """`count` 0: as many as make a broadcast on the switch worth it, and no whole lane."""
+    """`count` 0: a few values more than a broadcast on the switch needs."""
 
     def run(scene: Scene) -> Seen:
         from switchfold.hostlib.torch.process_group.placement import MIN_TREE_BYTES  # noqa: PLC0415 - loads torch
@@ -71,7 +71,7 @@ def _reduce(op: str, dtype: str, count: int) -> Case:
     def run(scene: Scene) -> Seen:
         tensor = scene.random(count, dtype=dtype)
         returned = scene.dist.reduce(tensor, dst=2, op=getattr(scene.dist.ReduceOp, op))
-        # What the others hold afterwards is left open.
+        # The other ranks' results are not specified.
         return [returned, tensor if scene.rank == 2 else None]
 
     return run
@@ -258,7 +258,7 @@ def coalescing_manager_async_bfloat16(scene: Scene) -> Seen:
 
 @case()
 def all_reduce_of_tensors_that_are_under_way(scene: Scene) -> Seen:
-    """Each is to see the results of those before; Gloo's threads would run them at once."""
+    """Each must see the results of those before; Gloo's threads would run them at the same time."""
     base = scene.random(3000, dtype="int32") % 2
     halves = base.view(2, 1500)
     max_ = scene.dist.ReduceOp.MAX

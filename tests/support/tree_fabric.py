@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of switches for tests: who sits where, and what each switch's tables and reference hold.
+"""Trees of switches for tests: attachments of workers, and each switch's tables and reference.
 
-Ports, child ids and worker ids are all different numbers, so that no test passes by their mix-up.
+Ports, child ids and worker ids are all different numbers, so that a test that mixes them up fails.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from switchfold.hostlib.slots.wire import UDP_PORT
 Shape = tuple["int | Shape", ...]
 """A switch's children: worker ids, and switches with theirs."""
 PARENT_PORT = 4
-"""Leads towards the root on every switch; children sit at ports 1 to 3."""
+"""Port towards the root on every switch; children are at ports 1 to 3."""
 FIRST_CHILD_ID = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """Where packets for a worker or a switch go."""
+    """The address of a worker or a switch."""
 
     mac: int
     ipv4: int
@@ -109,8 +109,8 @@ class Tree:
         below = [self.node(child.node) for child in node.children if child.node is not None]
         return max((1 + self.level(one) for one in below), default=0)
 
-    def seat(self, worker: int) -> tuple[Node, Child]:
-        """Return a worker's switch, and what the worker is there."""
+    def attachment(self, worker: int) -> tuple[Node, Child]:
+        """Return a worker's switch, and the worker as its child."""
         for node in self.nodes:
             for child in node.children:
                 if child.node is None and child.workers == (worker,):
@@ -150,8 +150,8 @@ class TreeJob:
     """Bits in headers stand for children, as in trees with too many workers."""
 
     def worker_bitmap(self, worker: int) -> int:
-        """Return what a worker's contributions name."""
-        return 1 << (self.tree.seat(worker)[1].child_id if self.names_children else worker)
+        """Return the bitmap of a worker's contributions."""
+        return 1 << (self.tree.attachment(worker)[1].child_id if self.names_children else worker)
 
     def _mask(self, child: Child) -> int:
         if self.names_children:
@@ -162,7 +162,7 @@ class TreeJob:
         return 1 << own.child_id if self.names_children else 0
 
     def reference(self, node: Node) -> ReferenceJob:
-        """Return what the reference of a switch knows of the job."""
+        """Return the job as the reference of a switch knows it."""
         parent = None
         if node.parent is not None and node.own is not None:
             parent = ReferenceParent(

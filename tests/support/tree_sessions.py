@@ -135,7 +135,7 @@ class TreeOfSwitches:
         ports = {child.port: child.node is None for _, node in places for child in node.children}
         ports |= {job.tree.parent_port: False for job, node in places if node.own is not None}
         for port, is_host in ports.items():
-            # A link between switches is impaired where its frames come in, a host's link here.
+            # A link between switches is impaired where its frames enter, a host's link here.
             switch.ports.add(
                 port,
                 "mem",
@@ -165,7 +165,7 @@ class TreeOfSwitches:
 
     def view(self, worker: int) -> JobView:
         """Return a worker's view of the job."""
-        node, child = self.tree.seat(worker)
+        node, child = self.tree.attachment(worker)
         return JobView(
             job=1,
             generation=GENERATION,
@@ -191,7 +191,7 @@ class TreeOfSwitches:
         with ExitStack() as stack:
             opened: list[Session] = []
             for worker in sorted(self.tree.workers):
-                node, child = self.tree.seat(worker)
+                node, child = self.tree.attachment(worker)
                 port = self.switches[node.number].ports.mem_port(child.port)
                 transport = MemTransport(port, _endpoint(worker_address(worker)))
                 peers = self.peers[worker]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Changes the view of sessions as a controller would, with nothing between."""
+"""Changes the view of sessions as a controller would, without a connection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from switchfold.hostlib.transports.base import Transport
 QUICK = SessionOptions(
     timeout_s=120.0, min_rto_s=0.01, initial_rto_s=0.02, max_rto_s=0.1, coalesce_s=0
 )
-"""Quick to send again; no busy machine reaches the timeout."""
+"""Options with early retransmissions, and a timeout that no busy machine reaches."""
 LIMIT_S = 60.0
 
 
@@ -45,7 +45,7 @@ class Fabric(Protocol):
 
 
 class DriverLink:
-    """The link of one session: keeps what the session says."""
+    """The link of one session: it keeps what the session reports."""
 
     def __init__(self, boundary: int = 0) -> None:
         self.boundary = boundary
@@ -62,7 +62,7 @@ class DriverLink:
 
     @property
     def engine(self) -> ViewListener:
-        """What the session has listen."""
+        """The session's listener."""
         assert self.listener is not None
         return self.listener
 

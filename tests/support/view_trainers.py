@@ -30,7 +30,7 @@ def expected(number: int, members: tuple[int, ...]) -> NDArray[Any]:
 
 
 class Pace:
-    """How far trainers may go: they must not end before a test has changed their view."""
+    """The limit of the trainers' progress: none may end before a test has changed its view."""
 
     def __init__(self, limit: int = NUM_TENSORS) -> None:
         self._limit = limit
@@ -55,7 +55,7 @@ class Trainer:
         self, session: Session, worker_id: int, first: int = 0, pace: Pace | None = None
     ) -> None:
         self.members: dict[int, tuple[int, ...]] = {}
-        """By tensor: who is in its sum."""
+        """The workers in the sum of each tensor."""
         self.failures: list[Exception] = []
         self.is_done = False
         self._session, self._worker_id, self._first = session, worker_id, first

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody in a worker's cable, in testbeds of mode udp: listens, and sends what he likes."""
+"""A tap in a worker's cable, in testbeds of mode udp: it records frames and injects others."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from .digits import load_digits
 from .errors import DemoError
 from .progress import Progress
 from .proofs import Proof, check_proofs
-from .record import LinkBytes, RunRecord, SwitchRecord, WorkerRecord
+from .record import RunRecord, SwitchRecord, WorkerLinkBytes, WorkerRecord
 from .reference import train_reference
 from .report import write_report
 from .schedule import Schedule
@@ -53,8 +53,20 @@ class DemoOptions:
 @click.command(
     epilog="Exit codes: 0 everything is proved, 1 an error or a failed proof, 2 wrong use."
 )
-@click.option("--workers", type=click.IntRange(1, 32), default=4, show_default=True)
-@click.option("--epochs", type=click.IntRange(1, 1000), default=10, show_default=True)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 32),
+    default=4,
+    show_default=True,
+    help="Number of workers.",
+)
+@click.option(
+    "--epochs",
+    type=click.IntRange(1, 1000),
+    default=10,
+    show_default=True,
+    help="Passes over the training data.",
+)
 @click.option(
     "--mode",
     type=click.Choice(["veth", "udp"]),
@@ -65,14 +77,14 @@ class DemoOptions:
     type=click.Choice(["wide", "narrow"]),
     default="wide",
     show_default=True,
-    help="352 or 32 values per packet.",
+    help="Values per packet: 352 (wide) or 32 (narrow).",
 )
 @click.option(
     "--target",
     type=click.Choice(["softswitch", "bmv2"]),
     default="softswitch",
     show_default=True,
-    help="What runs the P4 program; bmv2 needs simple_switch_grpc, root and patience.",
+    help="What runs the P4 program; bmv2 needs simple_switch_grpc and root, and is slow.",
 )
 @click.option(
     "--rate-mbit",
@@ -88,7 +100,7 @@ class DemoOptions:
     show_default=True,
     help="Folder of the report.",
 )
-def demo(
+def demo(  # noqa: PLR0913 - click passes options by name
     *,
     workers: int,
     epochs: int,
@@ -98,7 +110,7 @@ def demo(
     rate_mbit: int,
     report: Path,
 ) -> int:
-    """Train a classifier of handwritten digits, every gradient summed inside a P4 switch.
+    """Train a classifier of handwritten digits; a P4 switch sums every gradient.
 
     \b
     Examples:
@@ -130,10 +142,10 @@ def demo(
 
 
 def run_demo(options: DemoOptions, console: Console) -> RunRecord:
-    """Train on a testbed and in this process; return both.
+    """Train on a testbed and in this process; return the records of both.
 
     Raises:
-        DemoError: a worker failed or did not end; what it printed is part of the text.
+        DemoError: a worker failed or did not end; its output is part of the text.
     """
     schedule = options.schedule
     console.print("training the single-process reference ...")
@@ -214,14 +226,14 @@ def switch_record(before: pb.Switch, after: pb.Switch) -> SwitchRecord:
     """Return what the switch counted between two readings."""
     old_counts = {count.outcome: count.packets for count in before.counts}
     old_ports = {port.port: port for port in before.ports}
-    links: list[LinkBytes] = []
+    links: list[WorkerLinkBytes] = []
     packets_in = packets_out = 0
     for port in after.ports:
         old = old_ports[port.port]
         packets_in += port.packets_in - old.packets_in
         packets_out += port.packets_out - old.packets_out
         links.append(
-            LinkBytes(
+            WorkerLinkBytes(
                 host=port.host,
                 to_switch=port.bytes_in - old.bytes_in,
                 from_switch=port.bytes_out - old.bytes_out,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a training run leaves behind, per worker and as a whole."""
+"""Records of a training run, per worker and as a whole."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class WorkerRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkBytes:
+class WorkerLinkBytes:
     """Bytes of one worker's link while the job ran, counted by the switch."""
 
     host: str
@@ -79,7 +79,7 @@ class SwitchRecord:
 
     outcomes: dict[Outcome, int]
     """Switchfold packets by what became of them."""
-    links: list[LinkBytes]
+    links: list[WorkerLinkBytes]
     packets_in: int
     """Frames of all workers' ports."""
     packets_out: int
@@ -97,7 +97,7 @@ class RunRecord:
     """How the workers are attached: veth or udp."""
     values_per_packet: int
     rate_bits_per_s: float | None
-    """Of every link in each direction; None where nothing is shaped."""
+    """Rate of every link in each direction; None if links are unshaped."""
 
     @property
     def losses(self) -> NDArray[np.float64]:

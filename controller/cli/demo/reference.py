@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The single-process run of the same batches, which the distributed run is compared with."""
+"""A single-process run on the same batches, with which the distributed run is compared."""
 
 from __future__ import annotations
 

@@ -45,9 +45,10 @@ td, th {{ border-bottom: 1px solid #cbd5e0; padding: .4rem .6rem; text-align: le
 <h2>Loss</h2><img alt="Loss curves" src="data:image/png;base64,{loss}">
 <p>Held-out accuracy per epoch: {accuracies}</p>
 <h2>Bytes per link</h2><img alt="Bytes per link" src="data:image/png;base64,{links}">
-<p>Left: what the switch counted on each worker's link. Right: what a parameter server would have
-sent and received for the same gradients in the same packets, computed: each worker's link carries
-as much as with aggregation, the server's link carries all of it, {num_workers} times as much.</p>
+<p>Left: the bytes that the switch counted on each worker's link. Right: the bytes that a parameter
+server would have caused with the same gradients in the same packets. They are computed, not
+measured. Each worker's link then carries as much as with aggregation. The server's link carries the
+traffic of all workers, {num_workers} times as much.</p>
 <h2>Allreduce</h2><img alt="Allreduce times" src="data:image/png;base64,{times}">
 <p>{times_text}</p>
 </body></html>
@@ -181,12 +182,12 @@ def _times_text(run: RunRecord) -> str:
     times = np.concatenate([worker.allreduce_s for worker in run.workers])
     text = (
         f"Median {np.median(times) * 1e3:.1f} ms, 99th percentile "
-        f"{np.percentile(times, 99) * 1e3:.1f} ms. Waiting for the slowest worker's backward pass "
-        "is part of it."
+        f"{np.percentile(times, 99) * 1e3:.1f} ms. These times include the wait for the slowest "
+        "worker's backward pass."
     )
     limit = limit_s(run)
     if limit is not None:
-        text += f" The link alone takes {limit * 1e3:.1f} ms."
+        text += f" The link alone needs {limit * 1e3:.1f} ms for one gradient."
     return text
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the demo trains, step by step: shared by the workers and by the single-process reference."""
+"""The batches of the demo, step by step: the same for the workers and the reference run."""
 
 from __future__ import annotations
 

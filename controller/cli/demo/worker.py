@@ -3,7 +3,7 @@
 """One worker of the demo: trains on its share of every batch and sums gradients in the switch.
 
 Runs as a process of its own: `python -m switchfold.controller.cli.demo.worker SCHEDULE RECORD`. The
-session is taken from the environment; progress goes to the standard output as one JSON object per
+environment describes the session; progress goes to the standard output as one JSON object per
 line.
 """
 
@@ -26,7 +26,7 @@ from .schedule import Schedule
 
 REPORT_EVERY_STEPS = 5
 REFUSED_PACKETS = ("duplicate", "mismatch", "notice")
-"""Causes for which a session takes no result from a packet that the switch sent to it."""
+"""Causes for which a session refuses a packet that the switch sent to it."""
 
 
 def train(session: Session, schedule: Schedule, digits: Digits) -> WorkerRecord:
@@ -53,7 +53,7 @@ def train(session: Session, schedule: Schedule, digits: Digits) -> WorkerRecord:
             _report(epoch, step, loss, accuracies)
     training_s = time.perf_counter() - start_s
     session.barrier("end")
-    # Links deliver in order: with this sum everything that was sent before has arrived, too.
+    # Links deliver in order: once this sum is done, all earlier packets have arrived, too.
     session.allreduce(np.zeros(1, np.int32)).result()
     sent, received = packet_counts(session)
     return WorkerRecord(

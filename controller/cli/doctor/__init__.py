@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks behind `switchfold doctor`: each says ok, warn or fail, and what to do."""
+"""Checks of `switchfold doctor`: each says ok, warn or fail, and what to do."""
 
 from .check import Check, Status
 

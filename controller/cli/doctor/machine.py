@@ -35,7 +35,7 @@ def check_machine(interfaces: Sequence[str]) -> list[Check]:
 
 
 def check_packages(packages: Sequence[str] = PACKAGES) -> Check:
-    """Check the packages (the Python version is the installer's business)."""
+    """Check the packages (the installer checks the Python version)."""
     python = f"Python {sys.version.split()[0]}"
     versions: list[str] = []
     missing: list[str] = []
@@ -89,7 +89,7 @@ def check_interface(name: str) -> Check:
     what = f"interface {name}"
     if not folder.exists():
         return fail(
-            what, "does not exist here", "check the name; 'switchfold testbed up' makes veth"
+            what, "does not exist here", "check the name; 'switchfold testbed up' makes veth links"
         )
     try:
         is_up = bool(int((folder / "flags").read_text("ascii"), 16) & 1)

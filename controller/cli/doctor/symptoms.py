@@ -23,7 +23,7 @@ class Symptom:
     cause: str
     remedy: str
     is_ratio: bool = False
-    """Some are normal: worth a remark only above one in a hundred packets."""
+    """Whether some are normal: then only more than one in a hundred packets get a remark."""
 
 
 SYMPTOMS: Final = (
@@ -37,14 +37,14 @@ SYMPTOMS: Final = (
     Symptom(
         "stale",
         (Outcome.STALE,),
-        "packets of an older round or life of the job: reordering, or a worker left over",
+        "packets of an older round or generation: reordering, or a left-over worker",
         "look for a second process of an old job; expect some after a restart",
         is_ratio=True,
     ),
     Symptom(
         "foreign",
         (Outcome.FOREIGN_JOB, Outcome.FOREIGN_WORKER, Outcome.FOREIGN_RESULT),
-        "packets of a job that is not admitted, or from another port or address than they must be",
+        "packets of a job that is not admitted, or from a wrong port or address",
         "end processes of ended jobs; compare addresses and ports with 'switchfold job show'",
     ),
     Symptom(
@@ -77,19 +77,19 @@ SYMPTOMS: Final = (
     Symptom(
         "generation",
         (Outcome.BAD_GENERATION,),
-        "packets of an earlier life of the job",
+        "packets of an earlier view of the job",
         "end left-over worker processes",
     ),
 )
 
 
 def check_spoofed(subject: str, counts: Iterable[pb.OutcomeCount]) -> list[Check]:
-    """Return a remark when a switch had frames that pretend to be results."""
+    """Return a remark when a switch received frames that pretend to be results."""
     spoofed = sum(c.packets for c in counts if c.outcome == OrdinaryOutcome.SPOOFED.name.lower())
     if not spoofed:
         return []
     text = f"{spoofed} frames so far pretended to be results of a switch; all were dropped"
-    remedy = "somebody behind one of its ports attacks workers: find the sender with a capture"
+    remedy = "a host behind one of its ports attacks workers: find the sender with a capture"
     return [Check(f"{subject} spoofed", Status.WARN, text, remedy)]
 
 

@@ -32,7 +32,7 @@ def check_controller(client: OperatorClient) -> tuple[Check, list[pb.Switch], li
         text = f"no controller answers at {client.address}"
         remedy = (
             "start one with 'switchfold controller run', or give --controller HOST:PORT, or "
-            "--controller unix:/PATH for one of several testbeds; running jobs go on meanwhile"
+            "--controller unix:/PATH for one of several testbeds; running jobs continue without it"
         )
         return fail("controller", text, remedy), [], []
     except ControllerError as exc:
@@ -65,17 +65,18 @@ def check_switch(config: SwitchConfig, wanted_program: str = "") -> list[Check]:
     try:
         connect(config.address, _CONNECT_TIMEOUT_S)
     except OSError as exc:
-        text = f"nobody listens at {config.address} ({exc.strerror or exc})"
-        return [fail(name, text, "start the switch; compare its gRPC address with the configured")]
+        text = f"nothing listens at {config.address} ({exc.strerror or exc})"
+        remedy = "start the switch; compare its gRPC address with the configured one"
+        return [fail(name, text, remedy)]
     try:
         version = asyncio.run(_capabilities(config))
         pipeline = asyncio.run(fetch_pipeline(config))
     except P4ClientError as exc:
         text = f"{config.address} does not speak P4Runtime: {exc.code.name} {exc.message}"
-        return [fail(name, text, "something else listens there; check the address")]
+        return [fail(name, text, "another program listens there; check the address")]
     except TimeoutError:
         text = f"{config.address} accepts connections but answers no P4Runtime call"
-        return [fail(name, text, "something else listens there, or the switch hangs")]
+        return [fail(name, text, "another program listens there, or the switch hangs")]
     except SwitchError as exc:
         return [fail(name, str(exc), "check the device id; look at the switch's log")]
     answers = ok(name, f"P4Runtime {version} at {config.address}, device {config.device_id}")
@@ -85,7 +86,7 @@ def check_switch(config: SwitchConfig, wanted_program: str = "") -> list[Check]:
 def check_program(
     name: str, pipeline: p4r.ForwardingPipelineConfig | None, wanted: str = ""
 ) -> Check:
-    """Check that the switch runs the wanted program, or any of ours that this host can talk to."""
+    """Check that the switch runs the wanted program, or any of ours with this host's version."""
     what = f"{name} program"
     if pipeline is None:
         return fail(what, "no program is loaded", "start a controller: it loads the program")
@@ -94,7 +95,7 @@ def check_program(
     if info.name != PROGRAM_NAME or (wanted and running != wanted):
         return fail(
             what,
-            f"runs {running}, wanted is {wanted or PROGRAM_NAME}",
+            f"runs {running} instead of {wanted or PROGRAM_NAME}",
             "start the controller with --replace-program, or choose the other --variant",
         )
     wire_version = info.version.partition(".")[0]
@@ -114,7 +115,7 @@ def check_switch_state(client: OperatorClient, switch: pb.Switch) -> list[Check]
         text = f"the controller says: {switch.state}; {switch.error}"
         return [fail(f"{name} control", text, "follow the text; then look at the controller's log")]
     checks = [
-        ok(f"{name} control", f"ready, {switch.used_slots} of {switch.num_slots} slots leased")
+        ok(f"{name} control", f"ready, {switch.used_slots} of {switch.num_slots} slots in use")
     ]
     try:
         shown = client.show_switch(switch.name)
@@ -139,15 +140,15 @@ def check_jobs(
         away = {s: states.get(s, "unknown") for s in job.switches if states.get(s) != "ready"}
         if away:
             text = ", ".join(f"switch {switch} is {state}" for switch, state in away.items())
-            remedy = f"see what is said of switch {', '.join(away)}"
-            checks.append(fail(name, f"{job.state}, but not all is ready: {text}", remedy))
+            remedy = f"see the checks of switch {', '.join(away)}"
+            checks.append(fail(name, f"{job.state}, but not every switch is ready: {text}", remedy))
             continue
         missing = ", ".join(str(worker_id) for worker_id in job.missing_workers)
         if missing and job.state == "waiting":
             text = f"waits for worker {missing} of {job.num_workers}"
             checks.append(fail(name, text, "start it; check its controller address and job name"))
         elif missing:
-            text = f"worker {missing} has no session; it is lost when its lease runs out"
+            text = f"worker {missing} has no session; it is evicted when its lease runs out"
             checks.append(fail(name, text, "look at that worker's process and its network"))
         else:
             checks.append(ok(name, f"{job.state} with {len(job.workers)} workers"))
@@ -167,7 +168,7 @@ def _job_counts(client: OperatorClient, name: str) -> list[Check]:
             warn(
                 f"job {name} counters",
                 text,
-                f"see what is said of switch {', '.join(job.switches)}",
+                f"see the checks of switch {', '.join(job.switches)}",
             )
         ]
     return check_counts(f"job {name}", job.counts)

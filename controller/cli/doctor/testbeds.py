@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of this user's testbeds: do the switch and the controller of each one live?"""
+"""Checks of this user's testbeds: whether the switches and the controller of each one live."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .check import Check, Status, ok
 
 
 def check_testbeds(controller: str) -> list[Check]:
-    """Check every testbed; the one whose controller is asked must be whole, others are remarks."""
+    """Check every testbed; dead processes are failures in this controller's, else remarks."""
     checks: list[Check] = []
     for name in record_names():
         try:
@@ -38,6 +38,6 @@ def _check(record: Record, asked: str) -> Check:
     return Check(
         name,
         Status.FAIL if asked == address else Status.WARN,
-        f"{' and '.join(dead)} died; controller's address is {address}",
+        f"{' and '.join(dead)} died; the controller's address is {address}",
         f"read {logs}; then 'switchfold testbed down --name {record.name}' and up again",
     )

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of workers put side by side: aligned, summed up, drawn."""
+"""Traces of several workers: aligned, summed up and drawn."""

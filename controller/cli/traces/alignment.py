@@ -32,7 +32,7 @@ class RankEvents:
     job: str
     num_dropped: int
     spans: tuple[Span, ...]
-    """In the order of their begins."""
+    """In the order in which they began."""
     transfers: tuple[Transfer, ...]
     """In the order in which they became ready."""
 
@@ -65,7 +65,7 @@ def load_traces(paths: Sequence[Path]) -> Trace:
 
 
 def align(timelines: Sequence[Timeline]) -> Trace:
-    """Put timelines, each with an event at least, on one clock."""
+    """Put timelines, each with at least one event, on one clock."""
     alignment, origins_s = _origins(timelines)
     pairs = list(zip(timelines, origins_s, strict=True))
     first_s = min(_begin_s(timeline) - origin_s for timeline, origin_s in pairs)
@@ -76,7 +76,7 @@ def align(timelines: Sequence[Timeline]) -> Trace:
 
 
 def _origins(timelines: Sequence[Timeline]) -> tuple[Alignment, list[float]]:
-    """Return how ranks are aligned, and a moment of each that counts as the same."""
+    """Return how ranks are aligned, and each rank's time of one common moment."""
     clocks = [timeline.clock for timeline in timelines]
     if len(timelines) == 1:
         return Alignment.ONE_RANK, [0.0]
@@ -94,7 +94,7 @@ def _begin_s(timeline: Timeline) -> float:
 
 
 def _events(timeline: Timeline, origin_s: float) -> RankEvents:
-    """Count all moments from `origin_s` on; what never happened becomes NaN."""
+    """Count all times from `origin_s`; the time of what never happened is NaN."""
 
     def moment(at_s: float) -> float:
         return at_s - origin_s if at_s else float("nan")

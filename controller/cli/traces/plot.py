@@ -49,10 +49,10 @@ _RANK_GAP: Final = 0.6
 _MOST_DEPTH: Final = 3
 """Spans that are nested deeper are not drawn."""
 _LABEL_SHARE: Final = 0.035
-"""A bar takes its name if it is at least so much of the picture wide for each 4 letters."""
+"""Share of the picture's width that a bar needs for each 4 letters of its text."""
 
 _EDGE_SHARE: Final = 0.004
-"""A bar has a white edge if it is at least so much of the picture wide."""
+"""Share of the picture's width above which a bar has a white edge."""
 
 
 def draw_trace(
@@ -60,7 +60,8 @@ def draw_trace(
 ) -> None:
     """Write a picture of what happened between two moments, counted from the first event.
 
-    ConfigError for a kind of file that is not drawn, that cannot be written, or where nothing is.
+    Raises ConfigError for an unknown kind of file, a file that cannot be written, and an empty
+    period.
     """
     if path.suffix not in _KINDS:
         raise ConfigError(f"{path} does not end in {', '.join(_KINDS)}")
@@ -142,7 +143,7 @@ class _Picture:
 
     def _bar(self, y: float, begin_s: float, end_s: float, kind: str, text: str) -> None:
         self._used.add(kind)
-        # A white edge would hide what is hardly wider than the edge.
+        # A white edge would hide a bar that is hardly wider than the edge.
         is_wide = end_s - begin_s > _EDGE_SHARE * (self._end_s - self._begin_s)
         self._axes.broken_barh(
             [(1e3 * begin_s, 1e3 * (end_s - begin_s))],
@@ -155,7 +156,7 @@ class _Picture:
             self._text(y, begin_s, end_s, text)
 
     def _text(self, y: float, begin_s: float, end_s: float, text: str) -> None:
-        """Write into a bar what has room there."""
+        """Write a text into a bar if there is room."""
         begin_s, end_s = max(begin_s, self._begin_s), min(end_s, self._end_s)
         room = (end_s - begin_s) / (self._end_s - self._begin_s)
         width = max(len(line) for line in text.splitlines())
@@ -193,7 +194,7 @@ class _Picture:
 
 
 def _depths(spans: Sequence[Span]) -> list[int]:
-    """Return how deep each span, in the order of their begins, lies in others."""
+    """Return the nesting depth of each span; spans come in the order in which they began."""
     depths: list[int] = []
     open_ends_s: list[float] = []
     for span in spans:

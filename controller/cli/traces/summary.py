@@ -39,7 +39,7 @@ class RankSummary:
 
     @property
     def exposed_s(self) -> float:
-        """Communication that nothing hid."""
+        """Communication that no computing hid."""
         return self.transfer_s - self.overlapped_s
 
     @property
@@ -82,12 +82,12 @@ def summarize(events: RankEvents) -> RankSummary:
 
 
 def length_s(apart: Sequence[Interval]) -> float:
-    """Return how long intervals are that do not touch each other."""
+    """Return the total length of disjoint intervals."""
     return sum(end_s - begin_s for begin_s, end_s in apart)
 
 
 def intersection(one: Sequence[Interval], other: Sequence[Interval]) -> list[Interval]:
-    """Return what two unions, as `hostlib.tracing.trace_files.union` makes them, both cover."""
+    """Return the intersection of two unions, as `hostlib.tracing.trace_files.union` makes them."""
     both: list[Interval] = []
     left, right = 0, 0
     while left < len(one) and right < len(other):

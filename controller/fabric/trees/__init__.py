@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Aggregation trees: planned, compared with a ring and with a lower bound, drawn."""
+"""Aggregation trees: planning, comparison with a ring and a lower bound, text and pictures."""

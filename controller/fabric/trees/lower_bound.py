@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""How fast trees can be at best: the narrowest cut of the fabric that parts the workers."""
+"""A bound on the speed of trees: the narrowest cut of the fabric that separates workers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .tree_growth import Graph, LinkEnd, link_end
 
 
 def narrowest_cut(graph: Graph, capacities: Mapping[LinkEnd, float]) -> float:
-    """Return the least capacity, bits/s, of all sets of links that part the workers' switches.
+    """Return the least capacity, bits/s, of all sets of links that separate workers' switches.
 
-    Every tree crosses such a cut with every chunk at least once in each direction. One switch is
-    in one of the two parts, so the cuts between it and each other one are all that matter.
+    Every tree crosses such a cut with every chunk at least once in each direction. Each cut
+    separates the first switch from some other, so the cuts between it and each other one suffice.
     Infinity when all workers are at one switch.
     """
     # Imported here: most commands plan no trees and need not wait for it.
@@ -36,7 +36,7 @@ def narrowest_cut(graph: Graph, capacities: Mapping[LinkEnd, float]) -> float:
 def star_cut(graph: Graph, capacities: Mapping[LinkEnd, float]) -> float:
     """Return the least capacity, bits/s, of all links of one switch with workers.
 
-    Cheaper than the narrowest cut and not below it.
+    It is cheaper to compute than the narrowest cut, and never below it.
     """
     if len(graph.workers) == 1:
         return float("inf")

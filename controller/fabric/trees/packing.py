@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of trees: the split of the traffic that makes the slowest link fastest."""
+"""Shares of trees: the split of the traffic that minimizes the time of the slowest link."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Packing:
     """The best split over given trees."""
 
     seconds: float
-    """Of the slowest link."""
+    """Time of the slowest link."""
     shares: tuple[float, ...]
     """One per tree, adding up to 1."""
     lengths: tuple[float, ...]
-    """Price of a second on each link. A tree whose price, seconds times length over its links, is
-    below 1 makes the split faster."""
+    """Price of a second on each link. A further tree makes the split faster if its price, the sum
+    of seconds times length over its links, is below 1."""
 
 
 def pack_trees(seconds: NDArray[np.float64]) -> Packing:
@@ -36,7 +36,7 @@ def pack_trees(seconds: NDArray[np.float64]) -> Packing:
     """
     all_links = len(seconds)
     used_links = np.flatnonzero(seconds.any(axis=1))
-    # Links that the same trees use alike are one constraint: one of them bears the price.
+    # Links with the same times in all trees are one constraint: only one of them gets the price.
     seconds, first_links = np.unique(seconds[used_links], axis=0, return_index=True)
     num_links, num_trees = seconds.shape
     scale = float(seconds.max())

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The planner: which trees join a job's workers, and how the slots are split among them.
 
-Splitting one allreduce over given trees so that the slowest link is fastest is a linear program
-(`packing`). Its prices say which further tree would help: a tree whose links are cheap enough. So
-trees are grown over cheap links (`tree_growth`) until none helps or the bound of the narrowest cut
-(`lower_bound`) is reached. Then trees that gain little are left out again.
+The split of one allreduce over given trees that minimizes the time of the slowest link is a linear
+program (`packing`). Its prices tell which further tree would help: a tree whose links are cheap
+enough. So trees are grown over cheap links (`tree_growth`) until none helps or the bound of the
+narrowest cut (`lower_bound`) is reached. Then trees that gain little are left out again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from ...errors import NoTreeError
 from ..fabric import Attachment, Fabric
-from ..reachability import planning_graph
+from ..reachability import NO_DEMAND, SlotDemand, planning_graph
 from .frame_cost import Traffic
 from .lower_bound import narrowest_cut, star_cut
 from .packing import Packing, pack_trees
@@ -37,13 +37,13 @@ from .tree_roots import center, plant, tree_neighbours
 
 DEFAULT_MAX_TREES: Final = 8
 WORTH_A_TREE: Final = 0.02
-"""A further tree takes slots and table entries: it must make the allreduce faster by this share."""
+"""Least gain of a further tree, as a share of the time: it takes slots and table entries."""
 _SUFFICES: Final = 1.001
-"""Times the lower bound: no better trees are looked for."""
+"""The search stops at trees that take at most this factor times the lower bound."""
 _MOST_GROWN: Final = 400
 """Trees grown in search of better ones; bounds the planning time in large fabrics."""
 _FIRST_SWITCHES: Final = 12
-"""Of a large fabric, so many switches are tried as a tree's first one in each search."""
+"""Switches that each turn of the search tries as a tree's first one."""
 _NUM_ALTERNATIVES: Final = 4
 
 
@@ -53,22 +53,17 @@ def plan_trees(
     traffic: Traffic,
     *,
     max_trees: int = DEFAULT_MAX_TREES,
-    free_slots: Mapping[str, int] | None = None,
-    slots_wanted: int = 1,
-    avoid_switches: Collection[str] = (),
-    avoid_links: Collection[str] = (),
+    slots: SlotDemand = NO_DEMAND,
     tie_break: int = 0,
 ) -> TreePlan:
     """Return the fastest trees found for these workers, the same for the same arguments.
 
-    `free_slots` is the largest free range by switch, of all when None; a switch with too little is
-    passed by if another path exists. `avoid_links` are keys. `tie_break` rotates the order in
-    which equally good switches are taken, so that jobs spread. NoTreeError names the workers that
-    no tree can join.
+    A switch with too few free slots is passed by if another path exists. `tie_break` rotates the
+    order in which equally good switches are taken, so that jobs spread. NoTreeError names the
+    workers that no tree can join.
     """
-    usable = fabric.without(switches=avoid_switches, links=avoid_links)
-    graph = planning_graph(usable, attachments, free_slots, slots_wanted, tie_break)
-    return _Search(usable, graph, attachments, traffic).plan(max_trees)
+    graph = planning_graph(fabric, attachments, slots, tie_break)
+    return _Search(fabric, graph, attachments, traffic).plan(max_trees)
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,7 @@ class _Choice:
     trees: tuple[TreeLinks, ...]
     packing: Packing
     seconds: float
-    """Of the slowest link, the workers' own ones too."""
+    """Time of the slowest link, including the workers' own links."""
 
 
 class _Search:
@@ -105,7 +100,7 @@ class _Search:
             count * bits / fabric.capacity(switch, port)
             for (switch, port), count in sharers.items()
         )
-        """Every tree uses all workers' own links, whatever the shares are."""
+        """Time on the slowest of the workers' own links, which every tree uses."""
         self._pool: dict[TreeLinks, None] = {}
         """All trees grown so far, in order."""
 
@@ -145,7 +140,7 @@ class _Search:
         return tree
 
     def _improve(self, best: _Choice, bound_s: float) -> _Choice:
-        """Add trees over links that the best split so far leaves cheap, until none helps."""
+        """Add trees over links that are cheap in the best split so far, until none helps."""
         firsts = list(self._graph.hops)
         num_grown = 0
         while best.seconds > bound_s * _SUFFICES and num_grown < _MOST_GROWN:
@@ -174,7 +169,7 @@ class _Search:
         return _Choice(trees, packing, max(self._access_s, packing.seconds))
 
     def _by_number(self, best: _Choice, max_trees: int) -> list[_Choice]:
-        """Return the best choices of 1, 2, ... trees; more trees are in it only if faster."""
+        """Return the best choices found of 1, 2, ... trees, among those with a share in `best`."""
         ranked = sorted(range(len(best.trees)), key=lambda i: (-best.packing.shares[i], i))
         kept = [best.trees[i] for i in ranked if best.packing.shares[i] > 1e-6][:max_trees]
         current = self._pack(tuple(kept))

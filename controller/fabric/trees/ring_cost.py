@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What an allreduce over the host path costs: a ring of TCP streams along the IPv4 routes."""
+"""The cost of a host allreduce: a ring of TCP streams along the IPv4 routes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from ..fabric import Attachment, Direction, Fabric
 from ..routes import path
 from .frame_cost import Traffic
-from .tree_plan import LinkLoad, Prediction, link_load
+from .tree_plan import LinkLoad, PredictedCost, link_load
 
 
 def predict_ring(
     fabric: Fabric, attachments: Sequence[Attachment], traffic: Traffic
-) -> Prediction | None:
+) -> PredictedCost | None:
     """Return the cost of a ring in the order of worker ids; None when hosts cannot be reached.
 
     Each worker sends 2 (n - 1) / n of the tensor to the next one; acknowledgements come back.
@@ -43,6 +43,6 @@ def predict_ring(
     )
     rates = tuple(float(fabric.rate(direction)) for direction in longest)
     latency_s = 2 * (len(ring) - 1) * traffic.latency_s(rates)
-    return Prediction(
+    return PredictedCost(
         seconds=max(load.seconds for load in loads) + latency_s, latency_s=latency_s, loads=loads
     )

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grows one tree that joins given switches over short links.
 
-The heuristic of Takahashi and Matsuyama: from a first switch on, the nearest switch that is still
-missing is joined by its shortest path to the tree. At most twice as long as the shortest tree, and
-the shortest in the fabrics of data centres, where all leaves are equally far from a root.
+The heuristic of Takahashi and Matsuyama: starting with a first switch, join the nearest missing
+switch by its shortest path to the tree, until none is missing. The tree is at most twice as long as
+the shortest one. In the fabrics of data centres, where all leaves are equally far from a root, it
+is the shortest.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..fabric import Hop
 from .tree_plan import MAX_CHILDREN
 
 LinkEnd = tuple[str, int]
-"""(switch, port): the end of a link whose name is first; names the link."""
+"""(switch, port): the lesser of a link's two ends, which names the link."""
 TreeLinks = frozenset[LinkEnd]
 """A tree without a root, as its links."""
 
@@ -29,9 +30,9 @@ class Graph:
     """The aggregating switches that trees may use."""
 
     hops: Mapping[str, tuple[Hop, ...]]
-    """Hops to neighbours, in the order of preference among equals."""
+    """Hops to neighbours; among equals, the first is preferred."""
     workers: Mapping[str, int]
-    """Workers of the job by switch: these switches are to be joined."""
+    """Number of the job's workers by switch: the tree must join these switches."""
 
     @functools.cached_property
     def ends(self) -> Mapping[LinkEnd, tuple[str, str]]:
@@ -43,7 +44,7 @@ class Graph:
         }
 
     def spare(self, switch: str) -> int:
-        """Return how many switches may hang below a switch."""
+        """Return how many switches may be children of a switch."""
         return MAX_CHILDREN - self.workers.get(switch, 0)
 
 
@@ -55,8 +56,9 @@ def link_end(switch: str, hop: Hop) -> LinkEnd:
 def grow_tree(graph: Graph, first: str, lengths: Mapping[LinkEnd, float]) -> TreeLinks | None:
     """Return a short tree over all switches with workers that is grown from `first`.
 
-    None when there is none in which every switch has at most MAX_CHILDREN children towards
-    `first`. Links that `lengths` does not name have length 0; fewer links are better among equals.
+    None when no tree is found in which every switch has at most MAX_CHILDREN children, with `first`
+    as its root. Links that `lengths` does not name have length 0. Among trees of equal length, the
+    one with fewer links is better.
     """
     growth = _Growth(graph, first, lengths)
     while growth.missing:
@@ -83,7 +85,7 @@ class _Growth:
         self._order = 0
 
     def join_some(self) -> bool:
-        """Join missing switches until one would hang below a full one; return whether any was."""
+        """Join missing switches until the next one's parent is full; return whether any joined."""
         self._best, self._queue = {}, []
         num_missing = len(self.missing)
         for switch in self._in_tree:
@@ -91,7 +93,7 @@ class _Growth:
         while self._queue and self.missing:
             length, num_links, _, switch = heapq.heappop(self._queue)
             if (length, num_links) != self._best[switch]:
-                continue  # a better path was found meanwhile
+                continue  # a better path was found since
             if switch in self.missing:
                 path = self._path(switch)
                 if self._spare[path[-1][0]] < 1:
@@ -140,7 +142,7 @@ class _Growth:
 
 
 def _pruned(graph: Graph, links: set[LinkEnd]) -> set[LinkEnd]:
-    """Return the links less those that lead to nobody."""
+    """Return the links without those that lead to no worker."""
     ends = graph.ends
     kept = set(links)
     at: dict[str, set[LinkEnd]] = defaultdict(set)

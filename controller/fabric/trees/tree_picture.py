@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Draws trees: roots on top, hosts at the bottom, links as thick as they are busy."""
+"""Draws trees: roots on top, hosts at the bottom, busy links thicker."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from .tree_text import amount, summary_lines
 _COLOURS: Final = (
     "#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e", "#a6761d", "#666666",
 )  # fmt: skip
-"""Of trees, in turn."""
+"""Colours of the trees, in turn."""
 _KINDS: Final = (".svg", ".png", ".pdf")
 _MOST_HOSTS: Final = 40
 """More hosts are drawn as one box per switch."""
 _MOST_LABELS: Final = 24
-"""Links between switches carry their bytes in figures up to this number."""
+"""Links between switches are labelled with their bytes up to this number of links."""
 _LABEL_AT: Final = (0.26, 0.34, 0.42, 0.5, 0.58, 0.66)
-"""Of the way up a link: the lowest place that is clear of the labels before."""
+"""Places for a label, as shares of a link from its lower end; the lowest free one is taken."""
 _LABEL_INCHES: Final = 0.7
 """Labels this far apart do not touch."""
 _FREE: Final = 0.99
-"""A link with less than this free carries load of others; measurements are not finer."""
+"""A link carries other traffic if less than this share is free; smaller loads are noise."""
 _TREE_GAP: Final = 0.16
-"""Between the lines of two trees over one link, in widths of a host."""
+"""Distance between the lines of two trees over one link, in widths of a host."""
 
 Places = Mapping[str, tuple[float, float]]
 
 
 def draw_trees(report: pb.TreeReport, path: Path) -> None:
-    """Write the picture; ConfigError for a kind of file that is not drawn or cannot be written."""
+    """Write the picture; ConfigError for an unknown kind of file, or if it cannot be written."""
     if path.suffix not in _KINDS:
         raise ConfigError(f"{path} does not end in {', '.join(_KINDS)}")
     if not report.trees:
@@ -79,7 +79,7 @@ def _title(report: pb.TreeReport) -> list[str]:
 
 
 def _switch_places(report: pb.TreeReport) -> Places:
-    """Return (x, y) of every switch; y is 1 at workers and grows by the links to the nearest."""
+    """Return (x, y) of every switch; y is 1 plus its links to the nearest switch with workers."""
     rows: dict[int, list[str]] = defaultdict(list)
     neighbours = _neighbours(report)
     for switch, level in _levels(report, neighbours).items():
@@ -138,7 +138,7 @@ def _width(report: pb.TreeReport, row: Sequence[str]) -> float:
 
 
 def _workers(report: pb.TreeReport) -> Mapping[str, Sequence[pb.ReportedWorker]]:
-    """Return the workers by switch; one that stands for all where there are too many."""
+    """Return the workers by switch; if there are too many, one that stands for all."""
     first = report.trees[0].nodes if report.trees else ()
     found = {node.switch: list(node.workers) for node in first if node.workers}
     if sum(map(len, found.values())) <= _MOST_HOSTS:
@@ -165,7 +165,7 @@ def _busiest(report: pb.TreeReport) -> float:
 
 
 def _draw_links(axes: Any, report: pb.TreeReport, places: Places) -> None:
-    """Draw every link of every tree, beside each other where trees share it."""
+    """Draw every link of every tree, side by side if trees share a link."""
     loads = {(load.sender, load.receiver): load for load in report.loads}
     for (low, high), trees in _links(report, places).items():
         (x_low, y_low), (x_high, y_high) = places[low], places[high]
@@ -185,12 +185,12 @@ def _draw_links(axes: Any, report: pb.TreeReport, places: Places) -> None:
 
 
 def _label_links(figure: Any, axes: Any, report: pb.TreeReport, places: Places) -> None:
-    """Write what every link carries along it, where no other label stands."""
+    """Label every link with its load, at a place without another label."""
     loads = {(load.sender, load.receiver): load for load in report.loads}
     users = _links(report, places)
     if len(users) > _MOST_LABELS:
         return
-    figure.draw_without_rendering()  # from here on places are known in inches
+    figure.draw_without_rendering()  # after this, places are known in inches
     taken: list[tuple[float, float]] = []
     for low, high in users:
         (x_low, y_low), (x_high, y_high) = places[low], places[high]
@@ -289,5 +289,6 @@ def _draw_legend(axes: Any, report: pb.TreeReport) -> None:
         )
     axes.legend(
         loc="upper center", bbox_to_anchor=(0.5, 0.0), fontsize=8, frameon=False, ncols=4,
-        title="figures: bytes of one allreduce, each way; width: their time", title_fontsize=8,
+        title="figures: bytes of one allreduce in each direction; width: their time",
+        title_fontsize=8,
     )  # fmt: skip

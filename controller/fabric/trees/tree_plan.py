@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A plan: aggregation trees of a job, what they are predicted to cost, and the next best plans."""
+"""A plan: the aggregation trees of a job, their predicted cost, and the next best plans."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ..fabric import Direction, Fabric, Hop
 from .frame_cost import Traffic
 
 MAX_CHILDREN: Final = 32
-"""Of a switch in a tree: width of the bitmap of arrived children."""
+"""Most children of a switch in a tree: the width of the bitmap of arrived children."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedChild:
-    """What contributes to a node: a worker or a switch."""
+    """A child of a node: a worker or a switch."""
 
     port: int
-    """Of the node's switch."""
+    """Port of the node's switch."""
     num_workers: int
-    """1 for a worker; all below for a switch."""
+    """1 for a worker; for a switch, all workers below it."""
     worker_id: int | None = None
     switch: str | None = None
 
@@ -40,7 +40,7 @@ class PlannedNode:
 
     @property
     def num_workers(self) -> int:
-        """At and below this switch."""
+        """Number of workers at and below this switch."""
         return sum(child.num_workers for child in self.children)
 
 
@@ -51,7 +51,7 @@ class PlannedTree:
     nodes: tuple[PlannedNode, ...]
     """Root first; parents before their children."""
     share: float
-    """Of the view's slots, and so of the bytes; the shares of a plan's trees add up to 1."""
+    """Share of the view's slots, and so of the bytes; a plan's shares add up to 1."""
 
     @property
     def root(self) -> PlannedNode:
@@ -65,7 +65,7 @@ class PlannedTree:
 
     @property
     def depth(self) -> int:
-        """Links from a worker to the root, at most."""
+        """Most links from a worker to the root."""
         depths: dict[str, int] = {}
         for node in self.nodes:
             depths[node.switch] = 1 if node.parent is None else depths[node.parent.switch] + 1
@@ -81,28 +81,28 @@ class PlannedTree:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkLoad:
-    """What one allreduce sends over one direction of a link."""
+    """The load of one allreduce on one direction of a link."""
 
     direction: Direction
     sender: str
     receiver: str
     num_bytes: float
-    """As port counters count: frames without preamble, gap and check sequence."""
+    """Bytes as port counters count them: frames without preamble, gap and check sequence."""
     rate_bits_per_s: float
     residual_bits_per_s: float
     seconds: float
-    """Time of these bytes, with what the rate counts beyond the frames, at the residual rate."""
+    """Time of these bytes, and of what the rate counts beyond frames, at the residual rate."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prediction:
+class PredictedCost:
     """Cost of one allreduce."""
 
     seconds: float
     """The slowest link's time, plus the latency of the longest path to a root and back."""
     latency_s: float
     loads: tuple[LinkLoad, ...]
-    """By sender and receiver."""
+    """In the order of sender and receiver."""
 
     @property
     def bottleneck(self) -> LinkLoad:
@@ -127,9 +127,9 @@ class TreePlan:
 
     trees: tuple[PlannedTree, ...]
     traffic: Traffic
-    prediction: Prediction
+    prediction: PredictedCost
     lower_bound_s: float
-    """No set of trees over this fabric can be faster, latency left aside."""
+    """No set of trees over this fabric can be faster, latency not counted."""
     alternatives: tuple[Alternative, ...] = ()
     """Next best first."""
 
@@ -160,7 +160,7 @@ class TreePlan:
         return tuple(count + 1 for count in counts)
 
     def with_slots(self, fabric: Fabric, slot_counts: Sequence[int]) -> TreePlan:
-        """Return the plan with the shares that whole slots really give."""
+        """Return the plan with the shares that follow from whole slots."""
         total = sum(slot_counts)
         trees = tuple(
             replace(tree, share=count / total)
@@ -180,7 +180,7 @@ def describe_trees(trees: Sequence[PlannedTree]) -> str:
 def tree_directions(tree: PlannedTree) -> Iterator[Direction]:
     """Yield the directions of all links of a tree; a chunk crosses each once.
 
-    Several workers behind one port yield it several times.
+    Several workers at one port yield its directions several times.
     """
     for node in tree.nodes:
         for child in node.children:
@@ -191,7 +191,7 @@ def tree_directions(tree: PlannedTree) -> Iterator[Direction]:
             yield Direction(node.switch, node.parent.port)
 
 
-def predict(fabric: Fabric, trees: Sequence[PlannedTree], traffic: Traffic) -> Prediction:
+def predict(fabric: Fabric, trees: Sequence[PlannedTree], traffic: Traffic) -> PredictedCost:
     """Return what one allreduce costs over these trees.
 
     Every chunk crosses each link of its tree once in each direction: one contribution up, one
@@ -211,7 +211,7 @@ def predict(fabric: Fabric, trees: Sequence[PlannedTree], traffic: Traffic) -> P
         for direction, share in shares.items()
     )
     latency = latency_s(fabric, trees, traffic)
-    return Prediction(
+    return PredictedCost(
         seconds=max(load.seconds for load in loads) + latency,
         latency_s=latency,
         loads=tuple(sorted(loads, key=lambda load: (load.sender, load.receiver, load.direction))),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A plan as the operator API's message: what text, picture and JSON are made from."""
+"""A plan as the operator API's message, from which text, picture and JSON are made."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .tree_plan import (
     LinkLoad,
     PlannedNode,
     PlannedTree,
-    Prediction,
+    PredictedCost,
     TreePlan,
     describe_trees,
 )
 
 
 def report_plan(fabric: Fabric, plan: TreePlan, slots: int = 0) -> pb.TreeReport:
-    """Return the message for a plan; with `slots`, its trees have their parts of these."""
+    """Return the message for a plan; `slots` are split among its trees."""
     counts = plan.slot_counts(slots) if slots else (0,) * len(plan.trees)
     if slots:
         plan = plan.with_slots(fabric, counts)
@@ -51,7 +51,7 @@ def report_tree(
     tree_id: int = 0,
     slot_bases: Mapping[str, int] | None = None,
 ) -> pb.ReportedTree:
-    """Return the message for one tree; `slot_bases` by switch."""
+    """Return the message for one tree; `slot_bases` are by switch."""
     bases = slot_bases or {}
     return pb.ReportedTree(
         tree_id=tree_id,
@@ -61,7 +61,7 @@ def report_tree(
     )
 
 
-def add_prediction(report: pb.TreeReport, prediction: Prediction) -> None:
+def add_prediction(report: pb.TreeReport, prediction: PredictedCost) -> None:
     """Enter time and loads."""
     report.seconds = prediction.seconds
     report.latency_s = prediction.latency_s
@@ -73,7 +73,7 @@ def add_measurement(
     expected_bytes: Mapping[Direction, float],
     measured_bytes: Mapping[Direction, float],
 ) -> None:
-    """Enter what should have crossed each direction since the view began, and what did."""
+    """Add the bytes that should have crossed each direction since the view began, and that did."""
     report.is_measured = True
     for load in report.loads:
         direction = Direction(load.switch, load.port, load.is_inward)

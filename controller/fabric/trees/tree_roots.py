@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Turns links that form a tree into a planned tree: finds its root, names everybody's children."""
+"""Turns links that form a tree into a planned tree: finds the root and each node's children."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Neighbours = Mapping[str, Sequence[Hop]]
 
 
 def tree_neighbours(graph: Graph, links: TreeLinks) -> Neighbours:
-    """Return every switch's hops within the tree; the one switch of a tree without links too."""
+    """Return every switch's hops within the tree; a tree without links has one switch."""
     found: dict[str, list[Hop]] = {}
     for end in sorted(links):
         for near in graph.ends[end]:

@@ -15,7 +15,7 @@ _MOST_WORKERS: Final = 8
 
 
 def summary_lines(report: pb.TreeReport) -> list[str]:
-    """Return what is planned and what it costs, in a few lines."""
+    """Return the plan and its cost in a few lines."""
     subject = f"job {report.job}: " if report.job else ""
     size = amount(report.tensor_bytes, "B")
     lines = [f"{subject}{report.label}; {report.num_workers} workers"]
@@ -29,9 +29,9 @@ def summary_lines(report: pb.TreeReport) -> list[str]:
             lines.append(f"  instead: {alternative.label}, {seconds(alternative.seconds)}")
         return lines
     slowest = max(report.loads, key=lambda load: load.seconds)
-    bound = f"at best {seconds(report.lower_bound_s)} by any trees over the free links"
+    bound = f"at best {seconds(report.lower_bound_s)} with any trees over the free links"
     if report.seconds < report.lower_bound_s:
-        bound = "while these trees use what is down"
+        bound = "but these trees use links or switches that are down"
     lines += [
         f"  allreduce of {size}: {seconds(report.seconds)} predicted, {bound}",
         f"  slowest link: {slowest.sender} -> {slowest.receiver}, "
@@ -57,9 +57,9 @@ def tree_lines(report: pb.TreeReport) -> Iterator[str]:
 
 
 def load_lines(report: pb.TreeReport, *, has_hosts: bool) -> list[str]:
-    """Return a table of links between switches, with `has_hosts` of those to hosts too.
+    """Return a table of links between switches, with `has_hosts` also of those to hosts.
 
-    In lines that are never broken, so that scripts and narrow terminals can have them.
+    Its lines are never wrapped, for scripts and narrow terminals.
     """
     rows = _load_rows(report, has_hosts=has_hosts)
     if not rows:

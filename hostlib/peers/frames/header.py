@@ -140,7 +140,7 @@ class Frame(NamedTuple):
         return cls(kind, payload_bytes, values[4:])
 
 
-def pack_header(  # noqa: PLR0917 - the header's fields, in their order
+def pack_header(  # noqa: PLR0913, PLR0917 - the header's fields, in their order
     kind: FrameKind,
     payload_bytes: int = 0,
     sequence: int = 0,

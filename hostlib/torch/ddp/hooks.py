@@ -26,9 +26,9 @@ from ...straggler import WAIT_FOR_ALL, StragglerPolicy
 from ..backend import BACKEND_NAME
 from ..errors import CollectiveInputError, GroupDestroyedError
 from ..process_group.environment import GroupPlace, job_name
-from ..process_group.switch_queue import SwitchQueue, Transfer
+from ..process_group.switch_queue import QueuedTransfer, SwitchQueue
 from ..process_group.work import SwitchfoldWork
-from ..staging.device_staging import CudaStream, DeviceStaging
+from ..staging.device_staging import CudaSideStream, DeviceStaging
 from ..staging.staging import ARRAY_DTYPES, Staging, SumStaging
 from ..timeline import group_recording
 
@@ -88,7 +88,7 @@ class SwitchfoldState:
             timeline = self._recording.timeline
             self._recording.enter_group()
         self._queue = SwitchQueue(self.session, "ddp", timeline, is_partial_allowed=True)
-        self._stream: CudaStream | None = None
+        self._stream: CudaSideStream | None = None
         self._is_closed = False
         # A rank that exits without leaving makes ranks fail that still wait for results.
         self._process_id = os.getpid()
@@ -117,7 +117,7 @@ class SwitchfoldState:
         if values.numel():
             timeout_s = self.timeout.total_seconds()
             self._queue.put(
-                Transfer(work, staging, "mean", timeout_s, name, precision=self.precision)
+                QueuedTransfer(work, staging, "mean", timeout_s, name, precision=self.precision)
             )
         else:
             work.finish()
@@ -152,7 +152,7 @@ class SwitchfoldState:
         if values.device.type == "cpu":
             return SumStaging([values])
         if self._stream is None:
-            self._stream = CudaStream(values.device)
+            self._stream = CudaSideStream(values.device)
         return DeviceStaging([values], self._stream)
 
     def _job_name(self) -> str:

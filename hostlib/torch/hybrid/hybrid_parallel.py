@@ -64,7 +64,7 @@ class HybridParallel(nn.Module):
     ConfigurationError; forward and backward passes raise SyncError.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options as in torch's DistributedDataParallel
         self,
         module: nn.Module,
         *,

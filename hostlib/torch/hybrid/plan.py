@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from ...errors import ConfigurationError, SchemeError
-from ...schemes import Cluster, Coordinator, InformationBook, Layer, Scheme
+from ...schemes import Cluster, Coordinator, CostModel, InformationBook, JobHosts, Layer, Scheme
 from ...schemes.coordinator import parse_scheme
 from ...schemes.wire_cost import goes_by_multicast, seconds
 from ...session import Session
@@ -166,12 +166,9 @@ class Planner:
         coordinator = Coordinator(
             layers,
             cluster,
-            workers=workers,
-            servers=servers,
-            job=self._job,
+            hosts=JobHosts(job=self._job, workers=workers, servers=servers),
             scheme=schemes,
-            cost=cost,
-            is_multicast=is_multicast,
+            costs=CostModel(cost=cost, is_multicast=is_multicast),
         )
         return HybridPlan(coordinator.book, self._order(usage), rows)
 

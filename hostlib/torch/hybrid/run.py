@@ -26,7 +26,7 @@ from ..staging.streams import mark_now
 from ..syncers.sync_error import SyncError, sync_error
 from ..syncers.sync_parts import DensePart, FactorPart, FlagPart, SyncPart
 from ..syncers.sync_schedule import SyncSchedule
-from ..syncers.syncer import Syncer, SyncerTrace
+from ..syncers.syncer import Syncer, SyncerTrace, Turn
 from ..syncers.syncer_pools import SyncerPools
 from ..timeline import group_recording
 from .gradient_watch import GradientWatch
@@ -280,37 +280,26 @@ class HybridRun:
 
     def _make_syncers(self, plan: HybridPlan) -> None:
         syncers: list[Syncer] = []
-        ticket = 0
-        for index, place in enumerate(plan.order):
+        turn = Turn()
+        for place in plan.order:
             layer = self._layers[place]
             syncer = Syncer(
-                index,
+                turn,
                 layer.name,
                 self._parts(layer, plan),
-                first_ticket=ticket,
                 place=self._place,
                 trace=self.trace,
                 timeline=self._timeline,
             )
-            ticket += syncer.num_tickets
+            turn = syncer.next_turn
             syncers.append(syncer)
         self.layer_syncers = list(syncers)
         # A late rank may have gradients, so all parameters count as used without its flags. A lost
         # rank has none.
         fewest = self._talk.num_ranks if self._straggler.allow_partial else 0
         flags = FlagPart(self._used, self._transports.flags(), fewest)
-        syncers.append(
-            Syncer(
-                len(syncers),
-                flags.key,
-                [flags],
-                first_ticket=ticket,
-                place=self._place,
-                trace=self.trace,
-            )
-        )
-        ticket += syncers[-1].num_tickets
-        self._has_ordered = ticket > 0
+        syncers.append(Syncer(turn, flags.key, [flags], place=self._place, trace=self.trace))
+        self._has_ordered = syncers[-1].next_turn.first_ticket > 0
         self._turns = {place: index for index, place in enumerate(plan.order)}
         self.schedule = SyncSchedule(
             syncers,

@@ -9,14 +9,27 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 LOGGED_CALLS: Final = 256
 """Number of latest calls that a rank keeps; ranks differ only in calls in flight."""
 
 
+class CallText(NamedTuple):
+    """What a call of a collective is about."""
+
+    what: str
+    """Operation, dtype, shapes and root, for messages."""
+    key: str
+    """The part that, besides the kind, must be the same on all ranks."""
+
+    def plus(self, text: str) -> CallText:
+        """Return the call's text with something added that is the same on all ranks."""
+        return CallText(self.what + text, self.key + text)
+
+
 @dataclass(frozen=True, slots=True)
-class Call:
+class LoggedCall:
     """One collective of a group."""
 
     kind: str
@@ -24,9 +37,8 @@ class Call:
     number: int
     """Number from 1, over all collectives of the group except send and receive."""
     what: str
-    """Operation, dtype, shapes and root, for messages."""
+    """As in CallText."""
     key: str
-    """The part that, besides the kind, must be the same on all ranks."""
 
     @property
     def name(self) -> str:
@@ -43,7 +55,7 @@ class CallLog:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._calls: deque[Call] = deque(maxlen=LOGGED_CALLS)
+        self._calls: deque[LoggedCall] = deque(maxlen=LOGGED_CALLS)
         self._num_calls = 0
 
     @property
@@ -51,31 +63,33 @@ class CallLog:
         """Calls since the group was made."""
         return self._num_calls
 
-    def add(self, kind: str, what: str, key: str) -> Call:
+    def add(self, kind: str, what: str, key: str) -> LoggedCall:
         """Log a call and return it with its number."""
         with self._lock:
             self._num_calls += 1
-            call = Call(kind, self._num_calls, what, key)
+            call = LoggedCall(kind, self._num_calls, what, key)
             self._calls.append(call)
             return call
 
-    def latest(self) -> dict[int, Call]:
+    def latest(self) -> dict[int, LoggedCall]:
         """Return the latest calls by number."""
         with self._lock:
             return {call.number: call for call in self._calls}
 
 
-def to_text(calls: Mapping[int, Call]) -> str:
+def to_text(calls: Mapping[int, LoggedCall]) -> str:
     """Return calls as JSON."""
     return json.dumps([[c.kind, c.number, c.what, c.key] for c in calls.values()])
 
 
-def from_text(text: str) -> dict[int, Call]:
+def from_text(text: str) -> dict[int, LoggedCall]:
     """Return the calls of `to_text`, by number."""
-    return {number: Call(kind, number, what, key) for kind, number, what, key in json.loads(text)}
+    return {
+        number: LoggedCall(kind, number, what, key) for kind, number, what, key in json.loads(text)
+    }
 
 
-def difference(calls_by_rank: Mapping[int, Mapping[int, Call]]) -> str:
+def difference(calls_by_rank: Mapping[int, Mapping[int, LoggedCall]]) -> str:
     """Return the first calls that differ between ranks, as text; empty if the known calls agree.
 
     A rank that has made fewer calls than others does not differ from them.

@@ -16,8 +16,9 @@ from datetime import timedelta
 from typing import Final, TypeVar
 
 from ..errors import CollectiveError, CollectiveMismatchError
-from ..torch_seam import PrefixStore, Store
-from .call_log import Call, CallLog, difference, from_text, to_text
+from ..torch_seam import PrefixStore
+from .call_log import CallLog, LoggedCall, difference, from_text, to_text
+from .rendezvous import RankPlace
 
 GRACE: Final = timedelta(seconds=0.5)
 """How long a failed rank waits for the others' reports."""
@@ -42,10 +43,10 @@ def look_pauses_s() -> Generator[float]:
 class FailureReport:
     """Reports of one group; each rank reports its first failure. Safe from any thread."""
 
-    def __init__(self, store: Store, rank: int, num_ranks: int, log: CallLog) -> None:
-        self._store = PrefixStore("failures", store)
-        self._rank = rank
-        self._others = [other for other in range(num_ranks) if other != rank]
+    def __init__(self, place: RankPlace, log: CallLog) -> None:
+        self._store = PrefixStore("failures", place.store)
+        self._rank = place.rank
+        self._others = [other for other in range(place.num_ranks) if other != place.rank]
         self._log = log
         self._lock = threading.Lock()
         self._has_reported = False
@@ -93,7 +94,7 @@ class FailureReport:
         return explained
 
     def _compare(self) -> str:
-        calls: Mapping[int, Call] = self._log.latest()
+        calls: Mapping[int, LoggedCall] = self._log.latest()
         self._store.set(f"calls/{self._rank}", to_text(calls))
         calls_by_rank = {self._rank: calls}
         for rank in self._others:

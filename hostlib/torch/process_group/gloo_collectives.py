@@ -12,11 +12,12 @@ import torch
 import torch.distributed as dist
 
 from ..profiling import begin_event, events_named, no_events
-from ..torch_seam import Gloo, Store, run_as_is
-from .call_log import CallLog
+from ..torch_seam import Gloo, run_as_is
+from .call_log import CallLog, CallText
 from .delegated_work import DelegatedWork
 from .failure_report import FailureReport
 from .placement import check_device
+from .rendezvous import RankPlace
 
 logger = logging.getLogger("switchfold.hostlib.torch")
 
@@ -24,6 +25,7 @@ MOVES: Final = "by Gloo: it moves values and adds nothing up"
 PARTS: Final = "by Gloo: the switch would send every rank all sums for the part that it keeps"
 PAIRS: Final = "by Gloo: it concerns two ranks"
 EMPTY: Final = "by Gloo: there is nothing to add up"
+NO_TEXT: Final = CallText("", "")
 
 
 @run_as_is
@@ -37,9 +39,7 @@ class GlooCollectives(dist.ProcessGroup):
 
     def __init__(
         self,
-        store: Store,
-        rank: int,
-        num_ranks: int,
+        place: RankPlace,
         *,
         name: str,
         gloo: Gloo,
@@ -50,16 +50,16 @@ class GlooCollectives(dist.ProcessGroup):
         Ranks whose collectives do not end exchange their calls through the store.
         """
         # The stubs name only a form that C++ does not offer to subclasses.
-        super().__init__(rank, num_ranks)  # pyright: ignore[reportCallIssue]
+        super().__init__(place.rank, place.num_ranks)  # pyright: ignore[reportCallIssue]
         self.label = name
         """The group's name in torch.distributed."""
         self._timeouts = gloo
         backend = gloo if backend is None else backend
         # A group in C++ only: its methods release Python's lock at once.
-        self._gloo: Any = cast("Any", dist.ProcessGroup)(rank, num_ranks)
+        self._gloo: Any = cast("Any", dist.ProcessGroup)(place.rank, place.num_ranks)
         self._said: set[tuple[str, str]] = set()
         self._log = CallLog()
-        self._report = FailureReport(store, rank, num_ranks, self._log)
+        self._report = FailureReport(place, self._log)
         for group in (self, self._gloo):
             for device in ("cpu", "cuda"):
                 group._register_backend(torch.device(device), self.BackendType.GLOO, backend)
@@ -85,13 +85,9 @@ class GlooCollectives(dist.ProcessGroup):
         arguments: Sequence[Any],
         named: Mapping[str, Any] | None = None,
         *,
-        what: str = "",
-        key: str = "",
+        text: CallText = NO_TEXT,
     ) -> DelegatedWork:
-        """Run a collective of all ranks by Gloo.
-
-        `what` and `key` are as in Call.
-        """
+        """Run a collective of all ranks by Gloo."""
         named = named or {}
         self._say(kind, how)
         tensors = list(_tensors_in((*arguments, *named.values())))
@@ -100,7 +96,7 @@ class GlooCollectives(dist.ProcessGroup):
         event = begin_event(kind, list(_inputs_in((*arguments, *named.values()))))
         with no_events():
             work = getattr(self._gloo, method)(*arguments, **named)
-        call = self._log.add(kind, f"{what} by Gloo".lstrip(), f"{key} by Gloo")
+        call = self._log.add(kind, f"{text.what} by Gloo".lstrip(), f"{text.key} by Gloo")
         return DelegatedWork(work, self._place(call.name), self._report, self._gloo, event)
 
     def allgather(self, *arguments: Any, **named: Any) -> Any:

@@ -25,8 +25,8 @@ from ..torch_seam import (
 from .amendments import amend_torch
 from .call_check import CallCheck
 from .environment import GroupPlace, job_name, store_prefix
-from .process_group import SwitchfoldProcessGroup
-from .rendezvous import Rendezvous
+from .process_group import GroupSettings, SwitchfoldProcessGroup
+from .rendezvous import RankPlace, Rendezvous
 
 _logger = logging.getLogger("switchfold.hostlib.torch")
 
@@ -41,7 +41,8 @@ def create_group(options: BackendOptions) -> dist.ProcessGroup:
     rank, num_ranks, timeout = options.group_rank, options.group_size, options.timeout
     is_default = not options.global_ranks_in_group
     options.store = PrefixStore(store_prefix(), options.store)
-    rendezvous = Rendezvous(options.store, rank, num_ranks, timeout)
+    place = RankPlace(options.store, rank, num_ranks)
+    rendezvous = Rendezvous(place, timeout)
     rendezvous.exchange("make")  # Gloo's own errors would not name the missing ranks
     gloo = make_gloo(options)
     job = job_name(options.group_id, is_default=is_default)
@@ -59,16 +60,16 @@ def create_group(options: BackendOptions) -> dist.ProcessGroup:
     if session is not None and is_debugging():
         check = CallCheck(make_gloo(options, "call-check"), num_ranks)
     return SwitchfoldProcessGroup(
-        options.store,
-        rank,
-        num_ranks,
+        place,
         name="default" if is_default else options.group_id,
         gloo=gloo,
-        session=session,
-        recording=group_recording(rank, job) if session is not None else None,
         backend=checked(gloo, options) if is_debugging() else None,
-        check=check,
-        precision=GroupPrecision(precision_setting()),
+        session=session,
+        settings=GroupSettings(
+            recording=group_recording(rank, job) if session is not None else None,
+            check=check,
+            precision=GroupPrecision(precision_setting()),
+        ),
     )
 
 

@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, cast
 
 import torch
 
 from ...errors import HostlibError
-from ...options import Precision, ReduceOperation
+from ...options import Precision, ReduceOperation, Summation
 from ...session import Session
 from ..precision import GroupPrecision, calling_frame
 from ..profiling import begin_event
-from ..staging.device_staging import CudaStream, DeviceStaging
+from ..staging.device_staging import CudaSideStream, DeviceStaging
 from ..staging.staging import BitStaging, Staging, SumStaging
 from ..timeline import Recording
 from ..torch_seam import (
@@ -31,6 +32,7 @@ from ..torch_seam import (
     run_as_is,
 )
 from .call_check import CallCheck
+from .call_log import CallText
 from .gloo_collectives import GlooCollectives
 from .placement import (
     check_alike,
@@ -42,14 +44,28 @@ from .placement import (
     tree_reason,
 )
 from .program_end import open_groups
-from .switch_queue import SwitchQueue, Transfer
+from .rendezvous import RankPlace
+from .switch_queue import QueuedTransfer, SwitchQueue
 from .work import NO_TIMEOUT, SwitchfoldWork
 
 LEAVE_S: Final = 5.0
 """How long a group that is being destroyed waits for ranks that may still need its results."""
 ON_SWITCH: Final = "on the switch"
+_BITS: Final = Summation()
+"""Of a broadcast: all ranks but the root add zeros."""
 
 Tensors = Sequence[torch.Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupSettings:
+    """What the environment of a process asks of its groups."""
+
+    recording: Recording | None = None
+    """None: no trace."""
+    check: CallCheck | None = None
+    """Compares the ranks' calls before each one; None: only after failures."""
+    precision: GroupPrecision = field(default_factory=GroupPrecision)
 
 
 @run_as_is
@@ -62,32 +78,29 @@ class SwitchfoldProcessGroup(GlooCollectives):
 
     def __init__(
         self,
-        store: Store,
-        rank: int,
-        num_ranks: int,
+        place: RankPlace,
         *,
         name: str,
         gloo: Gloo,
-        session: Session | None,
-        recording: Recording | None = None,
         backend: Gloo | None = None,
-        check: CallCheck | None = None,
-        precision: GroupPrecision | None = None,
+        session: Session | None,
+        settings: GroupSettings | None = None,
     ) -> None:
-        super().__init__(store, rank, num_ranks, name=name, gloo=gloo, backend=backend)
-        self._check = check
-        self._precision = precision or GroupPrecision()
-        self._store = store
+        super().__init__(place, name=name, gloo=gloo, backend=backend)
+        settings = settings or GroupSettings()
+        self._check = settings.check
+        self._precision = settings.precision
+        self._store = place.store
         self._session = session
-        self._recording = recording
+        self._recording = settings.recording
         timeline = None
-        if recording is not None:
-            timeline = recording.timeline
-            recording.enter_group()
+        if self._recording is not None:
+            timeline = self._recording.timeline
+            self._recording.enter_group()
         self._queue = None
         if session is not None:
             self._queue = SwitchQueue(session, name, timeline, report=self._report)
-        self._streams: dict[torch.device, CudaStream] = {}
+        self._streams: dict[torch.device, CudaSideStream] = {}
         if session is not None:
             open_groups.add(self)
 
@@ -125,9 +138,8 @@ class SwitchfoldProcessGroup(GlooCollectives):
         if reason is None and len(tensors) > 1:
             reason = "by Gloo: several tensors of one rank are added up, too"
         if reason is not None:
-            what, key = _summed(tensors, opts)
             return self._delegate(
-                "all_reduce", reason, "allreduce", (tensors, opts), what=what, key=key
+                "all_reduce", reason, "allreduce", (tensors, opts), text=_summed(tensors, opts)
             )
         return self._sum("all_reduce", tensors, opts, precision)
 
@@ -138,14 +150,12 @@ class SwitchfoldProcessGroup(GlooCollectives):
         check_alike(self._place("all_reduce_coalesced"), tensors)
         reason = self._unless(sum_reason(tensors, opts.reduceOp))
         if reason is not None:
-            what, key = _summed(tensors, opts)
             return self._delegate(
                 "all_reduce_coalesced",
                 reason,
                 "allreduce_coalesced",
                 (tensors, opts),
-                what=what,
-                key=key,
+                text=_summed(tensors, opts),
             )
         return self._sum("all_reduce_coalesced", tensors, opts, self._precision.of_others)
 
@@ -159,11 +169,8 @@ class SwitchfoldProcessGroup(GlooCollectives):
         reason = reason or tree_reason(tensors[0], self.size())
         if reason is not None or len(tensors) > 1:
             reason = reason or "by Gloo: several tensors of one rank"
-            what, key = _summed(tensors, opts)
-            root = f" to rank {opts.rootRank}"
-            return self._delegate(
-                "reduce", reason, "reduce", (tensors, opts), what=what + root, key=key + root
-            )
+            text = _summed(tensors, opts).plus(f" to rank {opts.rootRank}")
+            return self._delegate("reduce", reason, "reduce", (tensors, opts), text=text)
         precision = self._precision.of_others
         return self._sum("reduce", tensors, opts, precision, root=opts.rootRank)
 
@@ -178,15 +185,12 @@ class SwitchfoldProcessGroup(GlooCollectives):
             opts = _with_timeout(options, timeout)
         check_alike(self._place("broadcast"), tensors)
         reason = self._unless(move_reason(tensors[0], self.size()))
-        what = f"from rank {opts.rootRank}, {_described(tensors)}"
-        key = f"from rank {opts.rootRank}, {_measured(tensors)}"
+        text = _text(f"from rank {opts.rootRank}, ", tensors)
         if reason is not None or len(tensors) > 1:
             reason = reason or "by Gloo: several tensors of one rank"
-            return self._delegate(
-                "broadcast", reason, "broadcast", (tensors, opts), what=what, key=key
-            )
+            return self._delegate("broadcast", reason, "broadcast", (tensors, opts), text=text)
         staging = BitStaging(tensors[0], is_root=opts.rootRank == self.rank())
-        return self._start("broadcast", staging, tensors, opts, what=what, key=key)
+        return self._start("broadcast", staging, tensors, opts, text=text)
 
     def _unless(self, reason: str | None) -> str | None:
         """Return why a collective runs by Gloo: because of the group, or the call's `reason`."""
@@ -213,20 +217,18 @@ class SwitchfoldProcessGroup(GlooCollectives):
             stream = self._stream(tensors[0].device)
             staging = DeviceStaging(tensors, stream, is_kept=is_kept)
         operation: ReduceOperation = "mean" if is_one_of(opts.reduceOp, ReduceOp.AVG) else "sum"
-        to = "" if root is None else f" to rank {root}"
-        what = f"{operation} of {_described(tensors)}{to}"
-        key = f"{operation} of {_measured(tensors)}{to}"
+        text = _text(f"{operation} of ", tensors)
+        if root is not None:
+            text = text.plus(f" to rank {root}")
         if precision == "block" and tensors[0].is_floating_point():
-            what, key = f"{what} in blocks", f"{key} in blocks"
+            text = text.plus(" in blocks")
         return self._start(
             collective,
             staging,
             tensors,
             opts,
-            what=what,
-            key=key,
-            operation=operation,
-            precision=precision,
+            text=text,
+            summation=Summation(operation=operation, precision=precision),
         )
 
     def _start(
@@ -236,38 +238,36 @@ class SwitchfoldProcessGroup(GlooCollectives):
         tensors: Tensors,
         opts: Any,
         *,
-        what: str,
-        key: str,
-        operation: ReduceOperation = "sum",
-        precision: Precision = "exact",
+        text: CallText,
+        summation: Summation = _BITS,
     ) -> SwitchfoldWork:
         assert self._queue is not None
         self._say(collective, ON_SWITCH)
-        call = self._log.add(collective, what, key)
-        place = f"{self._place(call.name)}, {what}"
+        call = self._log.add(collective, *text)
+        place = f"{self._place(call.name)}, {text.what}"
         if self._check is not None:
             self._check.compare(place, str(call))
         work = SwitchfoldWork(place, tensors, staging, begin_event(collective, tensors))
         if any(tensor.numel() for tensor in tensors):
             timeout = opts.timeout if opts.timeout > NO_TIMEOUT else default_timeout(self._timeouts)
             self._queue.put(
-                Transfer(
+                QueuedTransfer(
                     work,
                     staging,
-                    operation,
+                    summation.operation,
                     timeout.total_seconds(),
                     name=call.name,
-                    label=f"{collective} {key}",
-                    precision=precision,
+                    label=f"{collective} {text.key}",
+                    precision=summation.precision,
                 )
             )
         else:
             work.finish()
         return work
 
-    def _stream(self, device: torch.device) -> CudaStream:
+    def _stream(self, device: torch.device) -> CudaSideStream:
         if device not in self._streams:
-            self._streams[device] = CudaStream(device)
+            self._streams[device] = CudaSideStream(device)
         return self._streams[device]
 
     def shutdown(self) -> None:
@@ -318,9 +318,12 @@ def _measured(tensors: Tensors) -> str:
     return f"{dtype_name(tensors[0].dtype)} {sum(tensor.numel() for tensor in tensors)}"
 
 
-def _summed(tensors: Tensors, opts: Any) -> tuple[str, str]:
-    """Return `what` and `key` of a call that Gloo runs, as in Call."""
+def _text(verb: str, tensors: Tensors) -> CallText:
+    return CallText(verb + _described(tensors), verb + _measured(tensors))
+
+
+def _summed(tensors: Tensors, opts: Any) -> CallText:
+    """Return the text of a sum that Gloo runs."""
     if tensors[0].layout != torch.strided:  # may differ in size
-        return "sparse tensors", "sparse"
-    operation = operation_name(opts.reduceOp)
-    return f"{operation} of {_described(tensors)}", f"{operation} of {_measured(tensors)}"
+        return CallText("sparse tensors", "sparse")
+    return _text(f"{operation_name(opts.reduceOp)} of ", tensors)

@@ -8,6 +8,7 @@ import contextlib
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, NoReturn
 
@@ -25,13 +26,22 @@ GRACE_S: Final = 5.0
 timeout, as joining does without a controller, and ranks end it at different times."""
 
 
+@dataclass(frozen=True)
+class RankPlace:
+    """A rank of a process group, with the store that the group's ranks share."""
+
+    store: Store
+    rank: int
+    num_ranks: int
+
+
 class Rendezvous:
     """Exchanges one text per rank and step; every wait ends with the group's timeout."""
 
-    def __init__(self, store: Store, rank: int, num_ranks: int, timeout: timedelta) -> None:
-        self._store = PrefixStore("switchfold", store)
-        self._rank = rank
-        self._num_ranks = num_ranks
+    def __init__(self, place: RankPlace, timeout: timedelta) -> None:
+        self._store = PrefixStore("switchfold", place.store)
+        self._rank = place.rank
+        self._num_ranks = place.num_ranks
         self._timeout_s = timeout.total_seconds()
         self._deadline_s = time.monotonic() + self._timeout_s
 

@@ -36,7 +36,7 @@ JOIN_S: Final = 5.0
 
 
 @dataclass(frozen=True)
-class Transfer:
+class QueuedTransfer:
     """One allreduce of the session, and the collective that needs it."""
 
     work: SwitchfoldWork
@@ -51,9 +51,9 @@ class Transfer:
     ready_s: float = field(default_factory=time.monotonic)
 
 
-_Staged = tuple[Transfer, Sequence[SwitchfoldWork]]
+_Staged = tuple[QueuedTransfer, Sequence[SwitchfoldWork]]
 """A transfer and the earlier works that use the same memory."""
-_Submitted = tuple[Transfer, AllreduceFuture | Exception]
+_Submitted = tuple[QueuedTransfer, AllreduceFuture | Exception]
 
 
 class SwitchQueue:
@@ -94,7 +94,7 @@ class SwitchQueue:
         self._num_resolving = 0  # finishers that run callbacks
         self._turn = threading.Lock()  # held by the finisher that waits for the next transfer
 
-    def put(self, transfer: Transfer) -> None:
+    def put(self, transfer: QueuedTransfer) -> None:
         """Start a transfer; its work gets the result or the error."""
         with self._lock:
             if self._is_closed:
@@ -157,7 +157,7 @@ class SwitchQueue:
         self._finishers.append(self._started("finish", self._finish_all))
         self._num_finishers += 1
 
-    def _submit(self, transfer: Transfer) -> None:
+    def _submit(self, transfer: QueuedTransfer) -> None:
         outcome: AllreduceFuture | Exception
         try:
             outcome = self._session.allreduce(
@@ -216,14 +216,16 @@ class SwitchQueue:
                 with contextlib.suppress(RuntimeError):
                     self._add_finisher()
 
-    def _finish(self, transfer: Transfer, outcome: AllreduceFuture | Exception) -> Exception | None:
+    def _finish(
+        self, transfer: QueuedTransfer, outcome: AllreduceFuture | Exception
+    ) -> Exception | None:
         if isinstance(outcome, Exception):
             return collective_error(transfer.work.place, outcome)
         error = self._write_back(transfer, outcome)
         self._record(transfer, outcome)
         return error
 
-    def _record(self, transfer: Transfer, future: AllreduceFuture) -> None:
+    def _record(self, transfer: QueuedTransfer, future: AllreduceFuture) -> None:
         if self._timeline is not None:
             self._timeline.add_transfer(
                 finished_transfer(
@@ -231,7 +233,7 @@ class SwitchQueue:
                 )
             )
 
-    def _write_back(self, transfer: Transfer, future: AllreduceFuture) -> Exception | None:
+    def _write_back(self, transfer: QueuedTransfer, future: AllreduceFuture) -> Exception | None:
         place = transfer.work.place
         try:
             if self._report is not None:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 import torch
 
 from ...options import Rounding
-from .staging import ARRAY_DTYPES, ROUNDINGS, Array, from_numpy, mode_of
+from .staging import ARRAY_DTYPES, ROUNDINGS, HostArray, from_numpy, mode_of
 
 
 class Event(Protocol):
@@ -54,7 +54,7 @@ class SideStream(Protocol):
         ...
 
 
-class CudaStream:
+class CudaSideStream:
     """A side stream of one CUDA device."""
 
     def __init__(self, device: torch.device) -> None:
@@ -119,12 +119,12 @@ class DeviceStaging:
         flat: Sequence[torch.Tensor] = cast("Any", self._host).split(sizes)
         return [part.view(tensor.shape) for part, tensor in zip(flat, self._tensors, strict=True)]
 
-    def gather(self) -> Array:
+    def gather(self) -> HostArray:
         """Wait for the copy to the host and return it as a flat array, widened if needed."""
         self._copied.synchronize()
         return self._host.to(ARRAY_DTYPES[self._dtype]).numpy()
 
-    def scatter(self, result: Array) -> None:
+    def scatter(self, result: HostArray) -> None:
         """Start the copies back to the device on the side stream."""
         if not self._is_kept:
             return

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...options import Rounding
 
-Array = NDArray[Any]
+HostArray = NDArray[Any]
 
 ARRAY_DTYPES: dict[torch.dtype, torch.dtype] = {
     torch.float16: torch.float16,
@@ -32,7 +32,7 @@ INT32_BYTES = 4
 ROUNDINGS: dict[torch.dtype, Rounding] = {torch.bfloat16: "bfloat16"}
 """Final formats of dtypes that the session gets as another dtype."""
 
-from_numpy: Callable[[Array], torch.Tensor] = cast("Any", torch).from_numpy
+from_numpy: Callable[[HostArray], torch.Tensor] = cast("Any", torch).from_numpy
 
 
 class Staging(Protocol):
@@ -48,11 +48,11 @@ class Staging(Protocol):
         """The format to which exact sums are rounded, if it is not the array's dtype."""
         ...
 
-    def gather(self) -> Array:
+    def gather(self) -> HostArray:
         """Return the values as a flat array, which nobody may write to until `scatter`."""
         ...
 
-    def scatter(self, result: Array) -> None:
+    def scatter(self, result: HostArray) -> None:
         """Write the flat result into the tensors, or start the copies to a device."""
         ...
 
@@ -83,7 +83,7 @@ def mode_of(tensor: torch.Tensor) -> contextlib.AbstractContextManager[Any]:
     return contextlib.nullcontext()
 
 
-def writable(tensor: torch.Tensor) -> Array:
+def writable(tensor: torch.Tensor) -> HostArray:
     """Return the memory of a CPU tensor as an array with its strides; bfloat16 as int16.
 
     Autograd does not notice writes through the array, as with writes by Gloo.
@@ -94,7 +94,7 @@ def writable(tensor: torch.Tensor) -> Array:
     return plain.numpy()
 
 
-def write_parts(tensors: Sequence[torch.Tensor], result: Array) -> None:
+def write_parts(tensors: Sequence[torch.Tensor], result: HostArray) -> None:
     """Write consecutive parts of a flat result into CPU tensors, rounded to their dtype."""
     start = 0
     for tensor in tensors:
@@ -121,12 +121,12 @@ class SumStaging(HostMemory):
             len(tensors) == 1 and first.is_contiguous() and self._dtype == first.dtype
         )
 
-    def gather(self) -> Array:
+    def gather(self) -> HostArray:
         """Return one flat array, the tensor's own memory if possible."""
         flat = [tensor.detach().reshape(-1).to(self._dtype) for tensor in self._tensors]
         return (flat[0] if len(flat) == 1 else torch.cat(flat)).numpy()
 
-    def scatter(self, result: Array) -> None:
+    def scatter(self, result: HostArray) -> None:
         """Write the sums into the tensors, rounded to their dtype."""
         if self._is_kept:
             write_parts(self._tensors, result)
@@ -146,7 +146,7 @@ class BitStaging(HostMemory):
         self._is_root = is_root
         self._num_bytes = tensor.numel() * tensor.element_size()
 
-    def gather(self) -> Array:
+    def gather(self) -> HostArray:
         """Return the root's bits as int32, padded with zero bytes, or as many zeros."""
         num_values = -(-self._num_bytes // INT32_BYTES)
         if not self._is_root:
@@ -156,7 +156,7 @@ class BitStaging(HostMemory):
             octets = np.concatenate([octets, np.zeros(-len(octets) % INT32_BYTES, np.uint8)])
         return octets.view(np.int32)
 
-    def scatter(self, result: Array) -> None:
+    def scatter(self, result: HostArray) -> None:
         """Write the root's bits into the tensor of another rank."""
         if self._is_root:
             return

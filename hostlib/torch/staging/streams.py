@@ -27,7 +27,7 @@ class CopyStream(Protocol):
         ...
 
 
-class HostStream:
+class HostCopyStream:
     """Copies tensors in host memory at once."""
 
     def follow(self, mark: Any) -> None:
@@ -41,7 +41,7 @@ class HostStream:
         """Return at once."""
 
 
-class CudaStream:
+class CudaCopyStream:
     """A separate stream on a GPU: copies to pinned memory run during the backward pass."""
 
     def __init__(self, device: torch.device) -> None:
@@ -63,7 +63,7 @@ class CudaStream:
 
 def open_stream(device: torch.device) -> CopyStream:
     """Return a stream for copies from and to a device."""
-    return CudaStream(device) if device.type == "cuda" else HostStream()
+    return CudaCopyStream(device) if device.type == "cuda" else HostCopyStream()
 
 
 def mark_now(device: torch.device) -> Any:

@@ -49,7 +49,7 @@ class Reception(Protocol):
         ...
 
 
-class Channel(Protocol):
+class SchemeChannel(Protocol):
     """Sends gradients to the other workers by one scheme."""
 
     @property
@@ -63,7 +63,7 @@ class Channel(Protocol):
         ...
 
 
-class DenseChannel(Channel, Protocol):
+class DenseChannel(SchemeChannel, Protocol):
     """Sends gradients themselves."""
 
     @property
@@ -76,7 +76,7 @@ class DenseChannel(Channel, Protocol):
         ...
 
 
-class FactorChannel(Channel, Protocol):
+class FactorChannel(SchemeChannel, Protocol):
     """Sends factors u (K, M) and v (K, N), float32; K may differ between workers and may be 0."""
 
     def send(self, key: str, u: Values, v: Values, iteration: int) -> Reception:
@@ -84,7 +84,7 @@ class FactorChannel(Channel, Protocol):
         ...
 
 
-class FlagChannel(Channel, Protocol):
+class FlagChannel(SchemeChannel, Protocol):
     """Combines the flags of all workers."""
 
     def poll(self, flags: Values, iteration: int) -> Reception:

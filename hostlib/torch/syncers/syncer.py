@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, final
 
 from ...tracing.timeline import Timeline, Transfer
@@ -65,29 +66,39 @@ class SyncerTrace:
             ]
 
 
+@dataclass(frozen=True)
+class Turn:
+    """Where a syncer stands among all syncers of an iteration."""
+
+    index: int = 0
+    """Position in the start order, and of its bit in the completion vector."""
+    first_ticket: int = 0
+    """The first of its tickets in the submission order."""
+
+
 @final
 class Syncer:
     """Exchanges one layer's gradient with the other workers for the mean gradient."""
 
     def __init__(
         self,
-        index: int,
+        turn: Turn,
         name: str,
         parts: list[SyncPart],
         *,
-        first_ticket: int,
         place: str,
         trace: SyncerTrace,
         timeline: Timeline | None = None,
     ) -> None:
-        self.index = index
+        self.index = turn.index
         """Index of its bit in the completion vector, and its position in the start order."""
         self.name = name
         self.parts = parts
         self.num_contributors = 0
         """Least number of workers in any part of the last mean gradient."""
+        self._turn = turn
         self._tickets = {
-            part.key: first_ticket + number
+            part.key: turn.first_ticket + number
             for number, part in enumerate(part for part in parts if part.is_ordered)
         }
         self._place = place
@@ -102,6 +113,11 @@ class Syncer:
     def num_tickets(self) -> int:
         """Number of tickets that it uses in each iteration."""
         return len(self._tickets)
+
+    @property
+    def next_turn(self) -> Turn:
+        """The turn of the next syncer."""
+        return Turn(self.index + 1, self._turn.first_ticket + self.num_tickets)
 
     def move_out(self, stream: CopyStream) -> None:
         """Move: copy the layer's gradient into host memory."""

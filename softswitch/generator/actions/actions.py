@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Actions: a structure for the parameters and a function for the body of each."""
 
-from ...program.model import Action
+from ...program.model import ProgramAction
 from ..c_text import comment, identifier
 from ..context import Context
 from ..expressions.numbers import store
@@ -20,12 +20,12 @@ MAX_TURNS = 1 << 20
 """Jumps backwards that an action may make for one packet; then the packet is dropped."""
 
 
-def action_symbol(action: Action) -> str:
+def action_symbol(action: ProgramAction) -> str:
     """C name of an action's function; with _t it is the type of its parameters."""
     return f"p4_action_{action.position}_{identifier(action.name)}"
 
 
-def params_bytes(action: Action) -> int:
+def params_bytes(action: ProgramAction) -> int:
     """Bytes of an action's parameters at the seam."""
     return sum((parameter.width + 7) // 8 for parameter in action.parameters)
 
@@ -51,7 +51,7 @@ class ActionWriter:
             for action, body in zip(program.actions, bodies, strict=True)
         )
 
-    def _action(self, action: Action, body: Body) -> str:
+    def _action(self, action: ProgramAction, body: Body) -> str:
         symbol = action_symbol(action)
         self.context.action = action
         text = [comment(f"{action.name}, {action.source}"), "typedef struct {"]
@@ -107,7 +107,7 @@ class ActionWriter:
             "P_BAD_ARGUMENT",
         )
 
-    def _decoder_case(self, action: Action) -> str:
+    def _decoder_case(self, action: ProgramAction) -> str:
         symbol = action_symbol(action)
         text = [f"case {action.position}: {{"]
         text.append(f"if (bytes != {params_bytes(action)}) return P_BAD_ARGUMENT;")
@@ -131,7 +131,7 @@ class ActionWriter:
             "0",
         )
 
-    def _encoder_case(self, action: Action) -> str:
+    def _encoder_case(self, action: ProgramAction) -> str:
         text = [f"case {action.position}: {{", f"const {action_symbol(action)}_t *a = from;"]
         offset = 0
         for index, parameter in enumerate(action.parameters):

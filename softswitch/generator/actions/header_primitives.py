@@ -5,7 +5,7 @@
 from ...program.model import HeaderStack, HeaderUnionStack
 from ..context import Context, Refusal
 from ..expressions.expressions import Expressions
-from ..headers import Place
+from ..headers import HeaderPlace
 from ..ir.operands import Expression, HeaderOperand, Stack, UnionOperand
 
 
@@ -41,7 +41,7 @@ class HeaderPrimitives:
             return f"{place.valid} = 0;"
         return f"if ({place.valid}) {{ {place.valid} = 0;{length} }}"
 
-    def _length_change(self, place: Place, sign: str) -> str:
+    def _length_change(self, place: HeaderPlace, sign: str) -> str:
         if not self.context.counts_length:
             return ""
         size = str(place.header.width // 8)
@@ -68,7 +68,7 @@ class HeaderPrimitives:
 
     # ---- stacks ----
 
-    def _arrays(self, stack: HeaderStack | HeaderUnionStack) -> list[tuple[Place, bool]]:
+    def _arrays(self, stack: HeaderStack | HeaderUnionStack) -> list[tuple[HeaderPlace, bool]]:
         """First elements of the arrays behind a stack, and whether shifts invalidate them."""
         layout = self.context.layout
         if isinstance(stack, HeaderStack):
@@ -114,11 +114,11 @@ class HeaderPrimitives:
     _op_assign_union_stack = _op_assign_header_stack
 
 
-def _shape(place: Place) -> list[tuple[int, int]]:
+def _shape(place: HeaderPlace) -> list[tuple[int, int]]:
     return [(field.width, field.max_bytes) for field in place.header.fields]
 
 
-def _assign(to: Place, origin: Place) -> str:
+def _assign(to: HeaderPlace, origin: HeaderPlace) -> str:
     if _shape(to) != _shape(origin):
         raise Refusal("header assignment", "the headers differ in type", "Compile again")
     copy = f"memmove(&{to.member}, &{origin.member}, sizeof {to.member});"

@@ -9,11 +9,11 @@ from ..ir.operands import Expression, Memory, RegisterArray, Target, Validity, V
 from ..ir.statements import (
     Assign,
     Body,
-    Call,
     If,
     Jump,
     Label,
     Loop,
+    PrimitiveCall,
     RegisterRead,
     RegisterWrite,
     ReturnIfExited,
@@ -50,7 +50,7 @@ class Primitives(Requests, HeaderPrimitives):
                 return self._read(target, array, index)
             case RegisterWrite(array, index, value):
                 return self._write(array, index, value)
-            case Call(op, operands):
+            case PrimitiveCall(op, operands):
                 return getattr(self, f"_op_{op}")(*operands)
             case If():
                 return self._if(item)

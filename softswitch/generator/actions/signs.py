@@ -10,7 +10,7 @@ signed operand, or gets a negative value from the program itself.
 from collections.abc import Iterator
 from typing import Any
 
-from ...program.model import Action, Json, Program, parse_hex
+from ...program.model import Json, Program, ProgramAction, parse_hex
 from ..ir.lowering import unwrap
 
 _SAME_TYPE = ("+", "-", "*", "&", "|", "^", "==", "!=", "<", "<=", ">", ">=", "?")
@@ -34,7 +34,7 @@ def signed_parameters(program: Program) -> frozenset[tuple[int, int]]:
 
 
 def _negative_values(program: Program) -> Iterator[tuple[int, int]]:
-    by_id: dict[int, Action] = {action.id: action for action in program.actions}
+    by_id: dict[int, ProgramAction] = {action.id: action for action in program.actions}
     for pipeline in program.json["pipelines"]:
         for table in pipeline["tables"]:
             entries: list[Json] = [entry["action_entry"] for entry in table.get("entries", [])]

@@ -13,11 +13,11 @@ from ..ir.operands import (
     Element,
     Expression,
     Instance,
-    Member,
-    Operation,
+    OperatorExpression,
     Stack,
     UnionElement,
     UnionInstance,
+    UnionMember,
 )
 from .numbers import (
     Kind,
@@ -67,7 +67,7 @@ class Expressions(Operands):
 
     def exact(self, node: Expression) -> Value:  # noqa: PLR0911 - one case per operator
         """Code and range of the exact value."""
-        if not isinstance(node, Operation):
+        if not isinstance(node, OperatorExpression):
             return self.leaf(node)
         if node.op in _COMPARISONS:
             return self._compare(node)
@@ -88,24 +88,24 @@ class Expressions(Operands):
             case _:
                 return self._arithmetic(node)
 
-    def _truth_operation(self, node: Operation) -> str | None:
+    def _truth_operation(self, node: OperatorExpression) -> str | None:
         """C truth value of an operation that gives one, else None."""
         match node:
-            case Operation("and" | "or" as op, left, right) if left is not None:
+            case OperatorExpression("and" | "or" as op, left, right) if left is not None:
                 sign = "&&" if op == "and" else "||"
                 return f"(({self.condition(left)}) {sign} ({self.condition(right)}))"
-            case Operation("not", _, right):
+            case OperatorExpression("not", _, right):
                 return f"!({self.condition(right)})"
-            case Operation("d2b", _, right):
+            case OperatorExpression("d2b", _, right):
                 return f"({self.condition(right)})"
-            case Operation("valid", _, Instance() | Element() | Member() as right):
+            case OperatorExpression("valid", _, Instance() | Element() | UnionMember() as right):
                 return f"({self.header(right).valid} != 0)"
-            case Operation("valid_union", _, UnionInstance() | UnionElement() as right):
+            case OperatorExpression("valid_union", _, UnionInstance() | UnionElement() as right):
                 return f"({' || '.join(f'{item.valid} != 0' for item in self.union(right))})"
             case _:
                 return None
 
-    def _stack_number(self, node: Operation) -> Value:
+    def _stack_number(self, node: OperatorExpression) -> Value:
         assert isinstance(node.right, Stack)
         following = self.context.layout.next_index(node.right.stack)
         if node.op == "size_stack":
@@ -113,7 +113,7 @@ class Expressions(Operands):
         # Of an empty stack it is the largest number of 64 bits.
         return Value(f"(wide_int_t)((uint64_t){following} - 1)", 0, (1 << 64) - 1)
 
-    def _compare(self, node: Operation) -> Value:
+    def _compare(self, node: OperatorExpression) -> Value:
         op, left_node, right_node = node.op, _left(node), node.right
         if (test := self.same_structures(left_node, right_node)) is not None:
             return Value(test if op == "==" else f"!{test}", 0, 1, True)
@@ -151,7 +151,7 @@ class Expressions(Operands):
     def _has_sign(self, *nodes: Expression) -> bool:
         return any(self.is_signed(node) for node in nodes)
 
-    def _choose(self, node: Operation) -> Value:
+    def _choose(self, node: OperatorExpression) -> Value:
         condition = self.condition(_condition(node))
         left, right = self.exact(_left(node)), self.exact(node.right)
         if left.is_bool and right.is_bool:
@@ -161,12 +161,12 @@ class Expressions(Operands):
         code = f"(({condition}) ? {left.as_kind(kind)} : {right.as_kind(kind)})"
         return Value(code, result.low, result.high)
 
-    def _constant_operand(self, node: Operation) -> int:
+    def _constant_operand(self, node: OperatorExpression) -> int:
         if not isinstance(node.right, Constant):
             raise Refusal(node.op, "its width is not a constant", "Use a constant width")
         return node.right.value
 
-    def _two_comp_mod(self, node: Operation) -> Value:
+    def _two_comp_mod(self, node: OperatorExpression) -> Value:
         width = self._constant_operand(node)
         low, high = -(1 << width - 1), (1 << width - 1) - 1
         if width > 128:
@@ -183,7 +183,7 @@ class Expressions(Operands):
         gap = size - width
         return Value(f"(({kind})(({unsigned})({code}) << {gap}) >> {gap})", low, high)
 
-    def _saturate(self, node: Operation) -> Value:
+    def _saturate(self, node: OperatorExpression) -> Value:
         width = self._constant_operand(node)
         low, high = (
             (0, (1 << width) - 1)
@@ -193,7 +193,7 @@ class Expressions(Operands):
         inner = _left(node)
         if (
             (node.op, width) == ("sat_cast", 32)
-            and isinstance(inner, Operation)
+            and isinstance(inner, OperatorExpression)
             and inner.op == "+"
         ):
             left, right = self.exact(_left(inner)), self.exact(inner.right)
@@ -213,7 +213,7 @@ class Expressions(Operands):
         type_name = kind_of(result_low, result_high).name
         return Value(f"({type_name}){code}", result_low, result_high)
 
-    def _masked(self, node: Operation) -> Value | None:
+    def _masked(self, node: OperatorExpression) -> Value | None:
         """Value of `x & constant`, which depends only on the low bits of x."""
         for side, other in ((node.right, _left(node)), (_left(node), node.right)):
             if not isinstance(side, Constant) or side.value < 0:
@@ -233,7 +233,7 @@ class Expressions(Operands):
         code = f"wide_and(WIDE({limbs}), {inner}, {limbs_constant(mask, limbs)}, {limbs})"
         return Value(code, 0, mask)
 
-    def _arithmetic(self, node: Operation) -> Value:  # noqa: PLR0911 - one case per operator
+    def _arithmetic(self, node: OperatorExpression) -> Value:  # noqa: PLR0911 - one case per operator
         op = node.op
         if op == "&" and (masked := self._masked(node)) is not None:
             return masked
@@ -340,13 +340,13 @@ class Expressions(Operands):
             return unsigned_constant(node.value & ((1 << bits) - 1), kind)
         if (part := self._low_part(node, bits)) is not None:
             return f"({kind}){part}"
-        if isinstance(node, Operation):
+        if isinstance(node, OperatorExpression):
             code = self._low_operation(node, bits, kind)
             if code is not None:
                 return code
         return self.exact(node).as_unsigned(kind)
 
-    def _low_operation(self, node: Operation, bits: int, kind: str) -> str | None:
+    def _low_operation(self, node: OperatorExpression, bits: int, kind: str) -> str | None:
         """Code of low bits that come from those of the operands, else None."""
         op = node.op
         if op == "&" and (masked := self._masked_part(node)) is not None:
@@ -367,14 +367,14 @@ class Expressions(Operands):
 
     def _low_part(self, node: Expression, bits: int) -> str | None:
         """Bits of a wide operand or of one shifted right by a constant, in place."""
-        if not isinstance(node, Operation) or node.op != ">>":
+        if not isinstance(node, OperatorExpression) or node.op != ">>":
             return self.low_part(node, 0, bits)
         distance = node.right
         if not isinstance(distance, Constant) or distance.value < 0:
             return None
         return self.low_part(_left(node), distance.value, bits)
 
-    def _masked_part(self, node: Operation) -> str | None:
+    def _masked_part(self, node: OperatorExpression) -> str | None:
         """Slice of a wide operand: `x & constant` of at most 64 bits."""
         mask = node.right.value if isinstance(node.right, Constant) else 0
         if mask <= 0 or mask.bit_length() > 64:
@@ -387,7 +387,7 @@ class Expressions(Operands):
         kind = Kind("limbs", limbs)
         if isinstance(node, Constant):
             return limbs_constant(node.value, limbs)
-        if isinstance(node, Operation):
+        if isinstance(node, OperatorExpression):
             code = self._low_limbs_operation(node, kind)
             if code is not None:
                 return code
@@ -396,7 +396,7 @@ class Expressions(Operands):
             return f"wide_load(WIDE({limbs}), {limbs}, {reference}, {width})"
         return self.exact(node).as_kind(kind)
 
-    def _low_limbs_operation(self, node: Operation, kind: Kind) -> str | None:
+    def _low_limbs_operation(self, node: OperatorExpression, kind: Kind) -> str | None:
         """Code of low limbs that come from those of the operands, else None."""
         op, limbs = node.op, kind.limbs
         if op == "&" and (masked := self._masked(node)) is not None:
@@ -431,12 +431,12 @@ class Expressions(Operands):
         return f"wide_store({reference}, {width}, {self.low_limbs(node, (width + 63) // 64)});"
 
 
-def _left(node: Operation) -> Expression:
+def _left(node: OperatorExpression) -> Expression:
     """Left operand; 0 for a sign without one."""
     return Constant(0) if node.left is None else node.left
 
 
-def _condition(node: Operation) -> Expression:
+def _condition(node: OperatorExpression) -> Expression:
     assert node.condition is not None
     return node.condition
 

@@ -9,7 +9,7 @@ from ..ir.operands import (
     FieldOperand,
     Local,
     Memory,
-    Parameter,
+    ParameterOperand,
     Target,
     Truth,
     Validity,
@@ -17,7 +17,7 @@ from ..ir.operands import (
 from ..structures import Structures
 from .numbers import Value, bytes_constant, constant, kind_of
 
-_NUMBERS = (FieldOperand, Local, Parameter, Memory)
+_NUMBERS = (FieldOperand, Local, ParameterOperand, Memory)
 
 
 class Operands(Structures):
@@ -29,9 +29,9 @@ class Operands(Structures):
 
     def is_signed(self, node: Expression) -> bool:
         """Whether an operand is a signed field or parameter."""
-        return isinstance(node, FieldOperand | Local | Parameter) and node.is_signed
+        return isinstance(node, FieldOperand | Local | ParameterOperand) and node.is_signed
 
-    def reference(self, node: Target | Parameter | Memory) -> str:
+    def reference(self, node: Target | ParameterOperand | Memory) -> str:
         """C lvalue of a field or parameter."""
         match node:
             case FieldOperand(header, run, lane):
@@ -40,7 +40,7 @@ class Operands(Structures):
                 return name
             case Validity(header):
                 return self.header(header).valid
-            case Parameter(index):
+            case ParameterOperand(index):
                 return f"a->p{index}"
             case Memory(code):
                 return code
@@ -60,7 +60,7 @@ class Operands(Structures):
                 return Value("true" if value else "false", 0, 1, True)
             case Validity():
                 return Value(f"(int32_t){self.reference(node)}", 0, 1)
-            case FieldOperand() | Local() | Parameter() | Memory():
+            case FieldOperand() | Local() | ParameterOperand() | Memory():
                 return _load(self.reference(node), node.width, self.is_signed(node))
             case _:
                 raise Refusal(

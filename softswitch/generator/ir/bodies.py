@@ -5,7 +5,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...program.model import Action, Json, source_of
+from ...program.model import Json, ProgramAction, source_of
 from ..context import STANDARD, Context, Refusal
 from ..tables.registers import register_blocks
 from .jumps import EXITING, Branch, is_jump, structure, target
@@ -14,11 +14,11 @@ from .operands import Lane, RegisterArray
 from .statements import (
     Assign,
     Body,
-    Call,
     If,
     Jump,
     Label,
     Operand,
+    PrimitiveCall,
     RegisterRead,
     RegisterWrite,
     ReturnIfExited,
@@ -85,7 +85,7 @@ class BodyReader(Lowering):
 
     # ---- bodies ----
 
-    def action(self, action: Action) -> Body:
+    def action(self, action: ProgramAction) -> Body:
         """Read the body of an action; what is refused becomes a problem and is left out."""
         self.context.action = action
         points = self._entry(action)
@@ -94,7 +94,7 @@ class BodyReader(Lowering):
         self.context.action = None
         return (*points, *body)
 
-    def _entry(self, action: Action) -> list[Statement]:
+    def _entry(self, action: ProgramAction) -> list[Statement]:
         """Trace point of the action, with its parameters."""
         trace = self.context.trace
         if trace is None:
@@ -106,7 +106,7 @@ class BodyReader(Lowering):
             *(TraceCall(code, source=action.source) for code in memory),
         ]
 
-    def _blocks(self, items: list[Json | Branch], action: Action) -> Body:
+    def _blocks(self, items: list[Json | Branch], action: ProgramAction) -> Body:
         found: list[Statement] = []
         for item in items:
             if isinstance(item, Branch):
@@ -116,7 +116,7 @@ class BodyReader(Lowering):
                 found += self._primitive(item, action)
         return tuple(found)
 
-    def _branch(self, branch: Branch, action: Action) -> If:
+    def _branch(self, branch: Branch, action: ProgramAction) -> If:
         condition = self.expression(branch.condition)
         item = {"expression": branch.condition}
         sides: list[Body] = []
@@ -125,7 +125,7 @@ class BodyReader(Lowering):
             sides.append((*points, *self._blocks(items, action)))
         return If(condition, sides[0], sides[1], source=action.source)
 
-    def _with_jumps(self, action: Action) -> Body:
+    def _with_jumps(self, action: ProgramAction) -> Body:
         """Read statements with labels, for jumps that form loops or other shapes."""
         primitives = action.primitives
         targets = {target(item) for item in primitives if is_jump(item)}
@@ -148,7 +148,7 @@ class BodyReader(Lowering):
             found.append(Label(len(primitives), source=action.source))
         return tuple(found)
 
-    def _primitive(self, primitive: Json, action: Action) -> list[Statement]:
+    def _primitive(self, primitive: Json, action: ProgramAction) -> list[Statement]:
         """Read one primitive of an action, with what follows from it."""
         found: list[Statement] = []
         with self.context.refusals(source_of(primitive, action.source)):
@@ -192,7 +192,7 @@ class BodyReader(Lowering):
             case "mark_to_drop" | "drop":
                 return self._drop(*parameters, source=place)
             case _:
-                return Call(op, self._operands(op, parameters), source=place)
+                return PrimitiveCall(op, self._operands(op, parameters), source=place)
 
     def assignment(self, node: Any, value: Any, *, source: str = "") -> Assign:
         """Read an assignment of an expression to a field."""
@@ -223,15 +223,15 @@ class BodyReader(Lowering):
             )
         return tuple(read(self, node) for read, node in zip(readers, parameters, strict=True))
 
-    def _message(self, text: Any, values: Any = None, *, source: str) -> Call:
+    def _message(self, text: Any, values: Any = None, *, source: str) -> PrimitiveCall:
         # p4c writes {} for no values.
         nodes: list[Any] = values["value"] or [] if values is not None else []
         operands = tuple(self.expression(node) for node in nodes)
-        return Call("log_msg", (text["value"], operands), source=source)
+        return PrimitiveCall("log_msg", (text["value"], operands), source=source)
 
-    def _drop(self, header: Any = None, *, source: str) -> Call:
+    def _drop(self, header: Any = None, *, source: str) -> PrimitiveCall:
         if header is None or header["value"] == STANDARD:
-            return Call("mark_to_drop", (), source=source)
+            return PrimitiveCall("mark_to_drop", (), source=source)
         # p4c's copy of standard_metadata, where a function has it as a parameter.
         fields = [self._named_field(header["value"], name) for name in _DROP_FIELDS]
-        return Call("mark_copy_to_drop", tuple(fields), source=source)
+        return PrimitiveCall("mark_copy_to_drop", tuple(fields), source=source)

@@ -14,13 +14,13 @@ from .operands import (
     HeaderOperand,
     Instance,
     Lane,
-    Member,
-    Operation,
-    Parameter,
+    OperatorExpression,
+    ParameterOperand,
     Stack,
     Truth,
     UnionElement,
     UnionInstance,
+    UnionMember,
     UnionOperand,
     Validity,
 )
@@ -79,27 +79,27 @@ class Lowering:
             )
         return self._operation(node)
 
-    def _operation(self, node: Any) -> Operation:
+    def _operation(self, node: Any) -> OperatorExpression:
         op: str = node["op"]
         right: Any = node["right"]
         if op == "valid":
-            return Operation(op, None, self.header(right))
+            return OperatorExpression(op, None, self.header(right))
         if op == "valid_union":
-            return Operation(op, None, self.union(right))
+            return OperatorExpression(op, None, self.union(right))
         if op in _STACK_SIZES:
-            return Operation(op, None, self.stack(right))
-        return Operation(
+            return OperatorExpression(op, None, self.stack(right))
+        return OperatorExpression(
             op,
             None if node.get("left") is None else self.expression(node["left"]),
             self.expression(right),
             self.expression(node["cond"]) if op == "?" else None,
         )
 
-    def _parameter(self, index: int) -> Parameter:
+    def _parameter(self, index: int) -> ParameterOperand:
         action = self.context.action
         assert action is not None
         is_signed = (action.position, index) in self.context.signed
-        return Parameter(index, action.parameters[index].width, is_signed)
+        return ParameterOperand(index, action.parameters[index].width, is_signed)
 
     # ---- fields ----
 
@@ -154,7 +154,7 @@ class Lowering:
     def _last_union_field(self, stack: HeaderUnionStack, member: str, name: str) -> FieldOperand:
         union = stack.unions[0]
         position = union.members.index(member)
-        header = Member(UnionElement(stack, None), position)
+        header = UnionMember(UnionElement(stack, None), position)
         return self._field_of(header, union.headers[position], name)
 
     # ---- headers, unions and stacks ----
@@ -166,9 +166,9 @@ class Lowering:
                 return name
             case Element(stack):
                 return stack.headers[0]
-            case Member(UnionElement(stack), position):
+            case UnionMember(UnionElement(stack), position):
                 return stack.unions[0].headers[position]
-            case Member(UnionInstance(union), position):
+            case UnionMember(UnionInstance(union), position):
                 return union.headers[position]
             case _:
                 raise AssertionError(header)
@@ -197,7 +197,7 @@ class Lowering:
             if isinstance(stack, HeaderStack):
                 return Element(stack, None)
         if node.get("op") == "access_union_header":
-            return Member(self.union(node["left"]), int(node["right"]))
+            return UnionMember(self.union(node["left"]), int(node["right"]))
         raise _unknown("header", node)
 
     def union(self, node: Any) -> UnionOperand:

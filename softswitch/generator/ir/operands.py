@@ -117,7 +117,7 @@ UnionOperand = UnionInstance | UnionElement
 
 
 @dataclass(frozen=True)
-class Member(Node):
+class UnionMember(Node):
     """A header of a union."""
 
     parts = ("union",)
@@ -126,7 +126,7 @@ class Member(Node):
     position: int
 
 
-HeaderOperand = Instance | Element | Member
+HeaderOperand = Instance | Element | UnionMember
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ Target = Variable | Validity
 
 
 @dataclass(frozen=True)
-class Parameter(Node):
+class ParameterOperand(Node):
     """A parameter of the action."""
 
     index: int
@@ -245,7 +245,7 @@ class Truth(Node):
 
 
 @dataclass(frozen=True)
-class Operation(Node):
+class OperatorExpression(Node):
     """An operator of BMv2's JSON with its operands; `condition` is that of `?` only."""
 
     parts = ("left", "right", "condition")
@@ -262,9 +262,9 @@ Expression = (
     | FieldOperand
     | Local
     | Validity
-    | Parameter
+    | ParameterOperand
     | Memory
-    | Operation
+    | OperatorExpression
     | HeaderOperand
     | UnionOperand
     | Stack

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...program.model import Json, Program
-from ..headers import Layout
+from ..headers import HeaderLayout
 from .operands import FieldOperand, Instance, Local, Node, rebuild, walk
-from .statements import Assign, Body, Call, If, Jump, RegisterRead, Statement
+from .statements import Assign, Body, If, Jump, PrimitiveCall, RegisterRead, Statement
 
 FieldName = tuple[str, str]
 _HASH = "modify_field_with_hash_based_offset"
@@ -36,7 +36,7 @@ def find_local_scalars(program: Program, bodies: Iterable[Body]) -> frozenset[Fi
     return frozenset(scalars - escaping)
 
 
-def use_locals(body: Body, names: frozenset[FieldName], layout: Layout) -> Body:
+def use_locals(body: Body, names: frozenset[FieldName], layout: HeaderLayout) -> Body:
     """Put variables of the action in place of these scalars."""
 
     def change(node: Node) -> Node | None:
@@ -100,7 +100,7 @@ def _effect(item: Statement) -> tuple[FieldName | None, object]:
             written, reads = _name(target), value
         case RegisterRead(target, _, index):
             written, reads = _name(target), index
-        case Call(op, operands) if op == _HASH:
+        case PrimitiveCall(op, operands) if op == _HASH:
             written, reads = _name(operands[0]), operands[1:]
         case _:
             return None, item

@@ -53,7 +53,7 @@ class RegisterWrite(Statement):
 
 
 @dataclass(frozen=True)
-class Call(Statement):
+class PrimitiveCall(Statement):
     """Any other primitive of BMv2, by its name."""
 
     parts = ("operands",)

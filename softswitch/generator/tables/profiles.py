@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Action profiles: which actions their members may have, and how a selector chooses a member."""
 
-from ...program.model import ActionProfile, Table
+from ...program.model import ActionProfile, ProgramTable
 from ..c_text import comment
 from ..context import Context, Refusal
 
@@ -20,7 +20,7 @@ _HASHES = {
 """Hash functions of packet.h; the custom ones start with the standard polynomials."""
 
 
-def aliases(context: Context, table: Table) -> dict[int, list[int]]:
+def aliases(context: Context, table: ProgramTable) -> dict[int, list[int]]:
     """Return, for the position of each action of a table, those that members may hold for it.
 
     p4c gives every table its own copy of an action; members of a shared profile have any of them.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables: shapes, keys, default entries, constant entries and the control operations on them."""
 
-from ...program.model import KeyField, Table
+from ...program.model import KeyField, ProgramTable
 from ..actions.actions import action_symbol, params_bytes
 from ..c_text import c_string, comment, identifier
 from ..context import Context, Refusal
@@ -22,12 +22,12 @@ ENTRIES_MAX = 1 << 30
 """The limit of runtime/table.h."""
 
 
-def table_symbol(table: Table) -> str:
+def table_symbol(table: ProgramTable) -> str:
     """C name of a table's lookup-and-apply function."""
     return f"p4_table_{table.position}_{identifier(table.name)}"
 
 
-def key_words(table: Table) -> int:
+def key_words(table: ProgramTable) -> int:
     """64-bit words of a key in memory."""
     return sum((part.width + 63) // 64 for part in table.key)
 
@@ -48,7 +48,7 @@ class TableWriter:
                 text.append(self._shape(table))
         return "\n".join(text)
 
-    def _check(self, table: Table) -> None:
+    def _check(self, table: ProgramTable) -> None:
         kinds = [part.kind for part in table.key]
         if any(kind not in _KINDS for kind in [*kinds, table.kind]):
             raise Refusal(
@@ -65,7 +65,7 @@ class TableWriter:
                 f"key of table {table.name}", "it is longer than 64 words", "Match on fewer fields"
             )
 
-    def _shape(self, table: Table) -> str:
+    def _shape(self, table: ProgramTable) -> str:
         name = f"table_{table.position}"
         text = [comment(f"{table.name}, {table.source}")]
         fields = ", ".join(f"{{{part.width}, {_KINDS[part.kind]}}}" for part in table.key)
@@ -114,7 +114,7 @@ class TableWriter:
         """One function per table: looks up, counts, runs the action; sets the hit flag."""
         return "\n".join(self._apply(table) for table in self.tables)
 
-    def _apply(self, table: Table) -> str:
+    def _apply(self, table: ProgramTable) -> str:
         position = table.position
         slot, default = f"s->tables[{position}]", f"s->defaults[{position}]"
         text = [
@@ -163,7 +163,7 @@ class TableWriter:
             text.append(f"{labels} {action_symbol(action)}(s, p, data);{renamed} break;")
         return "\n".join([*text, "default: break;", "}", "return action;", "}", ""])
 
-    def _extras(self, table: Table) -> list[str]:
+    def _extras(self, table: ProgramTable) -> list[str]:
         text: list[str] = []
         name = f"TABLE_{table.position}"
         if table.has_timeout:
@@ -198,7 +198,7 @@ class TableWriter:
             "}",
         ]
 
-    def _key(self, table: Table) -> list[str]:
+    def _key(self, table: ProgramTable) -> list[str]:
         lines: list[str] = []
         word = 0
         for part in table.key:
@@ -292,7 +292,7 @@ class TableWriter:
         return "\n".join([*text, "return P_OK;", "}", ""])
 
 
-def _key_mask(table: Table) -> str:
+def _key_mask(table: ProgramTable) -> str:
     """Words of the mask that the program puts on a key; empty if there is none."""
     if all(part.mask is None for part in table.key):
         return ""
@@ -304,7 +304,7 @@ def _key_mask(table: Table) -> str:
     return ", ".join(words)
 
 
-def _extras(table: Table) -> str:
+def _extras(table: ProgramTable) -> str:
     flags = ["ENTRY_COUNTED"] if table.has_direct_counter else []
     flags += ["ENTRY_TIMED"] if table.has_timeout else []
     flags += ["ENTRY_METERED"] if table.direct_meter is not None else []

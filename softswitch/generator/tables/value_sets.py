@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Value sets: what the control plane lets a parser state select on."""
 
-from ...program.model import ValueSet
+from ...program.model import ProgramValueSet
 from ..c_text import comment
 from ..context import Context, Refusal
 
@@ -13,7 +13,7 @@ class ValueSetWriter:
     def __init__(self, context: Context) -> None:
         self.context = context
 
-    def _find(self, name: str) -> ValueSet:
+    def _find(self, name: str) -> ProgramValueSet:
         for item in self.context.program.value_sets:
             if item.name == name:
                 return item

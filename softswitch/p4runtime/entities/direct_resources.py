@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a TableEntry may contain of counter, meter and idle timeout (sections 9.1.5 and 9.1.6)."""
+"""Checks of a TableEntry's counter, meter and idle timeout (sections 9.1.5 and 9.1.6)."""
 
 from finsy.proto import p4r, rpc_code
 
@@ -13,9 +13,9 @@ from .meters import check_config, refuse_counters
 def check_written(table: Table, entry: p4r.TableEntry) -> None:
     """Refuse a written entry with fields that its table does not have; changes nothing."""
     if entry.is_const:
-        raise _bad(table, "is_const", "is the switch's to set")
+        raise _bad(table, "is_const", "only the switch sets it")
     if entry.HasField("time_since_last_hit"):
-        raise _bad(table, "time_since_last_hit", "is read, not written")
+        raise _bad(table, "time_since_last_hit", "can be read only")
     if entry.idle_timeout_ns:
         if entry.is_default_action:
             raise _bad(table, "idle_timeout_ns", "the default entry never expires")
@@ -35,7 +35,7 @@ def check_written(table: Table, entry: p4r.TableEntry) -> None:
 
 
 def check_queried(table: Table, query: p4r.TableEntry) -> None:
-    """Refuse a query for what the table's entries do not have."""
+    """Refuse a query for fields that the table's entries do not have."""
     if query.HasField("time_since_last_hit"):
         if query.is_default_action:
             raise _bad(table, "time_since_last_hit", "the default entry has none")
@@ -46,13 +46,13 @@ def check_queried(table: Table, query: p4r.TableEntry) -> None:
 
 
 def check_counter(table: Table) -> None:
-    """Raise INVALID_ARGUMENT where the table has no direct counter."""
+    """Raise INVALID_ARGUMENT if the table has no direct counter."""
     if not table.has_counter:
         raise RequestError(rpc_code.INVALID_ARGUMENT, f"table {table.name} has no direct counter")
 
 
 def check_meter(table: Table) -> Meter:
-    """Return the direct meter; INVALID_ARGUMENT where the table has none."""
+    """Return the direct meter; raise INVALID_ARGUMENT if the table has none."""
     if table.meter is None:
         raise RequestError(rpc_code.INVALID_ARGUMENT, f"table {table.name} has no direct meter")
     return table.meter

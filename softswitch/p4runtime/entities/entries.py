@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files of table entries and groups, for switches that start with some.
+"""Reads files of table entries and groups that a switch starts with.
 
-By the file's suffix: .json is the form of the P4 tutorials (table_entries, multicast_group_entries,
-clone_session_entries), .txtpb a P4Runtime WriteRequest as text; any other is lines of commands as
-simple_switch_CLI knows them:
+The suffix decides the form. A .json file has the form of the P4 tutorials (table_entries,
+multicast_group_entries, clone_session_entries). A .txtpb file is a P4Runtime WriteRequest as text.
+Any other file has a command per line, as simple_switch_CLI knows them:
 
     table_add TABLE ACTION KEY ... => PARAMETER ... [PRIORITY]
     table_set_default TABLE ACTION PARAMETER ...
@@ -40,11 +40,11 @@ _INSERT, _MODIFY = p4r.Update.INSERT, p4r.Update.MODIFY
 
 
 class EntriesError(SoftswitchError):
-    """A file of entries cannot be read or does not fit the program; says which line or entry."""
+    """A file of entries cannot be read or does not fit the program; names the line or entry."""
 
 
 def load_entries(pipeline: Pipeline, path: Path) -> int:
-    """Write a file's entries to a pipeline; returns how many. EntriesError at the first wrong."""
+    """Write a file's entries to a pipeline; return how many. Raises EntriesError at a bad one."""
     updates = list(read_entries(path, pipeline.config.p4info))
     for where, update in updates:
         error = write_updates(pipeline, p4r.WriteRequest(updates=[update]))[0]
@@ -54,14 +54,14 @@ def load_entries(pipeline: Pipeline, path: Path) -> int:
 
 
 def read_entries(path: Path, p4info: p4i.P4Info) -> Iterator[tuple[str, p4r.Update]]:
-    """Yield a file's updates, each with its place in the file; EntriesError."""
+    """Yield a file's updates, each with its place in the file; raises EntriesError."""
     schema = P4Schema(p4info)
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".txtpb":
         try:
             request = text_format.Parse(text, p4r.WriteRequest())
         except text_format.ParseError as exc:
-            raise EntriesError(f"{path}: no WriteRequest: {exc}") from exc
+            raise EntriesError(f"{path}: not a WriteRequest: {exc}") from exc
         for number, update in enumerate(request.updates, 1):
             yield f"update {number}", update
         return
@@ -71,7 +71,7 @@ def read_entries(path: Path, p4info: p4i.P4Info) -> Iterator[tuple[str, p4r.Upda
             yield where, _update(schema, item)
         except (KeyError, TypeError, ValueError, IndexError) as exc:
             reason = exc.args[0] if exc.args else exc
-            # The text of a KeyError is the bare key.
+            # The text of a KeyError is only the key.
             kind = "nothing named " if isinstance(exc, KeyError) else ""
             raise EntriesError(f"{path}: {where}: {kind}{reason}") from exc
 
@@ -136,7 +136,7 @@ def _is_ranked(table: P4Table) -> bool:
 
 
 def _key(value: Any, *, is_lpm: bool) -> Any:
-    """Turn what a file holds into what finsy encodes; None matches anything."""
+    """Turn a key of the file into a value that finsy encodes; None matches anything."""
     if isinstance(value, list):
         first, second = value  # pyright: ignore[reportUnknownVariableType]
         return f"{first}/{second}" if is_lpm else (first, second)  # pyright: ignore[reportUnknownVariableType]
@@ -170,7 +170,7 @@ def _json_items(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
         data = json.loads(text)
     except json.JSONDecodeError as exc:
-        raise EntriesError(f"{path}: no JSON: {exc}") from exc
+        raise EntriesError(f"{path}: not JSON: {exc}") from exc
     kinds = (
         "multicast_group_entries",
         "clone_session_entries",

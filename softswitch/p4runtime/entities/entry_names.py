@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Describes table entries that a packet has hit: from a data plane's handle to words."""
+"""Describes the table entries that packets hit, by the data plane's handles."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -22,7 +22,7 @@ Reader = Callable[[p4r.Entity], Iterable[p4r.Entity]]
 
 
 def device_reader(device: Device) -> Reader:
-    """Return a reader under a device's lock; what is refused reads as nothing."""
+    """Return a reader under a device's lock; it returns nothing for a refused query."""
 
     def read(query: p4r.Entity) -> Iterable[p4r.Entity]:
         result = device.read(p4r.ReadRequest(device_id=device.device_id, entities=[query]))[0]
@@ -32,7 +32,7 @@ def device_reader(device: Device) -> Reader:
 
 
 class EntryNames:
-    """Entries by table position and handle; looked up again when a handle is not known."""
+    """Entries by table position and handle; an unknown handle makes it read the table again."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class EntryNames:
         self._of: Pipeline | None = None
 
     def describe(self, position: int, handle: int) -> str | None:
-        """Return an entry's match and priority; None where it cannot be found."""
+        """Return an entry's match and priority; None if it cannot be found."""
         pipeline = self._pipeline()
         if pipeline is None:
             return None
@@ -76,7 +76,7 @@ class EntryNames:
 
 
 def describe_entry(entry: p4r.TableEntry) -> str:
-    """Return an entry's match and priority in a few words."""
+    """Return an entry's match and priority as text."""
     parts = [_match(field) for field in entry.match]
     if entry.priority:
         parts.append(f"priority {entry.priority}")

@@ -21,9 +21,9 @@ from ..service.status import RequestError
 
 
 def decode_match(table: Table, entry: p4r.TableEntry, *, is_query: bool = False) -> Match:
-    """Pack the match of an entry; RequestError names the field that is wrong.
+    """Pack the match of an entry; the text of a RequestError names the wrong field.
 
-    A query may leave the priority 0.
+    The priority of a query may be 0.
     """
     if not is_query or entry.priority:
         _check_priority(table, entry.priority)
@@ -47,7 +47,7 @@ def decode_fields(
     """Return value, mask (high of a range) and prefix length of each field, in P4Info's order."""
     by_id = {item.field_id: item for item in given}
     if len(by_id) != len(given):
-        raise _bad(owner, "match", "the same field_id twice")
+        raise _bad(owner, "match", "a field_id is given twice")
     found = [_decode_field(owner, item, by_id.pop(item.id, None)) for item in owner.fields]
     if by_id:
         raise _bad(owner, "match", f"no match field has id {min(by_id)}")
@@ -63,7 +63,7 @@ def _exact_values(table: Table, entry: p4r.TableEntry) -> list[bytes]:
         raise _bad(table, "match", f"missing or surplus fields; missing: {missing or 'none'}")
     values: list[bytes] = []
     for item, given in zip(fields, match, strict=True):
-        if given.field_id != item.id:  # any order is allowed, the usual one is fast
+        if given.field_id != item.id:  # any order is allowed; P4Info's order takes the fast path
             return _exact_values_unordered(table, entry)
         if not given.HasField("exact"):
             raise _bad(table, item.name, "an exact match is expected")
@@ -117,7 +117,7 @@ def _decode_field(
 
 
 def _missing_field(owner: Table | ValueSet, item: MatchField) -> tuple[bytes, bytes, int | None]:
-    """Return what a field that is left out matches: everything."""
+    """Return the value and mask of an omitted field, which matches everything."""
     zero, all_ones = bytes(field_bytes(item.width)), full_mask(item.width)
     if item.match_type == p4i.MatchField.EXACT:
         raise _bad(owner, item.name, "exact match field is missing")
@@ -181,7 +181,10 @@ def _decode_range(
 
 
 def canonical_match(table: Table, key: bytes, mask: bytes, prefix_len: int, priority: int) -> Match:
-    """Return a match as `decode_match` packs it: no bits that do not count, ones where all do."""
+    """Return a match as `decode_match` packs it.
+
+    Values have no bits outside their masks, and exact and lpm fields have masks of ones.
+    """
     keys: list[bytes] = []
     masks: list[bytes] = []
     for item, value, bits in zip(
@@ -216,7 +219,7 @@ def encode_match(table: Table, match: Match, entry: p4r.TableEntry) -> None:
 def encode_field(
     item: MatchField, key: bytes, mask: bytes, prefix_len: int
 ) -> p4r.FieldMatch | None:
-    """Return the canonical message of a field; None where it matches everything."""
+    """Return the canonical message of a field; None if it matches everything."""
     given = p4r.FieldMatch(field_id=item.id)
     if item.match_type == p4i.MatchField.EXACT:
         given.exact.value = _written(item, key)

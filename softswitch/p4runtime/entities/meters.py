@@ -14,7 +14,7 @@ from .arrays import check_modify, selected_indexes
 
 
 def check_config(meter: Meter, config: p4r.MeterConfig) -> None:
-    """Raise INVALID_ARGUMENT where a meter of this type cannot have the configuration."""
+    """Raise INVALID_ARGUMENT if a meter of this type cannot have the configuration."""
     rates = (config.cir, config.cburst, config.pir, config.pburst, config.eburst)
     if min(rates) < 0:
         raise _bad(meter, "rates and bursts must not be negative")
@@ -32,7 +32,7 @@ def check_config(meter: Meter, config: p4r.MeterConfig) -> None:
 
 
 def rates_of(config: p4r.MeterConfig | None) -> MeterRates | None:
-    """Return a configuration in the data plane's words; None: green for all packets."""
+    """Return a configuration in the data plane's form; None means green for all packets."""
     if config is None:
         return None
     return MeterRates(config.cir, config.cburst, config.pir, config.pburst)
@@ -70,7 +70,7 @@ class MeterStore:
             self._replace(meter, index, config)
 
     def read(self, query: p4r.MeterEntry) -> Iterator[p4r.Entity]:
-        """Return the selected meters; a meter of default configuration has none."""
+        """Return the selected meters, without a config for those that have the default one."""
         for meter in select(self._meters, query.meter_id, "meter_id"):
             if query.HasField("counter_data"):
                 raise refuse_counters(f"meter {meter.name}: counter_data")

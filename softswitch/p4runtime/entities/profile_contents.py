@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The members and groups that one action profile holds; every change can be taken back."""
+"""The members and groups of one action profile; every change can be undone."""
 
 from dataclasses import dataclass
 
 from finsy.proto import p4r, rpc_code
 
 from ..p4info.schema import Profile
-from ..service.dataplane import Group, Member
+from ..service.dataplane import ProfileGroup, ProfileMember
 from ..service.status import RequestError
 from ..writes.journal import Backend
 
@@ -37,7 +37,7 @@ class StoredGroup:
 
 
 class ProfileContents:
-    """What one profile holds. While it holds one-shot sets, the ids are the server's own."""
+    """What one profile holds. While it holds one-shot sets, the server chooses all ids."""
 
     def __init__(self, profile: Profile, backend: Backend) -> None:
         self._profile = profile
@@ -59,21 +59,21 @@ class ProfileContents:
         self._next_id = number % _LAST_ID + 1
         return number
 
-    def count_user(self, choice: Member | Group, step: int) -> None:
-        """Count a table entry that refers to a member or group, or (-1) does so no more."""
+    def count_user(self, choice: ProfileMember | ProfileGroup, step: int) -> None:
+        """Add 1 or -1 to the number of table entries that refer to a member or group."""
         self._count_user(choice, step)
         self._backend.journal.note(lambda: self._count_user(choice, -step))
 
     def count_one_shot(self, step: int) -> None:
-        """Count a one-shot set more or less."""
+        """Add 1 or -1 to the number of one-shot sets."""
         self._count_one_shot(step)
         self._backend.journal.note(lambda: self._count_one_shot(-step))
 
     def add_member(self, number: int, stored: StoredMember) -> None:
-        """Add a member; RESOURCE_EXHAUSTED when the profile is full."""
+        """Add a member; raises RESOURCE_EXHAUSTED if the profile is full."""
         size = self._profile.size
         if size and len(self.members) >= size:
-            raise self.refuse(rpc_code.RESOURCE_EXHAUSTED, f"holds {size} members already")
+            raise self.refuse(rpc_code.RESOURCE_EXHAUSTED, f"is full: it has {size} members")
         self._add_member(number, stored)
         self._backend.journal.note(lambda: self._delete_member(number))
 
@@ -85,7 +85,7 @@ class ProfileContents:
         self._backend.journal.note(lambda: self._modify_member(number, old_action, old_params))
 
     def delete_member(self, number: int) -> None:
-        """Remove a member; FAILED_PRECONDITION while something refers to it."""
+        """Remove a member; raises FAILED_PRECONDITION while something refers to it."""
         stored = self.members[number]
         if stored.users:
             raise self.refuse(
@@ -96,7 +96,7 @@ class ProfileContents:
         self._backend.journal.note(lambda: self._add_member(number, stored))
 
     def set_group(self, message: p4r.ActionProfileGroup) -> None:
-        """Create or replace a group, which is checked already."""
+        """Create or replace a group, which the caller has checked."""
         number = message.group_id
         old = self.groups.get(number)
         self._set_group(number, StoredGroup(message, 0 if old is None else old.users))
@@ -105,7 +105,7 @@ class ProfileContents:
         )
 
     def delete_group(self, number: int) -> None:
-        """Remove a group; FAILED_PRECONDITION while an entry refers to it."""
+        """Remove a group; raises FAILED_PRECONDITION while an entry refers to it."""
         stored = self.groups[number]
         if stored.users:
             raise self.refuse(
@@ -114,8 +114,8 @@ class ProfileContents:
         self._delete_group(number)
         self._backend.journal.note(lambda: self._set_group(number, stored))
 
-    def _count_user(self, choice: Member | Group, step: int) -> None:
-        held = self.members if isinstance(choice, Member) else self.groups
+    def _count_user(self, choice: ProfileMember | ProfileGroup, step: int) -> None:
+        held = self.members if isinstance(choice, ProfileMember) else self.groups
         held[choice.id].users += step
 
     def _count_one_shot(self, step: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from finsy.proto import p4r, rpc_code
 
 from ..p4info.schema import Profile, Schema, find, select
-from ..service.dataplane import Group, Member
+from ..service.dataplane import ProfileGroup, ProfileMember
 from ..writes.journal import Backend
 from .profile_contents import ProfileContents, StoredMember
 from .table_entry import Choice, OneShot, decode_call, encode_call
@@ -15,7 +15,7 @@ from .table_entry import Choice, OneShot, decode_call, encode_call
 INVALID = rpc_code.INVALID_ARGUMENT
 MAX_WEIGHT = 0x7FFF_FFFF
 MAX_GROUP_WEIGHT = 1 << 20
-"""Weights of one group in all that the data plane can hold."""
+"""Largest sum of the weights of one group that the data plane can hold."""
 
 
 class ProfileStore:
@@ -47,7 +47,7 @@ class ProfileStore:
         """Carry out one update of a group."""
         profile, held = self._manual(entry.action_profile_id)
         if not profile.with_selector:
-            raise held.refuse(INVALID, "it has no selector, and so no groups")
+            raise held.refuse(INVALID, "has no selector, and so no groups")
         number = entry.group_id
         _check_id(held, update_type, "group", number, is_there=number in held.groups)
         if update_type == p4r.Update.DELETE:
@@ -87,12 +87,12 @@ class ProfileStore:
             return self._make_one_shot(profile, held, action.action_profile_action_set)
         if kind == "action_profile_member_id":
             number = action.action_profile_member_id
-            choice, is_there = Member(number), number in held.members
+            choice, is_there = ProfileMember(number), number in held.members
         elif kind == "action_profile_group_id" and profile.with_selector:
             number = action.action_profile_group_id
-            choice, is_there = Group(number), number in held.groups
+            choice, is_there = ProfileGroup(number), number in held.groups
         else:
-            raise held.refuse(INVALID, f"action: {kind} is not what entries with it refer to")
+            raise held.refuse(INVALID, f"action: entries cannot have {kind or 'an empty one'}")
         _check_manual(held)
         if not is_there:
             raise held.refuse(rpc_code.NOT_FOUND, f"{kind} {number}: does not exist")
@@ -104,7 +104,7 @@ class ProfileStore:
             self._contents[profile.id].count_user(choice, 1)
 
     def release(self, profile: Profile, choice: Choice) -> None:
-        """Count it no more; a one-shot set goes with its entry."""
+        """Stop counting an entry; a one-shot set is deleted with its entry."""
         held = self._contents[profile.id]
         if not isinstance(choice, OneShot):
             held.count_user(choice, -1)
@@ -130,7 +130,10 @@ class ProfileStore:
         if not held.one_shots and (held.members or held.groups):
             raise held.refuse(INVALID, "one-shot action sets and members cannot be mixed")
         if given.action_selection_mode == p4r.ActionProfileActionSet.RANDOM:
-            raise held.refuse(rpc_code.UNIMPLEMENTED, "action_selection_mode RANDOM: it hashes")
+            raise held.refuse(
+                rpc_code.UNIMPLEMENTED,
+                "action_selection_mode RANDOM is not supported; a hash selects actions",
+            )
         items = given.action_profile_actions
         calls = [decode_call(profile, item.action) for item in items]
         weights = [item.weight for item in items]
@@ -170,13 +173,13 @@ def _check_group(profile: Profile, held: ProfileContents, entry: p4r.ActionProfi
     what = f"group {entry.group_id}"
     old = held.groups.get(entry.group_id)
     if old is not None and old.message.max_size != entry.max_size:
-        raise held.refuse(INVALID, f"{what}: max_size: cannot change any more")
+        raise held.refuse(INVALID, f"{what}: max_size cannot be changed")
     limit = profile.max_group_size
     if entry.max_size < 0 or (limit and not 0 < entry.max_size <= limit):
         allowed = f"1 to {limit}" if limit else "0 or more"
         raise held.refuse(INVALID, f"{what}: max_size {entry.max_size}: {allowed}")
     if len({item.member_id for item in entry.members}) != len(entry.members):
-        raise held.refuse(INVALID, f"{what}: members: one is there twice; use its weight")
+        raise held.refuse(INVALID, f"{what}: members: one is given twice; use its weight instead")
     _check_watches(held, entry.members)
     for item in entry.members:
         if item.member_id not in held.members:
@@ -206,9 +209,10 @@ def _check_size(
             raise held.refuse(INVALID, f"weight {weight}: 1 to {largest}")
     if sum(weights) > MAX_GROUP_WEIGHT:
         raise held.refuse(
-            rpc_code.RESOURCE_EXHAUSTED, f"weights of {sum(weights)}, {MAX_GROUP_WEIGHT} at most"
+            rpc_code.RESOURCE_EXHAUSTED,
+            f"sum of weights {sum(weights)}: at most {MAX_GROUP_WEIGHT}",
         )
     size = len(weights) if profile.counts_members else sum(weights)
     if limit and size > limit:
-        what = "members" if profile.counts_members else "weights in all"
-        raise held.refuse(code, f"{size} {what}, {limit} at most")
+        what = "number of members" if profile.counts_members else "sum of weights"
+        raise held.refuse(code, f"{what} {size}: at most {limit}")

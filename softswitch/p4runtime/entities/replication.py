@@ -24,7 +24,7 @@ MAX_CLASS_OF_SERVICE = 7
 
 
 class ReplicationStore:
-    """What Write changes in the engine and Read returns. The caller serialises calls."""
+    """Groups and sessions as Write changes and Read returns them. The caller serialises calls."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -150,16 +150,18 @@ def _decode_replicas(where: str, replicas: Iterable[p4r.Replica]) -> list[tuple[
         else:
             port = replica.egress_port
         if port >> PORT_WIDTH:
-            raise RequestError(rpc_code.INVALID_ARGUMENT, f"{where}: egress_port {port}: 9 bits")
+            raise RequestError(
+                rpc_code.INVALID_ARGUMENT, f"{where}: egress_port {port}: at most 9 bits"
+            )
         if replica.instance > MAX_INSTANCE:
             raise RequestError(
-                rpc_code.INVALID_ARGUMENT, f"{where}: instance {replica.instance}: 16 bits"
+                rpc_code.INVALID_ARGUMENT, f"{where}: instance {replica.instance}: at most 16 bits"
             )
         pair = (port, replica.instance)
         if pair in seen:
             raise RequestError(
                 rpc_code.INVALID_ARGUMENT,
-                f"{where}: port {port} with instance {replica.instance} twice",
+                f"{where}: port {port} with instance {replica.instance} is given twice",
             )
         seen.add(pair)
         decoded.append(pair)

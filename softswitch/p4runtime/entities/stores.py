@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The stores of one loaded program, and which of them an entity belongs to."""
+"""The stores of one loaded program, and the choice of the store for an entity."""
 
 from collections.abc import Iterator
 
@@ -41,7 +41,7 @@ class Stores:
         return InsertRun(self._plans, self.tables)
 
     def write(self, update: p4r.Update) -> None:  # noqa: PLR0912 - one case per entity
-        """Carry out one update; it may stop half-done, for the journal to take back."""
+        """Carry out one update; if it fails halfway, the caller undoes it with the journal."""
         if update.type not in _TYPES:
             raise RequestError(
                 rpc_code.INVALID_ARGUMENT, f"type {update.type}: INSERT, MODIFY, DELETE"
@@ -92,7 +92,7 @@ class Stores:
             case "register_entry":
                 return self.arrays.read_registers(query.register_entry)
             case _:
-                # Few, and encoded at once: a refusal must come before the first answer.
+                # Few entities, so encoded at once: a refusal must come before the first answer.
                 return iter(list(self._read(query)))
 
     def _read(self, query: p4r.Entity) -> Iterator[p4r.Entity]:  # noqa: PLR0911 - one case per entity

@@ -12,30 +12,30 @@ from finsy.proto import p4i, p4r, rpc_code
 
 from ..p4info.schema import Action, Profile, Schema, Table
 from ..p4info.values import decode, encode, split
-from ..service.dataplane import Group, HeldEntry, Match, Member
+from ..service.dataplane import HeldEntry, Match, ProfileGroup, ProfileMember
 from ..service.status import RequestError
 from .match_fields import canonical_match, encode_match
 
 NO_ACTION = 0
-"""Position that stands in the data plane's calls where an entry refers to a profile."""
+"""Action position in the data plane's calls for an entry that refers to a profile."""
 
 
 @dataclass(frozen=True)
 class OneShot:
-    """A set of actions that one table entry brings along (section 9.2.3)."""
+    """A set of actions that belongs to one table entry (section 9.2.3)."""
 
     message: p4r.ActionProfileActionSet = field(compare=False)
-    """Canonical, as reads return it."""
+    """The canonical message, as reads return it."""
     group: int
     members: tuple[int, ...]
 
 
-Choice = Member | Group | OneShot
+Choice = ProfileMember | ProfileGroup | OneShot
 """What an entry of an indirect table refers to."""
 
 
 class Annotation(NamedTuple):
-    """What an entry has that the data plane does not hold."""
+    """The parts of an entry that the data plane does not hold."""
 
     metadata: bytes = b""
     controller_metadata: int = 0
@@ -44,7 +44,7 @@ class Annotation(NamedTuple):
 
 
 PLAIN = Annotation()
-"""Of most entries: nothing is kept for them."""
+"""The annotation of most entries; the server stores nothing for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class StoredEntry:
     """An entry as P4Runtime sees it."""
 
     action: int
-    """Position in the JSON's actions; of no meaning with `choice`."""
+    """Position in the JSON's actions; without meaning if `choice` is set."""
     params: bytes
     metadata: bytes = b""
     controller_metadata: int = 0
@@ -63,21 +63,21 @@ class StoredEntry:
     """Configuration of the direct meter; None: the default."""
 
     @property
-    def indirect(self) -> Member | Group | None:
-        """The same choice in the data plane's words."""
+    def indirect(self) -> ProfileMember | ProfileGroup | None:
+        """The same choice in the data plane's form."""
         if isinstance(self.choice, OneShot):
-            return Group(self.choice.group)
+            return ProfileGroup(self.choice.group)
         return self.choice
 
     @property
     def annotation(self) -> Annotation:
-        """The part of it that the data plane does not hold."""
+        """The parts of it that the data plane does not hold."""
         one_shot = self.choice if isinstance(self.choice, OneShot) else None
         return Annotation(self.metadata, self.controller_metadata, one_shot, self.meter)
 
 
 def stored_entry(table: Table, held: HeldEntry, annotation: Annotation) -> StoredEntry:
-    """Put together what data plane and server hold of an entry."""
+    """Combine what the data plane and the server hold of an entry."""
     return StoredEntry(
         held.action,
         held.params,
@@ -154,7 +154,7 @@ def encode_call(
 def encode_key(
     table: Table, match: Match | None, stored: StoredEntry, into: p4r.TableEntry | None = None
 ) -> p4r.TableEntry:
-    """Return what names an entry and what its controller has tagged it with."""
+    """Return an entry's message without action and direct resources: match, metadata, timeout."""
     entry = p4r.TableEntry() if into is None else into
     entry.table_id = table.id
     if stored.metadata or stored.controller_metadata:
@@ -180,9 +180,9 @@ def encode_entry(
     """Return the canonical message of an entry; `match` None is the default entry."""
     entry = encode_key(table, match, stored, into)
     choice = stored.choice
-    if isinstance(choice, Member):
+    if isinstance(choice, ProfileMember):
         entry.action.action_profile_member_id = choice.id
-    elif isinstance(choice, Group):
+    elif isinstance(choice, ProfileGroup):
         entry.action.action_profile_group_id = choice.id
     elif choice is not None:
         entry.action.action_profile_action_set.CopyFrom(choice.message)
@@ -194,7 +194,7 @@ def encode_entry(
 
 
 def initial_entries(table: Table) -> dict[Match, HeldEntry]:
-    """Return the entries that the program itself holds."""
+    """Return the entries that the program declares."""
     entries: dict[Match, HeldEntry] = {}
     for entry in table.program.entries:
         match = Match(entry.key)
@@ -206,7 +206,7 @@ def initial_entries(table: Table) -> dict[Match, HeldEntry]:
 
 
 def initial_default(table: Table) -> StoredEntry:
-    """Return the default entry that the program itself holds; none of its own: no action."""
+    """Return the default entry that the program declares; NoAction if it declares none."""
     action = table.program.default_action
     if action is None:
         unnamed = (item for item in table.actions.values() if item.name == "NoAction")

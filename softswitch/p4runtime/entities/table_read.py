@@ -46,7 +46,10 @@ class TableReader:
         return ((row, self._encode(row, wants)) for row in self._store.rows(table))
 
     def read_direct_counters(self, query: p4r.DirectCounterEntry) -> Iterator[p4r.Entity]:
-        """Return the direct counters of the selected entries; NOT_FOUND for a single one."""
+        """Return the direct counters of the selected entries.
+
+        Raises NOT_FOUND for a query with a match that no entry has.
+        """
         if query.table_entry.table_id in self._store.schema.removed:
             return iter(())
         if query.table_entry.table_id:
@@ -55,7 +58,7 @@ class TableReader:
         return (self._encode_counter(row) for row in rows if row.table.has_counter)
 
     def read_direct_meters(self, query: p4r.DirectMeterEntry) -> Iterator[p4r.Entity]:
-        """Return the direct meters of the selected entries; NOT_FOUND for a single one."""
+        """Return the direct meters of the selected entries; raises errors as for counters."""
         if query.table_entry.table_id in self._store.schema.removed:
             return iter(())
         if query.table_entry.table_id:
@@ -128,7 +131,7 @@ class TableReader:
 
 
 class _Wants(NamedTuple):
-    """What a read asks for beside the entries."""
+    """What a read asks for besides the entries."""
 
     counts: bool
     meter: bool

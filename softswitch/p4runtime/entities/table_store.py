@@ -44,9 +44,9 @@ class Row(NamedTuple):
     """None: the default entry."""
     stored: StoredEntry
     counts: tuple[int, int] | None
-    """None where the table has no direct counter."""
+    """None if the table has no direct counter."""
     idle_ns: int | None
-    """None where the table has no timeouts."""
+    """None if the table has no timeouts."""
 
 
 class TableStore:
@@ -63,7 +63,7 @@ class TableStore:
             self._annotations[table.id] = {}
 
     def get(self, table: Table, match: Match) -> StoredEntry | None:
-        """Return an entry; None where there is none."""
+        """Return an entry; None if there is none."""
         row = self.row(table, match)
         return None if row is None else row.stored
 
@@ -83,7 +83,7 @@ class TableStore:
         )
 
     def row(self, table: Table, match: Match) -> Row | None:
-        """Return one entry as it is now; None where there is none."""
+        """Return one entry as it is now; None if there is none."""
         held: HeldEntry | None = self._backend.dataplane.tables.get(table.position, match)
         if held is None:
             return None
@@ -98,7 +98,7 @@ class TableStore:
         return Row(table, None, self.defaults[table.id], counts, None)
 
     def insert(self, entry: p4r.TableEntry) -> None:
-        """Add an entry; ALREADY_EXISTS, RESOURCE_EXHAUSTED and the codes of bad values."""
+        """Add an entry; raises ALREADY_EXISTS, RESOURCE_EXHAUSTED or the code of a bad value."""
         table = self.schema.table(entry.table_id)
         if entry.is_default_action:
             raise _no_default(table, "INSERT")
@@ -130,7 +130,7 @@ class TableStore:
         *,
         stop_at_failure: bool,
     ) -> list[RequestError | None]:
-        """Add (key, action, params), all checked, to an exact table; a result for each tried."""
+        """Add checked (key, action, params) to an exact table; return a result for each tried."""
         tried, errors = self._backend.dataplane.tables.insert_many(
             table.position, entries, stop_at_failure=stop_at_failure
         )
@@ -161,9 +161,9 @@ class TableStore:
         return request_error(error)
 
     def modify(self, entry: p4r.TableEntry) -> None:
-        """Change an entry or the default entry; NOT_FOUND where there is none.
+        """Change an entry or the default entry; raises NOT_FOUND if there is none.
 
-        Without an action the entry keeps its own, and only direct resources change.
+        Without an action, the entry keeps its own, and only direct resources change.
         """
         table = self.schema.table(entry.table_id)
         check_written(table, entry)
@@ -187,7 +187,7 @@ class TableStore:
             self._write_counter(table, match, entry.counter_data)
 
     def delete(self, entry: p4r.TableEntry) -> None:
-        """Remove an entry; only its match and priority count."""
+        """Remove the entry with this match and priority; other fields are ignored."""
         table = self.schema.table(entry.table_id)
         if entry.is_default_action:
             raise _no_default(table, "DELETE")
@@ -209,7 +209,7 @@ class TableStore:
             self._write_counter(table, match, entry.data)
 
     def write_direct_meter(self, update_type: int, entry: p4r.DirectMeterEntry) -> None:
-        """Configure the direct meter of an entry; unset: green for all packets."""
+        """Configure the direct meter of an entry; without a config, all packets are green."""
         check_modify(update_type, "direct_meter_entry")
         meter = check_meter(self.schema.table(entry.table_entry.table_id))
         table, match = self.find_entry(entry.table_entry)
@@ -279,7 +279,7 @@ class TableStore:
             self._backend.dataplane.tables.write_counter(table.position, match, *counts)
 
     def _counts(self, table: Table, match: Match | None) -> tuple[int, int] | None:
-        """Read the counter of an entry, where it may have to be restored."""
+        """Read the counter of an entry if it may have to be restored."""
         if not table.has_counter or not self._backend.journal.is_batch:
             return None
         return self._backend.dataplane.tables.read_counter(table.position, match)

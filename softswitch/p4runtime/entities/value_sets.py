@@ -36,7 +36,9 @@ class ValueSetStore:
             )
         members = [tuple(decode_fields(value_set, item.match)) for item in entry.members]
         if len(set(members)) != len(members):
-            raise RequestError(rpc_code.ALREADY_EXISTS, f"{value_set.label}: a member twice")
+            raise RequestError(
+                rpc_code.ALREADY_EXISTS, f"{value_set.label}: a member is given twice"
+            )
         if any(field.match_type == p4i.MatchField.RANGE for field in value_set.fields):
             raise RequestError(
                 rpc_code.UNIMPLEMENTED, f"{value_set.label}: ranges are not matched in parsers"

@@ -26,7 +26,7 @@ class DataType(Protocol):
         ...
 
     def decode(self, data: p4d.P4Data, where: str) -> list[bytes]:
-        """Return the fields of a message; RequestError where it is of another type."""
+        """Return the fields of a message; raises RequestError if it is of another type."""
         ...
 
 
@@ -159,7 +159,7 @@ class TypeTable:
         self._info = info
 
     def read(self, spec: p4t.P4DataTypeSpec, depth: int = 0) -> DataType:  # noqa: PLR0911 - one case per kind of type
-        """Return the type; ValueError where digests and registers cannot have it."""
+        """Return the type; raises ValueError if digests and registers cannot have it."""
         if depth > _MAX_DEPTH:
             raise ValueError("types are nested too deeply")
         info = self._info
@@ -205,10 +205,10 @@ def _bits(spec: p4t.P4BitstringLikeTypeSpec) -> _Bits:
         return _Bits(_positive(spec.int.bitwidth), is_signed=True)
     if spec.HasField("bit"):
         return _Bits(_positive(spec.bit.bitwidth), is_signed=False)
-    raise ValueError("varbit fields are not sent")
+    raise ValueError("varbit fields are not supported here")
 
 
 def _positive(width: int) -> int:
     if width <= 0:
-        raise ValueError(f"{width} bits")
+        raise ValueError(f"a width of {width} bits")
     return width

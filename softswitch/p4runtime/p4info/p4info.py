@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""P4Info ids mapped to positions in the BMv2 JSON; a mismatch of the two is reported in full."""
+"""Maps P4Info ids to positions in the BMv2 JSON, and reports every mismatch of the two."""
 
 from collections.abc import Iterable
 
 from finsy.proto import p4i
 
 from ...program.model import Program
-from ..service.status import ConfigError
+from ..service.status import PipelineConfigError
 from .p4info_externs import (
     map_counters,
     map_digests,
@@ -16,14 +16,14 @@ from .p4info_externs import (
     map_registers,
     map_value_sets,
 )
-from .p4info_tables import map_profiles, map_tables
+from .p4info_tables import TableResources, map_profiles, map_tables
 from .removed_tables import find_removed, without_tables
 from .schema import Schema
 from .translation import Translation
 
 
 def build_schema(info: p4i.P4Info, program: Program) -> Schema:
-    """Map a P4Info onto a JSON; ConfigError lists every difference that matters."""
+    """Map a P4Info onto a JSON; PipelineConfigError lists every difference that matters."""
     problems = _duplicates(info)
     removed = find_removed(info, program)
     warnings = [
@@ -38,11 +38,10 @@ def build_schema(info: p4i.P4Info, program: Program) -> Schema:
     tables = map_tables(
         info,
         program,
-        profiles,
-        direct_meters,
+        TableResources(profiles=profiles, direct_meters=direct_meters),
+        translation,
         problems,
         warnings=warnings,
-        translation=translation,
     )
     for counter in info.direct_counters:
         name = counter.preamble.name
@@ -66,8 +65,9 @@ def build_schema(info: p4i.P4Info, program: Program) -> Schema:
         warnings=tuple(warnings),
     )
     if problems:
-        raise ConfigError(
-            "P4Info does not match p4_device_config; take both from one p4c-bm2-ss", problems
+        raise PipelineConfigError(
+            "P4Info does not match p4_device_config; take both from one run of p4c-bm2-ss",
+            problems,
         )
     return schema
 

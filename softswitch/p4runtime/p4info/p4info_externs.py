@@ -169,7 +169,7 @@ def map_digests(info: p4i.P4Info, program: Program, problems: list[str]) -> dict
 def map_headers(
     info: p4i.P4Info, program: Program, translation: Translation, problems: list[str]
 ) -> dict[str, ControllerHeader]:
-    """Return packet_in and packet_out, as far as the program has them."""
+    """Return those of packet_in and packet_out that the program has."""
     mapped: dict[str, ControllerHeader] = {}
     for metadata in info.controller_packet_metadata:
         name = metadata.preamble.name
@@ -189,7 +189,7 @@ def map_headers(
 
 
 def _field_widths(metadata: p4i.ControllerPacketMetadata, program: Program) -> list[int]:
-    """Return the widths of the header with these fields; P4Info's own where there is none."""
+    """Return the widths of the header with these fields; P4Info's if there is none."""
     names = [item.name for item in metadata.metadata]
     stated = [item.bitwidth for item in metadata.metadata]
     found = [

@@ -3,12 +3,12 @@
 """Tables, their actions and action profiles: the P4Info's against the JSON's."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from finsy.proto import p4i
 
-from ...program.model import Json, Program
-from ...program.model import Table as ProgramTable
+from ...program.model import Json, Program, ProgramTable
 from .schema import Action, MatchField, Meter, Param, Profile, Table
 from .translation import Translation
 
@@ -32,7 +32,7 @@ _T = TypeVar("_T", bound=_Named)
 
 
 def find_named(items: Iterable[_T], name: str) -> _T | None:
-    """Return the object of this name."""
+    """Return the object of this name; None if there is none."""
     return next((item for item in items if item.name == name), None)
 
 
@@ -79,17 +79,26 @@ def map_profiles(
     return mapped
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableResources:
+    """What tables of a P4Info refer to."""
+
+    profiles: dict[int, Profile]
+    """By id."""
+    direct_meters: dict[int, Meter]
+    """By the id of their table."""
+
+
 def map_tables(
     info: p4i.P4Info,
     program: Program,
-    profiles: dict[int, Profile],
-    direct_meters: dict[int, Meter],
+    resources: TableResources,
+    translation: Translation,
     problems: list[str],
     *,
     warnings: list[str],
-    translation: Translation,
 ) -> dict[int, Table]:
-    """Return the tables by id; `direct_meters` by the id of their table."""
+    """Return the tables by id."""
     actions = {action.preamble.id: action for action in info.actions}
     json_tables = _json_tables(program)
     mapped: dict[int, Table] = {}
@@ -99,7 +108,7 @@ def map_tables(
         if model is None:
             problems.append(f"table {name} is not in the JSON")
             continue
-        profile = _check_features(table, json_tables[name], profiles, problems)
+        profile = _check_features(table, json_tables[name], resources.profiles, problems)
         fields = _map_key(table, model, translation, problems, warnings)
         usable = _map_actions(table, actions, model, translation, problems)
         match_types = {item.match_type for item in fields}
@@ -118,7 +127,7 @@ def map_tables(
             has_counter=any(
                 item >> 24 == p4i.P4Ids.DIRECT_COUNTER for item in table.direct_resource_ids
             ),
-            meter=direct_meters.get(table.preamble.id),
+            meter=resources.direct_meters.get(table.preamble.id),
             has_idle_timeout=table.idle_timeout_behavior != p4i.Table.NO_TIMEOUT,
             profile=profile,
             max_size=model.max_size,
@@ -150,9 +159,9 @@ def _check_features(
 
 
 def check_width(where: str, width: int, actual: int, translated: bool, problems: list[str]) -> int:
-    """Return the bits that the pipeline has; those of P4Info may differ only by translation.
+    """Return the pipeline's width, which P4Info's may differ from only in a translated type.
 
-    Numbers of `@p4runtime_translation` types are taken as they are; strings have no width.
+    Numbers of `@p4runtime_translation` types are used unchanged; strings have no width.
     """
     if not translated and width != actual:
         problems.append(f"{where}: {width} bits but {actual} in the JSON")

@@ -12,7 +12,7 @@ from ...program.model import Program
 
 
 def find_removed(info: p4i.P4Info, program: Program) -> dict[int, str]:
-    """Return names by id of the tables that are not in the JSON; none where the two do not match.
+    """Return, by id, the names of tables that are not in the JSON; none if the two do not match.
 
     A JSON with a table of the P4 source that is not in the P4Info was compiled from another source.
     Tables that the compiler made itself have names without a dot.
@@ -29,7 +29,7 @@ def find_removed(info: p4i.P4Info, program: Program) -> dict[int, str]:
 
 
 def without_tables(info: p4i.P4Info, removed: dict[int, str]) -> p4i.P4Info:
-    """Return a P4Info without some tables and what belongs to them alone."""
+    """Return a P4Info without some tables, and without the objects that only they use."""
     if not removed:
         return info
     kept = p4i.P4Info()

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from finsy.proto import rpc_code
 
-from ...program.model import Table as ProgramTable
+from ...program.model import ProgramTable
 from ..service.status import RequestError
 from .data_types import DataType
 from .translation import StringNumbers
@@ -21,7 +21,7 @@ class Param:
     name: str
     width: int
     strings: StringNumbers | None = None
-    """Of a type that controllers write as strings."""
+    """Set if controllers write values of its type as strings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Action:
     id: int
     name: str
     position: int
-    """In the JSON's actions."""
+    """Position in the JSON's actions."""
     params: tuple[Param, ...]
     scope: int
     """p4i.ActionRef.Scope: usable in entries, as default, or both."""
@@ -47,7 +47,7 @@ class MatchField:
     match_type: int
     """p4i.MatchField.MatchType."""
     strings: StringNumbers | None = None
-    """Of a type that controllers write as strings."""
+    """Set if controllers write values of its type as strings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,21 +57,21 @@ class Profile:
     id: int
     name: str
     position: int
-    """Over both pipelines of the JSON, ingress first."""
+    """Position over both pipelines of the JSON, ingress first."""
     with_selector: bool
     size: int
     """Members, or weights of all groups; 0: no limit stated."""
     max_group_size: int
     counts_members: bool
-    """Sizes count members, not their weights."""
+    """Whether sizes count members instead of weights."""
     max_member_weight: int
-    """0: any."""
+    """0: no limit."""
     actions: dict[int, Action]
-    """Of the tables that it implements."""
+    """The actions of the tables that it implements."""
 
     @property
     def label(self) -> str:
-        """How messages call it."""
+        """Its name in error messages."""
         return f"action profile {self.name}"
 
 
@@ -82,7 +82,7 @@ class Table:
     id: int
     name: str
     position: int
-    """Over both pipelines of the JSON."""
+    """Position over both pipelines of the JSON, ingress first."""
     fields: tuple[MatchField, ...]
     actions: dict[int, Action]
     actions_by_position: dict[int, Action]
@@ -103,7 +103,7 @@ class Table:
 
     @property
     def label(self) -> str:
-        """How messages call it."""
+        """Its name in error messages."""
         return f"table {self.name}"
 
 
@@ -126,7 +126,7 @@ class Meter:
     id: int
     name: str
     position: int
-    """In the JSON's meter_arrays."""
+    """Position in the JSON's meter_arrays."""
     size: int
     """0 for direct meters."""
     kind: int
@@ -145,7 +145,7 @@ class ValueSet:
 
     @property
     def label(self) -> str:
-        """How messages call it."""
+        """Its name in error messages."""
         return f"value set {self.name}"
 
 
@@ -156,7 +156,7 @@ class Digest:
     id: int
     name: str
     list_id: int
-    """Of the JSON's learn list."""
+    """Id of the JSON's learn list."""
     data: DataType
 
 

@@ -11,7 +11,7 @@ from .values import field_bytes
 class StringNumbers:
     """The strings of one type, and their numbers.
 
-    A decimal number stands for itself and the empty string for 0 while that number is free; any
+    A decimal string stands for its number, and the empty string for 0, if that number is free. Any
     other string gets the highest free number below all ones. Strings keep their numbers.
     """
 
@@ -21,7 +21,10 @@ class StringNumbers:
         self._strings: dict[int, bytes] = {}
 
     def encode(self, string: bytes, width: int) -> bytes:
-        """Return the number as `field_bytes(width)` bytes; RequestError RESOURCE_EXHAUSTED."""
+        """Return the number as `field_bytes(width)` bytes.
+
+        Raises RequestError RESOURCE_EXHAUSTED if no number is left.
+        """
         number = self._numbers.get(string)
         if number is None or number >> width:
             number = self._choose(string, width)

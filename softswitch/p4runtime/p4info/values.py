@@ -64,7 +64,7 @@ def encode_signed(value: bytes, width: int) -> bytes:
 
 
 def split(packed: bytes, widths: tuple[int, ...]) -> list[bytes]:
-    """Cut the concatenated fields of a key or parameter string apart."""
+    """Split a key or parameter string into its fields."""
     fields: list[bytes] = []
     start = 0
     for width in widths:
@@ -86,7 +86,7 @@ def prefix_mask(prefix_len: int, width: int) -> bytes:
 
 
 def covers(mask: bytes, value: bytes) -> bool:
-    """Tell whether `value` has no bit outside `mask` (both of one length)."""
+    """Return whether `value` has no bit outside `mask`; both have the same length."""
     bits = int.from_bytes(value, "big")
     return bits & int.from_bytes(mask, "big") == bits
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Client arbitration (P4Runtime 1.4 section 5): who is primary of each role. No gRPC in here."""
+"""Client arbitration (P4Runtime 1.4 section 5): the primary of each role. Does not use gRPC."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from .status import RequestError
 MAX_CLIENTS_PER_ROLE = 16
 """Live streams of one role; more are refused with RESOURCE_EXHAUSTED."""
 MAX_ROLES = 256
-"""Roles ever used, which are remembered for their election ids; more are refused likewise."""
+"""Roles that clients have used, kept for their election ids; more are refused likewise."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -36,14 +36,14 @@ class _Role:
 
 
 class Arbitration:
-    """The clients of one device. The caller serialises calls, and writes with them."""
+    """The clients of one device. The caller serialises its calls together with writes."""
 
     def __init__(self, device_id: int) -> None:
         self._device_id = device_id
         self._roles: dict[str, _Role] = {"": _Role()}
 
     def update(self, client: Client, request: p4r.MasterArbitrationUpdate) -> None:
-        """Take an arbitration update and notify whom it concerns.
+        """Take an arbitration update and notify the clients that it concerns.
 
         Raises RequestError with the code that the stream must end with.
         """
@@ -62,7 +62,8 @@ class Arbitration:
                 )
             if role_name not in self._roles and len(self._roles) >= MAX_ROLES:
                 raise RequestError(
-                    rpc_code.RESOURCE_EXHAUSTED, f"role {role_name!r}: {MAX_ROLES} roles are known"
+                    rpc_code.RESOURCE_EXHAUSTED,
+                    f"role {role_name!r}: no more than {MAX_ROLES} roles are possible",
                 )
             self._roles[role_name] = role
             client.role = role_name
@@ -89,7 +90,7 @@ class Arbitration:
     def check_primary(self, role_name: str, election_id: p4r.Uint128, *, is_set: bool) -> None:
         """Raise PERMISSION_DENIED unless the role's primary has this election id.
 
-        NOT_FOUND for a role that no client has taken up.
+        Raises NOT_FOUND for a role that no client has had.
         """
         self.check_role(role_name)
         primary = self._roles[role_name].primary
@@ -110,15 +111,15 @@ class Arbitration:
         )
 
     def check_role(self, role_name: str) -> None:
-        """Raise NOT_FOUND for a role that no client has taken up."""
+        """Raise NOT_FOUND for a role that no client has had."""
         if role_name not in self._roles:
             raise RequestError(
                 rpc_code.NOT_FOUND,
-                f"role {role_name!r}: no client has it; take it up on StreamChannel",
+                f"role {role_name!r}: no client has it; send an arbitration update with it",
             )
 
     def is_primary(self, client: Client) -> bool:
-        """Tell whether this client is primary of its role."""
+        """Return whether this client is primary of its role."""
         return client.role is not None and self._roles[client.role].primary is client
 
     def primaries(self) -> list[Client]:
@@ -158,7 +159,7 @@ class Arbitration:
     def _promote(self, role: _Role, role_name: str, client: Client, election_id: int) -> None:
         role.primary = client
         role.highest = election_id
-        # Section 5.3: the others hear of the change before the new primary does.
+        # Section 5.3: the other clients are notified before the new primary.
         others = [other for other in role.clients if other is not client]
         self._notify(role, role_name, others)
         self._notify(role, role_name, [client])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the P4Runtime server asks of a data plane."""
+"""The interface of a data plane that the P4Runtime server needs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -8,22 +8,22 @@ from typing import Any, Protocol
 
 from ...errors import SoftswitchError
 from ...switch.arrays import MeterRates
-from ...switch.table_entries import Group, HeldEntry, Match, Member
+from ...switch.table_entries import HeldEntry, Match, ProfileGroup, ProfileMember
 
 __all__ = [
     "DataPlane",
-    "Group",
     "HeldEntry",
     "Indirect",
     "Match",
-    "Member",
     "MeterRates",
+    "ProfileGroup",
+    "ProfileMember",
     "Replicas",
 ]
 
 Replicas = Sequence[tuple[int, int]]
 """(egress port, replica id) pairs."""
-Indirect = Member | Group | None
+Indirect = ProfileMember | ProfileGroup | None
 
 
 class TableOperations(Protocol):
@@ -39,7 +39,7 @@ class TableOperations(Protocol):
         indirect: Indirect = None,
         idle_timeout_ns: int = 0,
     ) -> object:
-        """Add an entry; what is returned does not matter."""
+        """Add an entry; the result is not used."""
         ...
 
     def modify(
@@ -66,15 +66,15 @@ class TableOperations(Protocol):
         *,
         stop_at_failure: bool = False,
     ) -> tuple[int, dict[int, SoftswitchError]]:
-        """Add (key, action, params) to an exact table; how many were tried, errors by position."""
+        """Add (key, action, params) to an exact table; return the number tried, and the errors."""
         ...
 
     def get(self, table: int, match: Match) -> HeldEntry | None:
-        """Return an entry."""
+        """Return an entry; None if there is none."""
         ...
 
     def entries(self, table: int) -> Iterator[HeldEntry]:
-        """Return the entries as they are now, those of the program too."""
+        """Return the entries as they are now, with those that the program declares."""
         ...
 
     def size(self, table: int) -> int:
@@ -82,7 +82,7 @@ class TableOperations(Protocol):
         ...
 
     def open(self, table: int) -> None:
-        """Let the entries that the program brings be changed."""
+        """Make the entries that the program declares changeable."""
         ...
 
     def set_default(self, table: int, action: int, params: bytes) -> None:
@@ -94,7 +94,7 @@ class TableOperations(Protocol):
         ...
 
     def write_meter(self, table: int, match: Match | None, rates: MeterRates | None) -> None:
-        """Configure the meter of an entry, or of the default one; no rates: green."""
+        """Configure the meter of an entry, or of the default one; None: green for all packets."""
         ...
 
     def read_counter(self, table: int, match: Match | None) -> tuple[int, int]:
@@ -204,18 +204,18 @@ class DataPlane(Protocol):
         ...
 
     def load(self, program: Any) -> None:
-        """Replace the program; tables, counters, registers, groups and sessions start afresh.
+        """Replace the program; tables, counters, registers, groups and sessions are reset.
 
         None: run without one.
         """
         ...
 
     def atomically(self) -> AbstractContextManager[None]:
-        """Make the calls of this thread within the block one for every packet."""
+        """Make this thread's calls within the block atomic: a packet sees all or none."""
         ...
 
     def set_idle(self, callback: Callable[[int, Match], None] | None) -> None:
-        """Tell of entries that have expired, once until they are hit again or written."""
+        """Report an expired entry to `callback`, once until it is hit or written again."""
         ...
 
     def set_digest(self, callback: Callable[[int, bytes], None] | None) -> None:

@@ -26,7 +26,7 @@ class Stream(Protocol):
 
     @property
     def client(self) -> Client:
-        """The arbitration's view of the stream."""
+        """The stream as the arbitration knows it."""
         ...
 
     def offer(self, message: p4r.StreamMessageResponse) -> bool:
@@ -54,13 +54,13 @@ class Device:
         self._lock = threading.RLock()
         self._streams: dict[Client, Stream] = {}
         self.packets_in_dropped = 0
-        """Packet-ins without a primary, too short for their header, or for too slow a client."""
+        """Dropped packet-ins: no primary, too short for their header, or a client too slow."""
         self._notifier = Notifier(
             dataplane, lambda: self.config.running, self._lock, self._send_to_primaries
         )
 
     def start(self) -> None:
-        """Listen to the data plane."""
+        """Start to receive from the data plane."""
         self._dataplane.set_packet_in(self._receive_packet_in)
         self._notifier.start()
 
@@ -73,7 +73,7 @@ class Device:
             )
 
     def add_stream(self, stream: Stream) -> None:
-        """Take up a stream."""
+        """Register a stream that has begun."""
         with self._lock:
             self._streams[stream.client] = stream
 
@@ -108,9 +108,9 @@ class Device:
         return results
 
     def read(self, request: p4r.ReadRequest) -> list[Iterator[p4r.Entity] | RequestError]:
-        """Select what each query of the request asks for; a refusal where it is not sound.
+        """Return an iterator over the entities of each query, or its refusal.
 
-        All is read now, under the lock; the iterators only encode.
+        All values are read now, under the lock; the iterators only encode.
         """
         self.check_device(request.device_id)
         with self._lock:
@@ -153,7 +153,7 @@ class Device:
         self._dataplane.packet_out(pack_packet_out(running.schema.packet_out, packet))
 
     def acknowledge_digest(self, client: Client, ack: p4r.DigestListAck) -> None:
-        """Take the primary's word that it has acted on a digest list."""
+        """Take the primary's acknowledgement of a digest list."""
         if not self._arbitration.is_primary(client):
             raise RequestError(rpc_code.PERMISSION_DENIED, "digest_ack: not primary")
         running = self.config.running
@@ -184,7 +184,7 @@ class Device:
             self.packets_in_dropped += 1
 
     def _send_to_primaries(self, message: p4r.StreamMessageResponse) -> bool:
-        """Queue a message for the primary of each role; False where any did not get it."""
+        """Queue a message for the primary of each role; False if there is none or one misses it."""
         primaries = self._arbitration.primaries()
         streams = [self._streams.get(client) for client in primaries]
         sent = [stream is not None and stream.offer(message) for stream in streams]

@@ -15,7 +15,7 @@ from ..writes.journal import Backend
 from .status import RequestError
 
 MAX_LIST_SAMPLES = 1024
-"""Samples of one list where the controller sets no limit, or a higher one."""
+"""Most samples of one list, also if the controller sets no limit or a higher one."""
 MAX_UNACKNOWLEDGED = 65_536
 """Samples of one digest that are remembered until their ack; more are dropped."""
 
@@ -27,7 +27,7 @@ class _Generator:
     digest: Digest
     config: p4r.DigestEntry.Config
     pending: dict[bytes, None] = field(default_factory=dict[bytes, None])
-    """The list in the making: distinct samples in order of arrival."""
+    """The next list: distinct samples in order of arrival."""
     pending_since: int = 0
     sent: dict[int, tuple[int, list[bytes]]] = field(
         default_factory=dict[int, tuple[int, list[bytes]]]
@@ -43,7 +43,7 @@ class _Generator:
         return min(wanted, MAX_LIST_SAMPLES) if wanted > 0 else MAX_LIST_SAMPLES
 
     def is_complete(self, now: int) -> bool:
-        """Tell whether the list in the making is to be sent."""
+        """Return whether the next list must be sent now."""
         if not self.pending:
             return False
         waited = now - self.pending_since
@@ -57,12 +57,12 @@ class _Generator:
             self.acknowledge(list_id)
 
     def acknowledge(self, list_id: int) -> None:
-        """Forget a list: its samples may be sent again."""
+        """Forget a list, so that its samples may be sent again."""
         _, samples = self.sent.pop(list_id, (0, []))
         self.unacknowledged.difference_update(samples)
 
     def take_list(self, now: int) -> p4r.DigestList:
-        """Return the list in the making and begin another."""
+        """Return the next list and begin another."""
         samples = list(self.pending)
         self.pending.clear()
         made = p4r.DigestList(digest_id=self.digest.id, list_id=self.next_list_id)
@@ -78,7 +78,7 @@ class _Generator:
 
     @property
     def deadline(self) -> int | None:
-        """When something has to be done, if nothing happens before."""
+        """When the next list is due or an ack is too late, in monotonic ns; None without either."""
         times = [self.pending_since + self.config.max_timeout_ns] if self.pending else []
         if self.sent:
             oldest = next(iter(self.sent.values()))[0]
@@ -99,7 +99,7 @@ class DigestStore:
         self._lock = threading.Lock()
         self._generators: dict[int, _Generator] = {}
         self.dropped = 0
-        """Samples beyond `MAX_UNACKNOWLEDGED` or of unexpected length."""
+        """Dropped samples: beyond `MAX_UNACKNOWLEDGED`, or of unexpected length."""
 
     def write(self, update_type: int, entry: p4r.DigestEntry) -> None:
         """INSERT switches a digest on, MODIFY changes its limits, DELETE switches it off."""
@@ -107,7 +107,7 @@ class DigestStore:
         with self._lock:
             old = self._generators.get(digest.id)
             if update_type == p4r.Update.INSERT and old is not None:
-                raise _refuse(rpc_code.ALREADY_EXISTS, digest, "is on; use MODIFY")
+                raise _refuse(rpc_code.ALREADY_EXISTS, digest, "is on already; use MODIFY")
             if update_type != p4r.Update.INSERT and old is None:
                 raise _refuse(rpc_code.NOT_FOUND, digest, "is not on; use INSERT")
             new: _Generator | None = None
@@ -115,7 +115,7 @@ class DigestStore:
                 config = p4r.DigestEntry.Config()
                 config.CopyFrom(entry.config)
                 if min(config.max_timeout_ns, config.max_list_size, config.ack_timeout_ns) < 0:
-                    raise _refuse(rpc_code.INVALID_ARGUMENT, digest, "config: is negative")
+                    raise _refuse(rpc_code.INVALID_ARGUMENT, digest, "config: a value is negative")
                 new = _Generator(digest, config) if old is None else replace(old, config=config)
             self._assign(digest.id, new)
         self._backend.journal.note(lambda: self._restore(digest.id, old))
@@ -164,7 +164,7 @@ class DigestStore:
                 generator.acknowledge(ack.list_id)
 
     def take_lists(self) -> tuple[list[p4r.DigestList], int | None]:
-        """Return the lists that are to be sent now, and when to ask again (monotonic ns)."""
+        """Return the lists that are due now, and when to call again (monotonic ns)."""
         now = self._clock()
         with self._lock:
             generators = list(self._generators.values())

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The service's methods as gRPC handlers that answer bytes which are no message themselves.
+"""The service's methods as gRPC handlers that refuse requests which cannot be decoded.
 
-gRPC's own answer to such bytes is INTERNAL, a traceback in the log, and memory that it keeps.
+Without them, gRPC would answer such a request with INTERNAL, log a traceback and keep memory.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ UNREADABLE = "the request's bytes are not the message that this method takes"
 
 
 def generic_handler(servicer: p4r_grpc.P4RuntimeServicer) -> grpc.GenericRpcHandler:
-    """Return what serves all methods of the service."""
+    """Return the handler of all methods of the service."""
     unary: dict[str, tuple[type[Message], Callable[..., Any]]] = {
         "Write": (p4r.WriteRequest, servicer.Write),
         "SetForwardingPipelineConfig": (
@@ -52,7 +52,7 @@ def generic_handler(servicer: p4r_grpc.P4RuntimeServicer) -> grpc.GenericRpcHand
 
 
 class Unreadable:
-    """Stands for bytes that are no message."""
+    """Stands for a request that cannot be decoded."""
 
 
 def _reader(kind: type[Message]) -> Callable[[bytes], Message | Unreadable]:

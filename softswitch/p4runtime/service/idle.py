@@ -24,17 +24,17 @@ class IdleEntries:
         self._dataplane = dataplane
         self._pipeline: Pipeline | None = None
         self._due: dict[tuple[int, Match], int] = {}
-        """When to look at an entry again (monotonic ns): it was reported, and not hit since."""
+        """When to check a reported entry again (monotonic ns)."""
 
     @property
     def is_waiting(self) -> bool:
-        """Whether entries are to be looked at again."""
+        """Whether reported entries must be checked again."""
         return bool(self._due)
 
     def collect(
         self, pipeline: Pipeline, expired: Iterable[tuple[int, Match]]
     ) -> tuple[p4r.IdleTimeoutNotification | None, int | None]:
-        """Return a notification of all entries that are due, and when to ask again.
+        """Return a notification of all entries that are due, and when to call again.
 
         `expired` comes from the data plane: table position and match.
         """
@@ -47,7 +47,7 @@ class IdleEntries:
         wanted = dict.fromkeys(key for key, when in self._due.items() if when <= now)
         for position, match in expired:
             table = tables.get(position)
-            # Packed keys of a program that has gone since may have another length.
+            # Packed keys of a program that was replaced meanwhile may have another length.
             if table is not None and len(match.key) == sum(map(field_bytes, table.widths)):
                 mask = b"" if table.is_all_exact else match.mask
                 wanted[position, Match(match.key, mask, match.prefix_len, match.priority)] = None
@@ -68,4 +68,4 @@ class IdleEntries:
         try:
             return self._dataplane.tables.idle_ns(table, match) >= stored.idle_timeout_ns
         except (ControlError, SwitchStateError):
-            return False  # it has gone with its program
+            return False  # its program was replaced

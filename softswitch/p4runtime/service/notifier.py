@@ -19,7 +19,7 @@ MAX_WAITING = 65_536
 
 
 class Notifier:
-    """Takes what the data plane reports, from its threads, and sends it in lists."""
+    """Takes samples and expired entries from the data plane's threads, and sends messages."""
 
     def __init__(
         self,
@@ -41,13 +41,13 @@ class Notifier:
         self._thread = threading.Thread(target=self._run, name="p4runtime-notify", daemon=True)
 
     def start(self) -> None:
-        """Listen to the data plane."""
+        """Start to receive from the data plane."""
         self._thread.start()
         self._dataplane.set_digest(self._take_sample)
         self._dataplane.set_idle(self._take_expired)
 
     def close(self) -> None:
-        """Listen no more and end the thread."""
+        """Stop receiving, and end the thread."""
         if not self._thread.is_alive():
             return
         self._dataplane.set_digest(None)
@@ -58,7 +58,7 @@ class Notifier:
         self._thread.join()
 
     def wake(self) -> None:
-        """Look again: limits have changed."""
+        """Make the thread check its deadlines again, because limits have changed."""
         with self._wake:
             self._is_woken = True
             self._wake.notify()
@@ -96,7 +96,7 @@ class Notifier:
     def _serve(
         self, samples: list[tuple[int, bytes]], expired: list[tuple[int, Match]]
     ) -> int | None:
-        """Send what is due; returns when to look again (monotonic ns)."""
+        """Send what is due; return when to check again (monotonic ns)."""
         pipeline = self._running()
         if pipeline is None:
             return None
@@ -104,14 +104,14 @@ class Notifier:
         times: list[int] = []
         for list_id, sample in samples:
             digests.add(list_id, sample)
-            # Lists are complete one by one, and not more than so many samples long.
+            # Each sample may complete a list, which must not grow beyond its size.
             self._send_lists(pipeline)
         again = self._send_lists(pipeline)
         if again is not None:
             times.append(again)
         if expired or self._idle.is_waiting:
             with self._lock:
-                if self._running() is not pipeline:  # replaced meanwhile, and its entries gone
+                if self._running() is not pipeline:  # replaced meanwhile, with its entries
                     return min(times, default=None)
                 notice, again = self._idle.collect(pipeline, expired)
             if notice is not None:

@@ -12,7 +12,7 @@ from .status import RequestError
 def pack_packet_out(header: ControllerHeader | None, packet: p4r.PacketOut) -> bytes:
     """Return the frame that enters by the CPU port: packet_out header, then payload.
 
-    Raises RequestError INVALID_ARGUMENT or OUT_OF_RANGE for metadata unlike the P4Info's.
+    Raises RequestError INVALID_ARGUMENT or OUT_OF_RANGE if the metadata does not fit the P4Info.
     """
     given = {item.metadata_id: item.value for item in packet.metadata}
     fields = header.fields if header is not None else ()
@@ -41,14 +41,14 @@ def pack_packet_out(header: ControllerHeader | None, packet: p4r.PacketOut) -> b
         number = int.from_bytes(value, "big")
         total = (total << item.width) | number
         bits += item.width
-    size = (bits + 7) // 8  # behind the last field, bits that are missing are 0
+    size = (bits + 7) // 8  # the bits after the last field are 0
     return (total << (size * 8 - bits)).to_bytes(size, "big") + packet.payload
 
 
 def unpack_packet_in(header: ControllerHeader | None, frame: bytes) -> p4r.PacketIn:
     """Split a frame that left by the CPU port into metadata and payload.
 
-    Raises RequestError DATA_LOSS when the frame is shorter than the packet_in header.
+    Raises RequestError DATA_LOSS if the frame is shorter than the packet_in header.
     """
     if header is None:
         return p4r.PacketIn(payload=frame)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding pipeline configurations: verify, save, commit, and the state that belongs to one."""
+"""Forwarding pipeline configurations and their state: verify, save, commit."""
 
 import logging
 import re
@@ -22,10 +22,10 @@ from ..writes.journal import Backend
 from ..writes.reconcile import carry_over, snapshot, write_all
 from ..writes.recorder import RecordingDataPlane
 from .dataplane import DataPlane
-from .status import ConfigError, RequestError, request_error
+from .status import PipelineConfigError, RequestError, request_error
 
 Compile = Callable[[Path], Any]
-"""`softswitch.compile_program`, or a stand-in of tests."""
+"""`softswitch.compile_program`, or a fake in tests."""
 SetRequest = p4r.SetForwardingPipelineConfigRequest
 GetRequest = p4r.GetForwardingPipelineConfigRequest
 logger = logging.getLogger(__name__)
@@ -43,9 +43,9 @@ class Pipeline:
     """The CompiledProgram."""
 
     def commit(self, target: DataPlane) -> None:
-        """Carry out on the loaded program what has been recorded, and write to it from now on.
+        """Replay the recorded writes on the loaded program, and write to it from now on.
 
-        SoftswitchError where the data plane refuses that; the recorded writes stay.
+        Raises SoftswitchError if the data plane refuses a write; the recorded writes stay.
         """
         recorder = self.backend.dataplane
         self.open_tables(target)
@@ -53,7 +53,7 @@ class Pipeline:
         self.backend.dataplane = target
 
     def open_tables(self, target: DataPlane) -> None:
-        """Let entries that the program brings be changed where they are not const."""
+        """Make the entries that the program declares changeable unless they are const."""
         for table in self.schema.tables.values():
             if table.program.entries and not table.is_const:
                 target.tables.open(table.position)
@@ -70,7 +70,7 @@ class PipelineConfig:
         self.saved: Pipeline | None = None
 
     def current(self) -> Pipeline:
-        """Return what Read and Write refer to: the saved configuration, else the running one."""
+        """Return what Read and Write refer to: the saved configuration, or the running one."""
         pipeline = self.saved or self.running
         if pipeline is None:
             raise RequestError(
@@ -80,16 +80,18 @@ class PipelineConfig:
         return pipeline
 
     def prepare(self, request: p4r.SetForwardingPipelineConfigRequest) -> Pipeline | None:
-        """Check a request and compile its program, if it needs that; changes nothing."""
+        """Check a request, and compile its program if necessary; changes nothing."""
         action = request.action
         if action not in _ACTIONS:
             raise RequestError(rpc_code.INVALID_ARGUMENT, f"action {action}: is not an action")
         if action == SetRequest.COMMIT:
             if request.HasField("config"):
-                raise ConfigError("config: COMMIT takes none, it commits the saved one")
+                raise PipelineConfigError(
+                    "config: COMMIT takes none; it commits the saved configuration"
+                )
             return None
         if not request.HasField("config"):
-            raise ConfigError("config: is missing")
+            raise PipelineConfigError("config: is missing")
         running = self.running
         if (
             action == SetRequest.RECONCILE_AND_COMMIT
@@ -115,7 +117,7 @@ class PipelineConfig:
             self._replace(pipeline)
 
     def get(self, response_type: int) -> p4r.GetForwardingPipelineConfigResponse:
-        """Return the parts asked for of the current configuration; empty when there is none."""
+        """Return the requested parts of the current configuration; empty if there is none."""
         response = p4r.GetForwardingPipelineConfigResponse()
         pipeline = self.saved or self.running
         if pipeline is None:
@@ -146,13 +148,13 @@ class PipelineConfig:
             path.write_bytes(config.p4_device_config)
             try:
                 model = read_program(path)
-                # P4Info and JSON are compared first: that is quick, and compiling is not.
+                # P4Info and JSON are compared before the compilation, because that is quick.
                 pipeline = self._build(config, model)
-                # Under its own name, so that the compiler's cache knows it again.
+                # The program's own name lets the compiler's cache find the library again.
                 named = path.rename(path.with_name(f"{_file_stem(model)}.json"))
                 pipeline.program = self._compile(named)
             except ProgramError as exc:
-                raise ConfigError(f"p4_device_config: {exc}") from exc
+                raise PipelineConfigError(f"p4_device_config: {exc}") from exc
         return pipeline
 
     def _build(self, config: p4r.ForwardingPipelineConfig, model: Program) -> Pipeline:
@@ -176,17 +178,17 @@ class PipelineConfig:
                 fate = self._restore(old, kept)
                 raise RequestError(
                     request_error(exc).code,
-                    f"the writes for the program cannot be carried out: {exc}; {fate}",
+                    f"the saved writes for the new program failed: {exc}; {fate}",
                 ) from exc
             self.running = pipeline
         self.saved = None
 
     def _restore(self, old: Pipeline | None, kept: Iterable[p4r.Update]) -> str:
-        """Bring the program before and its state back, or none; returns what runs now."""
+        """Restore the previous program and its state, or no program; say what runs now."""
         self.running = None
         if old is None or old.program is None:
             self._dataplane.load(None)
-            return "the switch is without a program now"
+            return "the switch has no program now"
         backend = Backend(self._dataplane)
         stores = Stores(old.schema, backend)
         try:
@@ -195,9 +197,12 @@ class PipelineConfig:
             write_all(kept, stores, backend.journal)
         except SoftswitchError as exc:
             self._dataplane.load(None)
-            return f"nor can the one before be restored ({exc}): the switch is without one now"
+            return (
+                f"the previous program cannot be restored either ({exc}): "
+                "the switch has no program now"
+            )
         self.running = replace(old, backend=backend, stores=stores)
-        return "the one before runs on"
+        return "the previous program still runs"
 
     def _commit_saved(self) -> None:
         if self.saved is None:
@@ -216,7 +221,7 @@ class PipelineConfig:
             self.saved = None
         else:
             new = pipeline or self._verify(config)
-            # No packet passes between reading the state and having it in the new program.
+            # No packet passes between the copy of the state and the start of the new program.
             with self._dataplane.atomically():
                 carry_over(
                     running.stores,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A gRPC service beside P4Runtime, which has no counters of ports: what each port counts.
+"""A gRPC service for the counters of ports, which P4Runtime does not have.
 
 Method `/softswitch.Ports/Statistics` takes google.protobuf.Empty and returns a
 google.protobuf.Struct. The struct has an object for each port number, with the counters of
@@ -17,7 +17,7 @@ Counters = Mapping[int, Mapping[str, int]]
 
 
 def statistics_handler(read: Callable[[], Counters]) -> grpc.GenericRpcHandler:
-    """Return what serves the method."""
+    """Return the handler of the method."""
 
     def statistics(request: empty_pb2.Empty, context: grpc.ServicerContext) -> struct_pb2.Struct:
         del request, context

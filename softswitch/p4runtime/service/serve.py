@@ -3,7 +3,6 @@
 """Starts a P4Runtime server for a `softswitch.Switch`."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +12,20 @@ from google.protobuf import text_format
 from ...compilation.compiler import CompiledProgram, compile_program
 from ...program.model import Program
 from ...switch.switch import Switch
-from .dataplane import DataPlane
 from .pipeline_config import Compile
-from .port_statistics import Counters
 from .server import P4RuntimeServer
-from .status import ConfigError
+from .status import PipelineConfigError
 from .tls import TlsFiles
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 
 
 def read_p4info(path: Path) -> p4i.P4Info:
-    """Read a P4Info text file; ConfigError says what is wrong with it."""
+    """Read a P4Info text file; raises PipelineConfigError with what is wrong."""
     try:
         return text_format.Parse(path.read_text(encoding="utf-8"), p4i.P4Info())
     except (text_format.ParseError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"{path} is not a P4Info text file: {exc}") from exc
+        raise PipelineConfigError(f"{path} is not a P4Info text file: {exc}") from exc
 
 
 def serve(
@@ -42,56 +39,41 @@ def serve(
 ) -> P4RuntimeServer:
     """Start a P4Runtime server for a switch; stop it before the switch is closed.
 
-    A program that the switch runs already is served under `p4info`; an empty switch waits for
-    SetForwardingPipelineConfig. `device_id` is the switch's own unless given; `tls` encrypts;
-    `compile_program` makes other builds of the programs that controllers bring.
-    Raises AddressInUseError, TlsError and ConfigError where the P4Info does not match the program.
+    A program that the switch already runs is served under `p4info`; an empty switch waits for
+    SetForwardingPipelineConfig. `device_id` is by default the switch's own. `tls` encrypts.
+    `compile_program` may make other builds of the programs that controllers load.
+    Raises AddressInUseError, TlsError, or PipelineConfigError if the P4Info does not match the
+    program.
     """
-    program = switch.program
-    running: Program | None = None
-    if program is not None:
-        assert isinstance(program, CompiledProgram)
-        running = program.model
-    return serve_dataplane(
+    server = P4RuntimeServer(
         switch,
         address=address,
         device_id=switch.device_id if device_id is None else device_id,
         compile_program=compile_program,
-        p4info=p4info,
-        running=running,
-        program=program,
         tls=tls,
         port_statistics=switch.ports.all_statistics,
     )
-
-
-def serve_dataplane(
-    dataplane: DataPlane,
-    *,
-    address: str,
-    device_id: int,
-    compile_program: Compile,
-    p4info: Path | p4i.P4Info | None = None,
-    running: Program | None = None,
-    program: Any = None,
-    tls: TlsFiles | None = None,
-    port_statistics: Callable[[], Counters] | None = None,
-) -> P4RuntimeServer:
-    """Start a server; with `running`, the data plane's program is served under `p4info` at once."""
-    server = P4RuntimeServer(
-        dataplane,
-        address=address,
-        device_id=device_id,
-        compile_program=compile_program,
-        tls=tls,
-        port_statistics=port_statistics,
-    )
-    if running is not None:
-        if p4info is None:
-            raise ValueError(f"the switch runs {running.name}: its P4Info is needed to serve it")
-        info = read_p4info(p4info) if isinstance(p4info, Path) else p4info
-        blob = json.dumps(running.json).encode()
-        config = p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=blob)
-        server.device.config.adopt(config, running, program)
+    program = switch.program
+    if program is not None:
+        assert isinstance(program, CompiledProgram)
+        adopt_running(server, p4info, program.model, program)
     server.start()
     return server
+
+
+def adopt_running(
+    server: P4RuntimeServer,
+    p4info: Path | p4i.P4Info | None,
+    running: Program,
+    program: Any = None,
+) -> None:
+    """Let a server that is not started serve what its data plane runs, under `p4info`.
+
+    `program` is the data plane's build of `running`.
+    """
+    if p4info is None:
+        raise ValueError(f"the switch runs {running.name}: its P4Info is needed to serve it")
+    info = read_p4info(p4info) if isinstance(p4info, Path) else p4info
+    blob = json.dumps(running.json).encode()
+    config = p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=blob)
+    server.device.config.adopt(config, running, program)

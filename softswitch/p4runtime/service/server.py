@@ -58,10 +58,10 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         tls: TlsFiles | None = None,
         port_statistics: Callable[[], Counters] | None = None,
     ) -> None:
-        """Make a server; with `tls` only encrypted channels are served. TlsError as of its files.
+        """Make a server; with `tls` it serves encrypted channels only. Raises TlsError.
 
-        `port_statistics` reads the counters of the ports that clients may ask for. Every client of
-        a plain server may do everything: keep it on the loopback interface.
+        `port_statistics` reads the port counters for clients that ask for them. Without TLS, every
+        client may do everything: keep such a server on the loopback interface.
         """
         self._port_statistics = port_statistics
         self._address = address
@@ -71,7 +71,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         self._pool: futures.ThreadPoolExecutor | None = None
         self._channels: set[StreamChannel] = set()
         self._readers: list[threading.Thread] = []
-        """Threads of streams, also of those that ended a moment ago."""
+        """Threads of open streams, and of streams that have ended since."""
         self._readers_lock = threading.Lock()
         self.port = 0
         """TCP port in use; 0 when stopped or on a Unix socket."""
@@ -119,7 +119,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         logger.info("P4Runtime on %s", self.address)
 
     def stop(self) -> None:
-        """End all streams, wait for their threads. May be called twice."""
+        """End all streams and wait for their threads. May be called twice."""
         server, self._server = self._server, None
         if server is None:
             return
@@ -185,7 +185,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
     def Read(  # noqa: N802
         self, request: p4r.ReadRequest, context: grpc.ServicerContext
     ) -> Iterator[p4r.ReadResponse]:
-        """Return entities, in several messages where they are many."""
+        """Return entities, in several messages if there are many."""
         try:
             results = self.device.read(request)
         except SoftswitchError as exc:
@@ -225,7 +225,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
 
 
 def _in_parts(entities: Iterator[p4r.Entity]) -> Iterator[p4r.ReadResponse]:
-    """Put entities into messages that clients accept; at least one."""
+    """Put entities into messages that clients accept; yields at least one message."""
     response, size = p4r.ReadResponse(), 0
     for entity in entities:
         response.entities.append(entity)
@@ -237,7 +237,7 @@ def _in_parts(entities: Iterator[p4r.Entity]) -> Iterator[p4r.ReadResponse]:
 
 
 def _is_served(address: str) -> bool:
-    """Return whether somebody serves a Unix socket: gRPC would take it away without a word."""
+    """Return whether a process serves this Unix socket, which gRPC would replace silently."""
     if not address.startswith("unix:"):
         return False  # a TCP port in use is refused by the kernel
     with socket.socket(socket.AF_UNIX) as probe:
@@ -248,4 +248,4 @@ def _is_served(address: str) -> bool:
 def _abort(context: grpc.ServicerContext, error: SoftswitchError) -> NoReturn:
     refusal = request_error(error)
     context.abort(refusal.grpc_code, shortened(refusal.message))
-    raise AssertionError("abort returns never")
+    raise AssertionError("abort never returns")

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of the P4Runtime server and how they travel.
+"""Errors of the P4Runtime server, and their form in gRPC.
 
 SoftswitchError
-├── RequestError         one request or update is refused, with a canonical code
-│   └── ConfigError      a forwarding pipeline configuration cannot be realised
-└── AddressInUseError    the server's own address is taken
+├── RequestError               one request or update is refused, with a canonical code
+│   └── PipelineConfigError    a forwarding pipeline configuration cannot be realised
+└── AddressInUseError          the server's own address is taken
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from ...errors import (
 
 DETAILS_KEY = "grpc-status-details-bin"
 STATUS_CHARACTERS = 4000
-"""Clients refuse answers with more than 8 KiB of status."""
+"""Most characters of a gRPC status: clients refuse answers with more than 8 KiB of status."""
 MESSAGE_BUDGET_BYTES = 6 * 1024
 """Room for texts: by default, gRPC clients refuse trailing metadata over 8 KiB."""
 DETAILS_BUDGET_BYTES = 56 * 1024
@@ -59,7 +59,7 @@ class RequestError(SoftswitchError):
         return _STATUS_CODES[self.code]
 
 
-class ConfigError(RequestError):
+class PipelineConfigError(RequestError):
     """The switch cannot realise a forwarding pipeline configuration; INVALID_ARGUMENT."""
 
     def __init__(self, summary: str, problems: Sequence[str] = ()) -> None:
@@ -89,7 +89,7 @@ _CODES_OF_ERRORS: list[tuple[type[SoftswitchError], int]] = [
 
 
 def request_error(error: SoftswitchError) -> RequestError:
-    """Return an error of the switch as the refusal of a request; a RequestError is one."""
+    """Return an error of the switch as the refusal of a request; a RequestError as it is."""
     if isinstance(error, RequestError):
         return error
     for kind, code in _CODES_OF_ERRORS:
@@ -99,7 +99,7 @@ def request_error(error: SoftswitchError) -> RequestError:
 
 
 def shortened(message: str) -> str:
-    """Return a message that fits into a gRPC status, cut at a line with a word on what is left."""
+    """Return a message that fits into a gRPC status: cut after a line, with a note on the rest."""
     if len(message) <= STATUS_CHARACTERS:
         return message
     kept = message[:STATUS_CHARACTERS].rpartition("\n")[0] or message[:STATUS_CHARACTERS]
@@ -110,10 +110,10 @@ def shortened(message: str) -> str:
 def write_details(errors: Sequence[RequestError | None]) -> tuple[str, bytes]:
     """Return gRPC message and serialised google.rpc.Status for a Write with failed updates.
 
-    One detail per update, in order, OK where `errors` holds None. Texts are left out after
-    `MESSAGE_BUDGET_BYTES`; all details are left out where even the codes would exceed
-    `DETAILS_BUDGET_BYTES` (about 1,400 updates), and the message says so. It names the first
-    failure always.
+    The status has one detail per update, in order, and OK if `errors` holds None. Beyond
+    `MESSAGE_BUDGET_BYTES`, details have no text. If even the codes exceed `DETAILS_BUDGET_BYTES`
+    (about 1,400 updates), the status has no details, and the message says so. The message always
+    names the first failure.
     """
     failed = [index for index, error in enumerate(errors) if error is not None]
     first = errors[failed[0]]

@@ -48,7 +48,7 @@ class StreamChannel:
         self.reader = threading.Thread(target=self._read, name="p4runtime-stream", daemon=True)
 
     def responses(self) -> Iterator[p4r.StreamMessageResponse]:
-        """Yield what the client shall receive until either side ends the stream."""
+        """Yield the messages for the client until either side ends the stream."""
         if not self._context.add_callback(self.close):
             return
         self._device.add_stream(self)
@@ -70,11 +70,11 @@ class StreamChannel:
 
     @property
     def client(self) -> Client:
-        """The arbitration's view of this stream."""
+        """This stream as the arbitration knows it."""
         return self._client
 
     def offer(self, message: p4r.StreamMessageResponse) -> bool:
-        """Queue a message; False when the client is too slow and the message is dropped."""
+        """Queue a message; False if the client is too slow and the message is dropped."""
         if self._out.qsize() >= MAX_QUEUED_MESSAGES:
             return False
         self._out.put(message)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""TLS and mutual TLS of the P4Runtime server: files, and what can be wrong with them."""
+"""TLS and mutual TLS of the P4Runtime server: reads and checks the files."""
 
 import ssl
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ def _read(path: Path, what: str) -> bytes:
 
 
 def _refuse_passphrase() -> str:
-    raise ValueError("the key has a passphrase; give one without")
+    raise ValueError("the key has a passphrase; give a key without one")
 
 
 def _reason(error: Exception) -> str:

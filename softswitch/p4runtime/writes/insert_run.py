@@ -27,11 +27,11 @@ class _Field(NamedTuple):
     id: int
     size: int
     limit: int
-    """Larger first bytes exceed the width."""
+    """The largest first byte within the field's width."""
 
 
 class InsertPlan(NamedTuple):
-    """What decoding needs to know of a table."""
+    """What the decoding of plain insertions into a table needs."""
 
     table: Table
     fields: tuple[_Field, ...]
@@ -49,10 +49,10 @@ class InsertRun:
         self._entries: list[tuple[bytes, int, bytes]] = []
 
     def take(self, update: p4r.Update) -> bool:
-        """Take an update into the run; False: it is none of this run, and nothing has changed."""
+        """Take an update into the run; False, without a change, if it does not belong to it."""
         if update.type != _INSERT:
             return False
-        entry = update.entity.table_entry  # empty where the entity is another: then no table
+        entry = update.entity.table_entry  # empty for another kind of entity, so without a plan
         plan = self._plans.get(entry.table_id)
         if plan is None or (self._table is not None and self._table is not plan.table):
             return False
@@ -64,7 +64,7 @@ class InsertRun:
         if known is None:
             return False
         position, params = known
-        # The value is empty where the match is no exact one.
+        # The value is empty if the match is not an exact one.
         key = _packed(plan.fields, [(item.field_id, item.exact.value) for item in entry.match])
         data = _packed(params, [(item.param_id, item.value) for item in call.params])
         if key is None or data is None:
@@ -74,7 +74,7 @@ class InsertRun:
         return True
 
     def flush(self, *, stop_at_failure: bool = False) -> list[RequestError | None]:
-        """Insert what was taken; returns a result for each that was tried."""
+        """Insert the updates that were taken; return a result for each that was tried."""
         table, entries = self._table, self._entries
         if table is None:
             return []
@@ -112,7 +112,7 @@ def _limits(width: int) -> tuple[int, int]:
 
 
 def _packed(fields: tuple[_Field, ...], given: Sequence[tuple[int, bytes]]) -> bytes | None:
-    """Join the values as the data plane takes them; None where a single update must judge."""
+    """Join the values in the data plane's form; None if the update must be written singly."""
     if len(given) != len(fields):
         return None
     packed = b""

@@ -7,22 +7,22 @@ from typing import Any
 
 
 class Journal:
-    """What to do to take back the changes made since the last `forget`, newest first.
+    """Steps that undo the changes since the last `forget`, newest first.
 
-    A step may use the data plane; it does not fail where the change itself has succeeded.
+    A step may use the data plane; it cannot fail if the change itself has succeeded.
     """
 
     def __init__(self) -> None:
         self._steps: list[Callable[[], object]] = []
         self.is_batch = False
-        """Whether updates that have succeeded may still be taken back."""
+        """Whether updates that have succeeded may still be undone."""
 
     def note(self, undo: Callable[[], object]) -> None:
-        """Remember how to take back a change that has just been made."""
+        """Remember how to undo a change that has just been made."""
         self._steps.append(undo)
 
     def rollback(self) -> None:
-        """Take back every change noted."""
+        """Undo every change noted."""
         while self._steps:
             self._steps.pop()()
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""RECONCILE_AND_COMMIT: the state of one program as the writes that make it in another."""
+"""RECONCILE_AND_COMMIT: the state of one program as writes to another."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -20,11 +20,11 @@ from ..entities.table_entry import (
 )
 from ..entities.table_store import Row
 from ..p4info.schema import Schema, Table
-from ..service.status import ConfigError
+from ..service.status import PipelineConfigError
 from .journal import Journal
 
 ALWAYS_THERE = {"counter_entry", "register_entry", "meter_entry", "value_set_entry"}
-"""Objects that a program starts with: MODIFY, and only where they differ from that start."""
+"""Objects that a program starts with. Only those that differ from their start are written."""
 _WILDCARDS = (
     p4r.Entity(action_profile_member=p4r.ActionProfileMember()),
     p4r.Entity(action_profile_group=p4r.ActionProfileGroup()),
@@ -40,12 +40,12 @@ _WILDCARDS = (
 def carry_over(
     old: Stores, new: Stores, journal: Journal, old_info: p4i.P4Info, new_info: p4i.P4Info
 ) -> None:
-    """Write the state of a program into another; ConfigError where it does not fit there."""
+    """Write the state of a program into another; PipelineConfigError if it does not fit there."""
     _compare_names(old_info, new_info)
     try:
         write_all(snapshot(old, new.tables.schema), new, journal)
     except SoftswitchError as exc:
-        raise ConfigError(
+        raise PipelineConfigError(
             f"RECONCILE_AND_COMMIT: the state cannot be kept: {exc}; use VERIFY_AND_COMMIT"
         ) from exc
 
@@ -63,7 +63,7 @@ def snapshot(old: Stores, schema: Schema) -> Iterator[p4r.Update]:
 
 
 def write_all(updates: Iterable[p4r.Update], stores: Stores, journal: Journal) -> None:
-    """Carry out writes for good; stops at the first that fails."""
+    """Carry out writes for good; stop at the first that fails."""
     for update in updates:
         stores.write(update)
         journal.forget()
@@ -77,7 +77,7 @@ def _compare_names(old_info: p4i.P4Info, new_info: p4i.P4Info) -> None:
         if new.get(number, name) != name
     ]
     if problems:
-        raise ConfigError("RECONCILE_AND_COMMIT: the state cannot be kept", problems)
+        raise PipelineConfigError("RECONCILE_AND_COMMIT: the state cannot be kept", problems)
 
 
 def _names(info: p4i.P4Info) -> dict[int, str]:
@@ -136,7 +136,7 @@ def _entries(
         match, entry = row.match, entity.table_entry
         theirs_now = known.get(match) if match is not None else None
         is_initial = theirs_now is not None and row.stored == stored_entry(table, theirs_now, PLAIN)
-        if entry.is_const or is_initial:  # its counter and meter may have changed all the same
+        if entry.is_const or is_initial:  # only its counter and meter may have changed
             entry.is_const = False
             entry.ClearField("action")
             if not entry.HasField("meter_config") and not entry.counter_data.ListFields():

@@ -21,7 +21,7 @@ class _Call(NamedTuple):
 
 
 class _Part:
-    """A part of the data plane whose methods are all recorded, unless it has others."""
+    """A part of the data plane that records the calls of the methods named."""
 
     def __init__(self, calls: list[_Call], name: str, methods: Iterable[str] = ()) -> None:
         self._calls = calls
@@ -42,7 +42,7 @@ class _Part:
 
 
 class _Tables(_Part):
-    """Tables of a program that is not loaded: what it brings, and what was written."""
+    """Tables of a program that is not loaded: its declared entries, and what was written."""
 
     def __init__(self, calls: list[_Call], tables: Iterable[Table]) -> None:
         super().__init__(calls, "tables", ("set_default", "write_meter"))
@@ -55,7 +55,7 @@ class _Tables(_Part):
             self._held[table.position] = entries
 
     def insert(self, table: int, match: Match, action: int, params: bytes, **options: Any) -> None:
-        """Record; a full table is refused now, not at COMMIT."""
+        """Record an insertion; a full table refuses it now, not at COMMIT."""
         held = self._held[table]
         if match in held:
             raise EntryExistsError("an entry with this match exists")
@@ -71,7 +71,7 @@ class _Tables(_Part):
         *,
         stop_at_failure: bool = False,
     ) -> tuple[int, dict[int, SoftswitchError]]:
-        """Record one by one."""
+        """Record the insertions one by one."""
         errors: dict[int, SoftswitchError] = {}
         for at, (key, action, params) in enumerate(entries):
             try:
@@ -94,16 +94,16 @@ class _Tables(_Part):
         self._record("delete", table, match)
 
     def get(self, table: int, match: Match) -> HeldEntry | None:
-        """Return what was written, or comes with the program."""
+        """Return an entry that was written or declared; None if there is none."""
         held = self._held[table].get(match)
         return None if held is None else self._with_counts(table, held)
 
     def entries(self, table: int) -> Iterator[HeldEntry]:
-        """Return what was written, and comes with the program."""
+        """Return the entries that were written or declared."""
         return iter([self._with_counts(table, held) for held in self._held[table].values()])
 
     def size(self, table: int) -> int:
-        """Return how many there are."""
+        """Return how many entries there are."""
         return len(self._held[table])
 
     def idle_ns(self, table: int, match: Match) -> int:
@@ -112,7 +112,7 @@ class _Tables(_Part):
         return 0
 
     def read_counter(self, table: int, match: Match | None) -> tuple[int, int]:
-        """Return what was written, else zeros."""
+        """Return what was written, or zeros."""
         return self._counts.get((table, match), (0, 0))
 
     def write_counter(self, table: int, match: Match | None, packets: int, octets: int) -> None:
@@ -125,7 +125,7 @@ class _Tables(_Part):
 
 
 class _Arrays(_Part):
-    """Counters and registers that hold what was written, else zeros."""
+    """Counters and registers that hold what was written, or zeros."""
 
     def __init__(self, calls: list[_Call]) -> None:
         super().__init__(calls, "arrays", ("write_meter", "write_value_set"))
@@ -133,7 +133,7 @@ class _Arrays(_Part):
         self._registers: dict[tuple[int, int], bytes] = {}
 
     def read_counter(self, array: int, index: int) -> tuple[int, int]:
-        """Return what was written, else zeros."""
+        """Return what was written, or zeros."""
         return self._counters.get((array, index), (0, 0))
 
     def write_counter(self, array: int, index: int, packets: int, octets: int) -> None:
@@ -142,7 +142,7 @@ class _Arrays(_Part):
         self._record("write_counter", array, index, packets, octets)
 
     def read_register(self, array: int, index: int) -> bytes:
-        """Return what was written, else zero."""
+        """Return what was written, or zero."""
         return self._registers.get((array, index), b"\0")
 
     def write_register(self, array: int, index: int, value: bytes) -> None:
@@ -175,7 +175,7 @@ class RecordingDataPlane:
             getattr(getattr(target, call.part), call.method)(*call.arguments, **call.options)
 
     def atomically(self) -> AbstractContextManager[None]:
-        """Nothing needs to be held: no packet passes."""
+        """Return a context without effect: no packet passes."""
         return contextlib.nullcontext()
 
 

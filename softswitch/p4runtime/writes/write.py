@@ -12,8 +12,8 @@ from ..service.status import RequestError, request_error
 def write_updates(pipeline: Pipeline, request: p4r.WriteRequest) -> list[RequestError | None]:
     """Carry out the updates; returns one result per update, None for success.
 
-    CONTINUE_ON_ERROR tries each. The other modes stop at the first failure and take back the
-    updates before it, whose results are ABORTED. With DATAPLANE_ATOMIC no packet sees a
+    CONTINUE_ON_ERROR tries every update. The other modes stop at the first failure and undo the
+    updates before it; all other updates get ABORTED. With DATAPLANE_ATOMIC, no packet sees only a
     part of the batch.
     """
     mode = request.atomicity
@@ -66,7 +66,7 @@ def _write_batch(pipeline: Pipeline, request: p4r.WriteRequest) -> list[RequestE
 
 
 def _until_failure(pipeline: Pipeline, request: p4r.WriteRequest) -> list[RequestError | None]:
-    """Carry out the updates up to the first that fails; a result for each tried."""
+    """Carry out the updates up to the first that fails; return a result for each tried."""
     run = pipeline.stores.start_run()
     results: list[RequestError | None] = []
     for update in request.updates:
@@ -87,7 +87,7 @@ def _until_failure(pipeline: Pipeline, request: p4r.WriteRequest) -> list[Reques
 
 
 def _aborted(count: int, failed: int, error: RequestError) -> list[RequestError | None]:
-    reason = RequestError(rpc_code.ABORTED, f"taken back: update {failed} failed")
+    reason = RequestError(rpc_code.ABORTED, f"not carried out: update {failed} failed")
     results: list[RequestError | None] = [reason] * count
     results[failed] = error
     return results

@@ -37,7 +37,7 @@ control TheIngress(inout headers_t hdr, inout metadata_t md, inout standard_meta
         if (hdr.flow.kind == 1) {
             if (profile.apply().hit) { hdr.flow.hit = 1; }
         } else if (hdr.flow.kind == 2) {
-            // simple_switch ends where the next table of a shared profile's member depends on the action.
+            // simple_switch exits if the next table after a shared profile's member depends on the action.
             if (profile_twin.apply().hit) { hdr.flow.hit = 1; }
         }
         else if (hdr.flow.kind == 3) {

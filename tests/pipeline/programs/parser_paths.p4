@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// One parser state for each thing that parsers can do; the first byte chooses. The report tells the error, the path and what
+// One parser state for each thing that parsers can do; the first byte chooses. The report has the error, the path and what
 // was read. Frames: kind, argument, rest.
 #include <core.p4>
 #include <v1model.p4>
@@ -171,7 +171,7 @@ parser TheParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     }
 
     state endless {
-        // Ends with the packet: each round takes a byte.
+        // Ends with the packet: each pass takes a byte.
         packet.advance(8);
         meta.path = meta.path + 1;
         transition endless;

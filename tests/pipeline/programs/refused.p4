@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is not supported, all at once: functions and objects of a vendor, which p4c emits with --emit-externs.
+// Unsupported features, all at once: functions and objects of a vendor, which p4c emits with --emit-externs.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Types that controllers write otherwise than the switch holds them: ports and routing instances as strings, next hops
+// Types that controllers write in another form than the switch holds: ports and routing instances as strings, next hops
 // as numbers of 32 bits.
 #include <core.p4>
 #include <v1model.p4>

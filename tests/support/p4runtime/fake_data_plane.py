@@ -16,11 +16,11 @@ from switchfold.softswitch.errors import (
     TableFullError,
 )
 from switchfold.softswitch.p4runtime.service.dataplane import (
-    Group,
     HeldEntry,
     Match,
-    Member,
     MeterRates,
+    ProfileGroup,
+    ProfileMember,
     Replicas,
 )
 from switchfold.softswitch.program.model import Program
@@ -104,10 +104,10 @@ class _Tables:
     def _check_open(self, table: int, match: Match) -> None:
         assert (table, match) not in self._plane.initial or table in self._plane.opened
 
-    def _check_reference(self, table: int, indirect: Member | Group | None) -> None:
-        if isinstance(indirect, Member):
+    def _check_reference(self, table: int, indirect: ProfileMember | ProfileGroup | None) -> None:
+        if isinstance(indirect, ProfileMember):
             assert (self._plane.profile_of(table), indirect.id) in self._plane.members
-        elif isinstance(indirect, Group):
+        elif isinstance(indirect, ProfileGroup):
             assert (self._plane.profile_of(table), indirect.id) in self._plane.selector_groups
 
     def set_default(self, table: int, action: int, params: bytes) -> None:
@@ -144,7 +144,7 @@ class _Profiles:
     def delete_member(self, profile: int, member: int) -> None:
         for (owner, _), members in self._plane.selector_groups.items():
             assert owner != profile or member not in dict(members)
-        assert not self._plane.users(Member, profile, member)
+        assert not self._plane.users(ProfileMember, profile, member)
         del self._plane.members[profile, member]
 
     def set_group(self, profile: int, group: int, members: Sequence[tuple[int, int]]) -> None:
@@ -152,7 +152,7 @@ class _Profiles:
         self._plane.selector_groups[profile, group] = list(members)
 
     def delete_group(self, profile: int, group: int) -> None:
-        assert not self._plane.users(Group, profile, group)
+        assert not self._plane.users(ProfileGroup, profile, group)
         del self._plane.selector_groups[profile, group]
 
 
@@ -286,7 +286,9 @@ class FakeDataPlane:
         profiles = [item["name"] for pipeline in pipelines for item in pipeline["action_profiles"]]
         return profiles.index(tables[table]["action_profile"])
 
-    def users(self, kind: type[Member] | type[Group], profile: int, number: int) -> int:
+    def users(
+        self, kind: type[ProfileMember] | type[ProfileGroup], profile: int, number: int
+    ) -> int:
         found = [
             table
             for (table, _), item in self.options.items()

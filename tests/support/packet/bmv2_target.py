@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """simple_switch_grpc as a packet test's target: veth pairs for ports, P4Runtime for control.
 
-BMv2 has one ingress thread, hence a sentinel frame behind a test's frame, from the same port to
-every port, leaves each port behind all that the test's frame caused. No wait depends on time.
+BMv2 has one ingress thread. So a sentinel frame that follows a test's frame, from the same port to
+every port, leaves each port after all frames that the test's frame caused. No wait depends on time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SENTINEL_ETHERTYPE = 0x88B5
 """IEEE 802 local experimental: not IPv4, hence a packet-in."""
 SENTINEL_SOURCE = 0xC612_FFFF
 ECN_CAPABLE = 2
-"""Sentinels say so: else a long queue would drop them."""
+"""ECN field of sentinels: otherwise a long queue would drop them."""
 SENTINEL_PREFIX = b"switchfold sentinel"
 _targets = itertools.count()
 _marks = itertools.count()
@@ -175,12 +175,12 @@ class Bmv2Target:
         return sorted(self._collect(port))
 
     def exchange_all(self, port: int, frames: Sequence[bytes]) -> list[tuple[int, bytes]]:
-        """Send frames one behind the other; return all that leaves, for each port in order."""
+        """Send frames one after the other; return all that leaves, for each port in order."""
         self.send(port, frames)
         return self._collect(port)
 
     def send(self, port: int, frames: Sequence[bytes]) -> None:
-        """Send frames one behind the other."""
+        """Send frames one after the other."""
         for frame in frames:
             self._links[port].send(frame)
 

@@ -36,7 +36,7 @@ Datagram = NDArray[np.void]
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A job as the tables hold it: worker w sits at port w + 1."""
+    """A job as the tables hold it: worker w is at port w + 1."""
 
     job_id: int
     generation: int
@@ -82,7 +82,7 @@ def ethernet(dst: int, src: int, ethertype: int) -> bytes:
     return dst.to_bytes(6, "big") + src.to_bytes(6, "big") + ethertype.to_bytes(2, "big")
 
 
-def ipv4(
+def ipv4(  # noqa: PLR0913 - the header's fields
     src: int,
     dst: int,
     payload: bytes,
@@ -116,7 +116,7 @@ def ipv4(
     return header[:10] + checksum.to_bytes(2, "big") + header[12:] + options + payload
 
 
-def udp(
+def udp(  # noqa: PLR0913 - the header's fields
     src: int,
     dst: int,
     src_port: int,

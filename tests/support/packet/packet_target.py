@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a packet test needs of a switch, whichever it is."""
+"""The interface of a switch that packet tests use, whichever switch it is."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Target(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of everything that the target holds."""
+        """Release everything that the target holds."""
         ...
 
 
@@ -159,7 +159,7 @@ def check_exchange(
 def check_frames(
     received: Sequence[tuple[int, bytes]], expected: Sequence[tuple[int, bytes]]
 ) -> None:
-    """Compare frames in any order; show both sides where they differ."""
+    """Compare frames in any order; show both sides if they differ."""
     shown = "\n".join(
         [f"  expected {port}: {describe(frame)}" for port, frame in expected]
         + [f"  received {port}: {describe(frame)}" for port, frame in received]

@@ -20,7 +20,7 @@ ECN_CAPABLE = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Station:
-    """Who sends and receives Switchfold packets: a worker or a switch."""
+    """A sender and receiver of Switchfold packets: a worker or a switch."""
 
     mac: int
     address: int
@@ -97,13 +97,13 @@ class Node:
         """Return the entries that make a switch this one."""
         entries = [self.admission()]
         for child in self.children:
-            entries.append(self._seat(child))
+            entries.append(self._admit(child))
             entries.append(self._address(child.child_id + 1, child.station))
         if self.parent is not None:
             entries.append(self._address(0, self.parent.station))
         return entries
 
-    def _seat(self, child: Child) -> Entry:
+    def _admit(self, child: Child) -> Entry:
         return Entry(
             table="worker",
             match={

@@ -35,7 +35,7 @@ class Schedule:
     """One job with a few rounds; `steps` yields what reaches the switch, packet by packet.
 
     The network delivers any packet that was ever sent, at any time and any number of times, or
-    never; it also makes up some. A worker goes on only after `learn` told of its round's result.
+    never; it also makes up some. A worker goes on only after `learn` reported its round's result.
     """
 
     job: Job

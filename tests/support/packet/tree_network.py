@@ -48,7 +48,7 @@ class Arrival:
     worker: int | None = None
 
     def datagram(self, values_per_packet: int) -> Datagram:
-        """Return what the frame carries."""
+        """Return the datagram that the frame carries."""
         payload = self.frame[HEADERS_BYTES:]
         return np.frombuffer(payload, datagram_dtype(values_per_packet))[0].copy()
 
@@ -83,7 +83,7 @@ def sent_by_worker(
     job: TreeJob, worker: int, datagram: Datagram, *, source: Address | None = None
 ) -> Arrival:
     """Return a worker's packet as it reaches its switch."""
-    node, child = job.tree.seat(worker)
+    node, child = job.tree.attachment(worker)
     source = source or worker_address(worker)
     frame = frame_between(source, switch_address(node.number), datagram, tos=ECN_CAPABLE)
     return Arrival(frame, node.number, child.port)

@@ -29,7 +29,7 @@ REFUSALS = {
 MAX_LEVEL = 2
 """Of the trees in these schedules."""
 HOP_FLAGS = int(Flag.REPLAY | Flag.LAST | Flag.ECN_ECHO)
-"""What may differ between two results of one round: how they came, not what they are."""
+"""Flags that may differ between two results of one round: they depend on the packets' paths."""
 
 
 @dataclass
@@ -125,7 +125,7 @@ class TreeSchedule:
     def _make(self, worker: int, step: int) -> Datagram:
         values_per_packet = self.network.values_per_packet
         datagram = np.zeros((), datagram_dtype(values_per_packet))
-        child = self.job.tree.seat(worker)[1]
+        child = self.job.tree.attachment(worker)[1]
         fields = {
             "version": WIRE_VERSION,
             "operation": self.operation,
@@ -150,7 +150,7 @@ class TreeSchedule:
         return datagram
 
     def _take(self, worker: int, datagram: Datagram) -> None:
-        """Be a worker that receives."""
+        """Receive a frame as a worker does."""
         header = datagram["header"]
         step = (int(header["round"]) - self.first_round) & 0xFFFFFFFF
         is_own = header["slot_index"] == self.slot and header["job_id"] == self.job.job_id
@@ -202,10 +202,10 @@ class TreeSchedule:
         return workers
 
     def _attack(self, worker: int) -> None:
-        """Send what a rogue host could; it must be refused, and change nothing."""
+        """Send what a rogue host could send; it must be refused, and change nothing."""
         own = self._contribution(worker)
         job = self.job
-        node, child = job.tree.seat(worker)
+        node, child = job.tree.attachment(worker)
         lies = [
             {"job_id": job.job_id + 1000},
             {"worker_id": (child.child_id + 2) & 31},
@@ -231,7 +231,7 @@ class TreeSchedule:
         assert not sent
 
     def _settle(self) -> None:
-        """Lose nothing any more: retransmissions and flushes must end every round.
+        """Stop losing packets: retransmissions and flushes must end every round.
 
         If rounds can end without all children, they also must when a worker stops here.
         """

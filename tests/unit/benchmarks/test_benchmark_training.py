@@ -80,7 +80,7 @@ def test_prediction_is_computing_and_bytes_over_the_rate(rows: list[dict[str, An
     overlapped_s = by_label["switchfold"]["predicted_s"]
     assert sequential_s - 0.05 < overlapped_s < by_label["switchfold_sequential"]["predicted_s"]
     assert by_label["switchfold"]["error"] == pytest.approx(overlapped_s / 0.25 - 1)
-    # Two workers: a ring carries every byte once each way, as the switch does.
+    # Two workers: a ring carries every byte once in each direction, as the switch does.
     assert by_label["gloo_bridge"]["predicted_s"] == pytest.approx(overlapped_s, rel=0.05)
 
 

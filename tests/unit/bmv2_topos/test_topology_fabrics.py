@@ -172,7 +172,7 @@ def test_impairments_hit_each_direction_of_a_link_once() -> None:
     assert link_words("veth", "links", "loss=0.1") == [
         "1:in:loss=0.1,seed=1",
         "1:out:loss=0.1,seed=1",
-        "2:in:loss=0.1,seed=1",  # the other way is the other switch's
+        "2:in:loss=0.1,seed=1",  # the other switch impairs the other direction
     ]
     both = link_words("veth", "switch", "loss=0.1,seed=7")
     assert both[1] == "1:out:rate_bits_per_s=100000000,queue_packets=660,loss=0.1,seed=7"

@@ -29,10 +29,15 @@ from switchfold.bmv2_topos.errors import (
     TestbedBusyError,
     TestbedNotFoundError,
 )
-from switchfold.bmv2_topos.processes.daemons import switch_command, write_controller_config
+from switchfold.bmv2_topos.processes.daemons import (
+    SwitchSoftware,
+    switch_command,
+    write_controller_config,
+)
 from switchfold.bmv2_topos.processes.processes import (
     ProcessRecord,
     is_alive,
+    launch_process,
     read_records,
     start_process,
 )
@@ -140,49 +145,45 @@ def test_stop_kills_what_ignores_sigterm(tmp_path: Path) -> None:
         "import os, signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
         "os.write(int(sys.argv[1]), b'ready'); signal.pause()"
     )
-    process = start_process(
+    process = launch_process(
         "stubborn",
         [sys.executable, "-c", script, "{ready_fd}"],
         run_directory=tmp_path,
         environment=child_environment(tmp_path),
-        ready_timeout_s=60,
-    )
+    ).await_ready(60)
     process.stop(term_timeout_s=0.1)
     assert process.popen.returncode == -signal.SIGKILL
 
 
 def test_start_names_the_log_of_a_process_that_fails(tmp_path: Path) -> None:
     with pytest.raises(ProcessFailedError, match=r"status 3.*\n.*no such thing"):
-        start_process(
+        launch_process(
             "failing",
             [sys.executable, "-c", "import sys; print('no such thing'); sys.exit(3)"],
             run_directory=tmp_path,
             environment=child_environment(tmp_path),
-            ready_timeout_s=60,
-        )
+        ).await_ready(60)
 
 
 def test_start_stops_a_process_that_is_never_ready(tmp_path: Path) -> None:
     with pytest.raises(ProcessTimeoutError, match=r"not ready after 0\.2 s"):
-        start_process(
+        launch_process(
             "silent",
             [*SLEEPER, "{ready_fd}"],
             run_directory=tmp_path,
             environment=child_environment(tmp_path),
-            ready_timeout_s=0.2,
-        )
+        ).await_ready(0.2)
     assert not any(record.living() for record in read_records(tmp_path))
 
 
 def test_start_reports_a_missing_program(tmp_path: Path) -> None:
     with pytest.raises(ProcessFailedError, match="cannot run no-such-program"):
-        start_process(
+        launch_process(
             "missing",
             ["no-such-program"],
             run_directory=tmp_path,
             environment=child_environment(tmp_path),
-            ready_timeout_s=60,
-        )
+        ).await_ready(60)
 
 
 def test_processes_die_with_a_killed_owner(tmp_path: Path) -> None:
@@ -252,11 +253,10 @@ def test_bmv2_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(TargetMissingError, match="simple_switch_grpc"):
         switch_command(
-            "bmv2",
+            SwitchSoftware(target="bmv2"),
             single_switch(1).switches[0],
             port_specs={1: "veth:s1-eth1"},
             grpc_address="unix:/x",
-            variant="wide",
             run_directory=tmp_path,
         )
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens: every method of every service wants one, roles are told apart, secrets stay secret."""
+"""Tokens: every method needs one, roles are told apart, secrets stay secret."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_doctor_without_a_compiler(monkeypatch: pytest.MonkeyPatch):
     [
         (("switchfold", "1.32"), "", Status.OK, "like this host"),
         (("switchfold", "1.352"), "switchfold 1.352", Status.OK, "like this host"),
-        (("switchfold", "1.352"), "switchfold 1.32", Status.FAIL, "wanted is switchfold 1.32"),
+        (("switchfold", "1.352"), "switchfold 1.32", Status.FAIL, "instead of switchfold 1.32"),
         (("switchfold", "2.32"), "", Status.FAIL, "wire version 2, this host speaks 1"),
         (("acme", "1.32"), "", Status.FAIL, "runs acme 1.32"),
         (("", ""), "", Status.FAIL, "a program without name"),

@@ -23,6 +23,7 @@ from planned_trees import planned_trees
 from switchfold.controller.config import SwitchConfig
 from switchfold.controller.database.database import Database
 from switchfold.controller.jobs.job import JobState, View, ViewState, Worker, WorkerState
+from switchfold.controller.jobs.job_request import JobRequest
 
 
 def test_disconnect_of_a_waiting_worker_leaves_other_jobs_alone(tmp_path: Path):
@@ -50,7 +51,7 @@ def test_disconnect_of_a_waiting_worker_leaves_other_jobs_alone(tmp_path: Path):
 def _leave_running(path: Path, states: tuple[WorkerState, ...]) -> int:
     """Store a running job as a killed controller leaves it; return its number."""
     database = Database(path)
-    job = database.create_job("train", len(states))
+    job = database.create_job(JobRequest(name="train", num_workers=len(states)))
     workers = tuple(
         Worker(
             worker_id=n,
@@ -102,7 +103,7 @@ def test_job_that_all_workers_left_ends_at_a_restart(tmp_path: Path):
 
 
 def test_job_of_the_release_before_ends_at_the_start_of_this_one(tmp_path: Path):
-    """Its workers have no secrets with which they could come back."""
+    """Its workers have no secrets with which they could resume."""
 
     async def scenario() -> None:
         async with fake_switch() as fake:

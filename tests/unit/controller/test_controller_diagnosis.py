@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the controller makes of reports of workers without progress: who or what is dead."""
+"""How the controller finds dead workers, hosts and switches from reports of missing progress."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A full disk: nothing is half done, nothing stays leased, and all heals without a restart."""
+"""A full disk: no change is half done, no slot stays in use, and no restart is needed after it."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from switchfold.controller.__main__ import run as run_command
 from switchfold.controller.database.database import Database
 from switchfold.controller.errors import DatabaseError
 from switchfold.controller.jobs.job import JobState
+from switchfold.controller.jobs.job_request import JobRequest
 from switchfold.controller.server import ControllerServer
 from switchfold.hostlib.control.session_api import session_pb2 as pb
 
@@ -38,7 +39,7 @@ NUM_TRANSACTIONS = 40
 
 
 async def until(is_so: Callable[[], Any], what: str) -> None:
-    """Wait for something that no message tells of."""
+    """Wait for a condition that no message reports."""
     try:
         async with asyncio.timeout(60):
             while not is_so():
@@ -48,18 +49,18 @@ async def until(is_so: Callable[[], Any], what: str) -> None:
 
 
 async def play(server: ControllerServer) -> list[str]:
-    """Start a job, let a worker join and another leave; return what those were told that failed."""
+    """Start a job, let a worker join and another leave; return the errors of those that failed."""
     members = [await mute_member(server, number, slots_wanted=128) for number in (0, 1)]
     for member in members:
-        await member.until(lambda member=member: member.welcomed or member.ended)
-    if all(member.welcomed for member in members):
+        await member.until(lambda member=member: member.reply or member.ended)
+    if all(member.reply for member in members):
         members.append(await mute_member(server, 2, is_joining=True))
-        await members[2].until(lambda: members[2].welcomed or members[2].ended)
+        await members[2].until(lambda: members[2].reply or members[2].ended)
         for member in members[:2]:
             await member.send(barrier=pb.Barrier(name="b", use=1))
         await members[1].send(leave=pb.Leave(position=0))
         await members[1].until(lambda: members[1].ended)
-    told = [member.ended for member in members if member.ended and not member.welcomed]
+    told = [member.ended for member in members if member.ended and not member.reply]
     for member in members:
         await member.close()
     return told
@@ -168,7 +169,7 @@ def test_job_that_ends_while_the_disk_is_full(
     again.close()
 
 
-def test_lost_worker_is_done_without_as_soon_as_that_can_be_stored(
+def test_job_goes_on_without_a_lost_worker_once_that_can_be_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     disk = FaultyDisk(monkeypatch)
@@ -178,7 +179,7 @@ def test_lost_worker_is_done_without_as_soon_as_that_can_be_stored(
         async with running_controller(tmp_path, **limits_s) as (server, _):
             members = [await mute_member(server, number) for number in (0, 1)]
             for member in members:
-                await member.until(lambda member=member: member.welcomed)
+                await member.until(lambda member=member: member.reply)
             disk.fill()
             await members[1].close()
             live = server.membership.live_job("train")
@@ -192,7 +193,7 @@ def test_lost_worker_is_done_without_as_soon_as_that_can_be_stored(
 
     run(scenario())
     again = Database(tmp_path / "controller.sqlite3")
-    *_, view = again.live_views()  # the one before may not have been given up yet
+    *_, view = again.live_views()  # the previous view may still be there
     assert [member.worker_id for member in view.members] == [0]
     again.close()
 
@@ -230,12 +231,12 @@ def test_database_that_cannot_be_written_keeps_its_promises(
 ):
     disk = FaultyDisk(monkeypatch)
     database = Database(tmp_path / "state.sqlite3")
-    job = database.create_job("kept", 1)
+    job = database.create_job(JobRequest(name="kept", num_workers=1))
     disk.fill()
     for write in (
         database.allocate_generation,
         lambda: database.allocate_tree_id(()),
-        lambda: database.create_job("lost", 1),
+        lambda: database.create_job(JobRequest(name="lost", num_workers=1)),
         lambda: database.start_job(job.job_number, {0: b"x"}),
         lambda: database.store_resume_digest(job.job_number, 0, b"x"),
         lambda: database.set_down("s1", is_down=True),
@@ -249,9 +250,11 @@ def test_database_that_cannot_be_written_keeps_its_promises(
     assert database.is_behind
     assert database.end_job(job.job_number, "enough").state is JobState.ENDED
     with pytest.raises(DatabaseError, match="disk is full"):
-        database.create_job("after what the file lacks", 1)
+        database.create_job(JobRequest(name="after what the file lacks", num_workers=1))
     disk.mend()
-    assert database.create_job("next", 1).job_number == job.job_number + 1
+    assert (
+        database.create_job(JobRequest(name="next", num_workers=1)).job_number == job.job_number + 1
+    )
     assert not database.is_behind
     database.close()
     again = Database(tmp_path / "state.sqlite3")

@@ -20,6 +20,7 @@ from switchfold.controller.config import ControllerConfig
 from switchfold.controller.database.database import Database
 from switchfold.controller.errors import SwitchUpdateError
 from switchfold.controller.jobs.job import Job, View, ViewState
+from switchfold.controller.jobs.job_request import JobRequest
 from switchfold.controller.switches.program import load_program
 from switchfold.controller.switches.switch_session import LinkState, SwitchSession
 from switchfold.controller.tables.outcome import TREE_OUTCOMES
@@ -41,6 +42,7 @@ class Site:
         self.config = ControllerConfig(
             switches=tuple(dataclasses.replace(s, address=fakes[s.name].address) for s in switches),
             links=tuple(links),
+            switch_gone_s=0.3,
         )
         self.database = Database(folder / "state.sqlite3")
         program = load_program("narrow", write_program(folder))
@@ -48,8 +50,8 @@ class Site:
             switch.name: SwitchSession(
                 switch,
                 program,
+                self.config,
                 placements=lambda name=switch.name: self.views.placements(name),
-                gone_s=0.3,
             )
             for switch in self.config.switches
         }
@@ -61,7 +63,12 @@ class Site:
 
     async def start(self) -> Job:
         job = self.database.create_job(
-            "train", len(MEMBERS), straggler=StragglerPolicy(quorum=3), slots_wanted=64
+            JobRequest(
+                name="train",
+                num_workers=len(MEMBERS),
+                straggler=StragglerPolicy(quorum=3),
+                slots_wanted=64,
+            )
         )
         await self.views.install(self.views.plan(job, MEMBERS))
         return self.database.start_job(job.job_number)
@@ -114,7 +121,7 @@ def test_tree_is_installed_on_all_its_switches_and_removed(tmp_path: Path):
             assert len(children) == 3
             tree, link = job.view.trees[0], next(iter(here.links.values()))
             assert [tree.level(node) for node in tree.nodes] == [1, 0, 0]
-            # What waits in an inner switch for a late worker must get to the quorum's counter.
+            # What an inner switch holds for a late worker must still count for the quorum.
             message = encode_view(job.view, MEMBERS[0], link)
             assert (message.quorum, message.deadline_s) == (3, QUORUM_DEADLINE_S)
             second = await here.views.install(here.views.plan(job, MEMBERS[:3]))
@@ -151,7 +158,7 @@ def test_counters_are_summed_over_views_and_switches(tmp_path: Path):
     run(scenario())
 
 
-def test_switch_that_restarts_empty_is_refilled_and_told(tmp_path: Path):
+def test_switch_that_restarts_empty_is_refilled_and_reported(tmp_path: Path):
     async def scenario() -> None:
         async with site(tmp_path) as here:
             job = await here.start()
@@ -162,7 +169,7 @@ def test_switch_that_restarts_empty_is_refilled_and_told(tmp_path: Path):
             fake.restart_empty()
             await fake.start(int(fake.address.rpartition(":")[2]))
             await until(lambda: bool(here.lost))
-            assert here.entries() == full, "the entries are there again when the word comes"
+            assert here.entries() == full, "the entries are there again when the callback runs"
             ((switch, views),) = here.lost
             assert switch == "p1"
             assert [view.generation for view in views] == [job.generation]
@@ -178,7 +185,7 @@ def test_switch_that_restarts_empty_is_refilled_and_told(tmp_path: Path):
     run(scenario())
 
 
-def test_switch_out_of_reach_is_told_after_its_time(tmp_path: Path):
+def test_switch_out_of_reach_is_reported_after_its_time(tmp_path: Path):
     async def scenario() -> None:
         async with site(tmp_path) as here:
             job = await here.start()

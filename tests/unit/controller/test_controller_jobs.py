@@ -60,7 +60,7 @@ def views(database: Database) -> Views:
 def start(database: Database, views: Views, name: str = "a", slots: int = 0, **options: Any) -> Job:
     """Plan a job on one switch and store it as running there."""
     workers = [worker(0, options.pop("switch", "s1"), options.pop("peer_port", 0))]
-    job = database.create_job(name, 1, slots_wanted=slots, **options)
+    job = database.create_job(JobRequest(name=name, num_workers=1, slots_wanted=slots, **options))
     view = views.plan(job, workers)
     database.store_view(dataclasses.replace(view, state=ViewState.INSTALLED))
     return database.start_job(job.job_number)
@@ -75,7 +75,15 @@ def test_database_keeps_jobs_views_and_members(tmp_path: Path):
     database = Database(path)
     policy = StragglerPolicy(quorum=3, deadline_s=0.5)
     job = database.create_job(
-        "a", 4, straggler=policy, weight=2.5, path=PathChoice.SWITCH, min_workers=2, slots_wanted=7
+        JobRequest(
+            name="a",
+            num_workers=4,
+            straggler=policy,
+            weight=2.5,
+            path=PathChoice.SWITCH,
+            min_workers=2,
+            slots_wanted=7,
+        )
     )
     switches = (SwitchConfig(name="s1", address="127.0.0.1:1"),)
     views = Views(ControllerConfig(switches=switches), database, {})
@@ -103,7 +111,7 @@ def test_database_keeps_jobs_views_and_members(tmp_path: Path):
 
 
 def test_database_forgets_old_views_and_barriers(database: Database, views: Views):
-    job = database.create_job("a", 1)
+    job = database.create_job(JobRequest(name="a", num_workers=1))
     made: list[View] = []
     for _ in range(KEPT_VIEWS + 3):
         made.append(views.plan(job, [worker()]))
@@ -131,7 +139,9 @@ def test_database_of_the_release_before_is_migrated(tmp_path: Path):
     assert (cut_off.name, cut_off.state) == ("cut off", JobState.ENDED)
     assert "newer release" in cut_off.reason
     assert database.counts(done.job_number) == {"s1": {Outcome.STALE: Count(3, 99)}}
-    assert database.create_job("next", 1).job_number > cut_off.job_number
+    assert (
+        database.create_job(JobRequest(name="next", num_workers=1)).job_number > cut_off.job_number
+    )
     assert database.allocate_generation() > 2_000_000_000
     database.close()
     Database(path).close()
@@ -225,7 +235,7 @@ def test_admission_says_what_would_fit(database: Database, views: Views):
     assert start(database, views, "c", 24).views[0].slot_count == 24
     with pytest.raises(NoRoomError, match="no slot is free"):
         start(database, views, "d")
-    with pytest.raises(NoRoomError, match="has 1024 in all"):
+    with pytest.raises(NoRoomError, match="has only 1024"):
         start(database, views, "e", 2000)
 
 
@@ -235,7 +245,7 @@ def test_admission_refuses_number_of_workers(workers: int):
         JobRequest(name="a", num_workers=workers)
 
 
-def test_free_ranges_around_leases():
+def test_free_ranges_around_used_slots():
     assert free_ranges([], 8) == [range(8)]
     assert free_ranges([range(4, 6), range(1)], 8) == [range(1, 4), range(6, 8)]
     assert free_ranges([range(8)], 8) == []

@@ -30,7 +30,7 @@ class Sockets(contextlib.ExitStack):
         """Return those that are connected."""
         found: list[socket.socket] = []
         for name in os.listdir("/proc/self/fd"):
-            with contextlib.suppress(OSError):  # closed meanwhile, or not connected
+            with contextlib.suppress(OSError):  # closed by now, or not connected
                 if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
                     each = self.enter_context(socket.socket(fileno=os.dup(int(name))))
                     if each.family in (socket.AF_INET, socket.AF_INET6) and each.getpeername():
@@ -78,8 +78,8 @@ def test_worker_gives_its_controller_a_time_limit(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_port_where_nobody_listens_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_port_where_nothing_listens_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         assert probe_connections(bound.getsockname()[1]) == 0
-    assert "found by leases only" in caplog.text
+    assert "only leases detect vanished hosts" in caplog.text

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller is told: every field is checked, nothing of it reaches a terminal unescaped."""
+"""Requests to a controller: every field is checked, and no text reaches a terminal unescaped."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_every_number_of_every_request_has_a_range():
 
 
 @pytest.mark.parametrize("name", sorted(FIELDS))
-def test_every_field_refuses_what_makes_no_sense(name: str):
+def test_every_field_refuses_invalid_values(name: str):
     field = FIELDS[name]
     bad: list[object] = []
     if field.type == FieldDescriptor.TYPE_STRING:
@@ -205,7 +205,7 @@ def test_peer_servers_are_all_on_loopback_or_none_is():
         ({"path": 9}, "JoinRequest.path is 9"),
     ],
 )
-def test_join_request_that_makes_no_sense(tmp_path: Path, fields: dict[str, Any], text: str):
+def test_invalid_join_request(tmp_path: Path, fields: dict[str, Any], text: str):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
             strange = await FakeWorker(server.address, 0, 1, **fields).knock()
@@ -242,7 +242,7 @@ def status_of_join(address: str, message: pb.WorkerMessage, token: str) -> Statu
         return call.code()
 
 
-def test_operator_request_that_makes_no_sense(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_invalid_operator_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
             for words in (["job", "show"], ["job", "stop"], ["switch", "show"], ["tree", "show"]):
@@ -257,7 +257,7 @@ def test_operator_request_that_makes_no_sense(tmp_path: Path, capsys: pytest.Cap
     run(scenario())
 
 
-def test_message_in_a_session_that_makes_no_sense(tmp_path: Path):
+def test_invalid_message_in_a_session(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
             member = await FakeWorker(server.address, 0, 1).knock()

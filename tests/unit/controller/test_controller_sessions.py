@@ -107,7 +107,7 @@ def test_session_barrier_released_while_away_is_answered_again(tmp_path: Path):
         ({"worker_id": 0}, StatusCode.INVALID_ARGUMENT, "taken by 10.0.0.1"),
         ({"wire_version": 9}, StatusCode.FAILED_PRECONDITION, "wire version 9"),
         ({"values_per_packet": 352}, StatusCode.FAILED_PRECONDITION, "352 values per packet"),
-        ({"job_name": "big", "slots_wanted": 1025}, StatusCode.RESOURCE_EXHAUSTED, "1024 in all"),
+        ({"job_name": "big", "slots_wanted": 1025}, StatusCode.RESOURCE_EXHAUSTED, "has only 1024"),
         ({"job_name": ""}, StatusCode.INVALID_ARGUMENT, "name must have"),
         ({"address": "10.1.1.1"}, StatusCode.INVALID_ARGUMENT, "not a configured host"),
         ({"resume": pb.Resume(generation=5)}, StatusCode.NOT_FOUND, "start the job again"),
@@ -117,7 +117,7 @@ def test_session_refusal(tmp_path: Path, fields: dict[str, Any], status: StatusC
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
             first = await FakeWorker(server.address, 0).join()
-            await first.send(barrier=pb.Barrier(name="only to be sure that it is seated"))
+            await first.send(barrier=pb.Barrier(name="only to be sure that it has joined"))
             while server.membership.live_job("train") is None:
                 await first.send(heartbeat=pb.Heartbeat())
             second = await FakeWorker(server.address, 1, **fields).knock()
@@ -207,7 +207,7 @@ def test_session_worker_comes_back_within_its_lease(tmp_path: Path):
     run(scenario())
 
 
-def test_session_workers_started_anew_replace_a_job_that_nobody_is_in(tmp_path: Path):
+def test_session_restarted_workers_replace_a_job_without_workers(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, reconnect_grace_s=60.0) as (server, _):
             workers = await join_all(server.address, 2)
@@ -221,10 +221,10 @@ def test_session_workers_started_anew_replace_a_job_that_nobody_is_in(tmp_path: 
             async with asyncio.timeout(60):
                 while any(lease.is_attached for lease in live.leases.values()):
                     await asyncio.sleep(0.01)
-            anew = await join_all(server.address, 2)
-            for worker in anew:
+            again = await join_all(server.address, 2)
+            for worker in again:
                 assert (await worker.join_reply()).view.generation > first[0]
-            for worker in (*workers, taken, *anew):
+            for worker in (*workers, taken, *again):
                 await worker.close()
 
     run(scenario())
@@ -257,7 +257,7 @@ def test_session_first_message_must_be_join_request(tmp_path: Path):
 
 
 def test_session_survives_a_controller_restart(tmp_path: Path):
-    """Entries stay, the job stays running, workers come back with resume."""
+    """Entries stay, the job stays running, workers resume."""
 
     async def scenario() -> None:
         async with fake_switch() as fake:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that share a switch while they run: leases that shrink and grow, the host path and back."""
+"""Jobs that share a switch while they run: fewer and more slots, host allreduce and back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_sessions_of_many_jobs_share_a_switch(tmp_path: Path):
                 for number in range(NUM_JOBS)
             ]
             for member in members:
-                await member.until(lambda member=member: member.welcomed, DEADLINE_S)
+                await member.until(lambda member=member: member.reply, DEADLINE_S)
             share = NUM_SLOTS * 7 // 8 // NUM_JOBS
             for member in members:
                 await member.until(
@@ -64,10 +64,10 @@ def test_slots_that_are_free_late_are_shared_too(
         return rebalance(views)
 
     async def late_counts(views: Views, view: View, name: str) -> None:
-        """Keep the slots of a view that is left until somebody has looked for free ones."""
+        """Keep the slots of a view that is left until the controller has looked for free ones."""
         before = looks
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(2.0):  # nobody may look: then the slots are free at last
+            async with asyncio.timeout(2.0):  # if it never looks, the slots become free now
                 while looks == before:
                     await asyncio.sleep(0.01)
         await keep_counts(views, view, name)
@@ -84,9 +84,7 @@ def test_slots_that_are_free_late_are_shared_too(
             share = NUM_SLOTS * 7 // 8 // num_jobs
             for member in members:
                 await member.until(
-                    lambda member=member: (
-                        member.welcomed and share * 7 // 8 <= slots(member) <= share
-                    ),
+                    lambda member=member: member.reply and share * 7 // 8 <= slots(member) <= share,
                     DEADLINE_S,
                 )
             for member in members:
@@ -103,7 +101,7 @@ def test_session_without_room_runs_between_the_hosts_until_there_is_some(
         async with running_controller(tmp_path) as (server, _):
             fields = {"job_name": "large", "slots_wanted": NUM_SLOTS}
             large = await FakeMember(server.address, 0, 1, **fields).join()
-            await large.until(lambda: large.welcomed)
+            await large.until(lambda: large.reply)
             small = await FakeMember(server.address, 1, 1, worker_id=0, peer_port=peer_port).join()
             if not peer_port:
                 await small.until(lambda: small.ended)
@@ -111,7 +109,7 @@ def test_session_without_room_runs_between_the_hosts_until_there_is_some(
                 await large.close()
                 await small.close()
                 return
-            await small.until(lambda: small.welcomed)
+            await small.until(lambda: small.reply)
             assert not small.view.trees
             assert "held by large (1024)" in small.view.reason
             await large.send(leave=pb.Leave())

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who is missing, from what the workers of a tree report: each knows only what its switch says."""
+"""Which workers are missing, by the reports of a tree's workers: each knows only its switch."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ GENERATION = 7
 LEAVES = {0: {2, 3}, 1: {2, 3}, 2: {0, 1, 3}}
 """Workers 0 and 1 below one leaf, 2 and 3 below the other; the root has heard of the first leaf."""
 DEEP = {0: {1, 3, 5}, 1: {0, 2, 3, 5}, 2: {1, 3, 5}, 5: {1, 3}}
-"""Worker 3 lacks at its leaf; 5 hears from the root, 0 and 2 from a switch in between."""
+"""Worker 3 is missing at its leaf; 5 hears from the root, 0 and 2 from a switch in between."""
 
 
 @pytest.mark.parametrize("reports", [LEAVES, DEEP])
-def test_reports_of_all_others_name_who_is_missing(reports: dict[int, set[int]]) -> None:
+def test_reports_of_all_others_name_the_missing_worker(reports: dict[int, set[int]]) -> None:
     stalls = Stalls()
     members = {*reports, 3}
     for now_s in (1.0, 2.0, 3.0):
         for worker_id, missing in reports.items():
             stalls.report(worker_id, GENERATION, now_s, missing)
             settled = stalls.missing(members, GENERATION, now_s)
-            assert settled == ({3} if now_s == 3.0 else set()), "somebody may be about to report"
+            assert settled == ({3} if now_s == 3.0 else set()), "another may be about to report"
     assert not stalls.missing(members, GENERATION + 1, 3.0)
     assert not stalls.missing(members, GENERATION, 3.1 + WINDOW_S)
 
@@ -45,17 +45,17 @@ def test_several_workers_can_be_missing() -> None:
     assert stalls.missing({0, 1, 2, 3}, GENERATION, 2.5) == {1, 3}
 
 
-def test_nobody_is_named_whom_one_report_excludes() -> None:
+def test_workers_that_one_report_excludes_are_not_named() -> None:
     stalls = Stalls()
     stalls.report(0, GENERATION, 1.0, {1, 2})
     stalls.report(1, GENERATION, 1.0, set())
     assert not stalls.missing({0, 1, 2}, GENERATION, 3.0)
     stalls.report(2, GENERATION, 1.0, {0})
-    assert not stalls.missing({0, 1, 2}, GENERATION, 3.0), "all wait, and for nobody"
+    assert not stalls.missing({0, 1, 2}, GENERATION, 3.0), "all workers wait, and none is missing"
 
 
 def test_worker_that_stops_reporting_has_progress() -> None:
-    """Lanes that flow from member to member let one after the other wait, never all at once."""
+    """Values that flow from member to member let one after the other wait, never all at once."""
     stalls = Stalls()
     stalls.report(0, GENERATION, 1.0)
     stalls.report(1, GENERATION, 1.0 + STILL_S + 0.1)

@@ -121,7 +121,7 @@ def test_switch_that_is_away_does_not_keep_the_others_from_serving(tmp_path: Pat
             await two.stop()
             away = server.links["s2"]
             wait_ready = away.wait_ready
-            # Only this one has so little time; the other one must be there, however busy all is.
+            # Only this one has so little time; the other one must be reached, however busy all is.
             with patch.object(away, "wait_ready", lambda _: wait_ready(0.5)):
                 async with server.serve():
                     (worker,) = await join_all(server.address, 1)

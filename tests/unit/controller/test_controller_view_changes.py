@@ -123,9 +123,9 @@ def test_worker_joins_at_a_tensor_boundary(tmp_path: Path):
                 assert member.commits[0].boundary == 8
             await members[0].enter()
             await members[0].send(heartbeat=pb.Heartbeat())
-            assert newcomer.welcomed is None, "one worker still runs older tensors"
+            assert newcomer.reply is None, "one worker still runs older tensors"
             await members[1].enter()
-            await newcomer.until(lambda: newcomer.welcomed)
+            await newcomer.until(lambda: newcomer.reply)
             join_reply = newcomer.first_join_reply
             assert join_reply.boundary == 8
             assert [(b.name, b.use) for b in join_reply.barriers_released] == [("epoch", 2)]
@@ -151,7 +151,7 @@ def test_lost_worker_comes_back_under_its_old_id(tmp_path: Path):
             await plain.until(lambda: plain.ended)
             assert "join with is_joining" in plain.ended
             back = await FakeMember(server.address, 1, is_joining=True).join()
-            await back.until(lambda: back.welcomed)
+            await back.until(lambda: back.reply)
             assert members[0].members == back.members == [0, 1]
             await close_all(*members, late, plain, back)
 
@@ -168,7 +168,7 @@ def test_join_during_an_abort_is_part_of_the_next_view(tmp_path: Path):
             newcomer = await FakeMember(server.address, 3, 0, is_joining=True).join()
             members[0].is_mute = False
             await members[0].answer()
-            await newcomer.until(lambda: newcomer.welcomed)
+            await newcomer.until(lambda: newcomer.reply)
             for member in (members[0], members[2], newcomer):
                 assert member.members == [0, 2, 3]
             await close_all(*members, newcomer)
@@ -206,7 +206,7 @@ def test_loss_beats_a_graceful_change(tmp_path: Path):
             await members[2].close()
             await members[0].until(lambda: members[0].commits)
             assert [p.is_abort for p in members[0].proposals] == [False, True]
-            await newcomer.until(lambda: newcomer.welcomed)
+            await newcomer.until(lambda: newcomer.reply)
             assert members[0].members == newcomer.members == [0, 1, 3]
             await close_all(*members, newcomer)
 
@@ -229,7 +229,7 @@ def test_graceful_change_without_an_answer_becomes_an_abort(tmp_path: Path):
 
 @pytest.mark.parametrize("begun", [6, 7])
 def test_leave_lets_the_others_finish(tmp_path: Path, begun: int):
-    """Tensors that the leaver was in run to their end; what began without it is redone."""
+    """Tensors with the leaving worker run to their end; tensors begun without it are redone."""
 
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
@@ -296,7 +296,7 @@ def test_clean_leave_below_the_least_number_lets_the_others_finish(tmp_path: Pat
     run(scenario())
 
 
-def test_barrier_does_not_wait_for_who_is_lost(tmp_path: Path):
+def test_barrier_does_not_wait_for_a_lost_worker(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, reconnect_grace_s=0.1) as (server, _):
             members = await start_members(server.address, 3)
@@ -323,7 +323,7 @@ def test_worker_that_was_away_hears_of_what_it_missed(tmp_path: Path):
             await back.join()
             await back.until(lambda: back.commits)
             assert back.commits[0].boundary == 9
-            await newcomer.until(lambda: newcomer.welcomed)
+            await newcomer.until(lambda: newcomer.reply)
             await close_all(*members, back, newcomer)
 
     run(scenario())
@@ -339,7 +339,7 @@ def test_worker_that_missed_the_commit_gets_it_again(tmp_path: Path):
             await members[1].close()
             back = await FakeMember(server.address, 1, resume=members[1].resume()).join()
             await back.until(lambda: back.commits)
-            await newcomer.until(lambda: newcomer.welcomed)
+            await newcomer.until(lambda: newcomer.reply)
             assert newcomer.view.generation == back.view.generation
             await close_all(*members, back, newcomer)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What else changes views: switches that restart, workers that stall, other jobs, restarts."""
+"""Other causes of view changes: restarted switches and controllers, stalled workers, other jobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from switchfold.hostlib.control.session_api import session_pb2 as pb
 
 def test_switch_that_restarts_empty_is_an_abort(tmp_path: Path):
     async def scenario() -> None:
-        # However long the restart takes, it is what the change is for.
+        # However long the restart takes, it is the reason of the change.
         async with running_controller(tmp_path, switch_gone_s=600.0) as (server, fake):
             members = await start_members(server.address, 2)
             first = members[0].view.generation
@@ -105,7 +105,7 @@ def test_replan_keeps_the_members(tmp_path: Path):
     run(scenario())
 
 
-def test_job_without_any_way_ends_in_time(tmp_path: Path):
+def test_job_without_any_route_ends_in_time(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path, reconnect_grace_s=0.1) as (server, _):
             members = await start_members(server.address, 3)
@@ -121,7 +121,7 @@ def test_job_without_any_way_ends_in_time(tmp_path: Path):
                 await members[2].close()
                 await members[0].until(lambda: members[0].ended)
             assert "no route for its data within 0.5 s: nothing is free" in members[0].ended
-            assert not members[0].proposals, "nobody is stopped for a view that cannot be"
+            assert not members[0].proposals, "no worker is stopped for a view that cannot be made"
             await close_all(*members)
 
     run(scenario())
@@ -141,7 +141,7 @@ def test_failure_of_a_change_ends_the_job(tmp_path: Path):
     run(scenario())
 
 
-def test_newcomer_for_whom_there_is_no_room_is_told(tmp_path: Path):
+def test_newcomer_without_room_gets_an_error(tmp_path: Path):
     async def scenario() -> None:
         async with running_controller(tmp_path) as (server, _):
             members = await start_members(server.address, 2)
@@ -177,7 +177,7 @@ def test_restart_during_a_change_ends_in_an_abort(tmp_path: Path):
                     member = FakeMember(second.address, worker_id, resume=resume)
                     member.position = 2 + worker_id
                     back.append(await member.join())
-                    await member.until(lambda member=member: member.welcomed)
+                    await member.until(lambda member=member: member.reply)
                 stalled = pb.Stalled(generation=committed, missing_workers=[2])
                 await back[0].until_settled(
                     lambda: not second.membership.live_job("train").leases[2].is_attached,  # pyright: ignore[reportOptionalMemberAccess]
@@ -235,7 +235,7 @@ def test_restart_before_the_commit_leaves_the_view_in_use(tmp_path: Path):
                     for n, resume in enumerate(resumes)
                 ]
                 for member in back:
-                    await member.until(lambda member=member: member.welcomed)
+                    await member.until(lambda member=member: member.reply)
                     assert member.view.generation == in_use.generation
                 # Both hold back tensors for the change that was given up: there is another.
                 await back[0].until(lambda: back[0].commits)
@@ -252,7 +252,7 @@ def test_newcomer_right_after_a_restart_does_not_end_the_job(tmp_path: Path):
                 members = await start_members(first.address, 2)
             await close_all(*members)
             async with serving(config) as second:
-                # Nobody is back yet: one joins, another does not say that it does.
+                # No worker is back: one joins, another does not set is_joining.
                 newcomer = await FakeMember(second.address, 2, 0, is_joining=True).join()
                 stranger = await FakeMember(second.address, 3, 4).join()
                 await newcomer.until_settled(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Views: tree shapes, shares of slots, who should change, and the host path."""
+"""Views: tree shapes, shares of slots, jobs that should change, and host allreduce."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from switchfold.controller.database.database import Database
 from switchfold.controller.errors import InvalidJobError, NoRoomError, NoTreeError
 from switchfold.controller.fabric.fabric import Fabric
 from switchfold.controller.jobs.job import Job, PathChoice, Tree, View, ViewState
+from switchfold.controller.jobs.job_request import JobRequest
 from switchfold.controller.slots.max_min_fairness import Demand, fair_shares
 from switchfold.controller.slots.slot_allocator import SlotAllocator, split_slots
 from switchfold.controller.views.views import Views
@@ -39,13 +40,13 @@ def views(database: Database) -> Views:
 def start(database: Database, views: Views, name: str, **options: Any) -> Job:
     """Plan a job of one worker and store it as running."""
     member = worker_at(0, options.pop("switch", "s1"), 1, options.pop("peer_port", 7000))
-    job = database.create_job(name, 1, **options)
+    job = database.create_job(JobRequest(name=name, num_workers=1, **options))
     _settle(database, views.plan(job, [member]))
     return database.start_job(job.job_number)
 
 
 def _settle(database: Database, view: View) -> None:
-    """Store what a change of view leaves behind."""
+    """Store the views as a view change leaves them."""
     for old in database.job(view.job_number).live_views:
         if old.generation != view.generation:
             database.store_view(dataclasses.replace(old, state=ViewState.REMOVED))
@@ -53,7 +54,7 @@ def _settle(database: Database, view: View) -> None:
 
 
 def rebalance(database: Database, views: Views) -> list[str]:
-    """Change over until nobody is named, those together who are; return who changed, in order."""
+    """Change the views of all named jobs at once until none is named; return the jobs in order."""
     changed: list[str] = []
     while jobs := views.rebalance():
         assert len(changed) < 100, changed
@@ -127,7 +128,7 @@ def test_slots_are_split_by_share():
 def test_memory_places_stripes_beside_each_other_on_a_leaf():
     switches, links = leaf_spine(2, 2)
     shape = planned_trees(switches, links, [worker_at(0, "l1", 1), worker_at(1, "l2", 1)])
-    assert len(shape) == 1, "one worker per leaf: the workers' links are the narrow place"
+    assert len(shape) == 1, "one worker per leaf: the workers' links are the bottleneck"
     twice = (dataclasses.replace(shape[0], share=0.5),) * 2
     memory = SlotAllocator([], num_slots=100)
     trees = memory.place(twice, 60)
@@ -169,7 +170,7 @@ def test_eight_jobs_share_one_switch_and_grow_again(database: Database, views: V
     assert set(held(database).values()) == {128}
 
 
-def test_leases_follow_weights_and_newcomers(database: Database, views: Views):
+def test_slots_follow_weights_and_newcomers(database: Database, views: Views):
     for n in range(16):
         start(database, views, f"job {n}")
         if n % 4 == 3:
@@ -239,12 +240,14 @@ def test_path_is_honoured(database: Database, views: Views):
 
 def test_workers_that_no_tree_joins_run_between_the_hosts(database: Database, views: Views):
     apart = [worker_at(0, "s1", 1, 7000), worker_at(1, "s2", 1, 7000)]
-    job = database.create_job("apart", 2)
+    job = database.create_job(JobRequest(name="apart", num_workers=2))
     assert not views.plan(job, apart).is_on_switch
-    must = database.create_job("must", 2, path=PathChoice.SWITCH)
+    must = database.create_job(JobRequest(name="must", num_workers=2, path=PathChoice.SWITCH))
     with pytest.raises(NoTreeError):
         views.plan(must, apart)
-    avoiding = views.plan(database.create_job("avoiding", 1), apart[:1], avoid={"s1"})
+    avoiding = views.plan(
+        database.create_job(JobRequest(name="avoiding", num_workers=1)), apart[:1], avoid={"s1"}
+    )
     assert not avoiding.is_on_switch
 
 
@@ -258,7 +261,7 @@ def test_job_returns_to_a_switch_that_is_back(database: Database):
     now = [fabric.without(switches={"p2"})]
     config = ControllerConfig(switches=tuple(switches), links=tuple(links))
     views = Views(config, database, {}, fabric=lambda job_number: now[0])
-    job = database.create_job("train", 4)
+    job = database.create_job(JobRequest(name="train", num_workers=4))
     members = [worker_at(n, f"l{n // 2 + 1}", n % 2 + 1) for n in range(4)]
     _settle(database, views.plan(job, members))
     job = database.start_job(job.job_number)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Measured links: rates, whose traffic it is, dead links, and when trees are planned again."""
+"""Measured links: rates, traffic by job, dead links, and the planning of other trees."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Bench:
                    mac="02:00:00:00:00:01", udp_port=1)
             for at in attach_all(self.config)
         ]  # fmt: skip
-        plan = plan_trees(self.fabric, workers, TRAFFIC, avoid_switches={avoid} - {""})
+        plan = plan_trees(self.fabric.without(switches={avoid} - {""}), workers, TRAFFIC)
         trees: list[Tree] = []
         for tree_id, tree in enumerate(plan.trees, 10 * generation):
             shape = tree_shape(tree, workers, self.fabric.switches)
@@ -186,7 +186,7 @@ def test_few_lost_frames_and_unread_switches_kill_no_link(bench: Bench):
     assert {bench.state.condition(link) for link in bench.config.links} == {Condition.UP}
 
 
-def test_job_is_moved_when_another_way_stays_faster(bench: Bench):
+def test_job_is_moved_when_another_tree_stays_faster(bench: Bench):
     bench.views = [bench.make_view(avoid="s4")]
     for _ in range(REPLAN_SAMPLES - 1):
         bench.step()
@@ -194,10 +194,10 @@ def test_job_is_moved_when_another_way_stays_faster(bench: Bench):
     bench.step()
     ((jobs, why, is_broken),) = bench.asked
     assert (jobs, is_broken) == ([1], False)
-    assert why == "2 trees, roots s3 and s4 1.99 times as fast"
+    assert why == "2 trees, roots s3 and s4: 1.99 times as fast"
     for _ in range(5):
         bench.step()
-    assert len(bench.asked) == 1, "it is left in peace for a while"
+    assert len(bench.asked) == 1, "it is not moved again for a while"
 
 
 def test_good_trees_stay(bench: Bench):

@@ -17,6 +17,7 @@ from planning_fabrics import MBIT, At, attach_all, build, leaf_spine
 from switchfold.controller.config import ControllerConfig
 from switchfold.controller.errors import NoTreeError
 from switchfold.controller.fabric.fabric import Fabric
+from switchfold.controller.fabric.reachability import SlotDemand
 from switchfold.controller.fabric.trees.frame_cost import Traffic
 from switchfold.controller.fabric.trees.packing import pack_trees
 from switchfold.controller.fabric.trees.planner import plan_trees
@@ -67,7 +68,7 @@ def all_trees(config: ControllerConfig) -> Iterator[tuple[int, ...]]:
 
 
 def best_seconds(config: ControllerConfig) -> float:
-    """Return the time of the best split over all trees, latency left aside."""
+    """Return the time of the best split over all trees, latency not counted."""
     trees = list(all_trees(config))
     bits = 8 * TRAFFIC.link_bytes
     matrix = np.zeros((len(config.links), len(trees)))
@@ -146,9 +147,10 @@ def test_trees_are_trees(
     workers = attach_all(config)
     chance = random.Random(seed)
     keys = {link.key for link in chance.sample(config.links, min(avoided, len(config.links)))}
+    usable = fabric.without(links=keys)
     plan, cut_off = None, ()
     try:
-        plan = plan_trees(fabric, workers, TRAFFIC, avoid_links=keys, tie_break=tie_break)
+        plan = plan_trees(usable, workers, TRAFFIC, tie_break=tie_break)
     except NoTreeError as exc:
         cut_off = exc.workers
     if plan is None:
@@ -156,7 +158,7 @@ def test_trees_are_trees(
         assert 0 < len(cut_off) < len(workers)
         return
     check_trees(config, workers, plan)
-    assert plan == plan_trees(fabric, workers, TRAFFIC, avoid_links=keys, tie_break=tie_break)
+    assert plan == plan_trees(usable, workers, TRAFFIC, tie_break=tie_break)
     used = {(n.switch, n.parent.port) for tree in plan.trees for n in tree.nodes if n.parent}
     assert not used & {end for link in config.links if link.key in keys for end in link.ends}
     assert plan.seconds - plan.prediction.latency_s >= plan.lower_bound_s * (1 - 1e-9)
@@ -170,7 +172,7 @@ def test_more_leaves_than_one_switch_takes_children():
     assert plan.trees[0].depth > 2
 
 
-def test_nobody_can_hang_below_full_switches():
+def test_full_switches_take_no_more_children():
     config = build({"s1": 32, "s2": 32}, [("s1", "s2", MBIT)])
     with pytest.raises(NoTreeError, match="at most 32 children"):
         plan_trees(Fabric.of(config), attach_all(config), TRAFFIC)
@@ -190,16 +192,18 @@ def test_jobs_spread_over_equal_spines():
     assert roots == {"s3", "s4", "s5", "s6"}
 
 
-def test_switches_without_room_are_passed_by():
+def test_switches_without_room_are_avoided():
     config = leaf_spine(2, 2, 1)
     fabric, workers = Fabric.of(config), attach_all(config)
     free = {"s1": 100, "s2": 100, "s3": 10, "s4": 80}
-    plan = plan_trees(fabric, workers, TRAFFIC, free_slots=free, slots_wanted=64)
+    plan = plan_trees(fabric, workers, TRAFFIC, slots=SlotDemand(wanted=64, free=free))
     assert plan.trees[0].root.switch == "s4"
-    plan = plan_trees(fabric, workers, TRAFFIC, free_slots={**free, "s4": 3}, slots_wanted=64)
+    slots = SlotDemand(wanted=64, free={**free, "s4": 3})
+    plan = plan_trees(fabric, workers, TRAFFIC, slots=slots)
     assert plan.trees[0].root.switch == "s3"
+    slots = SlotDemand(wanted=64, free={**free, "s2": 0})
     with pytest.raises(NoTreeError, match="worker 1 at switch s2, which has no slot free"):
-        plan_trees(fabric, workers, TRAFFIC, free_slots={**free, "s2": 0}, slots_wanted=64)
+        plan_trees(fabric, workers, TRAFFIC, slots=slots)
 
 
 @settings(deadline=None)

@@ -20,33 +20,33 @@ from switchfold.controller.fabric.routes import routes_at
 
 def walk(fabric: Fabric, switch: str, address: str) -> list[str]:
     """Follow the routes for an address; the last element is the MAC that is reached."""
-    way = [switch]
-    while len(way) < 10:
-        route = next(r for r in routes_at(fabric, way[-1]) if r.address == address)
-        hop = next((hop for hop in fabric.hops[way[-1]] if hop.port == route.port), None)
+    path = [switch]
+    while len(path) < 10:
+        route = next(r for r in routes_at(fabric, path[-1]) if r.address == address)
+        hop = next((hop for hop in fabric.hops[path[-1]] if hop.port == route.port), None)
         if hop is None:
-            return [*way, route.mac]
+            return [*path, route.mac]
         assert route.mac == fabric.switches[hop.switch].service_mac
-        way.append(hop.switch)
-    raise AssertionError(f"a loop: {way}")
+        path.append(hop.switch)
+    raise AssertionError(f"a loop: {path}")
 
 
 def hosts(config: ControllerConfig):
     return [(switch.name, host) for switch in config.switches for host in switch.hosts]
 
 
-def test_every_host_is_reached_from_everywhere_by_a_shortest_way():
+def test_every_host_is_reached_from_every_switch_by_a_shortest_path():
     config = leaf_spine(3, 2, 2)
     fabric = Fabric.of(config)
     for switch in fabric.switches:
         for home, host in hosts(config):
-            *way, mac = walk(fabric, switch, host.address)
+            *path, mac = walk(fabric, switch, host.address)
             assert mac == host.mac
             is_spine = switch in {"s4", "s5"}
-            assert len(way) == (1 if switch == home else 2 if is_spine else 3)
+            assert len(path) == (1 if switch == home else 2 if is_spine else 3)
 
 
-def test_equal_ways_are_shared_among_hosts():
+def test_equal_paths_are_shared_among_hosts():
     config = leaf_spine(2, 2, 4)
     fabric = Fabric.of(config)
     spines = Counter(
@@ -55,7 +55,7 @@ def test_equal_ways_are_shared_among_hosts():
     assert spines == {"s3": 2, "s4": 2}
 
 
-def test_routes_pass_by_what_is_down():
+def test_routes_avoid_what_is_down():
     config = leaf_spine(2, 2, 2)
     fabric = Fabric.of(config)
     cut = fabric.without(links={fabric.find_link("s1-s3").key})

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Planned trees: shapes, shares, what is avoided, and who cannot be joined."""
+"""Planned trees: shapes, shares, avoided switches, and workers that no tree can join."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def test_shares_follow_the_free_bandwidth():
 def test_avoided_switch_and_link():
     config = leaf_spine(2, 2, 1)
     fabric, workers = Fabric.of(config), attach_all(config)
-    plan = plan_trees(fabric, workers, TRAFFIC, avoid_switches={"s3"})
+    plan = plan_trees(fabric.without(switches={"s3"}), workers, TRAFFIC)
     assert plan.trees[0].root.switch == "s4"
     link = fabric.find_link("s4-s1")
-    plan = plan_trees(fabric, workers, TRAFFIC, avoid_links={link.key})
+    plan = plan_trees(fabric.without(links={link.key}), workers, TRAFFIC)
     assert plan.trees[0].root.switch == "s3"
 
 
-def test_partition_names_who_is_cut_off():
+def test_partition_names_the_workers_that_are_cut_off():
     config = leaf_spine(3, 1, 2)
     fabric = Fabric.of(config).without(links={Fabric.of(config).find_link("s2-s4").key})
     with pytest.raises(

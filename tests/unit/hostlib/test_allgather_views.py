@@ -29,7 +29,7 @@ def gather(driver: ViewDriver, arrays: NDArray[np.uint8]) -> dict[int, Allgather
 
 
 @pytest.mark.parametrize("is_abort", [False, True])
-def test_allgathers_go_on_in_another_view(is_abort: bool) -> None:
+def test_allgathers_continue_in_another_view(is_abort: bool) -> None:
     switch = FakeSwitch(3, loss=0.02, duplication=0.02, reordering=0.02)
     with closing(ViewDriver(switch, range(3))) as driver:
         rounds = [(blocks(number, 3), gather(driver, blocks(number, 3))) for number in range(6)]
@@ -75,7 +75,7 @@ def test_allgather_that_others_have_completed_is_fetched() -> None:
         np.testing.assert_array_equal(futures[2].result(WAIT_S), arrays)
 
 
-def test_allgather_is_refused_where_no_switch_copies() -> None:
+def test_allgather_is_refused_where_no_switch_multicasts() -> None:
     with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         positions = driver.propose(is_abort=True)
         futures = gather(driver, blocks(3, 2))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of the pool are new ones to whoever holds another, and old memory to whoever does not."""
+"""The array pool uses memory again once no array or view of it is left, and not before."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_no_more_than_the_limit_waits_for_a_new_use() -> None:
     assert pool.idle_bytes < 3 * SMALLEST_BYTES
 
 
-def test_what_is_too_small_or_too_large_is_not_kept() -> None:
+def test_too_small_or_too_large_memory_is_not_kept() -> None:
     pool = ArrayPool(limit_bytes=2 * SMALLEST_BYTES)
     for elements in (4, SMALLEST_BYTES):
         assert pool.empty((elements,), np.int32).base is None

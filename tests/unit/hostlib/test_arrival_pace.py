@@ -9,16 +9,16 @@ import pytest
 from switchfold.hostlib.slots.arrival_pace import GATHERED_SHARE, ArrivalPace
 
 
-def steady(pace: ArrivalPace, datagram_s: float, per_round: int, rounds: int = 40) -> float:
-    """Let rounds take datagrams that come evenly; return when the last round was."""
+def steady(pace: ArrivalPace, datagram_s: float, per_tick: int, ticks: int = 40) -> float:
+    """Let ticks take datagrams that come evenly; return when the last tick was."""
     now_s = 10.0
-    for _ in range(rounds):
-        now_s += per_round * datagram_s
-        pace.note(per_round, now_s)
+    for _ in range(ticks):
+        now_s += per_tick * datagram_s
+        pace.note(per_tick, now_s)
     return now_s
 
 
-def test_pause_is_the_time_of_a_share_of_what_is_to_come() -> None:
+def test_pause_is_the_time_of_a_share_of_the_expected_datagrams() -> None:
     pace = ArrivalPace(1.0)
     steady(pace, 0.000_12, 20)
     assert pace.pause_s(112, 1.0) == pytest.approx(112 / GATHERED_SHARE * 0.000_12, rel=0.01)
@@ -30,7 +30,7 @@ def test_bursts_count_with_the_silences_between_them() -> None:
     now_s = 10.0
     for _ in range(40):
         pace.note(0, now_s + 0.008)
-        assert pace.pause_s(100, 1.0) == 0.0, "the first of the next burst is to be waited for"
+        assert pace.pause_s(100, 1.0) == 0.0, "the first datagram of the next burst is awaited"
         pace.note(20, now_s + 0.010)
         now_s += 0.010
     assert pace.pause_s(3 * GATHERED_SHARE, 1.0) == pytest.approx(3 * 0.010 / 20, rel=0.3)

@@ -41,7 +41,7 @@ STALL_S = 5.0
 
 @dataclass
 class FakeReducer:
-    """What deadlines use of a reducer; notes when it was asked."""
+    """The part of a reducer that deadlines use; it notes when it was asked."""
 
     view: JobView = VIEW
     failure: HostlibError | None = None

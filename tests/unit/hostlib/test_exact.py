@@ -32,7 +32,7 @@ WORKERS = [1, 2, 3, 4, 5, 8, 17, 32, 200]
 
 
 def agreed_limbs(arrays: Sequence[NDArray[Any]]) -> Limbs:
-    """Return the limbs that the ranges of all workers ask for."""
+    """Return the limbs that the ranges of all workers need."""
     ranges = [group_ranges(array[None]) for array in arrays]
     high, minus_low, nonfinite = np.max(ranges, axis=0)[0].tolist()
     bits = limb_bits(len(arrays))
@@ -44,7 +44,7 @@ def agreed_limbs(arrays: Sequence[NDArray[Any]]) -> Limbs:
 def add_up(
     arrays: Sequence[NDArray[Any]], name: str, limbs: Limbs, *, is_mean: bool = False
 ) -> NDArray[Any]:
-    """Do what workers and switch do together."""
+    """Add up as workers and switch do together."""
     num_lanes = limbs.lanes * len(arrays[0])
     sums = np.zeros((1, num_lanes), np.int64)
     wide = "float64" if CARRIERS[name] == "float64" else "float32"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Exact sums through sessions: layouts, hosts, late workers, options."""
+"""Exact sums through sessions: view changes, hosts, late workers, options."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def same(results: list[NDArray[Any]]) -> NDArray[Any]:
 
 @pytest.mark.parametrize("is_abort", [False, True])
 @pytest.mark.parametrize("trees", [{100: 16}, {}], ids=["switch", "hosts"])
-def test_sums_stay_exact_when_the_layout_changes(trees: dict[int, int], is_abort: bool) -> None:
+def test_sums_stay_exact_when_the_view_changes(trees: dict[int, int], is_abort: bool) -> None:
     switch = FakeSwitch(3, loss=0.02, duplication=0.02, reordering=0.02)
     with closing(ViewDriver(switch, range(3))) as driver:
         before = [
@@ -144,7 +144,7 @@ def test_bfloat16_values_are_rounded_once() -> None:
             np.testing.assert_array_equal(result, exact_sum(own, name="bfloat16"))
 
 
-def test_precision_of_calls_goes_before_that_of_the_session() -> None:
+def test_precision_of_a_call_overrides_that_of_the_session() -> None:
     switch = FakeSwitch(1)
     array = np.array([1e-9, 100.0] * 100, np.float32)
     options = SessionOptions(timeout_s=120.0, precision="block", min_rto_s=0.01, initial_rto_s=0.02)

@@ -87,7 +87,7 @@ def test_batches_may_differ_and_be_empty() -> None:
         assert (rebuild(empty[0]) == np.zeros((5, 7))).all()
 
 
-def test_infinity_and_overflow_are_rebuilt_without_a_word() -> None:
+def test_infinity_and_overflow_are_rebuilt_without_a_warning() -> None:
     u = np.array([[3e38, np.inf], [3e38, -np.inf]], np.float32)
     gradient = rebuild([FactorPair(u, np.ones((2, 1), np.float32))])
     np.testing.assert_array_equal(gradient, np.array([[np.inf], [np.nan]]))
@@ -141,7 +141,7 @@ def test_missing_and_dead_workers_are_named() -> None:
 def test_a_worker_whose_stream_stalls_is_not_lost(
     monkeypatch: pytest.MonkeyPatch, stalled: int
 ) -> None:
-    # Longer than from one probe of the kernel to the next: they go on where all threads pause.
+    # Longer than the interval of the kernel's probes, which go on while all threads pause.
     monkeypatch.setattr("switchfold.hostlib.peers.heartbeat.SILENCE_S", 2.5 * KEEPALIVE_S)
     monkeypatch.setattr("switchfold.hostlib.peers.heartbeat.HEARTBEAT_S", 0.1)
     factors = batch_factors([2] * 2, (4, 4))
@@ -169,7 +169,7 @@ def test_a_worker_whose_stream_stalls_is_not_lost(
 def test_worker_that_never_comes_or_has_another_secret_is_named() -> None:
     servers = [PeerServer(LOOPBACK, token=token) for token in ("right", "wrong")]
     peers = [(server.address, server.port) for server in servers]
-    # Only the one that nobody comes to has not long for it.
+    # Only the worker to which nobody connects has a short limit.
     options = [ExchangeOptions(connect_s=connect_s) for connect_s in (0.3, WAIT_S)]
     with contextlib.ExitStack() as stack:
         workers = [
@@ -190,7 +190,7 @@ def receive_frame(sock: socket.socket) -> tuple[Frame, bytes]:
 
 
 def greeted(server: PeerServer, job: int) -> socket.socket:
-    """Return worker 1's connection to worker 0, on which the welcome has come."""
+    """Return worker 1's connection to worker 0, after its WELCOME frame has come."""
     sock = socket.create_connection((server.address, server.port), timeout=WAIT_S)
     _, nonce = receive_frame(sock)
     proof = Greeting(job, GENERATION, 1, 0, Purpose.FACTORS).pack("", nonce)
@@ -207,10 +207,10 @@ def greeted(server: PeerServer, job: int) -> socket.socket:
 
 
 @pytest.mark.parametrize("is_known_to_be_over", [False, True])
-def test_a_connection_given_up_before_its_welcome_came_is_no_loss(
+def test_a_connection_given_up_before_its_welcome_frame_is_no_loss(
     *, is_known_to_be_over: bool
 ) -> None:
-    """The welcome came too late for who dialled, and the end of that connection soon or never."""
+    """The WELCOME frame comes too late for the caller; the connection's end comes soon or never."""
     servers = [PeerServer(LOOPBACK) for _ in range(2)]
     peers = [(server.address, server.port) for server in servers]
     factors = batch_factors([2] * 2, (4, 4))
@@ -250,16 +250,16 @@ def test_bad_arguments_and_repeated_exchanges_are_refused() -> None:
             worker.exchange("fc", u, v, 0).result(WAIT_S)
 
 
-class Copier:
-    """A switch that copies: what all have sent, in the order of their calls."""
+class MulticastSwitch:
+    """A switch that multicasts: it returns what all have sent, in the order of their calls."""
 
     def __init__(self, num_workers: int) -> None:
         self._lock = threading.Lock()
         self._rounds: list[dict[int, tuple[NDArray[Any], Future[Any]]]] = []
         self._calls = [0] * num_workers
 
-    def end(self, worker_id: int) -> CopierEnd:
-        return CopierEnd(lambda array: self._gather(worker_id, array))
+    def end(self, worker_id: int) -> MulticastEnd:
+        return MulticastEnd(lambda array: self._gather(worker_id, array))
 
     def _gather(self, worker_id: int, array: NDArray[Any]) -> Future[Any]:
         future: Future[Any] = Future()
@@ -276,7 +276,7 @@ class Copier:
         return future
 
 
-class CopierEnd:
+class MulticastEnd:
     def __init__(self, gather: Callable[[NDArray[Any]], Future[Any]]) -> None:
         self._gather = gather
         self.timeouts_s: list[float | None] = []
@@ -286,9 +286,9 @@ class CopierEnd:
         return self._gather(array)
 
 
-def test_a_switch_may_copy_the_factors() -> None:
-    copier = Copier(4)
-    ends = [copier.end(w) for w in range(4)]
+def test_a_switch_may_multicast_the_factors() -> None:
+    switch = MulticastSwitch(4)
+    ends = [switch.end(w) for w in range(4)]
     options = ExchangeOptions(timeout_s=7.0)
     workers = [FactorExchange(w, (), options, multicast=end) for w, end in enumerate(ends)]
     factors = batch_factors([4] * 4, (64, 48))

@@ -114,7 +114,7 @@ def test_join_names_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None
         join_from_environment(variables=WORKER)
 
 
-def test_place_lies_under_the_variables(tmp_path: Path) -> None:
+def test_variables_override_a_place(tmp_path: Path) -> None:
     path = tmp_path / "places.json"
     path.write_text(json.dumps([{"SWITCHFOLD_ADDRESS": "10.0.0.1"}, {"SWITCHFOLD_ADDRESS": "b"}]))
     process = {"SWITCHFOLD_PLACES": str(path), "RANK": "0", "LOCAL_RANK": "1", "X": "own"}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The window: how it grows, what makes it smaller, and what does not."""
+"""The congestion window: how it grows, what makes it smaller, and what does not."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from switchfold.hostlib.slots.congestion import (
 )
 
 
-def round_trip(window: CongestionWindow, marked: int = 0) -> int:
-    """Let one full window come back in batches of 8; return the window then."""
+def one_rtt(window: CongestionWindow, marked: int = 0) -> int:
+    """Let the results of one full window arrive in batches of 8; return the window after that."""
     under_way = left = window.limit
     while left:
         count = min(8, left)
@@ -35,16 +35,16 @@ def round_trip(window: CongestionWindow, marked: int = 0) -> int:
 
 def test_window_doubles_until_the_maximum() -> None:
     window = CongestionWindow(100)
-    limits = [window.limit, *(round_trip(window) for _ in range(4))]
+    limits = [window.limit, *(one_rtt(window) for _ in range(4))]
     assert limits == [INITIAL_CHUNKS, 2 * INITIAL_CHUNKS, 4 * INITIAL_CHUNKS, 100, 100]
 
 
-def test_window_decreases_once_per_round_trip() -> None:
+def test_window_decreases_once_per_rtt() -> None:
     window = CongestionWindow(256)
     for _ in range(4):
-        round_trip(window)
+        one_rtt(window)
     assert window.limit == 256
-    assert round_trip(window, marked=256) == int(256 * DECREASE)
+    assert one_rtt(window, marked=256) == int(256 * DECREASE)
     # 256 results belonged to chunks sent before; the next mark is news.
     window.on_results(1, 1, window.limit)
     assert window.limit == int(256 * DECREASE**2)
@@ -52,19 +52,19 @@ def test_window_decreases_once_per_round_trip() -> None:
 
 def test_window_grows_slowly_after_congestion() -> None:
     window = CongestionWindow(256)
-    round_trip(window)
+    one_rtt(window)
     window.on_results(1, 1, window.limit)
     before = window.limit
-    round_trip(window)  # while it is deaf, it may grow
+    one_rtt(window)  # while it ignores marks, it may grow
     for _ in range(round(4 / INCREASE)):
-        round_trip(window)
+        one_rtt(window)
     assert before + 3 <= window.limit <= before + 6
 
 
 def test_window_never_falls_below_the_floor() -> None:
     window = CongestionWindow(64)
     for _ in range(100):
-        round_trip(window, marked=1)
+        one_rtt(window, marked=1)
         window.on_loss(window.limit)
     assert window.limit == MINIMUM_CHUNKS
     assert CongestionWindow(1).limit == 1
@@ -85,14 +85,14 @@ FLOOR = 50
 def test_loss_leaves_the_floor() -> None:
     window = CongestionWindow(100, tolerated=0.2, floor=FLOOR)
     window.on_loss(INITIAL_CHUNKS)
-    round_trip(window)
+    one_rtt(window)
     assert window.limit == 2 * INITIAL_CHUNKS  # slow start goes on below the floor
     for _ in range(4):
-        round_trip(window)
+        one_rtt(window)
     assert window.limit == 100
     for _ in range(50):
         window.on_loss(window.limit, 5)
-        round_trip(window)
+        one_rtt(window)
         assert window.limit >= FLOOR
     assert window.limit < FLOOR + 2
 
@@ -100,20 +100,20 @@ def test_loss_leaves_the_floor() -> None:
 def test_more_loss_than_links_lose_counts_like_a_mark() -> None:
     window = CongestionWindow(100, tolerated=0.2, floor=FLOOR)
     for _ in range(4):
-        round_trip(window)
+        one_rtt(window)
     for _ in range(50):
         window.on_loss(window.limit, window.limit)
-        round_trip(window)
+        one_rtt(window)
     assert window.limit < LEAST_SAMPLE * 0.2
 
 
 def test_loss_does_not_hide_a_mark() -> None:
     window = CongestionWindow(100, tolerated=0.2, floor=FLOOR)
     for _ in range(4):
-        round_trip(window)
+        one_rtt(window)
     for _ in range(4):
         window.on_loss(window.limit)
-        round_trip(window)
+        one_rtt(window)
     before = window.limit
     window.on_loss(before)
     window.on_results(1, 1, before)

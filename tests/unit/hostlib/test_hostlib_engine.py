@@ -23,7 +23,7 @@ from switchfold.hostlib.summation.quantization import chunk_exponents, error_bou
 from time_bound import wait_until
 from view_driver import QUICK
 
-PATIENT = StragglerPolicy(deadline_s=1e9)
+NO_FLUSHES = StragglerPolicy(deadline_s=1e9)
 """Results may be partial, but the workers flush nothing by themselves."""
 IMPAIRED: dict[str, Any] = {"loss": 0.05, "duplication": 0.05, "reordering": 0.05}
 
@@ -237,7 +237,7 @@ def test_thread_that_was_held_up_asks_before_it_judges() -> None:
             assert error.worker_ids == [2, 3]
 
 
-def test_deaf_switch_is_unreachable() -> None:
+def test_silent_switch_is_unreachable() -> None:
     switch = FakeSwitch(2)
     switch.is_deaf = True
     with sessions(switch) as workers:
@@ -248,7 +248,7 @@ def test_deaf_switch_is_unreachable() -> None:
 
 
 class OneWaySwitch(FakeSwitch):
-    """Takes probes and loses every contribution."""
+    """A switch that answers probes and loses every contribution."""
 
     def process(self, worker_id: int, packet: NDArray[np.void]) -> Outcome:
         if packet["header"][0]["operation"] != Operation.PROBE:
@@ -316,7 +316,7 @@ def wait_done(future: AllreduceFuture, timeout_s: float) -> None:
 
 
 def test_flushed_rounds_average_by_actual_contributors() -> None:
-    switch = FakeSwitch(3, straggler=PATIENT, loss=0.02, seed=4)
+    switch = FakeSwitch(3, straggler=NO_FLUSHES, loss=0.02, seed=4)
     arrays = [np.full(500, float(i + 1), np.float32) for i in range(3)]
     with sessions(switch) as workers:
         futures = [w.allreduce(a, op="mean") for w, a in zip(workers[:2], arrays[:2], strict=True)]
@@ -343,8 +343,8 @@ def test_late_worker_with_larger_exponents_takes_the_result() -> None:
         assert results[0].tobytes() == results[1].tobytes()
 
 
-def test_worker_that_is_rounds_behind_is_told() -> None:
-    switch = FakeSwitch(2, straggler=PATIENT, slot_count=2)
+def test_worker_that_is_rounds_behind_gets_an_error() -> None:
+    switch = FakeSwitch(2, straggler=NO_FLUSHES, slot_count=2)
     with sessions(switch) as workers:
         futures = [workers[0].allreduce(np.ones(300, np.int32))]
         flush_until_done(switch, futures, 1)

@@ -29,7 +29,7 @@ class Start(Protocol):
 
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    # Somebody listens, and takes a leave: only a hang ends these waits.
+    # The controller listens and accepts a leave: only a hang ends these waits.
     for name in ("CONNECT_TIMEOUT_S", "LEAVE_S"):
         monkeypatch.setattr(controller_link, name, 60.0)
     running: list[FakeController] = []

@@ -50,11 +50,11 @@ def test_deadline_closes_rounds_without_the_late_worker() -> None:
             assert 1 <= future.num_contributors <= 3
             assert future.members == (0, 1, 2, 3)
         assert sum(w.statistics["value_packets_flushed"] for w in workers) > 0
-        # Much later, with rounds of its slots long gone: it takes the result from the others.
+        # Much later, when the rounds of its slots are over, it fetches the result from the others.
         late = workers[3].allreduce(arrays[3], "mean")
         assert late.result(60).tobytes() == futures[0].result().tobytes()
         assert late.num_contributors == futures[0].num_contributors
-        # And it is back, in some sum: on a busy machine any worker may be late.
+        # Later it takes part in some sum again: on a busy machine any worker may be late.
         until_s = time.monotonic() + 120
         while time.monotonic() < until_s:
             futures = [w.allreduce(a) for w, a in zip(workers, arrays, strict=True)]

@@ -110,15 +110,15 @@ def test_udp_without_listener_counts_network_errors() -> None:
         transport.send(rows)
 
 
-def test_no_path_mtu_by_hearsay() -> None:
+def test_path_mtu_is_not_learned_from_icmp() -> None:
     with contextlib.closing(open_udp("127.0.0.1", 0)) as sock:
         mode = sock.getsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER)
         assert mode == IP_PMTUDISC_PROBE
 
 
 @pytest.mark.parametrize("error", ICMP_ERRORS, ids=errno.errorcode.get)
-def test_error_that_icmp_left_fails_no_send(error: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel tells a connected socket of an ICMP error once, at its next call."""
+def test_pending_icmp_error_fails_no_send(error: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel reports an ICMP error to a connected socket once, at its next call."""
     real = batch_socket._libc  # pyright: ignore[reportPrivateUsage]
     left = [error, error]
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's link and changes of the view: all that comes is passed on, and answers are sent."""
+"""A worker's link and view changes: it passes every message on, and sends the answers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def greet(message: api.WorkerMessage, context: Any) -> list[api.ControllerMessag
 
 @pytest.fixture
 def controller(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeController]:
-    # Somebody listens, and takes a leave: only a hang ends these waits.
+    # The controller listens and accepts a leave: only a hang ends these waits.
     for name in ("CONNECT_TIMEOUT_S", "LEAVE_S"):
         monkeypatch.setattr(controller_link, name, 60.0)
     controller = FakeController(greet)
@@ -120,14 +120,14 @@ def test_change_is_answered_and_entered(
     listener = Listener()
     link.listen(listener)
     controller.push(propose(1001))
-    wait_until(lambda: listener.proposals, "the proposal is heard of")
+    wait_until(lambda: listener.proposals, "the proposal arrives")
     assert listener.proposals == [(1001, False)]
     link.view_ready(1001, 5)
     ready = controller.wait_for("view_ready").view_ready
     assert (ready.generation, ready.position) == (1001, 5)
     peers = [api.Member(worker_id=n, peer_address="h", peer_port=n + 1) for n in (0, 3)]
     controller.push(commit(1001, members=peers, trees=[], quorum=1))
-    wait_until(lambda: listener.commits, "the commit is heard of")
+    wait_until(lambda: listener.commits, "the commit arrives")
     view, boundary, source = listener.commits[0]
     assert (view.generation, view.member_ids, boundary, source) == (1001, [0, 3], 6, 3)
     assert (view.members[1].peer_port, view.is_on_switch) == (4, False)
@@ -145,7 +145,7 @@ def test_missing_workers_are_passed_on(
     link.listen(listener)
     missing = api.Missing(generation=1000, missing_workers=[2])
     controller.push(api.ControllerMessage(missing=missing))
-    wait_until(lambda: listener.missing, "they are heard of")
+    wait_until(lambda: listener.missing, "they arrive")
     assert listener.missing == [(1000, [2])]
 
 
@@ -157,7 +157,7 @@ def test_change_that_comes_before_the_session_listens(
     controller.wait_for("heartbeat", 2)
     listener = Listener()
     link.listen(listener)
-    wait_until(lambda: listener.commits, "the commit is heard of")
+    wait_until(lambda: listener.commits, "the commit arrives")
     assert listener.proposals == [(1001, False)]
 
 
@@ -178,7 +178,7 @@ def test_worker_that_comes_back_names_its_view_and_what_was_proposed(
             resume = second.wait_for("join_request").join_request.resume
             assert (resume.generation, resume.proposed) == (1004, 1005)
             second.push(propose(1005))
-            wait_until(lambda: listener.proposals, "the repeated proposal is heard of")
+            wait_until(lambda: listener.proposals, "the repeated proposal arrives")
             link.view_ready(1005, 8)
             assert second.wait_for("view_ready").view_ready.position == 8
         finally:
@@ -188,7 +188,7 @@ def test_worker_that_comes_back_names_its_view_and_what_was_proposed(
         link.close()
 
 
-def test_commit_that_makes_no_sense_breaks_the_session(
+def test_invalid_commit_breaks_the_session(
     controller: FakeController, link: GrpcControllerLink
 ) -> None:
     listener = Listener()
@@ -217,7 +217,7 @@ def test_barriers_of_a_joining_worker_count_on(
     assert released.is_set()
 
 
-def test_leave_says_how_far_the_worker_came(
+def test_leave_reports_the_workers_position(
     controller: FakeController, link: GrpcControllerLink
 ) -> None:
     link.close(12)

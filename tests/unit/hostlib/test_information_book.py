@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from switchfold.hostlib.errors import InformationBookError, SchemeError
-from switchfold.hostlib.schemes import Cluster, Coordinator, InformationBook, Layer, Scheme
+from switchfold.hostlib.schemes import (
+    Cluster,
+    Coordinator,
+    InformationBook,
+    JobHosts,
+    Layer,
+    Scheme,
+)
 from switchfold.hostlib.schemes.models import VGG19
 
 LAYERS = (
@@ -26,7 +33,7 @@ HOSTS = [(f"10.0.0.{number}", 0) for number in range(1, 5)]
 
 def coordinator(**options: Any) -> Coordinator:
     cluster = options.pop("cluster", Cluster(num_workers=4, batch=32))
-    return Coordinator(LAYERS, cluster, workers=HOSTS, job="train", **options)
+    return Coordinator(LAYERS, cluster, hosts=JobHosts(job="train", workers=HOSTS), **options)
 
 
 def test_all_hosts_print_the_same_hash() -> None:
@@ -73,7 +80,7 @@ def test_ports_are_distinct_and_shards_live_with_workers() -> None:
     assert len(set(ports)) == 8
     assert [place.address for place in book.servers] == [host for host, _ in HOSTS]
     given = [(host, 21400 + number) for number, (host, _) in enumerate(HOSTS)]
-    mixed = Coordinator(LAYERS, Cluster(num_workers=4), workers=given).book
+    mixed = Coordinator(LAYERS, Cluster(num_workers=4), hosts=JobHosts(workers=given)).book
     assert [tuple(place) for place in mixed.workers] == given
     assert len({place.port for place in (*mixed.servers, *mixed.workers)}) == 8
 

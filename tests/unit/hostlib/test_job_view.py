@@ -39,13 +39,13 @@ def test_view_counts_members_and_slots() -> None:
     assert here.present_workers(0b0101) == [0, 2]
 
 
-def test_view_without_trees_runs_on_the_host_path() -> None:
+def test_view_without_trees_uses_host_allreduce() -> None:
     here = view(trees=(), worker_bitmap=0)
     assert not here.is_on_switch
     assert here.slot_count == 0
 
 
-def test_bitmaps_of_large_views_name_nobody() -> None:
+def test_bitmaps_of_large_views_name_no_worker() -> None:
     here = view(members=tuple(Member(worker_id=i) for i in range(40)))
     assert not here.has_worker_bitmaps
     assert here.missing_workers(1) == here.present_workers(1) == []

@@ -14,17 +14,17 @@ from switchfold.hostlib.slots.loss_recovery import (
 )
 from switchfold.hostlib.slots.rtt import RoundTripTimer
 
-ROUND_TRIP_S = 0.002
+RTT_S = 0.002
 ROWS = 16
 
 
 class Sending:
-    """Sixteen rows, all sent at time 0 after a round trip was measured."""
+    """Sixteen rows, all sent at time 0 after an RTT was measured."""
 
     def __init__(self, num_trees: int = 1, withheld: list[int] | None = None) -> None:
         self.timer = RoundTripTimer(initial_s=0.1, minimum_s=0.02, maximum_s=1.0)
         for _ in range(50):
-            self.timer.add_sample(ROUND_TRIP_S)
+            self.timer.add_sample(RTT_S)
         self.recovery = LossRecovery(np.arange(ROWS, dtype=np.int64) % num_trees, self.timer)
         is_withheld = np.zeros(ROWS, np.bool_)
         is_withheld[withheld or []] = True
@@ -32,11 +32,11 @@ class Sending:
             slice(0, ROWS), 0.0, is_withheld if withheld else None, after_pause=True
         )
 
-    def finish(self, rows: list[int], now_s: float = ROUND_TRIP_S) -> None:
+    def finish(self, rows: list[int], now_s: float = RTT_S) -> None:
         chosen = np.array(rows, np.int64)
         self.recovery.finish(chosen, now_s, np.ones(len(rows), np.bool_), is_idle=False)
 
-    def lost(self, now_s: float = ROUND_TRIP_S) -> list[int]:
+    def lost(self, now_s: float = RTT_S) -> list[int]:
         return self.recovery.lost(now_s).tolist()
 
     def send_again(self, rows: list[int], now_s: float) -> None:
@@ -57,7 +57,7 @@ def test_results_in_order_show_no_loss() -> None:
     sending = Sending()
     for first in range(0, 12, 4):
         rows = slice(first, first + 4)
-        sending.recovery.finish_run(rows, ROUND_TRIP_S, is_sampled=True, is_idle=False)
+        sending.recovery.finish_run(rows, RTT_S, is_sampled=True, is_idle=False)
         assert sending.lost() == []
 
 
@@ -71,28 +71,28 @@ def test_results_of_another_tree_do_not_count() -> None:
     assert sending.lost() == [0, 2]
 
 
-def test_lost_again_needs_later_results_and_half_a_round_trip() -> None:
+def test_lost_again_needs_later_results_and_half_an_rtt() -> None:
     sending = Sending()
     sending.finish([1, 2, 3], 0.002)
     assert sending.lost(0.002) == [0]
     sending.send_again([0], 0.002)
     sending.finish(list(range(4, ROWS)), 0.0021)
-    assert sending.lost(0.01) == []  # these were sent before the copy
+    assert sending.lost(0.01) == []  # these were sent before the retransmission
     sending.recovery.start(slice(1, 4), 0.0022, None, after_pause=False)
-    sending.finish([1, 2, 3], 0.0022 + ROUND_TRIP_S / 4)
-    assert sending.lost(0.0022 + ROUND_TRIP_S / 4) == []  # others may send their copies later
-    assert sending.lost(0.0022 + ROUND_TRIP_S) == [0]
+    sending.finish([1, 2, 3], 0.0022 + RTT_S / 4)
+    assert sending.lost(0.0022 + RTT_S / 4) == []  # others may retransmit later
+    assert sending.lost(0.0022 + RTT_S) == [0]
 
 
-def test_result_that_cannot_answer_the_copy_is_no_evidence() -> None:
+def test_result_that_cannot_answer_the_retransmission_is_no_evidence() -> None:
     sending = Sending()
     sending.send_again([1, 2, 3], 0.005)
     sending.send_again([0], 0.0045)
-    sending.finish([1, 2, 3], 0.0051)  # faster than any round trip: of the first copies
+    sending.finish([1, 2, 3], 0.0051)  # faster than any RTT: they answer the first transmissions
     assert sending.lost(0.0051) == []
 
 
-def test_copies_of_a_timer_do_not_show_that_others_are_lost() -> None:
+def test_retransmissions_by_a_timer_do_not_show_that_others_are_lost() -> None:
     # Another worker was late: its first contributions complete what this one has sent twice.
     sending = Sending()
     sending.send_again(list(range(4)), 0.03)
@@ -112,15 +112,15 @@ def test_silence_lets_the_oldest_few_be_sent_once() -> None:
     sending = Sending()
     sending.finish([0, 1], 0.002)
     due_s = sending.recovery.next_s
-    assert 0.002 + ROUND_TRIP_S < due_s < 0.002 + sending.timer.timeout_s
+    assert 0.002 + RTT_S < due_s < 0.002 + sending.timer.timeout_s
     assert sending.recovery.silent(0.002).tolist() == []
     rows = sending.recovery.silent(due_s).tolist()
     assert rows == [2, 3, 4, 5][:PROBE_CHUNKS]
     sending.send_again(rows, due_s)
     assert sending.recovery.silent(1.0).tolist() == []
     # Its answers show what was lost besides: the copies are later than all else.
-    sending.finish(rows[:LATER_RESULTS], due_s + ROUND_TRIP_S)
-    assert sending.recovery.next_s <= due_s + ROUND_TRIP_S + sending.timer.probe_s
+    sending.finish(rows[:LATER_RESULTS], due_s + RTT_S)
+    assert sending.recovery.next_s <= due_s + RTT_S + sending.timer.probe_s
 
 
 def test_nothing_is_awaited_while_nothing_is_under_way() -> None:

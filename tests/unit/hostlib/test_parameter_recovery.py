@@ -215,7 +215,7 @@ def test_a_worker_that_asks_again_gets_the_same_offer() -> None:
     assert offers[2:] == [([NOTHING], None)]
 
 
-def test_a_new_run_that_counts_from_the_start_hears_so() -> None:
+def test_a_new_run_that_counts_from_the_start_gets_an_error() -> None:
     array = np.ones(4, np.float32)
     with ParameterServer(ServerOptions(num_workers=1)) as server:
         with one_client(server) as client:

@@ -197,7 +197,7 @@ def test_broken_connection_resends_what_is_not_answered() -> None:
         assert cluster.clients[0].counters["reconnections"] == 4
 
 
-def test_infinity_and_overflow_travel_without_a_word() -> None:
+def test_infinity_and_overflow_travel_without_a_warning() -> None:
     arrays = [np.array([3e38, np.inf, sign * np.inf, 1], np.float32) for sign in (1, -1)]
     with ParameterCluster(2) as cluster:  # a warning would end the update: pytest raises it
         for result in cluster.push_pull("w", arrays, 0):
@@ -208,7 +208,7 @@ def test_infinity_and_overflow_travel_without_a_word() -> None:
 def test_streams_that_stand_still_are_not_dialled_again(
     monkeypatch: pytest.MonkeyPatch, *, is_server: bool
 ) -> None:
-    # Longer than from one probe of the kernel to the next: they go on where all threads pause.
+    # Longer than the interval of the kernel's probes, which go on while all threads pause.
     monkeypatch.setattr("switchfold.hostlib.peers.heartbeat.SILENCE_S", 2.5 * KEEPALIVE_S)
     monkeypatch.setattr("switchfold.hostlib.peers.heartbeat.HEARTBEAT_S", 0.1)
     arrays, hangs, release = gradients(2, 1000), threading.Event(), threading.Event()
@@ -307,7 +307,7 @@ def test_idle_worker_whose_connection_broke_is_not_given_up() -> None:
         server.loop.run(server.close_connections)
         wait_until(lambda: len(server._ends) == 2, "their return")
         first = cluster.clients[0].push_pull("w", array, 1)
-        with pytest.raises(TimeoutError):  # longer than between two looks for who is gone
+        with pytest.raises(TimeoutError):  # longer than the interval of the checks for lost workers
             first.result(1.2)
         cluster.clients[1].push_pull("w", array, 1).result(WAIT_S)
         assert (first.result(WAIT_S) == 2).all()

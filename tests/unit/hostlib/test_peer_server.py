@@ -51,15 +51,15 @@ def address_of(worker_id: int, server: PeerServer) -> Address:
     return Address(worker_id, server.address, server.port)
 
 
-def result(tensor: int, num_lanes: int = 10, num_chunks: int = 1) -> RetainedResult:
+def result(tensor: int, num_values: int = 10, num_chunks: int = 1) -> RetainedResult:
     return RetainedResult(
         tensor=tensor,
         generation=3,
         members=(0, 2),
         dtype="float32",
-        shape=(num_lanes,),
+        shape=(num_values,),
         operation="mean",
-        lanes=np.arange(num_lanes, dtype=np.int32) - 3,
+        values=np.arange(num_values, dtype=np.int32) - 3,
         exponents=np.full(num_chunks, -7, np.int32),
         contributors=np.full(num_chunks, 2, np.uint16),
         num_contributors=2,
@@ -83,9 +83,9 @@ def assert_same(fetched: RetainedResult, original: RetainedResult) -> None:
         assert ours.tobytes() == theirs.tobytes()
 
 
-@pytest.mark.parametrize("num_lanes", [0, 1, 2_000_000])
-def test_fetch_result_gives_the_same_bytes(servers: list[PeerServer], num_lanes: int) -> None:
-    original = result(7, num_lanes)
+@pytest.mark.parametrize("num_values", [0, 1, 2_000_000])
+def test_fetch_result_gives_the_same_bytes(servers: list[PeerServer], num_values: int) -> None:
+    original = result(7, num_values)
     servers[1].results.put(original)
     fetched = servers[0].fetch_result(address_of(1, servers[1]), 7)
     assert_same(fetched, original)
@@ -239,7 +239,7 @@ def test_results_are_bounded(limits: dict[str, Any], kept: list[int]) -> None:
                 results.get(tensor)
 
 
-def test_call_that_comes_back_to_itself_reaches_nobody() -> None:
+def test_call_that_reaches_its_own_end_is_refused() -> None:
     loop = EventLoop("test")
     errors: list[PeerError] = []
     receiver: Any = SimpleNamespace(on_closed=lambda _, error: errors.append(error))
@@ -263,13 +263,13 @@ def test_acknowledgements_are_signs_of_life() -> None:
         (connection,) = opened
         with closing(listener.accept()[0]):
             wait_until(lambda: time.monotonic() - connection.alive_s > 0.15, "silence")
-            heard_s = connection.heard_s
+            moved_s, silent_s = connection.moved_s, connection.alive_s
             loop.run(lambda: connection.send(Frame(FrameKind.HEARTBEAT)))
             # Nobody reads it.
-            wait_until(lambda: time.monotonic() - connection.alive_s < 0.1, "receipt")
-            assert connection.heard_s == heard_s
+            wait_until(lambda: connection.alive_s > silent_s + 0.1, "receipt")
+            assert connection.moved_s == moved_s, "a receipt is no progress"
             loop.run(connection.close)
-            assert connection.alive_s == heard_s
+            assert connection.alive_s < silent_s + 0.1, "the kernel has forgotten the receipt"
         loop.stop(lambda: None)
 
 
@@ -303,7 +303,7 @@ def test_heartbeats_go_out_while_idle_and_silence_closes(
     loop.stop(lambda: None)
 
 
-def test_small_segments_of_a_large_payload_are_heard_but_wake_nobody() -> None:
+def test_small_segments_of_a_large_payload_are_progress_but_wake_nobody() -> None:
     room = bytearray(3 * LOW_WATER_BYTES + 500)
     arrived: list[tuple[int, bytes]] = []
 
@@ -339,11 +339,11 @@ def test_small_segments_of_a_large_payload_are_heard_but_wake_nobody() -> None:
             wait_until(lambda: connection._low_water == LOW_WATER_BYTES, "the header")
             before = wakes[0]
             for start in (0, 1000):
-                heard_s = connection.heard_s
-                wait_until(lambda since_s=heard_s: time.monotonic() - since_s > 0.1, "silence")
+                moved_s = connection.moved_s
+                wait_until(lambda since_s=moved_s: time.monotonic() - since_s > 0.1, "silence")
                 other.sendall(payload[start : start + 1000])
                 # The kernel counts in ticks.
-                wait_until(lambda since_s=heard_s: connection.heard_s > since_s + 0.05, "a sign")
+                wait_until(lambda since_s=moved_s: connection.moved_s > since_s + 0.05, "progress")
             assert wakes[0] == before
             # The rest of it wakes the thread at once, and so does what comes behind.
             other.sendall(payload[2000:] + short.pack() + b"12345678")

@@ -62,7 +62,7 @@ def test_fields_have_their_place_and_come_back(
     assert again.__class__ is typed.__class__
 
 
-def test_failure_of_everything_has_a_key_that_no_layout_has() -> None:
+def test_failure_of_all_keys_has_a_key_of_its_own() -> None:
     frame = Frame.unpack(FailedFrame(30, None, None).pack())
     assert frame.fields == (0, 0, 0, 0, 0, 0, 0xFFFFFFFF)
     assert FailedFrame.unpack(frame).key is None

@@ -26,7 +26,7 @@ DTYPES = [np.float16, np.float32, np.float64]
 def reduce_all(
     tensors: list[NDArray[Any]], *, is_mean: bool = False
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64]]:
-    """What workers and switch do together; returns (result, exponents, integer sums)."""
+    """Reduce as workers and switch do together; return (result, exponents, integer sums)."""
     dtype, shape = tensors[0].dtype, tensors[0].shape
     agreed = np.max([chunk_exponents(t) for t in tensors], axis=0)
     forward, backward = scales(agreed, len(tensors), dtype)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts and switch carry decides where the links could carry more."""
+"""The capacity of hosts and switch decides where the links could carry more."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_slowest_decides(capacity: Capacity, limit: str, per_chunk_s: float)
 
 
 @pytest.mark.parametrize("value", [-1.0, math.inf, math.nan])
-def test_times_that_make_no_sense_are_refused(value: float) -> None:
+def test_invalid_times_are_refused(value: float) -> None:
     with pytest.raises(SchemeError, match="worker_chunk_s is"):
         Capacity(worker_chunk_s=value)
     with pytest.raises(SchemeError, match="switch_packet_s is"):
@@ -97,7 +97,7 @@ def test_times_that_make_no_sense_are_refused(value: float) -> None:
         Capacity(tcp_byte_s=value)
 
 
-def test_best_scheme_knows_what_the_switch_carries() -> None:
+def test_best_scheme_knows_the_capacity_of_the_switch() -> None:
     cluster = Cluster(num_workers=4, link_bits_per_s=1e10)
     capacity = Capacity(switch_packet_s=100e-6)
     found = predict(TENSOR, cluster, Strategy.BEST, Computing(), capacity=capacity)

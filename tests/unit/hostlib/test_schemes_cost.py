@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The cost model gives every number of the tables that it was made after."""
+"""The cost model gives every number of the tables on which it is based."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_wire_bytes_of_streams_count_segments_and_acknowledgements() -> None:
     assert both.worker_sent == both.worker_received
 
 
-def test_wire_bytes_of_copied_factors_are_sent_once() -> None:
+def test_wire_bytes_of_multicast_factors_are_sent_once() -> None:
     layer, cluster = fc(64, 48), together(4, 16, has_multicast=True)
     node = wire_bytes(SFB, layer, cluster)
     frames = math.ceil((16 * 112 + 4) / 352) + 1  # and a report
@@ -277,7 +277,7 @@ def test_wire_bytes_of_copied_factors_are_sent_once() -> None:
     assert large.worker_sent == (chunks + 1 + 1.5 * (chunks // (256 // 3))) * 1494
 
 
-def test_few_slots_and_long_round_trips_slow_the_switch() -> None:
+def test_few_slots_and_long_rtts_slow_the_switch() -> None:
     layer, cluster = fc(1024, 1000), together(4, slots=18, round_trip_s=0.01)
     chunks = math.ceil(1_024_000 / 352)
     assert seconds(INA, layer, cluster) == pytest.approx(chunks / 16 * 0.01 + 2 * 0.01)
@@ -295,7 +295,7 @@ def test_rebuilding_costs_time_where_it_is_slow() -> None:
     assert three_way(layer, slow) is INA
 
 
-def test_factors_are_copied_layer_by_layer_where_that_is_faster() -> None:
+def test_factors_are_multicast_layer_by_layer_where_that_is_faster() -> None:
     cluster = together(4, 128, link_bits_per_s=20e6, has_multicast=True)
     large, small = fc(1024, 1000), fc(16, 12)
     # Long streams that share a link make less of it than frames in a window.

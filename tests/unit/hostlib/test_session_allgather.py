@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Allgathers of sessions over a switch that copies, and loses, doubles and reorders."""
+"""Allgathers of sessions over a switch that multicasts, and loses, duplicates and reorders."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_allgather_waits_for_late_workers_without_losing_what_came_early() -> No
             np.testing.assert_array_equal(future.result(WAIT_S), arrays)
 
 
-def test_allgather_timeout_names_who_is_missing() -> None:
+def test_allgather_timeout_names_the_missing_worker() -> None:
     switch = FakeSwitch(3)
     with sessions(switch) as workers:
         futures = [workers[i].allgather(np.ones(4000), timeout_s=3.0) for i in (0, 1)]

@@ -36,11 +36,11 @@ def test_graceful_changes_move_running_tensors(seed: int) -> None:
         finish(trainers)
         assert {t.members[5] for t in trainers.values()} == {(0, 1, 2, 3)}
         # A session is in a view a moment before it says so.
-        wait_until(lambda: driver.links[0].entered == [1001, 1002, 1003], "the word of the last")
+        wait_until(lambda: driver.links[0].entered == [1001, 1002, 1003], "the report of the last")
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_abort_after_a_kill_redoes_what_was_under_way(seed: int) -> None:
+def test_abort_after_a_kill_redoes_the_tensors_under_way(seed: int) -> None:
     chooser = random.Random(seed)
     switch = FakeSwitch(4, slot_count=8, seed=seed, **IMPAIRED)
     with closing(ViewDriver(switch, range(4))) as driver:
@@ -62,7 +62,7 @@ def test_abort_after_a_kill_redoes_what_was_under_way(seed: int) -> None:
         assert isinstance(lost.failures[0], errors.SessionError)
 
 
-def test_worker_that_lags_at_an_abort_gets_what_it_lacks_before_it_goes_on() -> None:
+def test_worker_that_lags_at_an_abort_gets_missing_results_before_it_goes_on() -> None:
     switch = FakeSwitch(2, slot_count=16)
     deliver, may_fetch = switch.deliver, threading.Event()
 
@@ -85,7 +85,7 @@ def test_worker_that_lags_at_an_abort_gets_what_it_lacks_before_it_goes_on() -> 
         assert not futures[1][0].done()
         switch.deliver = deliver
         assert driver.change({100: 2}, is_abort=True) > 0
-        # Nobody may be done with more than is kept for who lags.
+        # No worker may be ahead by more results than are retained for one that lags.
         with pytest.raises(TimeoutError):
             futures[0][-1].result(0.5)
         may_fetch.set()
@@ -135,7 +135,7 @@ def test_worker_joins_at_a_boundary_and_another_leaves() -> None:
 
 @pytest.mark.parametrize("op", ["sum", "mean"])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
-def test_host_path_gives_the_bytes_of_the_switch(dtype: str, op: str) -> None:
+def test_host_allreduce_gives_the_bytes_of_the_switch(dtype: str, op: str) -> None:
     if dtype == "int32" and op == "mean":
         op = "sum"
     rng = np.random.default_rng(8)
@@ -150,7 +150,7 @@ def test_host_path_gives_the_bytes_of_the_switch(dtype: str, op: str) -> None:
         assert len(set(seen)) == 1
 
 
-def test_sums_on_the_host_path_follow_each_other_at_once() -> None:
+def test_host_allreduces_follow_each_other_at_once() -> None:
     array = np.ones(1000, np.float32)
     with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         driver.change({})
@@ -159,7 +159,7 @@ def test_sums_on_the_host_path_follow_each_other_at_once() -> None:
                 np.testing.assert_array_equal(future.result(60), 2 * array)
 
 
-def test_errors_are_the_same_on_the_host_path() -> None:
+def test_errors_are_the_same_with_host_allreduce() -> None:
     with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         for trees in ({60: 16}, {}):
             driver.change(trees)
@@ -207,7 +207,7 @@ def test_old_commits_and_proposals_change_nothing() -> None:
         assert [generation for generation, _ in link.ready] == [1001], "the first is answered"
 
 
-def test_stalled_worker_reports_who_is_missing() -> None:
+def test_stalled_worker_reports_the_missing_workers() -> None:
     switch = FakeSwitch(3)
     with closing(ViewDriver(switch, range(3))) as driver:
         futures = [driver.sessions[i].allreduce(np.ones(5, np.int32)) for i in (0, 2)]
@@ -237,7 +237,7 @@ def test_results_are_kept_until_all_run_in_a_view_with_fewer_slots() -> None:
             reduce(number)
         driver.change({100: 2})
         driver.wait_entered()
-        # A worker that were still in the view before could lack any of them.
+        # A worker in the previous view could still need any of them.
         assert all(driver.peers[0].results.get(number) for number in range(6))
         reduce(6)
         with pytest.raises(errors.ResultForgottenError):

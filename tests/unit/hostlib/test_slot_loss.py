@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a stream makes of losses, in simulated time: who sends again, when, and at what rate."""
+"""How a stream handles losses, in simulated time: which worker retransmits, when, at what rate."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lose_first(
 
 
 @pytest.mark.parametrize("is_result", [False, True], ids=["contribution", "result"])
-def test_one_loss_is_mended_at_once_by_those_who_lack_the_result(is_result: bool) -> None:
+def test_one_loss_is_mended_at_once_by_the_workers_without_the_result(is_result: bool) -> None:
     simulation = Simulation(3)
     simulation.sum(WARM_UP_CHUNKS)
     lossless_s = simulation.sum(400)
@@ -56,7 +56,7 @@ def test_one_loss_is_mended_at_once_by_those_who_lack_the_result(is_result: bool
 @pytest.mark.parametrize("is_result", [False, True], ids=["contribution", "result"])
 def test_loss_of_the_last_chunk_does_not_wait_for_the_timer(is_result: bool) -> None:
     simulation = Simulation(2)
-    simulation.sum(8)  # so that round trips are short, and no queue is in them
+    simulation.sum(8)  # so that RTTs are short, without queueing
     lossless_s = simulation.sum(8)
     lose_first(simulation, 7, worker_id=1, is_result=is_result)
     took_s = simulation.sum(8)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What probes and their answers say about the cause of a wait."""
+"""What probes and their answers tell about the cause of a wait."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Probing:
         (FORGETFULNESS + 1, SwitchUnreachableError),
     ],
 )
-def test_switch_that_answers_no_more_is_gone(
+def test_switch_that_stops_answering_is_gone(
     unanswered: int, verdict: type[AllreduceTimeoutError]
 ) -> None:
     probing = Probing()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Moments of a tensor: in their order, over the switch and over the host path."""
+"""Moments of a tensor: in their order, over the switch and by host allreduce."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from switchfold.hostlib import AllreduceFuture
 from view_driver import ViewDriver
 
 
-@pytest.mark.parametrize("trees", [{60: 16}, {}], ids=["switch", "host-path"])
+@pytest.mark.parametrize("trees", [{60: 16}, {}], ids=["switch", "hosts"])
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_moments_are_in_order_and_wait_for_the_last_worker(
     trees: dict[int, int], dtype: str

@@ -54,7 +54,7 @@ def test_abort_stops_and_enters_at_once() -> None:
     assert (change.state, change.limit, link.ready) == (State.STOPPED, 3, [(2, 5), (3, 3)])
     assert change.is_stopped
     propose(change, 4, is_abort=False)
-    assert len(link.ready) == 2, "no graceful proposal takes the place of an abort"
+    assert len(link.ready) == 2, "no graceful proposal replaces an abort"
     change.agree(commit(2, 5), num_started=3)
     assert change.ready(3) is None
     change.agree(commit(3, 4), num_started=3)
@@ -87,7 +87,7 @@ def test_later_of_two_waiting_proposals_counts() -> None:
     assert change.enter() == 4
 
 
-def test_abort_takes_the_place_of_what_waits() -> None:
+def test_abort_replaces_what_waits() -> None:
     change, link = start()
     propose(change, 2, is_abort=False)
     change.agree(commit(2, 7), num_started=5)
@@ -99,7 +99,7 @@ def test_abort_takes_the_place_of_what_waits() -> None:
     assert change.enter() == 0
 
 
-def test_later_commit_takes_the_place_of_an_earlier_one() -> None:
+def test_later_commit_replaces_an_earlier_one() -> None:
     change, _ = start()
     change.agree(commit(2, 7), num_started=5)
     propose(change, 3, is_abort=False)

@@ -47,7 +47,7 @@ def accesses(program: dict[str, Any]) -> dict[int, dict[str, str]]:
 
 
 def successors(node: dict[str, Any]) -> list[tuple[int | None, str | None]]:
-    """Return (action id, next node) for each way through a table or a condition."""
+    """Return (action id, next node) for each path through a table or a condition."""
     if "expression" in node:
         return [(None, node["true_next"]), (None, node["false_next"])]
     by_name = dict(zip(node["actions"], node["action_ids"], strict=True))

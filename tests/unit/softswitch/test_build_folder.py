@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of builds: those of living processes stay, those of killed ones go."""
+"""Build folders: those of running processes stay, those of killed processes are removed."""
 
 import multiprocessing
 import os
@@ -13,7 +13,7 @@ PROCESSES = 4
 
 
 def build_often(parent: Path) -> None:
-    """Use folders one after another, as compilers in other processes come and go."""
+    """Use one folder after another, while compilers in other processes come and go."""
     for _ in range(ROUNDS):
         with build_folder(parent) as folder:
             (folder / "pipeline.c").write_text("text")
@@ -55,7 +55,7 @@ def test_folder_of_a_killed_process_goes_with_the_next_build(tmp_path: Path) -> 
 
 
 def test_folders_of_older_versions_stay(tmp_path: Path) -> None:
-    theirs = tmp_path / "building-abcdefgh"  # they lock nothing, and may be compiling
+    theirs = tmp_path / "building-abcdefgh"  # older versions lock nothing and may be compiling
     theirs.mkdir()
     with build_folder(tmp_path) as folder:
         assert sorted(tmp_path.iterdir()) == sorted([theirs, folder])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A folder for compiled programs that cannot be written or is full: errors that name it."""
+"""If the folder of compiled programs cannot be written or is full, errors name it."""
 
 import errno
 import os

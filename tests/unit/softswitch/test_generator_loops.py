@@ -11,7 +11,7 @@ from switchfold.softswitch.generator.ir.operands import (
     Instance,
     Lane,
     Local,
-    Operation,
+    OperatorExpression,
     RegisterArray,
     Target,
     walk,
@@ -67,7 +67,7 @@ def loop(count: int, *body: Statement) -> Loop:
 
 
 def private_copies() -> list[Statement]:
-    """Copies of eight lanes, each through a variable of its own."""
+    """Return copies of eight lanes, each through a variable of its own."""
     body: list[Statement] = []
     for i in range(8):
         body += [assign(local(i), field(A, i)), assign(field(B, i), local(i))]
@@ -125,7 +125,7 @@ def test_two_statements_and_a_private_variable() -> None:
 
 
 def test_variable_used_behind_its_block_stays() -> None:
-    later = [assign(S, Operation("+", S, local(i))) for i in range(8)]
+    later = [assign(S, OperatorExpression("+", S, local(i))) for i in range(8)]
     assert not has_loop(find_loops((*private_copies(), *later)))
 
 
@@ -146,7 +146,7 @@ def test_a_branch_has_loops_of_its_own() -> None:
 
 def test_variable_of_a_branch_used_behind_it_stays() -> None:
     branch = If(field(A, 0), tuple(private_copies()), (), source="")
-    later = [assign(S, Operation("+", S, local(i))) for i in range(8)]
+    later = [assign(S, OperatorExpression("+", S, local(i))) for i in range(8)]
     assert not has_loop(find_loops((branch, *later)))
 
 
@@ -169,12 +169,12 @@ def test_branches_that_hold_loops_stay() -> None:
 def test_loop_keeps_to_one_lane_when_the_first_lane_differs() -> None:
     body: list[Statement] = []
     for i in range(9):
-        total = Operation("|", S, X) if i else X
+        total = OperatorExpression("|", S, X) if i else X
         body += [assign(X, field(A, i)), assign(S, total), assign(field(B, i), X)]
     expected = loop(
         8,
         assign(X, field(A, 1, 1)),
-        assign(S, Operation("|", S, X)),
+        assign(S, OperatorExpression("|", S, X)),
         assign(field(B, 1, 1), X),
     )
     assert find_loops(tuple(body)) == (*body[:3], expected)

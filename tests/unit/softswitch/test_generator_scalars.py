@@ -4,7 +4,7 @@
 
 from typing import Any
 
-from switchfold.softswitch.generator.headers import Layout
+from switchfold.softswitch.generator.headers import HeaderLayout
 from switchfold.softswitch.generator.ir.operands import (
     Constant,
     FieldOperand,
@@ -41,7 +41,7 @@ def program(**json: Any) -> Program:
     )
 
 
-LAYOUT = Layout(program())
+LAYOUT = HeaderLayout(program())
 
 
 def scalar(name: str) -> FieldOperand:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks of several cores may differ by a moment: a timer fires before its time has come here."""
+"""Clocks of cores may differ slightly: a timer may fire before its time by this core's clock."""
 
 from __future__ import annotations
 

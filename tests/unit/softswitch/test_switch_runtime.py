@@ -57,7 +57,7 @@ def serial_of(data: bytes) -> int:
 
 
 class Generator:
-    """SplitMix64 as documented in impairments.h, to predict what the switch does."""
+    """SplitMix64 as in the runtime's impairments, to predict what the switch does."""
 
     def __init__(self, seed: int, port: int, is_out: bool) -> None:
         self.state = (seed + (port * 2 + is_out) * 0xD1342543DE82EF95) & MASK
@@ -234,7 +234,7 @@ def test_delay_rate_and_timed_reordering_in_the_thread(switch: Switch) -> None:
         switch.ports.mem_port(sender).send(frames, np.full(10, 1250, np.int32))
         received = receive_all(switch, 2 if sender == 1 else 4, 10)
         assert received == 10
-        # 10 frames of 1 ms behind a delay of 30 ms; the last one cannot come earlier
+        # 10 frames of 1 ms after a delay of 30 ms: the last one cannot come earlier
         assert time.monotonic() - begin >= (0.0395 if sender == 1 else 0.0295)
     assert switch.ports.statistics(2)["impaired_out_delayed"] == 10
     assert switch.ports.statistics(3)["impaired_in_reordered"] == 10
@@ -324,7 +324,8 @@ def test_operations_of_one_block_are_one_for_every_packet(switch: Switch) -> Non
     lengths = np.full(64, 60, np.int32)
     for round_number in range(100):
         with switch.atomically():
-            switch.replication.delete_multicast_group(1)  # frames of this moment would be lost
+            # Frames that arrive at this moment would be lost.
+            switch.replication.delete_multicast_group(1)
             assert switch.ports.mem_port(3).send(frames, lengths) == 64
             with switch.atomically():
                 switch.replication.set_multicast_group(1, [(1, round_number)])
@@ -365,7 +366,7 @@ def test_udp_port_counts_what_finds_no_room(program: HandWrittenProgram) -> None
         peer.bind(("127.0.0.1", 0))
         switch.ports.add(1, f"udp:127.0.0.1:0-127.0.0.1:{peer.getsockname()[1]}")
         sent = 3000
-        for _ in range(sent):  # nobody takes them yet, and the buffer has 8 MiB at most
+        for _ in range(sent):  # the switch does not take them yet, and the buffer has at most 8 MiB
             peer.sendto(frame(0, serial=1, length=9000), switch.ports.udp_address(1))
         wait_until(lambda: switch.ports.statistics(1)["rx_overflow"], "a full buffer")
         switch.start()

@@ -39,7 +39,7 @@ class _Listener:
 
 
 class _Recomputed(torch.autograd.Function):
-    """What checkpoint(use_reentrant=True) does; importing that takes seconds."""
+    """Does what checkpoint(use_reentrant=True) does; importing that takes seconds."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, module: nn.Module) -> Tensor:
@@ -86,7 +86,7 @@ def test_the_pass_after_a_refused_one_is_a_new_one() -> None:
     assert listener.told == [0, -1]
 
 
-def test_gradients_that_come_twice_in_one_pass_are_told_twice() -> None:
+def test_gradients_that_come_twice_in_one_pass_are_reported_twice() -> None:
     model, listener = _Twice(), _Listener()
     watched(model, listener)
     model(torch.ones(4, 3)).sum().backward()

@@ -301,7 +301,7 @@ def test_a_pool_of_slots_that_is_used_up_is_none(ranks: HybridRanks) -> None:
         with ranks.wrap(rank, module, cluster=facts, **options) as model:
             before = {entry.scheme.value for entry in model.book.entries[:4]}
             model(torch.ones(2, 12)).sum().backward()
-            # Slots came free: decided anew between two iterations.
+            # Slots became free: the choice is made again between two iterations.
             epochs = [model.book.epoch]
             model._run._options = replace(model._run._options, cluster=None)
             model.replan()
@@ -313,7 +313,7 @@ def test_a_pool_of_slots_that_is_used_up_is_none(ranks: HybridRanks) -> None:
     assert ranks.run(rank_main) == [({"ps"}, {"ina"}, [1, 2])] * NUM_RANKS
 
 
-def test_ranks_that_disagree_hear_what_about(ranks: HybridRanks) -> None:
+def test_ranks_that_disagree_get_the_difference(ranks: HybridRanks) -> None:
     def rank_main(rank: int, **options: Any) -> str:
         size = options.pop("size", 12)
         with pytest.raises(ConfigurationError) as caught:
@@ -403,7 +403,7 @@ def test_a_recording_has_a_transfer_per_layer_and_the_wait(ranks: HybridRanks) -
     assert any(span.category == WAIT for span in timeline.spans)
 
 
-def test_factors_are_copied_by_the_switch_where_that_is_faster(
+def test_the_switch_multicasts_factors_where_that_is_faster(
     ranks: HybridRanks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inputs = batches(3, 12, 12)

@@ -99,7 +99,9 @@ def test_a_late_rank_is_dropped_and_its_update_discarded(scheme: str) -> None:
     partial.close()
 
 
-def test_a_session_that_goes_on_with_fewer_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_session_that_goes_on_with_fewer_ranks_is_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     group = HybridRanks(NUM_RANKS, has_switch=False)
     driver = ViewDriver(FakeSwitch(NUM_RANKS), range(NUM_RANKS))
     sessions = dict(driver.sessions)
@@ -139,7 +141,7 @@ def test_a_session_that_goes_on_with_fewer_is_said_once(caplog: pytest.LogCaptur
 
 
 def test_a_killed_parameter_server_comes_back_and_the_iteration_is_redone() -> None:
-    """The server keeps nothing that the ranks lack: they send the iteration under way again."""
+    """The ranks have everything that the server had: they send the iteration under way again."""
     pair = HybridRanks(2, has_switch=False)
     joint = batches(8, 8, 12)
     reference = seeded(three_layers, 1)

@@ -202,7 +202,7 @@ def test_accumulated_passes_travel_together(num_small: int) -> None:
     torch.testing.assert_close(matrix_of(u, v), reference.weight.grad)
 
 
-def test_memory_of_accumulated_passes_may_be_filled_anew() -> None:
+def test_memory_of_accumulated_passes_may_be_filled_again() -> None:
     layer, reference = nn.Linear(9, 12), nn.Linear(9, 12)
     reference.load_state_dict(layer.state_dict())
     capture = captured(layer, layer.weight)

@@ -24,9 +24,9 @@ DEADLINE_S = 120.0
 
 def meet(store: Any, rank: int, timeout_s: float, step: str = "make") -> Any:
     """Return what the ranks said, or the error."""
-    from switchfold.hostlib.torch.process_group.rendezvous import Rendezvous  # noqa: PLC0415
+    from switchfold.hostlib.torch.process_group.rendezvous import RankPlace, Rendezvous  # noqa: PLC0415
 
-    rendezvous = Rendezvous(store, rank, NUM_RANKS, timedelta(seconds=timeout_s))
+    rendezvous = Rendezvous(RankPlace(store, rank, NUM_RANKS), timedelta(seconds=timeout_s))
     try:
         return rendezvous.exchange(step, f"I am {rank}")
     except GroupJoinError as error:
@@ -34,7 +34,7 @@ def meet(store: Any, rank: int, timeout_s: float, step: str = "make") -> Any:
 
 
 def await_ranks(store: Any, ranks: list[int]) -> None:
-    """Wait until they have come: on a busy machine, who is only late would be named too."""
+    """Wait until they have come: on a busy machine, a rank that is late would be named, too."""
     keys = [f"switchfold/make/{rank}" for rank in ranks]
     wait_until(lambda: store.check(keys), "the others have come")
 
@@ -80,7 +80,7 @@ def test_rank_that_comes_after_the_others_have_given_up() -> None:
 
 
 class Clock:
-    """Stands where it is put."""
+    """A clock that stands still until it is set."""
 
     sleep = staticmethod(time.sleep)
 
@@ -98,7 +98,9 @@ def test_step_after_one_that_took_the_whole_timeout(monkeypatch: pytest.MonkeyPa
     clock, store = Clock(), new_store()
     monkeypatch.setattr(rendezvous, "time", clock)
     timeout = timedelta(seconds=LONG_S)
-    meetings = [rendezvous.Rendezvous(store, rank, 2, timeout) for rank in range(2)]
+    meetings = [
+        rendezvous.Rendezvous(rendezvous.RankPlace(store, rank, 2), timeout) for rank in range(2)
+    ]
     clock.now_s = 2 * LONG_S
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(meetings[0].exchange, "join", "no controller")
@@ -118,7 +120,7 @@ def init_but_one(rank: int, store: str) -> str:
             init_method=f"file://{store}",
             rank=rank,
             world_size=NUM_RANKS,
-            timeout=timedelta(seconds=8),  # who comes later than this is named, too
+            timeout=timedelta(seconds=8),  # a rank that comes later is named, too
         )
     except RuntimeError as error:
         return f"{type(error).__name__}: {error}"

@@ -18,7 +18,7 @@ from torch import Tensor, nn  # noqa: E402
 from hybrid_ranks import WAIT_S, HybridRanks  # noqa: E402
 from switchfold.hostlib.errors import ConfigurationError  # noqa: E402
 from switchfold.hostlib.torch.errors import CollectiveInputError  # noqa: E402
-from switchfold.hostlib.torch.process_group.switch_queue import SwitchQueue, Transfer  # noqa: E402
+from switchfold.hostlib.torch.process_group.switch_queue import QueuedTransfer, SwitchQueue  # noqa: E402
 from switchfold.hostlib.torch.process_group.work import SwitchfoldWork  # noqa: E402
 from switchfold.hostlib.torch.session_use import SessionUse  # noqa: E402
 from switchfold.hostlib.torch.staging.staging import SumStaging  # noqa: E402
@@ -48,7 +48,7 @@ def test_a_model_that_was_refused_is_as_before(ranks: HybridRanks) -> None:
     assert not left
 
 
-def test_nobody_else_submits_during_the_backward_pass(ranks: HybridRanks) -> None:
+def test_no_other_caller_submits_during_the_backward_pass(ranks: HybridRanks) -> None:
     def rank_main(rank: int) -> None:
         session: Any = ranks.sessions[rank]
         switch_queue = SwitchQueue(session, "test")
@@ -58,7 +58,7 @@ def test_nobody_else_submits_during_the_backward_pass(ranks: HybridRanks) -> Non
             values = torch.ones(3)
             staging = SumStaging([values])
             works.append(SwitchfoldWork(f"rank {rank}, all_reduce", [values], staging))
-            switch_queue.put(Transfer(works[-1], staging, "sum", WAIT_S))
+            switch_queue.put(QueuedTransfer(works[-1], staging, "sum", WAIT_S))
 
         with (
             ranks.wrap(

@@ -16,7 +16,7 @@ from torch_ranks import load_torch, require_torch
 require_torch()
 torch, _ = load_torch()
 
-from switchfold.hostlib.torch.staging.device_staging import CudaStream, DeviceStaging  # noqa: E402
+from switchfold.hostlib.torch.staging.device_staging import CudaSideStream, DeviceStaging  # noqa: E402
 from switchfold.hostlib.torch.staging.staging import BitStaging, SumStaging  # noqa: E402
 
 
@@ -98,10 +98,10 @@ def test_bits_of_the_root_reach_the_others(dtype: str) -> None:
     root = torch.tensor([0.0, -0.0, 1.0, 3.0, 7.0]).to(getattr(torch, dtype))
     other = torch.ones(10, dtype=root.dtype)[::2]
     sender, receiver = BitStaging(root, is_root=True), BitStaging(other, is_root=False)
-    lanes = sender.gather() + receiver.gather()
-    assert lanes.dtype == np.int32
-    sender.scatter(lanes)
-    receiver.scatter(lanes)
+    values = sender.gather() + receiver.gather()
+    assert values.dtype == np.int32
+    sender.scatter(values)
+    receiver.scatter(values)
     octets = [bytes(t.contiguous().view(torch.uint8).numpy()) for t in (root, other)]
     assert octets[0] == octets[1]
 
@@ -160,7 +160,7 @@ def test_cuda_tensors_go_through_pinned_memory() -> None:
     if not torch.cuda.is_available():
         pytest.skip("needs a CUDA device; the fake stream above shows the order of the copies")
     device = torch.device("cuda", torch.cuda.current_device())
-    stream = CudaStream(device)
+    stream = CudaSideStream(device)
     tensor = torch.arange(1_000_000, device=device, dtype=torch.bfloat16)
     staging = DeviceStaging([tensor], stream)
     array = staging.gather()

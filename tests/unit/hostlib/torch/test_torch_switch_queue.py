@@ -21,7 +21,7 @@ torch, _ = load_torch()
 from switchfold.hostlib.errors import SessionClosedError  # noqa: E402
 from switchfold.hostlib.future import AllreduceFuture  # noqa: E402
 from switchfold.hostlib.torch.errors import GroupDestroyedError  # noqa: E402
-from switchfold.hostlib.torch.process_group.switch_queue import SwitchQueue, Transfer  # noqa: E402
+from switchfold.hostlib.torch.process_group.switch_queue import QueuedTransfer, SwitchQueue  # noqa: E402
 from switchfold.hostlib.torch.process_group.work import SwitchfoldWork  # noqa: E402
 from switchfold.hostlib.torch.staging.staging import SumStaging  # noqa: E402
 
@@ -57,7 +57,7 @@ def session() -> FakeSession:
 def put(switch_queue: SwitchQueue, tensor: Any) -> SwitchfoldWork:
     staging = SumStaging([tensor])
     work = SwitchfoldWork("rank 0, all_reduce", [tensor], staging)
-    switch_queue.put(Transfer(work, staging, "sum", 60.0))
+    switch_queue.put(QueuedTransfer(work, staging, "sum", 60.0))
     return work
 
 

@@ -26,14 +26,14 @@ from switchfold.hostlib.errors import ConfigurationError, PeerClosedError, Sessi
 from switchfold.hostlib.schemes import Scheme  # noqa: E402
 from switchfold.hostlib.torch.hybrid.linear_factors import LinearFactors  # noqa: E402
 from switchfold.hostlib.torch.hybrid.used_parameters import UsedParameters  # noqa: E402
-from switchfold.hostlib.torch.staging.streams import HostStream  # noqa: E402
+from switchfold.hostlib.torch.staging.streams import HostCopyStream  # noqa: E402
 from switchfold.hostlib.torch.syncers.completion_vector import CompletionVector  # noqa: E402
 from switchfold.hostlib.torch.syncers.scheme_channels import Mean, Reception, Values  # noqa: E402
 from switchfold.hostlib.torch.syncers.submission_order import Submission, SubmissionOrder  # noqa: E402
 from switchfold.hostlib.torch.syncers.sync_error import SyncError, SyncTimeoutError  # noqa: E402
 from switchfold.hostlib.torch.syncers.sync_parts import DensePart, FactorPart  # noqa: E402
 from switchfold.hostlib.torch.syncers.sync_schedule import SyncSchedule  # noqa: E402
-from switchfold.hostlib.torch.syncers.syncer import Syncer, SyncerTrace  # noqa: E402
+from switchfold.hostlib.torch.syncers.syncer import Syncer, SyncerTrace, Turn  # noqa: E402
 from switchfold.hostlib.torch.syncers.syncer_pools import SyncerPools  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -113,10 +113,9 @@ class Run:
         self.trace = SyncerTrace()
         self.syncers = [
             Syncer(
-                index,
+                Turn(index, index),
                 f"layer{index}",
                 [DensePart(f"layer{index}", [parameter], channel, all_used([parameter]))],
-                first_ticket=index,
                 place="rank 3",
                 trace=self.trace,
             )
@@ -250,10 +249,10 @@ def test_an_error_names_rank_layer_and_remedy_and_ends_the_others(runs: list[Run
     run = Run(channel, num_layers=3, pool=3)
     runs.append(run)
     run.start(1, 2)
-    channel.refusal = PeerClosedError("the host path was closed")
+    channel.refusal = PeerClosedError("the connection was closed")
     run.start(0)
     with pytest.raises(
-        SyncError, match=r"rank 3, layer layer\d \(ina\), iteration 7: the host path .*; check"
+        SyncError, match=r"rank 3, layer layer\d \(ina\), iteration 7: the connection .*; check"
     ) as caught:
         run.completion.wait(WAIT_S)
     assert isinstance(caught.value.__cause__, PeerClosedError)
@@ -270,13 +269,13 @@ def test_nothing_is_sent_after_a_submission_that_failed() -> None:
     order.put(1, later)
 
     def refuse() -> Reception:
-        raise PeerClosedError("no way out")
+        raise PeerClosedError("no route")
 
     first = Submission(refuse)
     order.put(0, first)
-    with pytest.raises(PeerClosedError, match="no way out"):
+    with pytest.raises(PeerClosedError, match="no route"):
         first.reception(0)
-    order.fail(SyncError("rank 3: no way out"))
+    order.fail(SyncError("rank 3: no route"))
     with pytest.raises(SyncError):
         later.reception(0)
 
@@ -319,7 +318,7 @@ def test_a_reception_that_never_comes_ends_by_time(channel: MemoryChannel, runs:
 
 
 def moved(part: DensePart | FactorPart) -> int:
-    stream, order = HostStream(), SubmissionOrder()
+    stream, order = HostCopyStream(), SubmissionOrder()
     part.move_out(stream)
     part.send(0, order, 0)
     part.receive(WAIT_S)
@@ -389,7 +388,7 @@ def test_factors_live_until_the_stream_has_joined_them() -> None:
     noted = [weakref.ref(tensor) for _, *pair in capture._noted for tensor in pair]
     alive: list[bool] = []
 
-    class Stream(HostStream):
+    class Stream(HostCopyStream):
         def synchronize(self) -> None:
             alive.extend(ref() is not None for ref in noted)
 
@@ -412,11 +411,11 @@ def test_send_of_ten_megabytes_returns_at_once(runs: list[Run]) -> None:
 
     trace = SyncerTrace()
     part = DensePart("large", [parameter], Copying(), all_used([parameter]))
-    syncer = Syncer(0, "large", [part], first_ticket=0, place="rank 0", trace=trace)
+    syncer = Syncer(Turn(), "large", [part], place="rank 0", trace=trace)
     for iteration in range(5):
         completion = CompletionVector(1)
         syncer.run(
-            HostStream(),
+            HostCopyStream(),
             iteration=iteration,
             order=SubmissionOrder(),
             completion=completion,

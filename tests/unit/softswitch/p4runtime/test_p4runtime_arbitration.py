@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who is primary: election ids, roles, loss of the primary, and how streams end."""
+"""Choice of the primary: election ids, roles, loss of the primary, and how streams end."""
 
 import threading
 
@@ -47,7 +47,7 @@ def test_loss_of_primary_is_told_and_backup_takes_over() -> None:
             backup.arbitrate(9)
             assert backup.status() == rpc_code.ALREADY_EXISTS
         assert backup.status() == rpc_code.NOT_FOUND
-        backup.arbitrate(9)  # below the highest id ever seen: nobody is primary
+        backup.arbitrate(9)  # below the highest id ever seen: there is no primary
         assert backup.status() == rpc_code.NOT_FOUND
         with pytest.raises(grpc.RpcError) as caught:
             backup.write(insert(station()))
@@ -148,7 +148,7 @@ def test_many_streams_leave_room_for_unary_calls() -> None:
 
 
 def test_stop_ends_streams_and_threads() -> None:
-    before = set(threading.enumerate())  # of switches that other tests keep
+    before = set(threading.enumerate())  # threads of switches that other tests keep
     with serving() as (server, _):
         client = BareClient(server.port)
         client.become_primary()
@@ -182,7 +182,7 @@ def test_roles_have_primaries_of_their_own() -> None:
         primaries = server.device._arbitration.primaries  # pyright: ignore[reportPrivateUsage]
         wait_until(lambda: len(primaries()) == 1, "the end of the other's stream")
         with pytest.raises(grpc.RpcError, match="no primary") as caught:
-            one.write(insert(station()), role="operator")  # the role is known, its client gone
+            one.write(insert(station()), role="operator")  # a known role whose client has left
         assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
 
 
@@ -208,6 +208,6 @@ def test_only_so_many_roles_are_remembered() -> None:
                 assert client.status() == rpc_code.OK
         with BareClient(server.port) as client:
             client.arbitrate(1, role="one more")
-            with pytest.raises(StreamEndedError, match="256 roles") as caught:
+            with pytest.raises(StreamEndedError, match="no more than 256 roles") as caught:
                 client.receive()
             assert caught.value.code is grpc.StatusCode.RESOURCE_EXHAUSTED

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""ROLLBACK_ON_ERROR and DATAPLANE_ATOMIC: a batch happens as a whole or not at all."""
+"""ROLLBACK_ON_ERROR and DATAPLANE_ATOMIC: a batch is carried out completely or not at all."""
 
 import grpc
 import pytest
@@ -156,7 +156,7 @@ def _filled(client: BareClient) -> None:
 
 
 def _without_ids(dataplane: FakeDataPlane) -> dict[str, object]:
-    """The state, but for the ids that one-shot sets were given."""
+    """Return the state without the ids that the server chose for one-shot sets."""
     state = dataplane.state
     state["members"] = sorted(state["members"].values())
     state["selector_groups"] = sorted(len(item) for item in state["selector_groups"].values())

@@ -88,9 +88,9 @@ def test_direct_meters_with_entries_and_on_their_own() -> None:
         client.write(modify(p4r.DirectMeterEntry(table_entry=host(2))))
         assert (HOST, _key(2)) not in dataplane.meters
 
-        client.write(modify(with_meter))  # written again, it stays
+        client.write(modify(with_meter))  # the meter is written again and stays
         assert dataplane.meters[HOST, _key(1)] == MeterRates(10, 20, 30, 40)
-        client.write(modify(host(1)))  # left out, it goes
+        client.write(modify(host(1)))  # the meter is left out and is reset
         assert not dataplane.meters
         missing = p4r.DirectMeterEntry(table_entry=host(9))
         special = p4r.TableEntry(table_id=IDS["special"], priority=1)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A commit whose recorded writes the data plane refuses: the program before runs on, as it was."""
+"""The data plane refuses the recorded writes of a commit: the previous program still runs."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ Set = p4r.SetForwardingPipelineConfigRequest
 
 
 def _refuse_inserts(monkeypatch: pytest.MonkeyPatch, dataplane: FakeDataPlane, *loads: int) -> None:
-    """Let `tables.insert` fail while the program of one of these loads is there."""
+    """Let `tables.insert` fail while the program of one of these loads is running."""
     real = dataplane.tables.insert
 
     def insert_entry(*arguments: Any, **options: Any) -> None:
@@ -53,7 +53,7 @@ def test_the_program_before_runs_on(monkeypatch: pytest.MonkeyPatch, action: str
         else:
             text = _refused(client, action=RECONCILE, **other)
         assert "no memory for another entry" in text
-        assert "the one before runs on" in text
+        assert "the previous program still runs" in text
         assert dataplane.num_loads == 3
         for name in ("entries", "options", "defaults"):  # written once or twice, they are the same
             assert dataplane.state[name].items() >= state[name].items()
@@ -77,7 +77,7 @@ def test_without_a_program_before_there_is_none(monkeypatch: pytest.MonkeyPatch)
         client.push(action=Set.VERIFY_AND_SAVE, **program)
         client.write(insert(host(1)))
         text = _refused(client, action=Set.COMMIT, no_config=True)
-        assert "without a program" in text
+        assert "the switch has no program now" in text
         assert dataplane.program is None
 
 
@@ -88,7 +88,7 @@ def test_a_restoration_that_fails_too_leaves_no_program(monkeypatch: pytest.Monk
         monkeypatch.setattr(dataplane.tables, "insert_many", _refuse_all)
         other = {"p4info": CONTROL_PLANE.p4info, "blob": blob(host=100)}
         text = _refused(client, action=RECONCILE, **other)
-        assert "the switch is without one now" in text
+        assert "the switch has no program now" in text
         assert dataplane.program is None
         with pytest.raises(grpc.RpcError, match="No forwarding pipeline config"):
             client.write(modify(host(1)))

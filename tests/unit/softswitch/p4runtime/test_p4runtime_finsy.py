@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The server as finsy's Switch sees it: handshake, push, write, read, packets, failover."""
+"""finsy's Switch as a client of the server: handshake, push, write, read, packets, failover."""
 
 import asyncio
 

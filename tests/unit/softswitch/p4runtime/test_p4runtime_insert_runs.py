@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of insertions: one call to the data plane, the results of single updates."""
+"""Batches of insertions make one call to the data plane, with the results of single updates."""
 
 import pytest
 from finsy.proto import p4r, rpc_code

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged P4Runtime messages: the server answers with a proper status, and lives on unharmed.
+"""Damaged P4Runtime messages: the server answers with a proper status, and works on unharmed.
 
 `P4RUNTIME_MUTATIONS=1000000` tries more than the usual number; `P4RUNTIME_SEED` repeats a run.
 """
@@ -155,7 +155,7 @@ def _mutants(rng: random.Random, count: int) -> list[tuple[str, bytes]]:
 
 
 class _RawStub:
-    """Calls with bytes of any kind."""
+    """A client that calls methods with any bytes."""
 
     def __init__(self, port: int) -> None:
         self._channel = grpc.insecure_channel(f"127.0.0.1:{port}")
@@ -216,7 +216,7 @@ def test_damaged_requests_leave_the_server_unharmed() -> None:
                 )
                 codes[code.name] += 1
             gc.collect()
-            if part == 1:  # all code has run once, all threads of the pool have started
+            if part == 1:  # by now, all code has run once and all threads of the pool have started
                 threads, resident_kib = threading.active_count(), _resident_kib()
         print(dict(codes))
         assert codes["OK"] > COUNT // 20

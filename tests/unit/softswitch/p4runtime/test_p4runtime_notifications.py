@@ -53,7 +53,7 @@ def _receive(client: BareClient) -> p4r.DigestList:
 def test_digests_are_switched_on_changed_and_off() -> None:
     with loaded(CONTROL_PLANE) as (client, dataplane):
         query = p4r.Entity(digest_entry=p4r.DigestEntry())
-        dataplane.learn(LIST, _sample(1))  # nobody wants it
+        dataplane.learn(LIST, _sample(1))  # no client has switched it on
         assert client.read(query) == []
         client.write(insert(_digest()))
         assert [item.digest_entry for item in client.read(query)] == [_digest()]
@@ -176,7 +176,7 @@ def test_only_the_primary_acknowledges() -> None:
 
 
 def _key(address: int) -> Match:
-    return Match(address.to_bytes(6, "big"), bytes(6), 0, 0)  # as the switch may tell it
+    return Match(address.to_bytes(6, "big"), bytes(6), 0, 0)  # as the switch may report it
 
 
 def _expire(dataplane: FakeDataPlane, address: int, idle_ns: int) -> None:
@@ -191,7 +191,7 @@ def test_expired_entries_are_told_with_their_key_and_tags() -> None:
     with loaded(CONTROL_PLANE) as (client, dataplane):
         client.write(insert(entry), insert(host(2)), insert(host(3, idle_timeout_ns=60 * SECOND)))
         _expire(dataplane, 2, 90 * SECOND)  # has no timeout
-        _expire(dataplane, 9, 90 * SECOND)  # is gone
+        _expire(dataplane, 9, 90 * SECOND)  # was deleted
         _expire(dataplane, 3, 10 * SECOND)  # was hit just now
         _expire(dataplane, 1, 61 * SECOND)
         notice = client.receive().idle_timeout_notification

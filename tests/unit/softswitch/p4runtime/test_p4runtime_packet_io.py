@@ -50,7 +50,7 @@ def test_bad_packet_out_is_reported_on_the_stream(
         assert error.canonical_code == code
         assert text in error.message
         assert error.packet_out.packet_out == _packet_out(*metadata).packet
-        client.send(_packet_out((1, b"\x01")))  # the stream lives on
+        client.send(_packet_out((1, b"\x01")))  # the stream stays open
         assert dataplane.packets_out.get(timeout=DEADLINE_S)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Pipeline configurations: every action and response type, and those that do not fit."""
+"""Pipeline configurations: every action and response type, and configurations that do not fit."""
 
 import grpc
 import pytest
@@ -133,7 +133,7 @@ REMOVED_ID = 0x02ABCDEF
 
 
 def _with_a_removed_table() -> p4i.P4Info:
-    """Return the P4Info with what p4c leaves there of a table that no packet reaches."""
+    """Return the P4Info with the parts that p4c leaves there of a table that no packet reaches."""
     info = p4i.P4Info()
     info.CopyFrom(P4INFO)
     removed = info.tables.add()

@@ -16,7 +16,7 @@ from p4runtime_control_plane import (
     refused,
 )
 from p4runtime_fixtures import CONTROL_PLANE, delete, insert, loaded, modify
-from switchfold.softswitch.p4runtime.service.dataplane import Group, Member
+from switchfold.softswitch.p4runtime.service.dataplane import ProfileGroup, ProfileMember
 
 INVALID = rpc_code.INVALID_ARGUMENT
 HOPS, PATHS = 0, 1
@@ -30,7 +30,7 @@ def test_members_come_back_and_entries_hold_them() -> None:
         params = bytes.fromhex("00030000000000aa")
         position = dataplane.members[HOPS, 1][0]
         assert dataplane.members[HOPS, 1] == (position, params)
-        assert [item["indirect"] for item in dataplane.options.values()] == [Member(1)]
+        assert [item["indirect"] for item in dataplane.options.values()] == [ProfileMember(1)]
         assert client.read_tables(p4r.TableEntry(table_id=IDS["next_hop"])) == [entry]
         query = p4r.Entity(action_profile_member=p4r.ActionProfileMember())
         found = [item.action_profile_member for item in client.read(query)]
@@ -95,7 +95,7 @@ def test_groups_and_their_members() -> None:
         entry = path(5, action_profile_group_id=7)
         client.write(insert(entry))
         assert dataplane.selector_groups == {(PATHS, 7): [(1, 1), (2, 3)]}
-        assert [item["indirect"] for item in dataplane.options.values()] == [Group(7)]
+        assert [item["indirect"] for item in dataplane.options.values()] == [ProfileGroup(7)]
         assert client.read_tables(p4r.TableEntry(table_id=IDS["path"])) == [entry]
         query = p4r.Entity(action_profile_group=p4r.ActionProfileGroup())
         assert [item.action_profile_group for item in client.read(query)] == [group]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""RECONCILE_AND_COMMIT with another program: state that fits is kept, else nothing changes."""
+"""RECONCILE_AND_COMMIT with another program keeps state that fits, or changes nothing."""
 
 import json
 

@@ -21,7 +21,7 @@ P4INFO = text_format.Parse(BASE.with_suffix(".p4info.txtpb").read_text(), p4i.P4
 
 
 def refusal(blob: bytes) -> str:
-    """Push a program; returns what the client is told, and checks that nothing changed."""
+    """Push a program; return the error that the client gets, and check that nothing changed."""
     dataplane = FakeDataPlane()
     with (
         P4RuntimeServer(

@@ -20,23 +20,21 @@ from p4runtime_fixtures import (
     serving,
     station,
 )
-from switchfold.softswitch.p4runtime.service.serve import serve_dataplane
+from switchfold.softswitch.p4runtime.service.serve import adopt_running
 from switchfold.softswitch.p4runtime.service.server import P4RuntimeServer
-from switchfold.softswitch.p4runtime.service.status import AddressInUseError, ConfigError
+from switchfold.softswitch.p4runtime.service.status import AddressInUseError, PipelineConfigError
 from switchfold.softswitch.program.bmv2_json import read_program
 
 
 def _serve(address: str, p4info: Path | None, dataplane: FakeDataPlane) -> P4RuntimeServer:
     program = read_program(SAMPLE / "toy_forwarding.json")
     dataplane.load(program)
-    return serve_dataplane(
-        dataplane,
-        address=address,
-        device_id=DEVICE_ID,
-        compile_program=read_program,
-        p4info=p4info,
-        running=program,
+    server = P4RuntimeServer(
+        dataplane, address=address, device_id=DEVICE_ID, compile_program=read_program
     )
+    adopt_running(server, p4info, program)
+    server.start()
+    return server
 
 
 def test_taken_address_is_a_typed_error() -> None:
@@ -65,7 +63,7 @@ def test_running_program_needs_its_p4info(tmp_path: Path) -> None:
         _serve("127.0.0.1:0", None, FakeDataPlane())
     broken = tmp_path / "x.p4info.txtpb"
     broken.write_text("tables {")
-    with pytest.raises(ConfigError, match=r"x\.p4info\.txtpb"):
+    with pytest.raises(PipelineConfigError, match=r"x\.p4info\.txtpb"):
         _serve("127.0.0.1:0", broken, FakeDataPlane())
 
 

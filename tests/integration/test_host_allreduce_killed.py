@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Members of a host path: one that is killed is named by all, one that stops is waited for."""
+"""Members of a host allreduce: all name one that is killed, and all wait for one that stops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from loopback import LOOPBACK
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "tests" / "support" / "host_path_worker.py"
+SCRIPT = ROOT / "tests" / "support" / "host_allreduce_worker.py"
 SILENCE_S = 1.0
 
 
@@ -67,7 +67,7 @@ def test_survivors_name_the_member() -> None:
 
 
 def test_stopped_member_is_waited_for() -> None:
-    """For longer than its host may be silent: its kernel answers."""
+    """The others wait for longer than its host may be silent: its kernel answers."""
     with workers(4) as processes:
         os.kill(processes[2].process.pid, signal.SIGSTOP)
         time.sleep(SILENCE_S + 3.0)

@@ -24,14 +24,14 @@ def test_timeout_before_and_after_first_sample() -> None:
     assert measured.timeout_s == pytest.approx(0.2 + 4 * 0.1)
 
 
-def test_timeout_converges_to_margin_over_steady_round_trip() -> None:
+def test_timeout_converges_to_margin_over_steady_rtt() -> None:
     measured = timer()
     for _ in range(100):
         measured.add_sample(0.01)
     assert measured.timeout_s == pytest.approx(0.03, abs=1e-4)
 
 
-def test_queueing_is_what_exceeds_the_shortest_round_trip() -> None:
+def test_queueing_is_what_exceeds_the_shortest_rtt() -> None:
     measured = timer()
     assert measured.queueing_s == 0.0
     for sample_s in (0.004, 0.001, *[0.013] * 100):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes that flow on the host path are progress, whether or not they finish anything."""
+"""Bytes of a host allreduce are progress, whether or not they complete a frame."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SlowDriver(ViewDriver):
 
 
 def test_sum_that_takes_longer_than_a_stall_is_left_alone() -> None:
-    """Nobody reports that it has no progress, so there is no reason for another view."""
+    """No worker reports that it has no progress, so there is no reason for another view."""
     array = np.arange(250_000, dtype=np.int32)
     with ExitStack() as stack:
         driver = stack.enter_context(closing(SlowDriver(2, 1_000_000 // 8, stack)))
@@ -95,14 +95,14 @@ def test_payload_bytes_are_progress_and_heartbeats_are_not() -> None:
         loop.run(lambda: connection.send(Frame(FrameKind.HEARTBEAT)))
         assert len(far.recv(HEADER_BYTES, socket.MSG_WAITALL)) == HEADER_BYTES
         assert connection.moved_s == moved_s
-        lanes = Frame(FrameKind.LANES, payload_bytes=1000)
-        loop.run(lambda: connection.send(lanes, memoryview(bytes(1000))))
+        frame = Frame(FrameKind.LANES, payload_bytes=1000)
+        loop.run(lambda: connection.send(frame, memoryview(bytes(1000))))
         wait_until(lambda: connection.moved_s > moved_s, "a payload on its way")
         loop.run(connection.close)
     loop.stop(lambda: None)
 
 
-def test_standing_names_whose_lanes_are_due() -> None:
+def test_standing_names_whose_values_are_due() -> None:
     with PeerGroup(3, RING) as group:
         submitted = [group.submit(i, ADD, np.ones(10, np.int32)) for i in (0, 2)]
         wait_until(lambda: group.paths[2].standing.awaited == (2,), "the wait for worker 2")
@@ -112,7 +112,7 @@ def test_standing_names_whose_lanes_are_due() -> None:
         wait_until(lambda: not group.paths[0].standing.awaited, "the end")
 
 
-def test_timeout_says_what_it_knows_and_what_it_guesses() -> None:
+def test_timeout_tells_facts_from_guesses() -> None:
     with closing(ViewDriver(FakeSwitch(2), range(2))) as driver:
         driver.change({})
         driver.wait_entered()
@@ -128,5 +128,5 @@ def test_more_members_than_a_switch_has_children_sum_exactly() -> None:
     expected = inputs.sum(axis=0, dtype=np.int32)
     with PeerGroup(33) as group:
         for reduction in group.reduce(ADD, list(inputs), timeout_s=120):
-            np.testing.assert_array_equal(reduction.lanes, expected)
+            np.testing.assert_array_equal(reduction.values, expected)
         assert group.failures == [None] * 33

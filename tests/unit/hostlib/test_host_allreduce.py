@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Host path: exact reductions by both algorithms, and typed ends when members fail."""
+"""Host allreduce: exact reductions by both algorithms, and typed errors when members fail."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from switchfold.hostlib.errors import (
 )
 from switchfold.hostlib.hosts import Algorithm, HostAllreduce, LinkCosts
 from switchfold.hostlib.hosts.cost import doubling_steps
-from switchfold.hostlib.hosts.values import SEGMENT_LANES
+from switchfold.hostlib.hosts.values import SEGMENT_VALUES
 from switchfold.hostlib.peers import PeerServer
 from switchfold.hostlib.peers.frames import (
     HEADER_BYTES,
@@ -49,11 +49,11 @@ def check(group: PeerGroup, operation: Operation, inputs: list[np.ndarray]) -> N
     exact = wide.max(axis=0) if operation is MAX else wide.sum(axis=0)
     has_saturated = bool(((exact < LOW) | (exact > HIGH)).any())
     for reduction in group.reduce(operation, inputs):
-        np.testing.assert_array_equal(reduction.lanes, np.clip(exact, LOW, HIGH))
+        np.testing.assert_array_equal(reduction.values, np.clip(exact, LOW, HIGH))
         assert reduction.has_saturated == has_saturated
 
 
-lengths = st.integers(0, 40) | st.integers(SEGMENT_LANES - 1, SEGMENT_LANES + 1)
+lengths = st.integers(0, 40) | st.integers(SEGMENT_VALUES - 1, SEGMENT_VALUES + 1)
 
 
 @settings(max_examples=25, deadline=None)
@@ -90,7 +90,7 @@ def test_partial_sums_outside_int32_do_not_matter(num_members: int, costs: LinkC
 def test_reduce_many_segments_and_tensors_at_once(costs: Always) -> None:
     rng = np.random.default_rng(3)
     with PeerGroup(3, costs) as group:
-        inputs = rng.integers(-1000, 1000, (6, 3, 5 * SEGMENT_LANES + 7)).astype(np.int32)
+        inputs = rng.integers(-1000, 1000, (6, 3, 5 * SEGMENT_VALUES + 7)).astype(np.int32)
         # Each member submits all tensors before any other member submits one.
         submitted = [
             [group.submit(i, (ADD, MAX)[k % 2], inputs[k, i]) for k in range(6)] for i in range(3)
@@ -98,13 +98,13 @@ def test_reduce_many_segments_and_tensors_at_once(costs: Always) -> None:
         for per_member in submitted:
             for k, reduction in enumerate(group.wait(per_member)):
                 expected = inputs[k].max(axis=0) if k % 2 else inputs[k].sum(axis=0)
-                np.testing.assert_array_equal(reduction.lanes, expected)
+                np.testing.assert_array_equal(reduction.values, expected)
                 assert reduction.algorithm is costs.algorithm
 
 
 def test_slow_member_is_waited_for() -> None:
     """A member that does not submit for longer than the silence limit is alive all the same."""
-    inputs = [np.full(3 * SEGMENT_LANES, i, np.int32) for i in range(3)]
+    inputs = [np.full(3 * SEGMENT_VALUES, i, np.int32) for i in range(3)]
     with PeerGroup(3, RING, silence_s=0.7) as group:
         # More than the sockets' buffers hold waits for member 2.
         early = [
@@ -113,7 +113,7 @@ def test_slow_member_is_waited_for() -> None:
         assert not early[0][0][1].wait(1.5)
         late = [group.submit(2, ADD, np.full(2**21, 2, np.int32)) for _ in range(2)]
         for reduction in group.wait([*early[0], *early[1], *late]):
-            assert (reduction.lanes == 3).all()
+            assert (reduction.values == 3).all()
         check(group, ADD, inputs)
         assert group.failures == [None] * 3
 
@@ -121,7 +121,7 @@ def test_slow_member_is_waited_for() -> None:
 @pytest.mark.parametrize("costs", [RING, HALVING, DOUBLING])
 @pytest.mark.parametrize("is_under_way", [True, False])
 def test_dead_member_is_named_by_all(costs: LinkCosts, is_under_way: bool) -> None:
-    inputs = [np.full(SEGMENT_LANES, i, np.int32) for i in range(5)]
+    inputs = [np.full(SEGMENT_VALUES, i, np.int32) for i in range(5)]
     with PeerGroup(5, costs) as group:
         check(group, ADD, inputs)
         if is_under_way:
@@ -152,24 +152,24 @@ def test_member_that_gives_up_the_view_is_not_called_dead() -> None:
 
 
 def test_close_after_the_last_reduction_harms_nobody() -> None:
-    """Who is done first leaves first; the others still get all lanes."""
+    """Who is done first leaves first; the others still get all values."""
     rng = np.random.default_rng(1)
     for costs in (RING, HALVING, DOUBLING):
-        inputs = list(rng.integers(-9, 9, (4, 3 * SEGMENT_LANES)).astype(np.int32))
+        inputs = list(rng.integers(-9, 9, (4, 3 * SEGMENT_VALUES)).astype(np.int32))
         with PeerGroup(4, costs) as group:
             submitted = [group.submit(i, ADD, inputs[i]) for i in range(4)]
             for (_, done), path in zip(submitted, group.paths, strict=True):
                 assert done.wait(60)
                 path.close()
             for reduction, _ in submitted:
-                np.testing.assert_array_equal(reduction.lanes, np.sum(inputs, axis=0))
+                np.testing.assert_array_equal(reduction.values, np.sum(inputs, axis=0))
             assert group.failures == [None] * 4
 
 
 def test_close_ends_at_once_and_for_good() -> None:
     with PeerGroup(2, RING) as group:
-        lanes = np.zeros(2**22, np.int32)
-        _, done = group.submit(0, ADD, lanes)
+        values = np.zeros(2**22, np.int32)
+        _, done = group.submit(0, ADD, values)
         group.paths[0].close()
         group.paths[0].close()
         assert not done.wait(0.2)
@@ -214,7 +214,7 @@ def test_stale_generation_and_foreign_worker_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("length", "tag"), [(11, 0), (10, 1)])
-def test_different_tensors_are_told(length: int, tag: int) -> None:
+def test_different_tensors_are_reported(length: int, tag: int) -> None:
     with PeerGroup(2, RING) as group:
         group.submit(0, ADD, np.zeros(10, np.int32))
         group.submit(1, ADD, np.zeros(length, np.int32), tag)
@@ -225,16 +225,16 @@ def test_different_tensors_are_told(length: int, tag: int) -> None:
 
 
 @pytest.mark.parametrize("is_float_first", [False, True])
-def test_integers_against_floats_are_told(is_float_first: bool) -> None:
-    """Only floats have a maximum first: each side would wait for what the other never begins."""
+def test_integers_against_floats_are_reported(is_float_first: bool) -> None:
+    """Only floats have a maximum first: each side would wait for a step of the other for ever."""
     with PeerGroup(2, RING) as group:
         check(group, MAX, [np.zeros(2, np.int32)] * 2)
         kinds = [(1, MAX), (0, ADD)] if is_float_first else [(0, ADD), (1, MAX)]
         for member, operation in kinds:
-            lanes = np.zeros(10, np.int32)
+            values = np.zeros(10, np.int32)
             tag = 1 << 31 | 7 << 16 | 10
             group.paths[member].reduce(
-                operation, lanes, lambda _: None, tag=tag, is_plain=operation is ADD
+                operation, values, lambda _: None, tag=tag, is_plain=operation is ADD
             )
             maxima = cast("Any", group.paths[0])._channels[Purpose.REDUCE_MAX]
             if operation is MAX and is_float_first:
@@ -270,7 +270,7 @@ member_frames = st.builds(
 
 @settings(max_examples=150, deadline=None)
 @given(frames=st.lists(member_frames, max_size=6), costs=st.sampled_from([RING, HALVING, DOUBLING]))
-def test_member_that_breaks_the_protocol_ends_the_path(
+def test_member_that_breaks_the_protocol_ends_the_host_allreduce(
     frames: list[Frame], costs: LinkCosts
 ) -> None:
     """A member with the secret may send wrong sums; it cannot crash or hang the others."""
@@ -299,7 +299,7 @@ def test_member_that_breaks_the_protocol_ends_the_path(
             with suppress(OSError):
                 for frame in frames:
                     sock.sendall(frame.pack() + bytes(frame.payload_bytes))
-        other.close()  # a member that is gone: the path has to end
+        other.close()  # a member that is gone: the host allreduce must end
         assert failed.wait(60)
         assert len(errors) == 1
         assert not done.is_set() or isinstance(errors[0], MemberLostError)

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A worker process that reduces without end; tests kill or stop it.
+"""A worker process that takes part in host allreduces without end; tests kill or stop it.
 
-Says its port, reads all ports as JSON, reduces; says "reduced" after the first reduction, and after
-the next one for each line that it reads. At the path's failure it says the error as JSON.
+It prints its port, reads all ports as JSON, and reduces. It prints "reduced" after the first
+reduction, and for each line that it reads, after the next one. If the host allreduce fails, it
+prints the error as JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from switchfold.hostlib.hosts import HostAllreduce, Reduction
 from switchfold.hostlib.peers import PeerServer
 from switchfold.hostlib.slots.wire import Operation
 
-NUM_LANES = 200_000
+NUM_VALUES = 200_000
 
 
 def main(worker_id: int, silence_s: float, address: str) -> None:
@@ -41,16 +42,16 @@ def main(worker_id: int, silence_s: float, address: str) -> None:
         )
 
         def on_done(reduction: Reduction) -> None:
-            if reduction.lanes[0] != len(ports):
-                raise AssertionError(f"{reduction.lanes[0]} instead of {len(ports)}")
+            if reduction.values[0] != len(ports):
+                raise AssertionError(f"{reduction.values[0]} instead of {len(ports)}")
             if not has_said:
                 has_said.append(True)
                 print("reduced", flush=True)
-            reduction.lanes[:] = 1
-            path.reduce(Operation.AGGREGATE_ADD, reduction.lanes, on_done)
+            reduction.values[:] = 1
+            path.reduce(Operation.AGGREGATE_ADD, reduction.values, on_done)
 
         has_said: list[bool] = []
-        path.reduce(Operation.AGGREGATE_ADD, np.ones(NUM_LANES, np.int32), on_done)
+        path.reduce(Operation.AGGREGATE_ADD, np.ones(NUM_VALUES, np.int32), on_done)
         for _ in sys.stdin:  # a survivor of a failure stays, until the test lets it go
             has_said.clear()
         path.close()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Results of the host path are the switch's, byte for byte."""
+"""Host allreduce gives the switch's results, byte for byte."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def switch_allreduce(
 def host_allreduce(
     group: PeerGroup, arrays: list[NDArray[Any]], operation: ReduceOperation
 ) -> list[NDArray[Any] | None]:
-    """Quantise as workers do, reduce among hosts; None where a sum saturated."""
+    """Quantize as workers do, reduce among hosts; None where a sum saturated."""
     count = -(-arrays[0].size // VALUES)
     padded = [np.zeros((count, VALUES), array.dtype) for array in arrays]
     for rows, array in zip(padded, arrays, strict=True):
@@ -48,26 +48,26 @@ def host_allreduce(
     if arrays[0].dtype == np.int32:
         reductions = group.reduce(Operation.AGGREGATE_ADD, [rows.reshape(-1) for rows in padded])
         return [
-            None if reduction.has_saturated else reduction.lanes[: arrays[0].size]
+            None if reduction.has_saturated else reduction.values[: arrays[0].size]
             for reduction in reductions
         ]
     exponents = group.reduce(Operation.AGGREGATE_MAX, [chunk_exponents(rows) for rows in padded])
     quantizer = Quantizer(count, VALUES, arrays[0].dtype)
-    lanes: list[NDArray[np.int32]] = []
+    quantized: list[NDArray[np.int32]] = []
     backward: NDArray[Any] = np.empty(0)
     for rows, agreed in zip(padded, exponents, strict=True):
-        forward, backward = scales(agreed.lanes, WORKERS, rows.dtype)
+        forward, backward = scales(agreed.values, WORKERS, rows.dtype)
         own = np.empty((count, VALUES), np.int32)
         quantizer.quantize(rows, forward, own)
-        lanes.append(own.reshape(-1))
+        quantized.append(own.reshape(-1))
     divisors = None
     if operation == "mean":
         divisors = np.full((count, 1), WORKERS, backward.dtype)
     outputs: list[NDArray[Any] | None] = []
-    for reduction in group.reduce(Operation.AGGREGATE_ADD, lanes):
+    for reduction in group.reduce(Operation.AGGREGATE_ADD, quantized):
         assert not reduction.has_saturated
         out = np.empty((count, VALUES), arrays[0].dtype)
-        sums = reduction.lanes.reshape(count, VALUES)
+        sums = reduction.values.reshape(count, VALUES)
         with np.errstate(over="ignore", under="ignore"):  # as the I/O thread does
             quantizer.dequantize(sums, backward, divisors, out)
         outputs.append(out.reshape(-1)[: arrays[0].size])
@@ -78,7 +78,7 @@ def host_allreduce(
     ("dtype", "operation"),
     [*itertools.product(["float16", "float32", "float64"], ["sum", "mean"]), ("int32", "sum")],
 )
-def test_host_path_gives_the_switchs_bytes(dtype: str, operation: ReduceOperation) -> None:
+def test_host_allreduce_gives_the_switchs_bytes(dtype: str, operation: ReduceOperation) -> None:
     rng = np.random.default_rng(11)
     magnitudes = np.exp2(rng.integers(-12, 9, 5000))
     arrays = [(rng.standard_normal(5000) * magnitudes * 10).astype(dtype) for _ in range(WORKERS)]
@@ -94,7 +94,7 @@ def test_host_path_gives_the_switchs_bytes(dtype: str, operation: ReduceOperatio
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_both_paths_report_a_sum_outside_int32(sign: int) -> None:
+def test_switch_and_hosts_report_a_sum_outside_int32(sign: int) -> None:
     arrays = [np.arange(100, dtype=np.int32) for _ in range(WORKERS)]
     for array in arrays:
         array[63] = sign * 2**30

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who gives slots back for whom."""
+"""Which jobs give slots back to which others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NUM_SLOTS = 1024
 
 
 def changes(*held: int) -> list[str]:
-    """Return the jobs that should change, of jobs that hold so many slots of a switch."""
+    """Return the jobs that should change, given the slots of a switch that each job holds."""
     jobs: list[Job] = []
     base = 0
     for number, slots in enumerate(held, 1):
