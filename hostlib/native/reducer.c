@@ -71,6 +71,8 @@ void reducer_free(reducer_t *reducer) {
 
 stream_t *reducer_stream(reducer_t *reducer, uint32_t name) { return &reducer->streams[name]; }
 
+const uint64_t *reducer_refused(const reducer_t *reducer) { return reducer->refused; }
+
 void reducer_interrupt(reducer_t *reducer) { atomic_store(&reducer->is_interrupted, true); }
 
 // The view's slot that a datagram names, NULL if there is none; the reason in `refusal`.

@@ -77,6 +77,7 @@ reducer_t *reducer_new(transport_t *, const stream_options_t *, const uint16_t *
 void reducer_free(reducer_t *);
 
 stream_t *reducer_stream(reducer_t *, uint32_t name); // stream_name_t
+const uint64_t *reducer_refused(const reducer_t *);   // by refusal_t
 
 // Send, receive and keep timers until something is the caller's business: a tensor is complete or needs values, an event
 // or another datagram came, `until_s` (CLOCK_MONOTONIC) is past, or reducer_interrupt was called. Returns 0 or -errno.

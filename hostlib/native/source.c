@@ -26,7 +26,7 @@ void source_fill(const source_t *source, uint32_t chunk, uint8_t *values, uint32
   memset(end, 0, (size_t)VALUE_BYTES * (values_per_packet - count));
   // A factor of 0 stands for zeros, also where the numbers are not finite.
   switch ((values_t)source->values) {
-  case VALUES_READY:
+  case VALUES_READY: memcpy(values, (const uint8_t *)source->data + VALUE_BYTES * first, (size_t)VALUE_BYTES * count); return;
   case VALUES_INT32: int32_to_wire((const int32_t *)source->data + first, values, count); return;
   case VALUES_FLOAT16:
     if (factor32(source->forward, chunk) == 0) break;

@@ -13,7 +13,7 @@ typedef enum {
   VALUES_FLOAT16, // the others in blocks: a power-of-two factor per chunk
   VALUES_FLOAT32,
   VALUES_FLOAT64,
-  VALUES_READY, // int32 values that the caller prepares, in native order; results are stored and no more
+  VALUES_READY, // int32 values that the caller prepares, in wire order; results are stored and no more
 } values_t;
 
 // The arrays stay the caller's, who keeps them until the source is finished or abandoned and out of its stream.

@@ -54,6 +54,14 @@ const uint8_t *stream_oldest(const stream_t *stream) {
   return stream->outstanding ? stream_datagram(stream, slot_of(stream, stream->base)) : NULL;
 }
 
+stream_state_t stream_state(const stream_t *stream) {
+  return (stream_state_t){.counters = stream->counters,
+                          .round_trip_s = stream->rtt.smoothed_s,
+                          .queueing_s = rtt_queueing_s(&stream->rtt),
+                          .outstanding = stream->outstanding,
+                          .window = congestion_limit(&stream->window)};
+}
+
 static uint64_t end_of(const source_t *source) { return source->start + source->num_chunks; }
 
 void stream_enqueue(stream_t *stream, source_t *source) {

@@ -104,4 +104,13 @@ int stream_keep_time(stream_t *, double now_s);   // send again what is overdue;
 const uint8_t *stream_oldest(const stream_t *);   // datagram of the oldest chunk without result, or NULL
 uint8_t *stream_datagram(const stream_t *, const slot_t *);
 
+// What the caller shows and decides by.
+typedef struct {
+  stream_counters_t counters;
+  double round_trip_s, queueing_s; // 0 without a measurement
+  uint32_t outstanding, window;    // chunks
+} stream_state_t;
+
+stream_state_t stream_state(const stream_t *);
+
 #endif

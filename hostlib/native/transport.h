@@ -16,4 +16,8 @@ struct transport {
   int (*receive)(transport_t *, const uint8_t **datagrams, uint32_t capacity, double wait_s);
 };
 
+// The same over rows without gaps. A received row is a copy.
+int transport_send_rows(transport_t *, uint8_t *rows, uint32_t count, uint32_t row_bytes);
+int transport_receive_rows(transport_t *, uint8_t *rows, uint32_t capacity, uint32_t row_bytes, double wait_s);
+
 #endif

@@ -1,0 +1,1 @@
+"""The data path of switch slots in C."""

@@ -1,0 +1,210 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The C library of the data path, and its structures; `*.h` in this folder say what they mean.
+
+Calls run without the interpreter lock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_bool, c_double, c_int, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import TransportError
+
+BATCH: Final = 256
+"""Most datagrams sent or taken in one call."""
+
+
+class Endpoint(ctypes.Structure):
+    """`endpoint_t` of frames.h."""
+
+    _fields_ = (("mac", c_uint8 * 6), ("address", c_uint8 * 4), ("udp_port", c_uint16))
+
+
+class Frames(ctypes.Structure):
+    """`frames_t` of frames.h."""
+
+    _fields_ = (
+        ("datagram_bytes", c_uint32),
+        ("layers", c_uint8 * 42),
+        ("expected", c_uint8 * 42),
+        ("fixed_sum", c_uint64),
+    )
+
+
+class SocketCounters(ctypes.Structure):
+    """`socket_counters_t` of socket_transport.h."""
+
+    _fields_ = (
+        ("network_error", c_uint64),
+        ("path_mtu_ignored", c_uint64),
+        ("send_busy", c_uint64),
+        ("length", c_uint64),
+        ("other_traffic", c_uint64),
+        ("checksum", c_uint64),
+        ("too_long_in_a_row", c_uint64),
+    )
+
+
+class Source(ctypes.Structure):
+    """`source_t` of source.h."""
+
+    _fields_ = (
+        ("next", c_void_p),
+        ("start", c_uint64),
+        ("tensor_id", c_uint32),
+        ("num_chunks", c_uint32),
+        ("num_values", c_uint64),
+        ("values", c_uint32),
+        ("num_ready", c_uint32),
+        ("data", c_void_p),
+        ("forward", c_void_p),
+        ("backward", c_void_p),
+        ("exponents", c_void_p),
+        ("withheld", c_void_p),
+        ("output", c_void_p),
+        ("results", c_void_p),
+        ("contributors", c_void_p),
+        ("is_mean", c_bool),
+        ("has_saturated", c_bool),
+        ("is_abandoned", c_bool),
+        ("is_finished", c_bool),
+        ("num_done", c_uint32),
+        ("since_s", c_double),
+        ("first_sent_s", c_double),
+        ("last_result_s", c_double),
+    )
+
+
+class StreamOptions(ctypes.Structure):
+    """`stream_options_t` of stream.h."""
+
+    _fields_ = (
+        ("generation", c_uint32),
+        ("worker_bitmap", c_uint32),
+        ("child_id", c_uint32),
+        ("num_workers", c_uint32),
+        ("values_per_packet", c_uint32),
+        ("num_trees", c_uint32),
+        ("straggler_s", c_double),
+        ("initial_rto_s", c_double),
+        ("minimum_rto_s", c_double),
+        ("maximum_rto_s", c_double),
+        ("window", c_uint32),
+    )
+
+
+class StreamCounters(ctypes.Structure):
+    """`stream_counters_t` of stream.h, in packets."""
+
+    _fields_ = tuple(
+        (name, c_uint64)
+        for name in (
+            "sent",
+            "retransmitted",
+            "fast_retransmitted",
+            "probe_retransmitted",
+            "received",
+            "replayed",
+            "flushed",
+            "marked",
+        )
+    )
+
+
+class StreamState(ctypes.Structure):
+    """`stream_state_t` of stream.h."""
+
+    _fields_ = (
+        ("counters", StreamCounters),
+        ("round_trip_s", c_double),
+        ("queueing_s", c_double),
+        ("outstanding", c_uint32),
+        ("window", c_uint32),
+    )
+
+
+class SlotPlace(ctypes.Structure):
+    """`slot_place_t` of reducer.h."""
+
+    _fields_ = (("tree", c_uint32), ("local", c_uint32))
+
+
+class Event(ctypes.Structure):
+    """`event_t` of reducer.h."""
+
+    _fields_ = (("kind", c_uint32), ("tensor_id", c_uint32), ("bitmap", c_uint32))
+
+
+class Arrivals(ctypes.Structure):
+    """`arrivals_t` of reducer.h."""
+
+    _fields_ = (
+        ("num_results", c_uint32),
+        ("num_events", c_uint32),
+        ("num_others", c_uint32),
+        ("result_s", c_double),
+        ("events", Event * BATCH),
+        ("others", c_void_p * BATCH),
+    )
+
+
+SEND_ROWS = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint32)
+RECEIVE_ROWS = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint32, c_double)
+
+_PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
+    # name: result, arguments
+    "frames_new": (Frames, POINTER(Endpoint), POINTER(Endpoint), c_uint32),
+    "socket_transport_new": (c_void_p, c_int, c_int),
+    "socket_transport_free": (None, c_void_p),
+    "socket_transport_open": (c_int, c_void_p, c_uint32, POINTER(Frames)),
+    "socket_transport_base": (c_void_p, c_void_p),
+    "socket_transport_counters": (POINTER(SocketCounters), c_void_p),
+    "socket_transport_cuts": (c_bool, c_void_p),
+    "socket_transport_joins": (c_bool, c_void_p),
+    "transport_send_rows": (c_int, c_void_p, c_void_p, c_uint32, c_uint32),
+    "transport_receive_rows": (c_int, c_void_p, c_void_p, c_uint32, c_uint32, c_double),
+    "callback_transport_new": (c_void_p, SEND_ROWS, RECEIVE_ROWS, c_uint32),
+    "callback_transport_free": (None, c_void_p),
+    "reducer_new": (
+        c_void_p,
+        c_void_p,
+        POINTER(StreamOptions),
+        POINTER(c_uint16),
+        POINTER(c_uint32),
+        POINTER(SlotPlace),
+        c_uint32,
+        c_uint32,
+        c_bool,
+    ),
+    "reducer_free": (None, c_void_p),
+    "reducer_stream": (c_void_p, c_void_p, c_uint32),
+    "reducer_refused": (POINTER(c_uint64), c_void_p),
+    "reducer_poll": (c_int, c_void_p, c_double, POINTER(Arrivals)),
+    "reducer_interrupt": (None, c_void_p),
+    "stream_enqueue": (None, c_void_p, POINTER(Source)),
+    "stream_abandon": (None, c_void_p, POINTER(Source)),
+    "stream_is_hungry": (c_bool, c_void_p),
+    "stream_oldest": (c_void_p, c_void_p),
+    "stream_state": (StreamState, c_void_p),
+}
+
+
+def _load() -> ctypes.CDLL:
+    found = sorted(Path(__file__).parent.glob("_native*.so"))
+    if not found:
+        raise TransportError(
+            f"the data path's C library is missing in {Path(__file__).parent}; install the package"
+            " again with pip, which builds it (needs a C compiler)"
+        )
+    library = ctypes.CDLL(str(found[0]))
+    for name, (result, *arguments) in _PROTOTYPES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+library: Final = _load()
