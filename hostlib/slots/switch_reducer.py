@@ -1,40 +1,51 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The reducer of a view with switches: two slot streams over the slots of its trees."""
+"""The reducer of a view with switches: two streams of the C library over the slots of its trees."""
 
 from __future__ import annotations
 
+import ctypes
+import math
+import time
+import weakref
 from collections import Counter
 from collections.abc import Sequence
-from typing import final
+from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..allgather import AllgatherTask, BlockExchange
-from ..allgather.packet import MULTICAST_WORD, OPERATION_MASK
 from ..control.view import JobView
 from ..engine.allreduce_task import AllreduceTask
 from ..engine.reducer import Arrivals, Task
-from ..engine.straggler_timeout import StragglerTimeout
 from ..errors import HostlibError
+from ..native import library as native
+from ..native.library import library
+from ..native.transports import CallbackTransport
 from ..options import SessionOptions
 from ..transports.base import Transport
-from .congestion import CongestionWindow, tolerated_loss
-from .datagram_ring import WORD_SLOT, WORD_TREE, Words
-from .reception import Notice, sort_out
-from .rtt import RoundTripTimer
 from .slot_map import SlotMap
 from .slot_probe import SlotProbe
-from .slot_stream import Pacing, SlotStream
-from .wire import Operation
+from .slot_stream import SlotStream
+from .wire import datagram_bytes
 
-FREE_SHARE = 2
-"""After losses, the window is at most the number of slots divided by this. A chunk that is sent
-again holds its slot, and other chunks use the free ones. Measured: if the window has all slots, 5 %
-loss costs up to a sixth more of the rate."""
 STALL_S = 1.0
 """A worker without results for so long asks why, and reports it to the controller."""
+BUSY_S = 0.001
+"""Wait before the next attempt to send, if the transport did not take all packets."""
+_EXPONENTS, _VALUES = 0, 1
+_NOTICE, _ANSWER, _BEHIND = 0, 1, 2
+_REFUSALS: Final = (
+    "version",
+    "operation",
+    "foreign_job",
+    "generation",
+    "slot",
+    "mismatch",
+    "duplicate",
+    "notice",
+)
+"""Causes in the order of `refusal_t`."""
 
 
 def split_slots(slot_count: int) -> tuple[int, int]:
@@ -61,55 +72,122 @@ class SwitchReducer:
         self.failure: HostlibError | None = None
         """Always None: a silent switch may come back."""
         self._transport = transport
-        self._options = options
         self._counters = counters
-        self._slot_map = SlotMap(view.trees)
-        exponent_slots, value_slots = split_slots(view.slot_count)
-        self.exponents = self._stream(Operation.AGGREGATE_MAX, range(exponent_slots))
-        self.values = self._stream(
-            Operation.AGGREGATE_ADD, range(exponent_slots, exponent_slots + value_slots)
-        )
+        self._counted = [0] * len(_REFUSALS)
+        self._datagram_bytes = datagram_bytes(view.values_per_packet)
+        self._carrier = transport
+        if not hasattr(transport, "handle"):
+            self._carrier = CallbackTransport(transport, self._datagram_bytes)
+        self._reducer = self._open(options)
+        self._arrivals = native.Arrivals()
+        self.exponents = SlotStream(library.reducer_stream(self._reducer, _EXPONENTS))
+        self.values = SlotStream(library.reducer_stream(self._reducer, _VALUES))
         self._streams = (self.exponents, self.values)
         self.probe = SlotProbe(view, transport, counters)
         self.multicast: BlockExchange | None = None
         if view.can_multicast:
             self.multicast = BlockExchange(view, transport, options, counters)
 
-    def _stream(self, operation: Operation, slots: range) -> SlotStream:
-        options, slot_count = self._options, len(slots)
-        timer = RoundTripTimer(
-            initial_s=options.initial_rto_s,
-            minimum_s=options.min_rto_s,
-            maximum_s=options.max_rto_s,
+    def _open(self, options: SessionOptions) -> int:
+        view = self.view
+        deadline_s = view.straggler.deadline_s
+        slots = SlotMap(view.trees)
+        settings = native.StreamOptions(
+            generation=view.generation,
+            worker_bitmap=view.worker_bitmap,
+            child_id=view.child_id,
+            num_workers=view.num_workers,
+            values_per_packet=view.values_per_packet,
+            num_trees=len(view.trees),
+            straggler_s=math.inf if deadline_s is None else deadline_s,
+            initial_rto_s=options.initial_rto_s,
+            minimum_rto_s=options.min_rto_s,
+            maximum_rto_s=options.max_rto_s,
+            window=options.window,
         )
-        window = CongestionWindow(
-            min(options.window, slot_count),
-            tolerated=tolerated_loss(self.view.num_workers),
-            floor=max(1, slot_count // FREE_SHARE),
+        count = len(view.trees)
+        ids = (ctypes.c_uint16 * count)(*(tree.tree_id for tree in view.trees))
+        sizes = (ctypes.c_uint32 * count)(*(tree.slot_count for tree in view.trees))
+        places = np.stack([slots.tree, slots.local], axis=1).astype(np.uint32)
+        reducer = library.reducer_new(
+            self._carrier.handle,
+            ctypes.byref(settings),
+            ids,
+            sizes,
+            places.ctypes.data_as(ctypes.POINTER(native.SlotPlace)),
+            view.slot_count,
+            split_slots(view.slot_count)[0],
+            view.can_multicast,
         )
-        straggler_timeout = None
-        deadline_s = self.view.straggler.deadline_s
-        if deadline_s is not None:
-            straggler_timeout = StragglerTimeout(slot_count, deadline_s, options.max_rto_s)
-        return SlotStream(
-            self.view,
-            self._transport,
-            operation,
-            slots,
-            slot_map=self._slot_map,
-            pacing=Pacing(timer=timer, window=window, straggler_timeout=straggler_timeout),
-        )
+        if not reducer:
+            raise MemoryError(f"no memory for the {view.slot_count} slots of job {view.job}")
+        # A thread that interrupts may hold this object a moment longer than its owner.
+        weakref.finalize(self, library.reducer_free, reducer)
+        return reducer
 
-    def pump(self, now_s: float) -> bool:
-        """Send what windows and slots allow; return False when the transport took less."""
-        is_idle = self.exponents.pump(now_s)
-        is_idle = self.values.pump(now_s) and is_idle
-        return (self.multicast is None or self.multicast.pump(now_s)) and is_idle
+    def poll(self, until_s: float) -> Arrivals:
+        """Send, receive and keep timers until something has come, or until `until_s`."""
+        if self.multicast is not None:
+            now_s = time.monotonic()
+            if not self.multicast.pump(now_s):
+                until_s = min(until_s, now_s + BUSY_S)
+            until_s = min(until_s, self.multicast.next_s)
+        arrivals = self._arrivals
+        self._carrier.raise_failure(
+            library.reducer_poll(self._reducer, until_s, ctypes.byref(arrivals))
+        )
+        for stream in self._streams:
+            stream.note_progress()
+        return self._take(arrivals)
 
-    @property
-    def outstanding(self) -> int:
-        """Value chunks that were sent and have no result yet."""
-        return self.values.outstanding
+    def _take(self, arrivals: native.Arrivals) -> Arrivals:
+        results, progress_s = arrivals.num_results, arrivals.result_s
+        if results:
+            self.probe.note_results()
+        behind = [
+            tensor_id
+            for event in arrivals.events[: arrivals.num_events]
+            for tensor_id in self._take_event(event)
+        ]
+        if self.multicast is not None:
+            now_s = time.monotonic()
+            if arrivals.num_others:
+                self.probe.note_answer()
+                count = self.multicast.take(self._others(arrivals), now_s)
+                results += count
+                progress_s = now_s if count else progress_s
+            self.multicast.keep_time(now_s)
+        self._count_refusals()
+        return Arrivals(results=results, progress_s=progress_s, behind=tuple(behind))
+
+    def _others(self, arrivals: native.Arrivals) -> np.ndarray:
+        rows = [
+            np.frombuffer(ctypes.string_at(address, self._datagram_bytes), np.uint32)
+            for address in arrivals.others[: arrivals.num_others]
+        ]
+        return np.stack(rows)
+
+    def _take_event(self, event: native.Event) -> list[int]:
+        """Note what a slot waits for; return its tensor if the others have left its round."""
+        self.probe.note_answer()
+        if event.kind == _BEHIND:
+            return [event.tensor_id]
+        if event.kind == _NOTICE:
+            self.probe.note_notice(event.bitmap)
+        return []
+
+    def _count_refusals(self) -> None:
+        counts = library.reducer_refused(self._reducer)[: len(_REFUSALS)]
+        if counts != self._counted:
+            for cause, count, before in zip(_REFUSALS, counts, self._counted, strict=True):
+                if count != before:
+                    self._counters[cause] += count - before
+            self._counted = counts
+
+    def interrupt(self) -> None:
+        """Make `poll` return (any thread)."""
+        library.reducer_interrupt(self._reducer)
+        self._transport.wake()
 
     @property
     def is_waiting(self) -> bool:
@@ -124,102 +202,15 @@ class SwitchReducer:
 
     @property
     def moved_s(self) -> float:
-        """Minus infinity: only results move, which `take` counts."""
+        """Minus infinity: only results move, which `poll` counts."""
         return -np.inf
-
-    def take(self, words: Words, now_s: float) -> Arrivals:
-        """Take datagrams; count those that are not for this view by cause."""
-        done = self.values.accept_run(words, now_s)
-        if done < len(words):
-            done += self.exponents.accept_run(words[done:], now_s)
-        if done:
-            self.probe.note_results()
-        words = words[done:]
-        if len(words) and self.multicast is not None:
-            is_copy = words[:, 0] & OPERATION_MASK == MULTICAST_WORD
-            if is_copy.any():
-                self.probe.note_answer()
-                is_all = bool(is_copy.all())
-                done += self.multicast.take(words if is_all else words[is_copy], now_s)
-                words = words[:0] if is_all else words[~is_copy]
-        if not len(words):
-            return Arrivals(results=done)
-        rest = self._take_any(words, now_s)
-        return Arrivals(results=done + rest.results, behind=rest.behind)
-
-    def _take_any(self, words: Words, now_s: float) -> Arrivals:
-        """Take datagrams that come in any order."""
-        trees = words[:, WORD_TREE].byteswap() >> np.uint32(16)
-        slots = self._slot_map.slots(trees, words[:, WORD_SLOT].byteswap())
-        is_value = self.values.owns(slots)
-        if is_value.all():
-            taken = self._accept(self.values, words, slots, now_s)
-        else:
-            taken = np.zeros(len(words), np.bool_)
-            for stream, is_own in (
-                (self.values, is_value),
-                (self.exponents, self.exponents.owns(slots)),
-            ):
-                if is_own.any():
-                    own = words[is_own]
-                    taken[is_own] = self._accept(stream, own, slots[is_own], now_s)
-        results = int(np.count_nonzero(taken))
-        if results:
-            self.probe.note_results()
-        behind: list[int] = []
-        if results < len(words):
-            rest = ~taken
-            for notice in sort_out(
-                words[rest], slots[rest], self.view, self._streams, self._counters
-            ):
-                behind.extend(self._take_notice(notice))
-        return Arrivals(results=results, behind=tuple(behind))
-
-    def _accept(
-        self, stream: SlotStream, words: Words, slots: NDArray[np.int64], now_s: float
-    ) -> NDArray[np.bool_]:
-        """Pass datagrams to a stream; a result twice in one batch counts as a duplicate."""
-        before = stream.counters.received
-        taken = stream.accept(words, slots, now_s)
-        repeated = int(np.count_nonzero(taken)) - (stream.counters.received - before)
-        if repeated:
-            self._counters["duplicate"] += repeated
-        return taken
-
-    def _take_notice(self, notice: Notice) -> list[int]:
-        """Note what a slot waits for; return its tensor if the others have left its round."""
-        stream = self.exponents
-        if notice.slot >= self.values.first_slot:
-            stream = self.values
-        own_round = stream.outstanding_round(notice.slot)
-        self.probe.note_answer()
-        if own_round is None or (notice.round ^ own_round) & 1:
-            return []  # not about the copy that this worker waits for
-        ahead = (notice.round - own_round) & 0xFFFFFFFF
-        if 0 < ahead < 1 << 31:
-            return [stream.outstanding_tensor(notice.slot)]
-        self.probe.note_notice(notice, is_same_round=ahead == 0)
-        return []
-
-    def keep_time(self, now_s: float) -> None:
-        """Send again what is overdue, and close rounds that have waited too long."""
-        for stream in self._streams:
-            stream.retransmit(now_s)
-        if self.multicast is not None:
-            self.multicast.keep_time(now_s)
-
-    @property
-    def next_s(self) -> float:
-        """When `keep_time` is to be called next."""
-        next_s = min(self.exponents.next_expiry_s, self.values.next_expiry_s)
-        return next_s if self.multicast is None else min(next_s, self.multicast.next_s)
 
     def ask(self, now_s: float) -> None:
         """Probe the oldest slot that waits, which holds values if any value slot waits."""
         stream = self.values
         if not stream.outstanding:
             stream = self.exponents
-        self.probe.send(stream, now_s)
+        self.probe.send(stream.oldest_datagram(self._datagram_bytes), now_s)
 
     def end_probe(self) -> None:
         """Forget what probes have shown."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -35,6 +36,36 @@ Describe = Callable[[NDArray[Any]], NDArray[np.int32]]
 """Returns the lanes that the workers agree on for chunks of shape (count, values)."""
 
 
+class ValueKind(enum.IntEnum):
+    """`values_t` of hostlib/native/source.h: how numbers become values of the wire."""
+
+    INT32 = 0
+    FLOAT16 = 1
+    FLOAT32 = 2
+    FLOAT64 = 3
+    READY = 4
+    """`fill` prepares the values, and `drain` takes the results."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WireValues:
+    """The arrays between which the C library and a tensor's owner move values; all contiguous."""
+
+    kind: ValueKind
+    data: NDArray[Any]
+    """The tensor's numbers in a row; or for READY rows of values, shape (num_chunks, values)."""
+    forward: NDArray[Any] | None = None
+    backward: NDArray[Any] | None = None
+    """Factors by chunk, in the dtype that the kind computes in."""
+    exponents: NDArray[np.uint8] | None = None
+    """The header's exponent field by chunk."""
+    output: NDArray[Any] | None = None
+    """Shape (num_chunks, values), in the tensor's dtype."""
+    results: Lanes | None = None
+    """Where results are kept as they came, if they are."""
+    is_mean: bool = False
+
+
 class ChunkSource(Protocol):
     """One tensor as a slot stream sees it."""
 
@@ -64,6 +95,10 @@ class ChunkSource(Protocol):
 
     def drain(self, end: int) -> None:
         """Learn that all chunks below `end` have their results."""
+        ...
+
+    def wire_values(self) -> WireValues:
+        """Return the arrays that the C library works on, which must stay until it is done."""
         ...
 
     def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
@@ -160,6 +195,12 @@ class ExponentSource:
     def drain(self, end: int) -> None:
         """Nothing to do: the exponents are needed all at once."""
 
+    def wire_values(self) -> WireValues:
+        """Return rows that `fill` fills."""
+        return WireValues(
+            kind=ValueKind.READY, data=np.empty_like(self.results), results=self.results
+        )
+
     def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
         """Have the maxima in these lanes."""
         self.results = lanes
@@ -202,6 +243,8 @@ class IntegerSource:
     """An int32 tensor, sent as it is."""
 
     def __init__(self, summand: Summand, values_per_packet: int) -> None:
+        self._flat = summand.flat
+        self._retains = summand.retains
         self._chunks = TensorChunks(summand.flat, values_per_packet)
         self.tensor_id = summand.tensor_id
         self.num_elements = len(summand.flat)
@@ -222,6 +265,15 @@ class IntegerSource:
         """Copy the chunks in wire order."""
         for offset, chunks in self._chunks.block(first, first + len(lanes)):
             lanes[offset : offset + len(chunks)] = chunks
+
+    def wire_values(self) -> WireValues:
+        """Return the tensor and its sums."""
+        return WireValues(
+            kind=ValueKind.INT32,
+            data=self._flat,
+            output=self.output,
+            results=self.results if self._retains else None,
+        )
 
     def exponents(self, first: int, count: int) -> NDArray[np.int32]:
         """Return zeros: integer chunks have no exponent."""
@@ -274,6 +326,8 @@ class FloatSource:
         self.is_plain = False
         self.times = TransferTimes()
         self.withheld = withheld
+        self._flat = flat
+        self._retains = summand.retains
         self._chunks = chunks
         self._quantizer = quantizer
         self._is_mean = summand.is_mean
@@ -298,6 +352,19 @@ class FloatSource:
             place = first + offset
             scale = self._forward[place : place + len(chunks)]
             self._quantizer.quantize(chunks, scale, lanes[offset : offset + len(chunks)])
+
+    def wire_values(self) -> WireValues:
+        """Return the tensor, its factors and its sums."""
+        return WireValues(
+            kind=ValueKind[self._flat.dtype.name.upper()],
+            data=self._flat,
+            forward=self._forward,
+            backward=self._backward,
+            exponents=self._biased.astype(np.uint8),
+            output=self.output,
+            results=self.results if self._retains else None,
+            is_mean=self._is_mean,
+        )
 
     def exponents(self, first: int, count: int) -> NDArray[np.int32]:
         """Return the agreed exponents, biased and clamped, for debugging on the wire."""

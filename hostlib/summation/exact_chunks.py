@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from ..slots.wire import VALUES_PER_PACKET_WIDE
 from ..tracing.transfer_times import TransferTimes
-from .chunks import DRAIN_CHUNKS, ExponentSource, Lanes, Summand, TensorChunks
+from .chunks import (
+    DRAIN_CHUNKS,
+    ExponentSource,
+    Lanes,
+    Summand,
+    TensorChunks,
+    ValueKind,
+    WireValues,
+)
 from .exact import (
     FORMATS,
     HIGH,
@@ -224,6 +232,12 @@ class ExactSource:
     def exponents(self, first: int, count: int) -> NDArray[np.int32]:
         """Return zeros: limbs have no common exponent."""
         return np.zeros(count, np.int32)
+
+    def wire_values(self) -> WireValues:
+        """Return rows that `fill` fills, and where the sums of limbs go."""
+        return WireValues(
+            kind=ValueKind.READY, data=np.empty_like(self.results), results=self.results
+        )
 
     def drain(self, end: int) -> None:
         """Recombine the limbs of finished chunks, block by block."""

@@ -25,11 +25,11 @@ class TransferTimes:
     done_s: float = 0.0
     """When the future got its result or error."""
 
-    def note_first_packet(self) -> None:
+    def note_first_packet(self, now_s: float | None = None) -> None:
         """Note the time of the first packet; later calls do nothing."""
         if not self.first_packet_s:
-            self.first_packet_s = time.monotonic()
+            self.first_packet_s = time.monotonic() if now_s is None else now_s
 
-    def note_last_result(self) -> None:
+    def note_last_result(self, now_s: float | None = None) -> None:
         """Note the time of the last result; the latest call counts."""
-        self.last_result_s = time.monotonic()
+        self.last_result_s = time.monotonic() if now_s is None else now_s

@@ -1,0 +1,166 @@
+# SPDX-FileCopyrightText: 2026 The Switchfold Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Transports of the C library: over a socket, or over another transport's two calls."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import threading
+import weakref
+from collections import Counter
+from typing import Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..transports.base import Datagrams
+from .library import BATCH, RECEIVE_ROWS, SEND_ROWS, Endpoint, Frames, library
+
+
+class NativeTransport(Protocol):
+    """What the library's reducer sends and receives by."""
+
+    @property
+    def handle(self) -> int:
+        """The library's `transport_t`."""
+        ...
+
+    def raise_failure(self, number: int) -> None:
+        """Raise the error for a negative result of a call."""
+        ...
+
+
+def frames_between(local: Endpoint, remote: Endpoint, datagram_bytes: int) -> Frames:
+    """Return the layers of frames from here to there, and of those that come back."""
+    return library.frames_new(ctypes.byref(local), ctypes.byref(remote), datagram_bytes)
+
+
+@final
+class SocketTransport:
+    """Datagrams over a socket; one thread sends and receives, any thread may wake it."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+        self._lock = threading.Lock()
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._state = library.socket_transport_new(sock.fileno(), self._wake)
+        if not self._state:
+            raise MemoryError("no memory for a socket's messages")
+        # Another thread may be in a call when the socket is closed.
+        weakref.finalize(self, library.socket_transport_free, self._state)
+        self.handle: int = library.socket_transport_base(self._state)
+        self._row_bytes = 0
+        self._counted: Counter[str] = Counter()
+        self._is_closed = False
+
+    def open(self, datagram_bytes: int, frames: Frames | None = None) -> None:
+        """Carry datagrams of this size from now on, inside frames if there are any."""
+        self._row_bytes = datagram_bytes
+        pointer = None if frames is None else ctypes.byref(frames)
+        self.raise_failure(library.socket_transport_open(self._state, datagram_bytes, pointer))
+
+    def raise_failure(self, number: int) -> None:
+        """Raise OSError for a negative result of a call."""
+        if number < 0:
+            raise OSError(-number, os.strerror(-number))
+
+    def send(self, rows: Datagrams) -> int:
+        """Send rows in order; return how many the kernel took."""
+        rows = np.ascontiguousarray(rows)
+        sent = library.transport_send_rows(
+            self.handle, rows.ctypes.data, len(rows), self._row_bytes
+        )
+        self.raise_failure(sent)
+        return sent
+
+    def receive(self, rows: Datagrams, timeout_s: float) -> int:
+        """Fill rows with good datagrams; return how many."""
+        count = library.transport_receive_rows(
+            self.handle, rows.ctypes.data, len(rows), self._row_bytes, timeout_s
+        )
+        self.raise_failure(count)
+        return count
+
+    @property
+    def too_long_in_a_row(self) -> int:
+        """How often in a row, without a packet sent in between, the kernel refused the size."""
+        return library.socket_transport_counters(self._state).contents.too_long_in_a_row
+
+    @property
+    def counters(self) -> Counter[str]:
+        """What was held up or dropped here, by cause."""
+        if not self._is_closed:
+            counters = library.socket_transport_counters(self._state).contents
+            names = (name for name, _ in counters._fields_ if name != "too_long_in_a_row")
+            self._counted = Counter({name: getattr(counters, name) for name in names})
+        return self._counted
+
+    def wake(self) -> None:
+        """Make a waiting `receive` return."""
+        with self._lock:
+            if self._wake >= 0:
+                os.eventfd_write(self._wake, 1)
+
+    def close(self) -> None:
+        """Close the socket; closing twice is fine."""
+        if self._is_closed:
+            return
+        self._counted = self.counters
+        self._is_closed = True
+        self.socket.close()
+        # The number may be that of another file the moment after.
+        with self._lock:
+            os.close(self._wake)
+            self._wake = -1
+
+
+class RowTransport(Protocol):
+    """A transport that is not the library's."""
+
+    def send(self, datagrams: Datagrams) -> int:
+        """Send rows in order; return how many were taken."""
+        ...
+
+    def receive(self, out: Datagrams, timeout_s: float) -> int:
+        """Fill rows; return how many."""
+        ...
+
+
+@final
+class CallbackTransport:
+    """Lets the library send and receive by another transport's calls."""
+
+    def __init__(self, transport: RowTransport, datagram_bytes: int) -> None:
+        self._transport = transport
+        self._bytes = datagram_bytes
+        self._failure: BaseException | None = None
+        # The library keeps only their addresses.
+        self._send = SEND_ROWS(self._send_rows)
+        self._receive = RECEIVE_ROWS(self._receive_rows)
+        self.handle: int = library.callback_transport_new(self._send, self._receive, datagram_bytes)
+        weakref.finalize(self, library.callback_transport_free, self.handle)
+
+    def _rows(self, address: int, count: int) -> NDArray[np.uint8]:
+        memory = (ctypes.c_uint8 * (count * self._bytes)).from_address(address)
+        return np.frombuffer(memory, np.uint8).reshape(count, self._bytes)
+
+    def _send_rows(self, address: int, count: int) -> int:
+        try:
+            return self._transport.send(self._rows(address, count))
+        except BaseException as error:
+            self._failure = error
+            return -1
+
+    def _receive_rows(self, address: int, capacity: int, wait_s: float) -> int:
+        try:
+            return self._transport.receive(self._rows(address, min(capacity, BATCH)), wait_s)
+        except BaseException as error:
+            self._failure = error
+            return -1
+
+    def raise_failure(self, number: int) -> None:
+        """Raise what a call has raised."""
+        if number < 0 and self._failure is not None:
+            raise self._failure
