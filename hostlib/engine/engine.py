@@ -26,24 +26,14 @@ from ..errors import (
 from ..future import AllgatherFuture, AllreduceFuture
 from ..options import SessionOptions, Summation
 from ..peers import PeerServer
-from ..slots.arrival_pace import ArrivalPace
-from ..slots.datagram_ring import Words
-from ..slots.wire import datagram_bytes
 from ..transports.base import Transport
 from .allreduce_task import AllreduceTask, Quantizers
 from .reducer import Task
 from .view_change import Commit, ViewChange
-from .view_runner import IoThread, ViewRunner
+from .view_runner import ViewRunner
 
 IDLE_S = 1.0
 """Longest wait without any event."""
-BUSY_S = 0.001
-"""Wait before the next attempt to send, if the transport did not take all packets."""
-COALESCE_CHUNKS = 32
-"""If this many chunks are under way, a short pause does not empty the window."""
-QUEUE_SHARE = 2
-"""The pause is at most this part of the time that chunks wait in queues. If no queue accounts for
-the round trip, a pause would only delay results."""
 LINGER_S = 0.5
 """Longest time that a closed session waits for members that miss blocks of it."""
 _logger = logging.getLogger(__name__)
@@ -72,7 +62,7 @@ class Engine:
             peers,
             first_tensor=first_tensor,
             link=link,
-            thread=IoThread(wake=self._wake, post=self._post),
+            post=self._post,
         )
         self._change = ViewChange(view.generation, link)
         self._heard = view.generation  # generation of the newest proposal
@@ -84,10 +74,6 @@ class Engine:
         self._failure: HostlibError | None = None
         self._is_closing = False
         self._is_woken = threading.Event()
-        self._is_idle = True  # whether sending has left nothing to do until something comes
-        self._pace = ArrivalPace(options.coalesce_s)
-        self._nap = threading.Lock()  # free only after a wake that no pause has seen yet
-        self._nap.acquire()
         self._enter(Commit(view=view, boundary=first_tensor, source_worker=view.worker_id))
         self._thread = threading.Thread(target=self._run, name="switchfold-io", daemon=True)
         self._thread.start()
@@ -212,10 +198,7 @@ class Engine:
 
     def _wake(self) -> None:
         self._is_woken.set()
-        with self._lock:
-            if self._nap.locked():
-                self._nap.release()
-        self._transport.wake()
+        self._runner.interrupt()
 
     def _post(self, command: Callable[[], None]) -> None:
         self._commands.append(command)
@@ -251,9 +234,7 @@ class Engine:
         if self._runner.is_stopped:
             self._await_commit()
             return
-        self._send()
-        self._receive_results()
-        self._keep_timers()
+        self._poll()
         self._keep_deadlines()
 
     def _take_inbox(self) -> None:
@@ -312,39 +293,22 @@ class Engine:
 
         This takes the place of all later steps, which need a view.
         """
-        runner = self._runner
-        until_s = min((task.deadline_s for task in runner.unfinished), default=np.inf)
-        count = self._receive(max(0.0, min(IDLE_S, until_s - time.monotonic())))
-        runner.counters["generation"] += count
+        until_s = min((task.deadline_s for task in self._runner.unfinished), default=np.inf)
+        self._is_woken.wait(max(0.0, min(IDLE_S, until_s - time.monotonic())))
+        self._is_woken.clear()
         self._keep_deadlines()
 
-    def _send(self) -> None:
-        """Send what windows and slots allow.
+    def _poll(self) -> None:
+        """Send what may be sent, wait for results, and complete tensors.
 
-        This comes before receiving: while the thread waits there, these packets are under way.
+        This comes after what other threads ask for, and does not wait if more has come meanwhile.
         """
-        self._is_idle = self._runner.send(time.monotonic())
-
-    def _receive_results(self) -> None:
-        """Wait for datagrams, take them, and complete tensors.
-
-        This comes before the timers: what a result completes is not sent again.
-        """
+        self._is_woken.clear()
         now_s = time.monotonic()
-        wait_s = BUSY_S
-        if self._is_idle:
-            wait_s = max(0.0, min(self._runner.next_s, now_s + IDLE_S) - now_s)
-        count = self._receive_gathered(wait_s)
-        now_s = time.monotonic()
-        self._pace.note(count, now_s)
-        self._runner.receive(self._received_words[:count], now_s)
-
-    def _keep_timers(self) -> None:
-        """Send again what is overdue.
-
-        This comes before the deadlines: what can be repaired is repaired before the worker asks.
-        """
-        self._runner.keep_time(time.monotonic())
+        until_s = min(self._runner.next_s, now_s + IDLE_S)
+        if self._inbox or self._commands or self._failure is not None or self._is_closing:
+            until_s = now_s
+        self._runner.poll(until_s)
 
     def _keep_deadlines(self) -> None:
         """Ask, report or give up where results do not come.
@@ -352,29 +316,6 @@ class Engine:
         This comes last: a result that came in this turn is in time.
         """
         self._runner.keep_deadlines(time.monotonic(), self._change.generation)
-
-    def _receive_gathered(self, wait_s: float) -> int:
-        """Return how many datagrams came; pause first if many chunks are under way."""
-        outstanding = self._runner.outstanding
-        if not outstanding:
-            count = self._receive(wait_s)
-            self._pace.rest()
-            return count
-        if outstanding >= COALESCE_CHUNKS:
-            limit_s = min(wait_s, self._runner.queueing_s / QUEUE_SHARE)
-            pause_s = self._pace.pause_s(outstanding, limit_s)
-            if pause_s:
-                # One call of the interpreter, which a new tensor ends; an event takes a dozen.
-                self._nap.acquire(timeout=pause_s)
-        return self._receive(wait_s)
-
-    def _receive(self, wait_s: float) -> int:
-        """Return how many datagrams came; without a switch, only wait to be woken."""
-        if self._runner.is_open:
-            return self._transport.receive(self._received, wait_s)
-        self._is_woken.wait(wait_s)
-        self._is_woken.clear()
-        return 0
 
     def _linger(self) -> None:
         """Stay until the others have this worker's blocks, which no switch keeps for them."""
@@ -384,17 +325,13 @@ class Engine:
                 now_s = time.monotonic()
                 if now_s >= until_s:
                     return
-                count = self._receive(max(0.0, min(next_s, until_s) - now_s))
-                self._runner.keep_owed(self._received_words[:count], time.monotonic())
+                self._runner.poll(min(next_s, until_s))
         except HostlibError as error:
             _logger.info("closed while others may miss blocks of job %d: %s", self.view.job, error)
 
     def _enter(self, commit: Commit) -> None:
-        """Run in a view, with a receive buffer for its size of datagrams."""
+        """Run in a view."""
         self._quantizers.clear()
-        size = datagram_bytes(commit.view.values_per_packet)
-        self._received = np.empty((self._options.batch, size), np.uint8)
-        self._received_words: Words = self._received.view(np.uint32)
         self._runner.enter(commit)
         _logger.info("entered view %s from tensor %d on", commit.view, commit.boundary)
 

@@ -11,8 +11,7 @@ from typing import Protocol
 from ..allgather import AllgatherTask, BlockExchange
 from ..control.view import JobView
 from ..errors import HostlibError
-from ..slots.datagram_ring import Words
-from ..slots.slot_stream import StreamCounters
+from ..slots.counters import StreamCounters
 from ..summation.chunks import ChunkSource
 from .allreduce_task import AllreduceTask
 
@@ -57,10 +56,12 @@ class ChunkStream(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Arrivals:
-    """What a batch of datagrams brought."""
+    """What came during a poll."""
 
-    results: int
+    results: int = 0
     """Number of awaited results."""
+    progress_s: float = 0.0
+    """When the last of them came, on the monotonic clock."""
     behind: tuple[int, ...] = ()
     """Ids of tensors whose rounds the other workers have left."""
 
@@ -86,13 +87,12 @@ class Reducer(Protocol):
         """The stream that adds."""
         ...
 
-    def pump(self, now_s: float) -> bool:
-        """Send what may be sent; return False when the transport took less."""
+    def poll(self, until_s: float) -> Arrivals:
+        """Send, receive and keep timers until something has come, or until `until_s`."""
         ...
 
-    @property
-    def outstanding(self) -> int:
-        """Value chunks that were sent and have no result yet."""
+    def interrupt(self) -> None:
+        """Make `poll`, or the next one, return at once (any thread)."""
         ...
 
     @property
@@ -107,20 +107,7 @@ class Reducer(Protocol):
 
     @property
     def moved_s(self) -> float:
-        """When awaited data last moved without a call of `take`."""
-        ...
-
-    def take(self, words: Words, now_s: float) -> Arrivals:
-        """Take datagrams; count those that are not for this view."""
-        ...
-
-    def keep_time(self, now_s: float) -> None:
-        """Send again what timers ask for."""
-        ...
-
-    @property
-    def next_s(self) -> float:
-        """When `keep_time` is to be called next."""
+        """When awaited data last moved without a result of `poll`."""
         ...
 
     def ask(self, now_s: float) -> None:

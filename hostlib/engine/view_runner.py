@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import final
 
@@ -22,7 +21,6 @@ from ..errors import HostlibError, SessionBrokenError
 from ..hosts.host_reducer import HostReducer
 from ..options import SessionOptions
 from ..peers import PeerServer
-from ..slots.datagram_ring import Words
 from ..slots.slot_probe import PROBES_SENT
 from ..slots.switch_reducer import SwitchReducer
 from ..slots.wire import datagram_bytes
@@ -33,16 +31,6 @@ from .deadlines import Deadlines
 from .missed_results import MissedResults
 from .reducer import Reducer, Task
 from .view_change import Commit
-
-
-@dataclass(frozen=True, kw_only=True)
-class IoThread:
-    """The thread that drives the views, as other threads reach it."""
-
-    wake: Callable[[], None]
-    """Ends its wait."""
-    post: Callable[[Callable[[], None]], None]
-    """Has it call something."""
 
 
 @final
@@ -63,9 +51,12 @@ class ViewRunner:
         *,
         first_tensor: int,
         link: ControllerLink | None,
-        thread: IoThread,
+        post: Callable[[Callable[[], None]], None],
     ) -> None:
-        """Begin with tensor `first_tensor`, and report stalls to `link`."""
+        """Begin with tensor `first_tensor`, and report stalls to `link`.
+
+        `post` has the I/O thread call something.
+        """
         self.counters: Counter[str] = Counter()
         """Received datagrams that were no awaited results, by cause; and probes sent."""
         self.num_completed = first_tensor
@@ -77,8 +68,7 @@ class ViewRunner:
         self._options = options
         self._peers = peers
         self._pool = ArrayPool()
-        self._wake = thread.wake
-        self._missed = MissedResults(peers, thread.post)
+        self._missed = MissedResults(peers, post)
         self._source_worker = -1
         self._is_retention_due = True
         self._remote: Endpoint | None = None
@@ -86,11 +76,6 @@ class ViewRunner:
         self._queued: deque[Task] = deque()  # not started
         self._started: deque[Task] = deque()  # not complete
         self._waiting: deque[AllreduceTask] = deque()  # of these, not in the value stream yet
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the transport leads to a switch."""
-        return self._remote is not None
 
     @property
     def is_stopped(self) -> bool:
@@ -110,19 +95,9 @@ class ViewRunner:
         return reducer.values.window if reducer is not None else 0
 
     @property
-    def outstanding(self) -> int:
-        """Value chunks that were sent and have no result yet."""
-        return self._at_work.outstanding
-
-    @property
-    def queueing_s(self) -> float:
-        """Part of the round trip that queues and waiting account for."""
-        return self._at_work.values.queueing_s
-
-    @property
     def next_s(self) -> float:
-        """When a timer or a deadline is due next."""
-        return min(self._at_work.next_s, self._deadlines.next_s)
+        """When a deadline is due next."""
+        return self._deadlines.next_s
 
     @property
     def _at_work(self) -> Reducer:
@@ -199,7 +174,7 @@ class ViewRunner:
             raise SessionBrokenError(
                 f"job {self.view.job} goes on without a switch, but this session has no peer server"
             )
-        return HostReducer(self.view, self._peers, self._wake, first_tensor=first_tensor)
+        return HostReducer(self.view, self._peers, first_tensor=first_tensor)
 
     def _limit_retention(self) -> None:
         """Keep results as long as a member may have missed them."""
@@ -291,37 +266,27 @@ class ViewRunner:
                 # A lost result can be asked for only by contributing, which this worker does not.
                 self._fetch(task, is_optional=True)
 
-    def send(self, now_s: float) -> bool:
-        """Send what may be sent; return whether nothing is left to do until something comes."""
-        is_idle = self._at_work.pump(now_s)
-        # Sending may end allgathers, and fetched results end tensors from before this view.
+    def poll(self, until_s: float) -> None:
+        """Send, receive and keep timers until something has come, or until `until_s`."""
+        reducer = self._at_work
+        # Fetched results end tensors from before this view, and joining may end allgathers.
         if (self._num_gathers or self._is_behind) and self.finish():
-            self._deadlines.note_progress(now_s)
-            return False  # they may have held back others
-        return is_idle
-
-    def receive(self, words: Words, now_s: float) -> None:
-        """Take datagrams, and complete tensors."""
-        has_results = len(words) > 0 and self.take(words, now_s)
-        if self.finish() or has_results:
-            self._deadlines.note_progress(now_s)
-
-    def take(self, words: Words, now_s: float) -> bool:
-        """Take datagrams; return whether there were results among them."""
-        arrivals = self._at_work.take(words, now_s)
-        if not self.view.is_on_switch:
-            self.counters["generation"] += len(words)
+            self._deadlines.note_progress(time.monotonic())
+            return  # they may have held back others
+        arrivals = reducer.poll(until_s)
         for tensor_id in arrivals.behind:
             for task in self._started:
                 if task.wire_id == tensor_id:
                     self._fetch(task)
-        return arrivals.results > 0
+        if self.finish():
+            self._deadlines.note_progress(time.monotonic())
+        self._deadlines.note_progress(max(arrivals.progress_s, reducer.moved_s))
 
-    def keep_time(self, now_s: float) -> None:
-        """Send again what is overdue."""
-        reducer = self._at_work
-        reducer.keep_time(now_s)
-        self._deadlines.note_progress(reducer.moved_s)
+    def interrupt(self) -> None:
+        """Make `poll` return (any thread)."""
+        reducer = self._reducer
+        if reducer is not None:
+            reducer.interrupt()
 
     def keep_deadlines(self, now_s: float, generation: int) -> None:
         """Ask, report or give up where results do not come; see `Deadlines.keep`."""
@@ -341,14 +306,6 @@ class ViewRunner:
         """When `keep_owed` is due next; None once no member can miss blocks of this worker."""
         exchange = self._reducer.multicast if self._reducer is not None else None
         return exchange.next_s if exchange is not None and exchange.is_owing else None
-
-    def keep_owed(self, words: Words, now_s: float) -> None:
-        """Take datagrams, and send blocks again that members miss."""
-        if len(words):
-            self.take(words, now_s)
-        exchange = self._at_work.multicast
-        assert exchange is not None
-        exchange.keep_time(now_s)
 
     def finish(self) -> bool:
         """Complete tensors in their order; return whether there were any."""

@@ -8,6 +8,7 @@ for all members, whatever the job's policy for stragglers is.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -26,8 +27,7 @@ from ..errors import (
     WorkerMissingError,
 )
 from ..peers import PeerServer
-from ..slots.datagram_ring import Words
-from ..slots.slot_stream import StreamCounters
+from ..slots.counters import StreamCounters
 from ..slots.wire import Operation
 from ..summation.chunks import ChunkSource
 from .allreduce import HostAllreduce
@@ -114,7 +114,6 @@ class HostReducer:
         self,
         view: JobView,
         server: PeerServer,
-        wake: Callable[[], None],
         *,
         first_tensor: int = 0,
     ) -> None:
@@ -124,7 +123,7 @@ class HostReducer:
         self.values = HostStream(self, Operation.AGGREGATE_ADD)
         self.failure: HostlibError | None = None
         self.multicast: BlockExchange | None = None
-        self._wake = wake
+        self._news = threading.Event()
         self._server = server
         self._done: deque[Callable[[], None]] = deque()
         self._host_allreduce = HostAllreduce(
@@ -136,7 +135,7 @@ class HostReducer:
 
     def _fail(self, error: PeerError) -> None:
         self.failure = error
-        self._wake()
+        self._news.set()
 
     def reduce(
         self,
@@ -151,7 +150,7 @@ class HostReducer:
 
         def on_done(reduction: Reduction) -> None:
             self._done.append(lambda: then(reduction.has_saturated))
-            self._wake()
+            self._news.set()
 
         try:
             self._host_allreduce.reduce(
@@ -165,17 +164,18 @@ class HostReducer:
         except PeerError as error:
             self.failure = error
 
-    def pump(self, now_s: float) -> bool:
-        """Take finished reductions of the peer thread; return whether there were none."""
-        is_idle = not self._done
+    def poll(self, until_s: float) -> Arrivals:
+        """Wait for finished reductions of the peer thread, and take them."""
+        if not self._done:
+            self._news.wait(max(0.0, until_s - time.monotonic()))
+        self._news.clear()
         while self._done:
             self._done.popleft()()
-        return is_idle
+        return Arrivals()
 
-    @property
-    def outstanding(self) -> int:
-        """0: no chunk waits in a queue of the network that a pause could empty."""
-        return 0
+    def interrupt(self) -> None:
+        """Make `poll` return."""
+        self._news.set()
 
     @property
     def is_waiting(self) -> bool:
@@ -191,18 +191,6 @@ class HostReducer:
     def moved_s(self) -> float:
         """When bytes of values last came or left, whether or not they completed a segment."""
         return self._host_allreduce.standing.moved_s
-
-    def take(self, words: Words, now_s: float) -> Arrivals:
-        """Ignore datagrams, which belong to a view on switches."""
-        return Arrivals(results=0)
-
-    def keep_time(self, now_s: float) -> None:
-        """Do nothing: TCP retransmits."""
-
-    @property
-    def next_s(self) -> float:
-        """Infinity: no timer is set."""
-        return np.inf
 
     def ask(self, now_s: float) -> None:
         """Do nothing: the host allreduce itself names dead members."""

@@ -30,6 +30,8 @@ class SlotMap:
         # Slot i of a tree of c slots stands at (i + 1/2) / c; ties go by the order of the trees.
         order = np.lexsort((trees_of, (2 * local + 1) / (2 * counts[trees_of])))
         ids = np.array([tree.tree_id for tree in trees], np.uint32)
+        self.tree: NDArray[np.int64] = trees_of[order]
+        """Index of each slot's tree."""
         self.tree_ids: NDArray[np.uint32] = ids[trees_of[order]]
         """Wire id of each slot's tree."""
         self.local: NDArray[np.uint32] = local[order].astype(np.uint32)

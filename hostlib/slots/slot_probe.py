@@ -8,14 +8,17 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..control.view import JobView
 from ..engine.allreduce_task import AllreduceTask
 from ..errors import AllreduceTimeoutError, SwitchUnreachableError, WorkerMissingError
 from ..transports.base import Transport
-from .reception import Notice
-from .slot_stream import FLAGS_BYTES, OPERATION_BYTE, SlotStream
 from .wire import Operation
 
+_OPERATION_BYTE = 1
+_FLAGS_BYTES = slice(2, 4)
 INTERVAL_S = 0.05
 FORGETFULNESS = 5
 """After so many probes without an answer, earlier answers do not count any more."""
@@ -52,18 +55,17 @@ class SlotProbe:
         self._num_notices = 0  # about the awaited round, since the last result
         self._bitmap: int | None = None
 
-    def send(self, stream: SlotStream, now_s: float) -> None:
-        """Probe the oldest slot of a stream, unless the last probe was just sent."""
+    def send(self, datagram: NDArray[np.uint8] | None, now_s: float) -> None:
+        """Probe the slot of a contribution, if any waits, unless the last probe was just sent."""
         if now_s < self._next_s:
             return
         if not self._is_probing:
             self.reset()
             self._is_probing = True
         self._next_s = now_s + INTERVAL_S
-        datagram = stream.oldest_datagram()
         if datagram is not None:
-            datagram[OPERATION_BYTE] = Operation.PROBE
-            datagram[FLAGS_BYTES] = 0
+            datagram[_OPERATION_BYTE] = Operation.PROBE
+            datagram[_FLAGS_BYTES] = 0
             if self._unanswered == FORGETFULNESS:
                 self._forget()  # the switch was reachable, and is not any more
             self._unanswered += 1
@@ -83,9 +85,9 @@ class SlotProbe:
         self._num_notices = 0
         self._bitmap = None
 
-    def note_notice(self, notice: Notice, *, is_same_round: bool) -> None:
-        """Keep which workers are in the slot's present round."""
-        self._bitmap = notice.worker_bitmap if is_same_round else 0
+    def note_notice(self, bitmap: int) -> None:
+        """Keep which workers are in the slot's present round; none if it is another round."""
+        self._bitmap = bitmap
         self._num_notices += 1
 
     def note_missing(self, workers: Sequence[int]) -> None:
