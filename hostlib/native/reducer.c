@@ -146,31 +146,38 @@ static void take(reducer_t *reducer, const uint8_t *datagram, arrivals_t *arriva
   }
 }
 
-int reducer_send(reducer_t *reducer) {
+int reducer_send(reducer_t *reducer, double now_s) {
   int is_idle = 1;
   for (int i = 0; i < NUM_STREAMS; i++) {
-    int result = stream_pump(&reducer->streams[i], now());
+    int result = stream_pump(&reducer->streams[i], now_s);
     if (result < 0) return result;
     is_idle = is_idle && result;
   }
   return is_idle;
 }
 
-// Take what is there, at most one batch.
-static int receive(reducer_t *reducer, double wait_s, arrivals_t *arrivals) {
-  const uint8_t *datagrams[BATCH];
-  int count = reducer->transport->receive(reducer->transport, datagrams, BATCH, wait_s);
-  if (count <= 0) return count;
+int reducer_take(reducer_t *reducer, const uint8_t *const *datagrams, uint32_t count, double now_s, arrivals_t *arrivals) {
   uint32_t before = arrivals->num_results;
   for (int i = 0; i < NUM_STREAMS; i++) stream_begin(&reducer->streams[i]);
-  for (int i = 0; i < count; i++) take(reducer, datagrams[i], arrivals);
-  double now_s = now();
+  for (uint32_t i = 0; i < count; i++) take(reducer, datagrams[i], arrivals);
   if (arrivals->num_results > before) arrivals->result_s = now_s;
   for (int i = 0; i < NUM_STREAMS; i++) {
     int error = stream_end(&reducer->streams[i], now_s);
     if (error < 0) return error;
   }
-  return count;
+  return 0;
+}
+
+int reducer_keep_time(reducer_t *reducer, double now_s) {
+  for (int i = 0; i < NUM_STREAMS; i++) {
+    int error = stream_keep_time(&reducer->streams[i], now_s);
+    if (error < 0) return error;
+  }
+  return 0;
+}
+
+double reducer_next_s(const reducer_t *reducer) {
+  return fmin(stream_next_s(&reducer->streams[EXPONENTS]), stream_next_s(&reducer->streams[VALUES]));
 }
 
 // Whether there is something for the caller; what it is told of once is forgotten.
@@ -185,22 +192,21 @@ static bool has_news(reducer_t *reducer, const arrivals_t *arrivals) {
 }
 
 int reducer_poll(reducer_t *reducer, double until_s, arrivals_t *arrivals) {
+  const uint8_t *datagrams[BATCH];
   arrivals->num_results = arrivals->num_events = arrivals->num_others = 0;
   arrivals->result_s = 0;
   for (;;) {
-    int is_idle = reducer_send(reducer);
+    double now_s = now();
+    int is_idle = reducer_send(reducer, now_s);
     if (is_idle < 0) return is_idle;
-    double next_s = fmin(until_s, fmin(stream_next_s(&reducer->streams[EXPONENTS]), stream_next_s(&reducer->streams[VALUES])));
-    double now_s = now(), wait_s = fmin(LONGEST_WAIT_S, fmax(0, next_s - now_s));
-    if (!is_idle) wait_s = fmin(wait_s, BUSY_S);
     if (has_news(reducer, arrivals)) return 0; // sending may have used up what was prepared
-    int count = receive(reducer, wait_s, arrivals);
+    double wait_s = fmin(LONGEST_WAIT_S, fmax(0, fmin(until_s, reducer_next_s(reducer)) - now_s));
+    if (!is_idle) wait_s = fmin(wait_s, BUSY_S);
+    int count = reducer->transport->receive(reducer->transport, datagrams, BATCH, wait_s);
     if (count < 0) return count;
     now_s = now();
-    for (int i = 0; i < NUM_STREAMS; i++) {
-      int error = stream_keep_time(&reducer->streams[i], now_s);
-      if (error < 0) return error;
-    }
-    if (has_news(reducer, arrivals) || now_s >= until_s) return 0;
+    int error = count ? reducer_take(reducer, datagrams, (uint32_t)count, now_s, arrivals) : 0;
+    if (!error) error = reducer_keep_time(reducer, now_s);
+    if (error || has_news(reducer, arrivals) || now_s >= until_s) return error;
   }
 }

@@ -83,8 +83,12 @@ const uint64_t *reducer_refused(const reducer_t *);   // by refusal_t
 // or another datagram came, `until_s` (CLOCK_MONOTONIC) is past, or reducer_interrupt was called. Returns 0 or -errno.
 int reducer_poll(reducer_t *, double until_s, arrivals_t *);
 
-// Like one turn of reducer_poll that sends, but does not wait. Returns 1, 0 when the transport took less, or -errno.
-int reducer_send(reducer_t *);
+// What reducer_poll does in turn, for a caller that keeps time itself (a simulation).
+int reducer_send(reducer_t *, double now_s); // 1, 0 when the transport took less, or -errno
+// Take datagrams, at most BATCH; adds to what the arrivals hold. Returns 0 or -errno.
+int reducer_take(reducer_t *, const uint8_t *const *datagrams, uint32_t count, double now_s, arrivals_t *);
+int reducer_keep_time(reducer_t *, double now_s); // 0 or -errno
+double reducer_next_s(const reducer_t *);         // when reducer_keep_time is to be called next
 
 void reducer_interrupt(reducer_t *); // any thread; the transport must be woken as well
 
