@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -19,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fake_switch import FakeSwitch
+from stepped_reducer import SteppedReducer
 from switchfold.hostlib.options import SessionOptions
-from switchfold.hostlib.slots.switch_reducer import SwitchReducer
 from switchfold.hostlib.slots.wire import view_datagrams
 from switchfold.hostlib.summation.chunks import IntegerSource, Summand
 
@@ -131,8 +130,8 @@ class _Worker:
         self._link = _Link(simulation)
         switch = simulation.switch
         transport: Any = self
-        self.path = SwitchReducer(
-            switch.view(worker_id), transport, options or SessionOptions(), Counter()
+        self.path = SteppedReducer(
+            switch.view(worker_id), transport, options or SessionOptions()
         )
         self.values = self.path.values
         self._inbox: list[NDArray[np.uint8]] = []
@@ -185,10 +184,10 @@ class _Worker:
             return  # another wake-up came before
         self._awake_s, self._wakes_s = when_s, np.inf
         if self._inbox:
-            words = np.array(self._inbox).view(np.uint32)
+            rows = np.array(self._inbox)
             self._inbox.clear()
-            self.path.take(words, when_s)
+            self.path.take(rows, when_s)
         self.path.keep_time(when_s)
-        self.path.pump(when_s)
+        self.path.send(when_s)
         if self.path.next_s < np.inf:
             self._wake_at(max(self.path.next_s, when_s + 1e-6))
