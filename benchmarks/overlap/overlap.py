@@ -83,7 +83,12 @@ def run_workers(
 ) -> list[dict[str, Any]]:
     """Run both arrangements on a testbed; return the output of each worker."""
     topology = single_switch(options.workers, rate_bits_per_s=parse_rate(options.rate))
-    environment = {"OMP_NUM_THREADS": "1", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    environment = {
+        "OMP_NUM_THREADS": "1",
+        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+        # Both arrangements send blocks; a plain all_reduce would sum exactly, with twice the bytes.
+        "SWITCHFOLD_PRECISION": "block",
+    }
     if options.trace:
         environment["SWITCHFOLD_TRACE"] = str((options.trace / compute).resolve())
     with Testbed(topology, variant="wide") as testbed:
