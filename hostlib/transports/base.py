@@ -29,11 +29,13 @@ class Offloads:
     """Whether a received message may hold several datagrams."""
 
     def __str__(self) -> str:
-        sent = f"up to {self.sent_together} datagrams per message sent"
-        if self.sent_together_later > self.sent_together:
+        sent = "1 datagram"
+        if self.sent_together > 1:
+            sent = f"up to {self.sent_together} datagrams"
+        elif self.sent_together_later > 1:
             sent += f" ({self.sent_together_later} if the switch leaves checksums to this host)"
         received = "several" if self.are_received_together else "one"
-        return f"{sent}, {received} per message received"
+        return f"offloads: {sent} per message sent, {received} per message received"
 
 
 class Transport(Protocol):

@@ -62,13 +62,15 @@ def peer_socket() -> Generator[socket.socket]:
         yield sock
 
 
-def test_udp_allreduce() -> None:
+def test_udp_allreduce(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "switchfold.hostlib.session")
     transport = UdpTransport("127.0.0.1")
     peer = open_udp("127.0.0.1", 0)
     peer.connect(("127.0.0.1", transport.local.udp_port))
     switch = Endpoint(address="127.0.0.1", udp_port=peer.getsockname()[1])
     with running(peer, SIZE, reflect_datagrams):
         assert_allreduce_works(switch, transport)
+    assert "offloads: up to 45 datagrams" in caplog.text
 
 
 def test_tunnel_allreduce() -> None:
@@ -251,7 +253,7 @@ def test_offloads_name_what_the_kernel_does() -> None:
             sent_together=45, sent_together_later=45, are_received_together=True
         )
         assert str(transport.offloads) == (
-            "up to 45 datagrams per message sent, several per message received"
+            "offloads: up to 45 datagrams per message sent, several per message received"
         )
 
 
