@@ -165,7 +165,7 @@ class CallbackTransport:
 
     def _rows(self, address: int, count: int) -> NDArray[np.uint8]:
         memory = (ctypes.c_uint8 * (count * self._bytes)).from_address(address)
-        return np.frombuffer(memory, np.uint8).reshape(count, self._bytes)
+        return np.frombuffer(memoryview(memory), np.uint8).reshape(count, self._bytes)
 
     def _send_rows(self, address: int, count: int) -> int:
         try:

@@ -8,7 +8,7 @@ import errno
 import fcntl
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from ..errors import InterfaceMissingError, TransportError, TransportPermissionError
@@ -86,7 +86,7 @@ def interface_addresses(sock: socket.socket, interface: str) -> tuple[str, str]:
 
 
 @contextmanager
-def _interface_errors(interface: str) -> Iterator[None]:
+def _interface_errors(interface: str) -> Generator[None]:
     try:
         yield
     except OSError as error:

@@ -306,7 +306,7 @@ def test_frames_without_offload_header(bench: Bench) -> None:
     wrong = bytearray(frame(sent[0]))
     wrong[-1] ^= 1
     bench.give(bytes(wrong))
-    bench.give(wrong[:-1])
+    bench.give(bytes(wrong[:-1]))
     assert bench.taken() == []
     assert bench.transport.counters == Counter(checksum=1, length=1)
     assert bench.transport.offloads == Offloads()
