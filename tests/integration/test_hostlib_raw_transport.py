@@ -21,9 +21,9 @@ from switchfold.hostlib.control.view import Endpoint, JobView
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.session import Session
 from switchfold.hostlib.slots.wire import frame_bytes
-from switchfold.hostlib.transports.batch_socket import BatchSocket
 from switchfold.hostlib.transports.frames import parse_mac
-from switchfold.hostlib.transports.packet_ring import ETH_P_IP, PACKET_IGNORE_OUTGOING, SOL_PACKET
+from switchfold.hostlib.transports.packet_filter import ETH_P_IP
+from switchfold.hostlib.transports.packet_socket import PACKET_IGNORE_OUTGOING, SOL_PACKET
 from switchfold.hostlib.transports.raw import RawTransport
 from time_bound import wait_until
 
@@ -54,7 +54,7 @@ def test_raw_allreduce_over_veth(cable: str, values: int) -> None:
     transport = RawTransport(NEAR)
     assert transport.local.address == "10.213.7.1"
     assert len(parse_mac(transport.local.mac)) == 6
-    far = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    far = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
     far.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
     far.bind((FAR, ETH_P_IP))
     view = JobView.on_one_switch(
@@ -67,7 +67,7 @@ def test_raw_allreduce_over_veth(cable: str, values: int) -> None:
         switch=Endpoint(address="10.213.7.254", mac=cable),
     )
     array = np.arange(200_000, dtype=np.int32)
-    with running(BatchSocket(far), frame_bytes(values), reflect_frames):
+    with running(far, frame_bytes(values), reflect_frames):
         options = SessionOptions(timeout_s=120.0, min_rto_s=0.05)
         with Session.direct(view, transport, options) as session:
             np.testing.assert_array_equal(session.allreduce(array).result(60), array)
