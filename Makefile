@@ -19,21 +19,24 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "error: $(PYTHON) cannot make environments; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
 
-$(VENV)/.run-installed: pyproject.toml | $(BIN)/python
+# Whose changes need a new installation, which compiles the C library.
+PACKAGE := pyproject.toml setup.py $(wildcard hostlib/native/*.[ch])
+
+$(VENV)/.run-installed: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[controller]'
 	@touch $@
 
-$(VENV)/.dev-installed: pyproject.toml | $(BIN)/python
+$(VENV)/.dev-installed: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[controller,dev]'
 	@touch $@ $(VENV)/.run-installed
 
-$(VENV)/.bench-installed: pyproject.toml | $(BIN)/python
+$(VENV)/.bench-installed: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet '$(TORCH)'
 	$(BIN)/python -m pip install --quiet --editable '.[controller,bench]'
 	@touch $@ $(VENV)/.run-installed
 
 # Before the package itself, so that its extra does not choose another.
-$(VENV)/.torch-installed: pyproject.toml | $(BIN)/python
+$(VENV)/.torch-installed: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet '$(TORCH)'
 	$(BIN)/python -m pip install --quiet --editable '.[controller,dev]'
 	@touch $@ $(VENV)/.run-installed $(VENV)/.dev-installed
@@ -60,7 +63,7 @@ switch: $(VENV)/.run-installed ## Build the embedded switch's native code for th
 	$(BIN)/softswitch build p4src/build/*/switchfold_*.json
 
 clean: ## Remove the environment, build output and reports
-	rm -rf $(VENV) build dist report *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist report src/*.egg-info hostlib/native/*.so .pytest_cache .ruff_cache .hypothesis
 
 ##@ Tests, rung by rung
 test-unit: $(VENV)/.dev-installed ## One module at a time, docs against code; no privileges
