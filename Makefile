@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-torch demo test test-unit test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
-	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest fuzz compare clean
+	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib fuzz fuzz-datagrams compare clean
 
 help:
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
@@ -85,22 +85,35 @@ test-torch-suite: $(VENV)/.torch-installed ## RANKS=3: PyTorch's own distributed
 model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela models (needs spin)
 	$(BIN)/python tests/model/check.py
 
-# Without optimisation: gcc takes minutes for instrumented code of wide operators otherwise.
-SANITIZE := -O0 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
-SANITIZED := SWITCHFOLD_CFLAGS="$(SANITIZE)" LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" \
+SANITIZERS := -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+# The library's users build it without these, as a newer compiler may warn of more.
+WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Werror
+SANITIZED := LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc $(BIN)/python -m pytest
-sanitize: $(VENV)/.dev-installed ## The switch's C code under the address and undefined-behaviour sanitizers, on two cores
-	@$(MAKE) --no-print-directory -j2 --output-sync=target sanitize-first sanitize-rest
+# Without optimisation: gcc takes minutes for instrumented code of wide operators otherwise.
+SANITIZED_SWITCH := SWITCHFOLD_CFLAGS="-O0 $(SANITIZERS)" $(SANITIZED)
+sanitize: $(VENV)/.dev-installed ## All C code under the address and undefined-behaviour sanitizers, on two cores
+	@$(MAKE) --no-print-directory -j2 --output-sync=target sanitize-first sanitize-rest sanitize-hostlib
 
 sanitize-first: $(VENV)/.dev-installed
-	$(SANITIZED) tests/pipeline/test_[a-l]*.py -k 'not traced_build_of_every_program'
+	$(SANITIZED_SWITCH) tests/pipeline/test_[a-l]*.py -k 'not traced_build_of_every_program'
 
 sanitize-rest: $(VENV)/.dev-installed
-	$(SANITIZED) tests/unit/softswitch/test_switch_runtime.py tests/pipeline/test_[m-z]*.py -k 'not traced_build_of_every_program'
+	$(SANITIZED_SWITCH) tests/unit/softswitch/test_switch_runtime.py tests/pipeline/test_[m-z]*.py -k 'not traced_build_of_every_program'
+
+# A second installation, whose C library is instrumented, comes before that of the environment.
+sanitize-hostlib: $(VENV)/.dev-installed
+	rm -rf build/sanitized
+	CFLAGS="$(SANITIZERS) $(WARNINGS)" $(BIN)/python -m pip install --quiet --no-deps --target build/sanitized .
+	PYTHONPATH=build/sanitized $(SANITIZED) tests/unit/hostlib --ignore tests/unit/hostlib/torch
 
 FRAMES := 10000000
 fuzz: $(VENV)/.dev-installed ## FRAMES=10000000 mutated frames through every program under the sanitizers
 	cd tests && PYTHONPATH=support ../$(BIN)/python -m mutation --frames $(FRAMES)
+
+SCHEDULES := 20000
+fuzz-datagrams: $(VENV)/.dev-installed ## SCHEDULES=20000 random jobs of the host library with damaged datagrams, likewise
+	cd tests && PYTHONPATH=support ../$(BIN)/python -m fuzz --schedules $(SCHEDULES)
 
 SECONDS := 600
 compare: $(VENV)/.dev-installed ## SECONDS=600 of random packets and tables through softswitch and BMv2, which must agree
