@@ -41,7 +41,7 @@ static int callback_receive(transport_t *base, const uint8_t **datagrams, uint32
 transport_t *callback_transport_new(send_rows_t *send, receive_rows_t *receive, uint32_t datagram_bytes) {
   callback_transport_t *transport = calloc(1, sizeof *transport);
   if (!transport) return NULL;
-  *transport = (callback_transport_t){{callback_send, callback_receive}, send, receive, datagram_bytes, NULL, NULL};
+  *transport = (callback_transport_t){{callback_send, callback_receive, NULL}, send, receive, datagram_bytes, NULL, NULL};
   transport->out = malloc((size_t)MAX_ROWS * datagram_bytes);
   transport->in = malloc((size_t)MAX_ROWS * datagram_bytes);
   if (transport->out && transport->in) return &transport->base;

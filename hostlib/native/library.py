@@ -94,6 +94,7 @@ class StreamOptions(ctypes.Structure):
         ("minimum_rto_s", c_double),
         ("maximum_rto_s", c_double),
         ("window", c_uint32),
+        ("coalesce_s", c_double),
     )
 
 

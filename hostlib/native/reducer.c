@@ -8,6 +8,10 @@
 
 #define BUSY_S 0.001 // wait before the next attempt to send, if the transport did not take all
 #define LONGEST_WAIT_S 1.0
+#define COALESCE_CHUNKS 32u // if so many chunks are under way, a short pause does not empty the window
+// A pause is at most this part of the time that chunks wait in queues. If no queue accounts for the round trip, a pause
+// would only delay results.
+#define QUEUE_SHARE 2
 
 static double now(void) {
   struct timespec time;
@@ -49,6 +53,7 @@ reducer_t *reducer_new(transport_t *transport, const stream_options_t *options, 
   reducer->options = *options;
   reducer->slot_count = slot_count;
   reducer->takes_multicast = takes_multicast;
+  reducer->pace = pace_new(options->coalesce_s);
   stream_t *exponents = &reducer->streams[EXPONENTS], *values = &reducer->streams[VALUES];
   bool has_memory =
       make_slot_map(reducer, tree_ids, tree_slots, places) &&
@@ -191,6 +196,17 @@ static bool has_news(reducer_t *reducer, const arrivals_t *arrivals) {
   return is_news;
 }
 
+// Let results gather.
+static void gather(reducer_t *reducer, double wait_s) {
+  stream_t *exponents = &reducer->streams[EXPONENTS], *values = &reducer->streams[VALUES];
+  uint32_t under_way = exponents->outstanding + values->outstanding;
+  if (!under_way) pace_rest(&reducer->pace);
+  if (under_way < COALESCE_CHUNKS || !reducer->transport->pause) return;
+  double queueing_s = fmax(rtt_queueing_s(&exponents->rtt), rtt_queueing_s(&values->rtt));
+  double pause_s = pace_pause_s(&reducer->pace, under_way, fmin(wait_s, queueing_s / QUEUE_SHARE));
+  if (pause_s > 0) reducer->transport->pause(reducer->transport, pause_s);
+}
+
 int reducer_poll(reducer_t *reducer, double until_s, arrivals_t *arrivals) {
   const uint8_t *datagrams[BATCH];
   arrivals->num_results = arrivals->num_events = arrivals->num_others = 0;
@@ -202,9 +218,11 @@ int reducer_poll(reducer_t *reducer, double until_s, arrivals_t *arrivals) {
     if (has_news(reducer, arrivals)) return 0; // sending may have used up what was prepared
     double wait_s = fmin(LONGEST_WAIT_S, fmax(0, fmin(until_s, reducer_next_s(reducer)) - now_s));
     if (!is_idle) wait_s = fmin(wait_s, BUSY_S);
+    gather(reducer, wait_s);
     int count = reducer->transport->receive(reducer->transport, datagrams, BATCH, wait_s);
     if (count < 0) return count;
     now_s = now();
+    pace_note(&reducer->pace, (uint32_t)count, now_s);
     int error = count ? reducer_take(reducer, datagrams, (uint32_t)count, now_s, arrivals) : 0;
     if (!error) error = reducer_keep_time(reducer, now_s);
     if (error || has_news(reducer, arrivals) || now_s >= until_s) return error;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pace.h"
 #include "stream.h"
 
 #define NUM_STREAMS 2
@@ -60,6 +61,7 @@ typedef struct {
   uint32_t *tree_slots;     // number of slots by tree
   bool takes_multicast;
   stream_t streams[NUM_STREAMS];
+  pace_t pace;
   uint64_t refused[REFUSALS];
   atomic_bool is_interrupted;
 } reducer_t;

@@ -215,16 +215,20 @@ static int receive_messages(socket_transport_t *transport) {
   }
 }
 
-// Wait for something to receive, or to be woken.
-static void wait_readable(const socket_transport_t *transport, double wait_s) {
-  struct pollfd ready[] = {{.fd = transport->fd, .events = POLLIN}, {.fd = transport->wake_fd, .events = POLLIN}};
+// Wait to be woken, and for something to receive if that is awaited.
+static void wait_ready(const socket_transport_t *transport, bool is_readable_awaited, double wait_s) {
+  struct pollfd ready[] = {{.fd = transport->wake_fd, .events = POLLIN}, {.fd = transport->fd, .events = POLLIN}};
   struct timespec limit = {.tv_sec = (time_t)wait_s};
   limit.tv_nsec = (long)(1e9 * (wait_s - floor(wait_s)));
-  if (ppoll(ready, 2, &limit, NULL) > 0 && ready[1].revents) {
+  if (ppoll(ready, is_readable_awaited ? 2 : 1, &limit, NULL) > 0 && ready[0].revents) {
     uint64_t times;
     ssize_t bytes = read(transport->wake_fd, &times, sizeof times);
     (void)bytes; // nothing to read: another call was faster
   }
+}
+
+static void transport_pause(transport_t *base, double pause_s) {
+  wait_ready((socket_transport_t *)base, false, pause_s);
 }
 
 static int transport_receive(transport_t *base, const uint8_t **datagrams, uint32_t capacity, double wait_s) {
@@ -233,7 +237,7 @@ static int transport_receive(transport_t *base, const uint8_t **datagrams, uint3
   if (count) return (int)count;
   int received = receive_messages(transport);
   if (received == 0 && wait_s > 0) {
-    wait_readable(transport, wait_s);
+    wait_ready(transport, true, wait_s);
     received = receive_messages(transport);
   }
   return received < 0 ? received : (int)cut(transport, datagrams, capacity);
@@ -242,7 +246,7 @@ static int transport_receive(transport_t *base, const uint8_t **datagrams, uint3
 socket_transport_t *socket_transport_new(int fd, int wake_fd) {
   socket_transport_t *transport = calloc(1, sizeof *transport);
   if (!transport) return NULL;
-  transport->base = (transport_t){transport_send, transport_receive};
+  transport->base = (transport_t){transport_send, transport_receive, transport_pause};
   transport->fd = fd;
   transport->wake_fd = wake_fd;
   transport->segments = 1;

@@ -14,6 +14,8 @@ struct transport {
   // Wait until something arrives, the transport is woken or the time is over. Returns how many datagrams were taken, at
   // most `capacity`, or -errno. They stay valid until the next call.
   int (*receive)(transport_t *, const uint8_t **datagrams, uint32_t capacity, double wait_s);
+  // Wait until the time is over or the transport is woken, whatever arrives. NULL: it cannot.
+  void (*pause)(transport_t *, double pause_s);
 };
 
 // The same over rows without gaps. A received row is a copy.
