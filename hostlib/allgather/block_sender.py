@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..control.view import JobView
+from ..native.congestion import CongestionWindow
+from ..native.rtt import RoundTripTimer
 from ..options import SessionOptions
-from ..slots.congestion import CongestionWindow
 from ..slots.datagram_ring import (
     HEADER_WORDS,
     WORD_CHUNK,
@@ -26,7 +27,6 @@ from ..slots.datagram_ring import (
     WORD_TENSOR,
     WORD_TREE,
 )
-from ..slots.rtt import RoundTripTimer
 from ..slots.wire import Flag, datagram_bytes
 from ..transports.base import Transport
 from .allgather_task import AllgatherTask

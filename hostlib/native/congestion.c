@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-#define INITIAL_CHUNKS 16.0
-#define MINIMUM_CHUNKS 2.0 // the next chunk travels while the switch adds this one
 #define DECREASE 0.7       // that of TCP's CUBIC (RFC 9438), with which the window shares links
 // Chunks by which the window grows in a window of results. Measured: with it, a job and a TCP flow take about equal
 // shares. TCP's own 0.53 would be too much, as TCP's bursts find longer queues.
@@ -15,15 +13,16 @@
 #define TOLERATED_PER_HOP 0.1
 #define LEAST_SAMPLE 128.0 // losses are compared with at least so many results: a small window shows no share
 
-congestion_t congestion_new(uint32_t maximum, uint32_t num_workers, uint32_t floor) {
-  double minimum = fmin(MINIMUM_CHUNKS, maximum);
+double congestion_tolerated(uint32_t num_workers) { return 1 - pow(1 - TOLERATED_PER_HOP, num_workers + 1.0); }
+
+congestion_t congestion_new(uint32_t initial, uint32_t least, uint32_t maximum, uint32_t floor, double tolerated) {
+  double minimum = fmin(least, maximum);
   return (congestion_t){
-      .chunks = fmax(minimum, fmin(INITIAL_CHUNKS, maximum)),
+      .chunks = fmax(minimum, fmin(initial, maximum)),
       .minimum = minimum,
       .maximum = maximum,
       .floor = floor,
-      // A chunk arrives if all contributions do, and this worker's copy of the result.
-      .tolerated = 1 - pow(1 - TOLERATED_PER_HOP, num_workers + 1.0),
+      .tolerated = tolerated,
       .is_slow_start = true,
   };
 }

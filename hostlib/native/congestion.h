@@ -28,7 +28,13 @@ typedef struct {
   double recent_results, recent_losses; // over about a window
 } congestion_t;
 
-congestion_t congestion_new(uint32_t maximum, uint32_t num_workers, uint32_t floor);
+// Chunks in the beginning, and at least and at most. A loss leaves at least `floor` chunks, but losses beyond the part
+// `tolerated` of the results count like marks.
+congestion_t congestion_new(uint32_t initial, uint32_t least, uint32_t maximum, uint32_t floor, double tolerated);
+
+// Part of a job's chunks that may be lost at random on some hop: a chunk arrives if all contributions do, and this worker's
+// copy of the result.
+double congestion_tolerated(uint32_t num_workers);
 
 uint32_t congestion_limit(const congestion_t *); // most chunks that may be without result now; at least 1
 

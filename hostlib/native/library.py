@@ -8,7 +8,7 @@ Calls run without the interpreter lock.
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_bool, c_double, c_int, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_bool, c_double, c_int, c_uint, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +46,37 @@ class SocketCounters(ctypes.Structure):
         ("other_traffic", c_uint64),
         ("checksum", c_uint64),
         ("too_long_in_a_row", c_uint64),
+    )
+
+
+class Rtt(ctypes.Structure):
+    """`rtt_t` of rtt.h."""
+
+    _fields_ = (
+        ("minimum_s", c_double),
+        ("maximum_s", c_double),
+        ("base_s", c_double),
+        ("smoothed_s", c_double),
+        ("variation_s", c_double),
+        ("least_s", c_double),
+        ("backoff", c_uint),
+        ("has_sample", c_bool),
+    )
+
+
+class Congestion(ctypes.Structure):
+    """`congestion_t` of congestion.h."""
+
+    _fields_ = (
+        ("chunks", c_double),
+        ("minimum", c_double),
+        ("maximum", c_double),
+        ("floor", c_double),
+        ("tolerated", c_double),
+        ("is_slow_start", c_bool),
+        ("deaf_for", c_uint32),
+        ("recent_results", c_double),
+        ("recent_losses", c_double),
     )
 
 
@@ -170,6 +201,17 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     "transport_receive_rows": (c_int, c_void_p, c_void_p, c_uint32, c_uint32, c_double),
     "callback_transport_new": (c_void_p, SEND_ROWS, RECEIVE_ROWS, c_uint32),
     "callback_transport_free": (None, c_void_p),
+    "rtt_new": (Rtt, c_double, c_double, c_double),
+    "rtt_queueing_s": (c_double, POINTER(Rtt)),
+    "rtt_steady_s": (c_double, POINTER(Rtt)),
+    "rtt_timeout_s": (c_double, POINTER(Rtt)),
+    "rtt_add_sample": (None, POINTER(Rtt), c_double),
+    "rtt_back_off": (None, POINTER(Rtt)),
+    "congestion_tolerated": (c_double, c_uint32),
+    "congestion_new": (Congestion, c_uint32, c_uint32, c_uint32, c_uint32, c_double),
+    "congestion_limit": (c_uint32, POINTER(Congestion)),
+    "congestion_on_results": (None, POINTER(Congestion), c_uint32, c_uint32, c_uint32),
+    "congestion_on_loss": (None, POINTER(Congestion), c_uint32, c_uint32),
     "reducer_new": (
         c_void_p,
         c_void_p,

@@ -10,6 +10,9 @@
 // other chunks use the free ones. Measured: if the window has all slots, 5 % loss costs up to a sixth more of the rate.
 #define FREE_SHARE 2u
 
+#define INITIAL_CHUNKS 16u // window in the beginning
+#define LEAST_CHUNKS 2u    // the next chunk travels while the switch adds this one
+
 #define MAX_LEVEL 0xffffu // levels of switches have 16 bits in a FLUSH; no tree is as deep
 
 static uint32_t at_least_1(uint32_t number) { return number ? number : 1; }
@@ -25,8 +28,9 @@ bool stream_init(stream_t *stream, transport_t *transport, const stream_options_
                        .slot_count = slot_count,
                        .datagram_bytes = HEADER_BYTES + VALUE_BYTES * options->values_per_packet,
                        .rtt = rtt_new(options->initial_rto_s, options->minimum_rto_s, options->maximum_rto_s),
-                       .window = congestion_new(least(options->window, slot_count), options->num_workers,
-                                                at_least_1(slot_count / FREE_SHARE)),
+                       .window = congestion_new(INITIAL_CHUNKS, LEAST_CHUNKS, least(options->window, slot_count),
+                                                at_least_1(slot_count / FREE_SHARE),
+                                                congestion_tolerated(options->num_workers)),
                        .straggler = straggler_new(options->straggler_s, options->maximum_rto_s)};
   stream->datagrams = calloc(slot_count, stream->datagram_bytes);
   stream->scratch = calloc(slot_count, sizeof(slot_t *));

@@ -1,60 +1,78 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A StragglerTimeout by which a busy machine makes no worker of a test late.
+"""A clock for slot streams by which a busy machine makes no worker of a test late.
 
 If the test's process stood still, one worker would close its rounds as soon as it runs again,
-before other workers of the process have sent their part.
+before other workers of the process have sent their part. So time passes for all workers only as
+far as the one that ran longest ago.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import ctypes
+import time
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from switchfold.hostlib.engine.engine import Engine
-from switchfold.hostlib.engine.straggler_timeout import StragglerTimeout
-from switchfold.hostlib.slots import switch_reducer
+from switchfold.hostlib.native.library import BATCH, Arrivals, StreamOptions, library
+from switchfold.hostlib.slots.wire import datagram_bytes
 
-AGAIN_S = 0.02
-TICKS = 2
-"""Ticks that each worker must have run; the first may have begun before the timeout."""
+STEP_S = 0.01
+"""Longest wait of a worker between two looks at the clock."""
+
+
+class _EvenReducers:
+    """What takes the place of the library's calls."""
+
+    def __init__(self) -> None:
+        self._new, self._free = library.reducer_new, library.reducer_free
+        self._ran_s: dict[int, float] = {}  # by reducer, when it ran last
+        self._transports: dict[int, int] = {}
+        self._rows: dict[int, NDArray[np.uint8]] = {}
+
+    def new(self, transport: int, options: Any, *arguments: Any) -> int:
+        reducer = self._new(transport, options, *arguments)
+        settings: StreamOptions = options._obj
+        size = datagram_bytes(settings.values_per_packet)
+        self._transports[reducer] = transport
+        self._rows[reducer] = np.empty((BATCH, size), np.uint8)
+        self._ran_s[reducer] = time.monotonic()
+        return reducer
+
+    def free(self, reducer: int) -> None:
+        del self._ran_s[reducer], self._transports[reducer], self._rows[reducer]
+        self._free(reducer)
+
+    def _now_s(self, reducer: int) -> float:
+        self._ran_s[reducer] = time.monotonic()
+        return min(list(self._ran_s.values()))
+
+    def poll(self, reducer: int, until_s: float, out: Any) -> int:
+        """Do what `reducer_poll` does, and return after each step."""
+        arrivals: Arrivals = out._obj
+        arrivals.num_results = arrivals.num_events = arrivals.num_others = 0
+        arrivals.result_s = 0.0
+        error = library.reducer_send(reducer, self._now_s(reducer))
+        if error < 0:
+            return error
+        rows = self._rows[reducer]
+        wait_s = max(0.0, min(until_s - time.monotonic(), STEP_S))
+        count = library.transport_receive_rows(
+            self._transports[reducer], rows.ctypes.data, len(rows), rows.shape[1], wait_s
+        )
+        if count < 0:
+            return count
+        pointers = (ctypes.c_void_p * len(rows))(*(row.ctypes.data for row in rows))
+        error = library.reducer_take(reducer, pointers, count, self._now_s(reducer), out)
+        return error or library.reducer_keep_time(reducer, self._now_s(reducer))
 
 
 def install_even_straggler_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no worker of this process close rounds before all have run since the timeout."""
-    ticks: Counter[Engine] = Counter()
-    tick = Engine._tick  # pyright: ignore[reportPrivateUsage]
-
-    def counted(engine: Engine) -> None:
-        ticks[engine] += 1
-        try:
-            tick(engine)
-        except BaseException:
-            del ticks[engine]
-            raise
-
-    class Even(StragglerTimeout):
-        _since: dict[Engine, int] | None = None
-
-        def due(self, now_s: float) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-            if self._since is None:
-                self._since = {each: n for each, n in list(ticks.items()) if _is_waiting(each)}
-            if all(
-                ticks[each] >= count + TICKS for each, count in self._since.items() if each in ticks
-            ):
-                self._since = None
-                return super().due(now_s)
-            self.next_s = now_s + AGAIN_S
-            return np.zeros(0, np.int64), np.zeros(0, np.uint32)
-
-    monkeypatch.setattr(Engine, "_tick", counted)
-    monkeypatch.setattr(switch_reducer, "StragglerTimeout", Even)
-
-
-def _is_waiting(engine: Engine) -> bool:
-    """Return whether this worker waits for results: one that has nothing to do seldom runs."""
-    reducer = engine._runner._reducer  # pyright: ignore[reportPrivateUsage]
-    return reducer is not None and reducer.is_waiting
+    even = _EvenReducers()
+    monkeypatch.setattr(library, "reducer_new", even.new)
+    monkeypatch.setattr(library, "reducer_free", even.free)
+    monkeypatch.setattr(library, "reducer_poll", even.poll)

@@ -4,9 +4,48 @@
 
 from __future__ import annotations
 
+import ctypes
+from ctypes import POINTER, c_bool, c_double, c_uint32
+
 import pytest
 
-from switchfold.hostlib.slots.arrival_pace import GATHERED_SHARE, ArrivalPace
+from switchfold.hostlib.native.library import library
+
+GATHERED_SHARE = 3
+
+
+class _State(ctypes.Structure):
+    """`pace_t` of pace.h."""
+
+    _fields_ = (
+        ("longest_s", c_double),
+        ("datagrams", c_double),
+        ("time_s", c_double),
+        ("taken_s", c_double),
+        ("is_flowing", c_bool),
+    )
+
+
+class ArrivalPace:
+    """The C library's pace; `pace.h` says what its calls mean."""
+
+    def __init__(self, longest_s: float) -> None:
+        library.pace_new.restype, library.pace_new.argtypes = _State, [c_double]
+        library.pace_pause_s.restype = c_double
+        library.pace_pause_s.argtypes = [POINTER(_State), c_uint32, c_double]
+        library.pace_note.restype = library.pace_rest.restype = None
+        library.pace_note.argtypes = [POINTER(_State), c_uint32, c_double]
+        library.pace_rest.argtypes = [POINTER(_State)]
+        self._state = library.pace_new(longest_s)
+
+    def pause_s(self, under_way: int, limit_s: float) -> float:
+        return library.pace_pause_s(self._state, under_way, limit_s)
+
+    def note(self, count: int, now_s: float) -> None:
+        library.pace_note(self._state, count, now_s)
+
+    def rest(self) -> None:
+        library.pace_rest(self._state)
 
 
 def steady(pace: ArrivalPace, datagram_s: float, per_tick: int, ticks: int = 40) -> float:

@@ -8,17 +8,26 @@ import numpy as np
 import pytest
 
 from fake_switch import FakeSwitch
+from switchfold.hostlib.native.congestion import CongestionWindow, tolerated_loss
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.session import Session
-from switchfold.hostlib.slots.congestion import (
-    DECREASE,
-    INCREASE,
-    INITIAL_CHUNKS,
-    LEAST_SAMPLE,
-    MINIMUM_CHUNKS,
-    CongestionWindow,
-    tolerated_loss,
-)
+
+INITIAL_CHUNKS = 16
+MINIMUM_CHUNKS = 2
+DECREASE = 0.7
+INCREASE = 0.16
+LEAST_SAMPLE = 128
+
+
+def new_window(maximum: int, *, tolerated: float = 0.0, floor: int = 0) -> CongestionWindow:
+    """A window as a slot stream has it."""
+    return CongestionWindow(
+        maximum,
+        initial=INITIAL_CHUNKS,
+        minimum=MINIMUM_CHUNKS,
+        tolerated=tolerated,
+        floor=floor,
+    )
 
 
 def one_rtt(window: CongestionWindow, marked: int = 0) -> int:
@@ -34,13 +43,13 @@ def one_rtt(window: CongestionWindow, marked: int = 0) -> int:
 
 
 def test_window_doubles_until_the_maximum() -> None:
-    window = CongestionWindow(100)
+    window = new_window(100)
     limits = [window.limit, *(one_rtt(window) for _ in range(4))]
     assert limits == [INITIAL_CHUNKS, 2 * INITIAL_CHUNKS, 4 * INITIAL_CHUNKS, 100, 100]
 
 
 def test_window_decreases_once_per_rtt() -> None:
-    window = CongestionWindow(256)
+    window = new_window(256)
     for _ in range(4):
         one_rtt(window)
     assert window.limit == 256
@@ -51,7 +60,7 @@ def test_window_decreases_once_per_rtt() -> None:
 
 
 def test_window_grows_slowly_after_congestion() -> None:
-    window = CongestionWindow(256)
+    window = new_window(256)
     one_rtt(window)
     window.on_results(1, 1, window.limit)
     before = window.limit
@@ -62,19 +71,19 @@ def test_window_grows_slowly_after_congestion() -> None:
 
 
 def test_window_never_falls_below_the_floor() -> None:
-    window = CongestionWindow(64)
+    window = new_window(64)
     for _ in range(100):
         one_rtt(window, marked=1)
         window.on_loss(window.limit)
     assert window.limit == MINIMUM_CHUNKS
-    assert CongestionWindow(1).limit == 1
-    alone = CongestionWindow(1)
+    assert new_window(1).limit == 1
+    alone = new_window(1)
     alone.on_loss(1)
     assert alone.limit == 1
 
 
 def test_window_that_was_not_full_does_not_grow() -> None:
-    window = CongestionWindow(256)
+    window = new_window(256)
     window.on_results(4, 0, INITIAL_CHUNKS - 1)
     assert window.limit == INITIAL_CHUNKS
 
@@ -83,7 +92,7 @@ FLOOR = 50
 
 
 def test_loss_leaves_the_floor() -> None:
-    window = CongestionWindow(100, tolerated=0.2, floor=FLOOR)
+    window = new_window(100, tolerated=0.2, floor=FLOOR)
     window.on_loss(INITIAL_CHUNKS)
     one_rtt(window)
     assert window.limit == 2 * INITIAL_CHUNKS  # slow start goes on below the floor
@@ -98,7 +107,7 @@ def test_loss_leaves_the_floor() -> None:
 
 
 def test_more_loss_than_links_lose_counts_like_a_mark() -> None:
-    window = CongestionWindow(100, tolerated=0.2, floor=FLOOR)
+    window = new_window(100, tolerated=0.2, floor=FLOOR)
     for _ in range(4):
         one_rtt(window)
     for _ in range(50):
@@ -108,7 +117,7 @@ def test_more_loss_than_links_lose_counts_like_a_mark() -> None:
 
 
 def test_loss_does_not_hide_a_mark() -> None:
-    window = CongestionWindow(100, tolerated=0.2, floor=FLOOR)
+    window = new_window(100, tolerated=0.2, floor=FLOOR)
     for _ in range(4):
         one_rtt(window)
     for _ in range(4):

@@ -8,8 +8,8 @@ import pytest
 
 from switchfold.hostlib.control.view import Endpoint, JobView
 from switchfold.hostlib.errors import ConfigurationError
+from switchfold.hostlib.native.rtt import RoundTripTimer
 from switchfold.hostlib.options import SessionOptions
-from switchfold.hostlib.slots.rtt import RoundTripTimer
 
 
 def timer() -> RoundTripTimer:

@@ -4,16 +4,16 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from switchfold.hostlib.slots.loss_recovery import (
-    LATER_RESULTS,
-    PROBE_CHUNKS,
-    STORM_LIMIT,
-    LossRecovery,
-)
-from switchfold.hostlib.slots.rtt import RoundTripTimer
+from native_recovery import Recovery
+from switchfold.hostlib.native.library import Rtt, library
 
+LATER_RESULTS = 3
+PROBE_CHUNKS = 4
+STORM_LIMIT = 8
+TIMEOUT_S = 0.02
+"""Least margin of the timeout over the round trip."""
 RTT_S = 0.002
 ROWS = 16
 
@@ -22,25 +22,21 @@ class Sending:
     """Sixteen rows, all sent at time 0 after an RTT was measured."""
 
     def __init__(self, num_trees: int = 1, withheld: list[int] | None = None) -> None:
-        self.timer = RoundTripTimer(initial_s=0.1, minimum_s=0.02, maximum_s=1.0)
+        rtt: Rtt = library.rtt_new(0.1, TIMEOUT_S, 1.0)
         for _ in range(50):
-            self.timer.add_sample(RTT_S)
-        self.recovery = LossRecovery(np.arange(ROWS, dtype=np.int64) % num_trees, self.timer)
-        is_withheld = np.zeros(ROWS, np.bool_)
-        is_withheld[withheld or []] = True
-        self.recovery.start(
-            slice(0, ROWS), 0.0, is_withheld if withheld else None, after_pause=True
-        )
+            library.rtt_add_sample(rtt, RTT_S)
+        self.recovery = Recovery([row % num_trees for row in range(ROWS)], rtt)
+        self.recovery.resume(0.0)
+        self.recovery.start(range(ROWS), 0.0, withheld or [])
 
     def finish(self, rows: list[int], now_s: float = RTT_S) -> None:
-        chosen = np.array(rows, np.int64)
-        self.recovery.finish(chosen, now_s, np.ones(len(rows), np.bool_), is_idle=False)
+        self.recovery.finish(rows, now_s)
 
     def lost(self, now_s: float = RTT_S) -> list[int]:
-        return self.recovery.lost(now_s).tolist()
+        return self.recovery.lost(now_s)
 
     def send_again(self, rows: list[int], now_s: float) -> None:
-        self.recovery.start_again(np.array(rows, np.int64), now_s)
+        self.recovery.start_again(rows, now_s)
 
 
 def test_three_later_results_show_a_loss_and_two_do_not() -> None:
@@ -56,8 +52,7 @@ def test_three_later_results_show_a_loss_and_two_do_not() -> None:
 def test_results_in_order_show_no_loss() -> None:
     sending = Sending()
     for first in range(0, 12, 4):
-        rows = slice(first, first + 4)
-        sending.recovery.finish_run(rows, RTT_S, is_sampled=True, is_idle=False)
+        sending.finish(list(range(first, first + 4)))
         assert sending.lost() == []
 
 
@@ -78,7 +73,7 @@ def test_lost_again_needs_later_results_and_half_an_rtt() -> None:
     sending.send_again([0], 0.002)
     sending.finish(list(range(4, ROWS)), 0.0021)
     assert sending.lost(0.01) == []  # these were sent before the retransmission
-    sending.recovery.start(slice(1, 4), 0.0022, None, after_pause=False)
+    sending.recovery.start(range(1, 4), 0.0022)
     sending.finish([1, 2, 3], 0.0022 + RTT_S / 4)
     assert sending.lost(0.0022 + RTT_S / 4) == []  # others may retransmit later
     assert sending.lost(0.0022 + RTT_S) == [0]
@@ -104,36 +99,36 @@ def test_withheld_rows_are_never_sent() -> None:
     sending = Sending(withheld=[0, 5])
     sending.finish([6, 7, 8])
     assert sending.lost() == [1, 2, 3, 4]
-    assert 0 not in sending.recovery.silent(1.0).tolist()
-    assert 0 not in sending.recovery.expired(1.0)[0].tolist()
+    assert 0 not in sending.recovery.silent(1.0)
+    assert 0 not in sending.recovery.expired(1.0)[0]
 
 
 def test_silence_lets_the_oldest_few_be_sent_once() -> None:
     sending = Sending()
     sending.finish([0, 1], 0.002)
     due_s = sending.recovery.next_s
-    assert 0.002 + RTT_S < due_s < 0.002 + sending.timer.timeout_s
-    assert sending.recovery.silent(0.002).tolist() == []
-    rows = sending.recovery.silent(due_s).tolist()
+    assert 0.002 + RTT_S < due_s < 0.002 + RTT_S + TIMEOUT_S
+    assert sending.recovery.silent(0.002) == []
+    rows = sending.recovery.silent(due_s)
     assert rows == [2, 3, 4, 5][:PROBE_CHUNKS]
     sending.send_again(rows, due_s)
-    assert sending.recovery.silent(1.0).tolist() == []
+    assert sending.recovery.silent(1.0) == []
     # Its answers show what was lost besides: the copies are later than all else.
     sending.finish(rows[:LATER_RESULTS], due_s + RTT_S)
-    assert sending.recovery.next_s <= due_s + RTT_S + sending.timer.probe_s
+    assert sending.recovery.next_s <= due_s + RTT_S + sending.recovery.probe_after_s
 
 
 def test_nothing_is_awaited_while_nothing_is_under_way() -> None:
     sending = Sending()
-    sending.recovery.abandon(np.arange(ROWS, dtype=np.int64), is_idle=True)
-    assert sending.recovery.expired(0.5)[0].tolist() == []
-    assert sending.recovery.next_s == np.inf
+    sending.recovery.abandon(range(ROWS))
+    assert sending.recovery.expired(0.5)[0] == []
+    assert sending.recovery.next_s == math.inf
 
 
 def test_timer_sends_few_while_nothing_arrives() -> None:
     sending = Sending()
     rows, outrun = sending.recovery.expired(0.5)
-    assert rows.tolist() == list(range(STORM_LIMIT))
+    assert rows == list(range(STORM_LIMIT))
     assert outrun == 0
 
 
@@ -141,5 +136,5 @@ def test_timer_sends_all_while_results_arrive_and_tells_what_they_outran() -> No
     sending = Sending()
     sending.finish([15])
     rows, outrun = sending.recovery.expired(0.5)
-    assert rows.tolist() == list(range(ROWS - 1))
+    assert rows == list(range(ROWS - 1))
     assert outrun == ROWS - 1

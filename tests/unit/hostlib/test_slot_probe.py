@@ -17,7 +17,6 @@ from switchfold.hostlib.errors import (
     SwitchUnreachableError,
     WorkerMissingError,
 )
-from switchfold.hostlib.slots.reception import Notice
 from switchfold.hostlib.slots.slot_probe import (
     FORGETFULNESS,
     INTERVAL_S,
@@ -25,7 +24,6 @@ from switchfold.hostlib.slots.slot_probe import (
     STANDING_NOTICES,
     SlotProbe,
 )
-from switchfold.hostlib.slots.slot_stream import SlotStream
 from switchfold.hostlib.slots.wire import HEADER_BYTES
 from switchfold.hostlib.transports.base import Datagrams, Transport
 
@@ -40,11 +38,6 @@ VIEW = JobView(
     values_per_packet=32,
     switch=Endpoint(address="10.0.0.254", udp_port=21318),
 )
-
-
-class _Stream:
-    def oldest_datagram(self) -> np.ndarray:
-        return np.zeros(HEADER_BYTES, np.uint8)
 
 
 class _Transport:
@@ -71,13 +64,12 @@ class Probing:
 
     def send(self, number: int) -> None:
         for _ in range(number):
-            self.probe.send(cast(SlotStream, _Stream()), self._now_s)
+            self.probe.send(np.zeros(HEADER_BYTES, np.uint8), self._now_s)
             self._now_s += INTERVAL_S * 1.01
 
     def answer(self, bitmap: int) -> None:
         self.probe.note_answer()
-        notice = Notice(slot=0, round=1, worker_bitmap=bitmap)
-        self.probe.note_notice(notice, is_same_round=True)
+        self.probe.note_notice(bitmap)
 
     def error(self) -> AllreduceTimeoutError:
         return self.probe.verdict(cast(AllreduceTask, _Task()))
