@@ -86,13 +86,11 @@ model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela models 
 	$(BIN)/python tests/model/check.py
 
 SANITIZERS := -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
-# The library's users build it without these, as a newer compiler may warn of more.
-WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Werror
-SANITIZED := LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" \
-	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc $(BIN)/python -m pytest
+PRELOADED = LD_PRELOAD="$$(gcc -print-file-name=$(1))" $(BIN)/python -m pytest
+SANITIZED := ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc $(call PRELOADED,libasan.so)
 # Without optimisation: gcc takes minutes for instrumented code of wide operators otherwise.
 SANITIZED_SWITCH := SWITCHFOLD_CFLAGS="-O0 $(SANITIZERS)" $(SANITIZED)
-sanitize: $(VENV)/.dev-installed ## All C code under the address and undefined-behaviour sanitizers, on two cores
+sanitize: $(VENV)/.dev-installed ## All C code under the address and undefined-behaviour sanitizers, the host library's under the thread sanitizer, on two cores
 	@$(MAKE) --no-print-directory -j2 --output-sync=target sanitize-first sanitize-rest sanitize-hostlib
 
 sanitize-first: $(VENV)/.dev-installed
@@ -101,11 +99,20 @@ sanitize-first: $(VENV)/.dev-installed
 sanitize-rest: $(VENV)/.dev-installed
 	$(SANITIZED_SWITCH) tests/unit/softswitch/test_switch_runtime.py tests/pipeline/test_[m-z]*.py -k 'not traced_build_of_every_program'
 
-# A second installation, whose C library is instrumented, comes before that of the environment.
+# Users compile without these: newer compilers may warn of more.
+WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Werror
+# A second installation comes before that of the environment.
+define INSTRUMENTED
+	rm -rf build/instrumented build/lib.*
+	CC=gcc CFLAGS="$(1) $(WARNINGS)" $(BIN)/python -m pip install --quiet --no-deps --target build/instrumented .
+endef
+HOSTLIB := $(addprefix tests/unit/hostlib/test_, hostlib_*.py s[el]*.py loss_recovery.py quantization.py exact_sessions.py)
+THREADED := tests/unit/hostlib/test_hostlib_engine.py tests/unit/hostlib/test_session_threads.py
 sanitize-hostlib: $(VENV)/.dev-installed
-	rm -rf build/sanitized
-	CFLAGS="$(SANITIZERS) $(WARNINGS)" $(BIN)/python -m pip install --quiet --no-deps --target build/sanitized .
-	PYTHONPATH=build/sanitized $(SANITIZED) tests/unit/hostlib --ignore tests/unit/hostlib/torch
+	$(call INSTRUMENTED,$(SANITIZERS))
+	PYTHONPATH=build/instrumented $(SANITIZED) $(HOSTLIB)
+	$(call INSTRUMENTED,-g -fno-omit-frame-pointer -fsanitize=thread)
+	PYTHONPATH=build/instrumented $(call PRELOADED,libtsan.so) --capture=sys $(THREADED)
 
 FRAMES := 10000000
 fuzz: $(VENV)/.dev-installed ## FRAMES=10000000 mutated frames through every program under the sanitizers
