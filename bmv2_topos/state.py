@@ -59,6 +59,7 @@ class Record:
     shaper: str | None = None
     shaping: str = "links"
     impairments: str = ""
+    has_offloads: bool = False
     switch_options: list[str] = field(default_factory=list[str])
     """Options on every switch's command line; a restarted switch gets the same."""
     controller_options: list[str] = field(default_factory=list[str])

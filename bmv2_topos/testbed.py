@@ -63,6 +63,9 @@ class Testbed:
     `shaping="switch"` lets each softswitch limit the rates of what it sends, so that the P4 program
     sees the depth of its queues; in mode udp, only this setting limits rates.
     `impairments`, such as "loss=0.01,duplication=0.01", hit each direction of every link once.
+    `offloads` lets frames longer than the MTU, and without checksum, cross the links, as between a
+    virtual machine and its host (mode veth, softswitch or bridge): the kernel and the switch then
+    move many packets at a time. Without it, frames are those of a cable.
     `tcp_ecn` lets the hosts' TCP negotiate ECN (mode veth). `has_switch=False` and
     `has_controller=False` leave those processes out. `has_bridge` puts a bridge of the kernel in
     the switch's place (mode veth; no switch, no controller): the same links for peers without P4.
@@ -87,6 +90,7 @@ class Testbed:
         has_bridge: bool = False,
         shaping: Shaping = "links",
         impairments: str = "",
+        offloads: bool = False,
         tcp_ecn: bool = False,
     ) -> None:
         if mode == "udp" and target == "bmv2":
@@ -101,6 +105,11 @@ class Testbed:
             if target == "bmv2":
                 raise ValueError("only a softswitch impairs links; choose target softswitch")
             parse_impairments(f"1:in:{impairments}")
+        if offloads and (mode == "udp" or (target == "bmv2" and not has_bridge)):
+            raise ValueError(
+                "bmv2 and mode udp take no frames longer than the MTU; choose a softswitch in mode"
+                " veth"
+            )
         if mode == "udp" and tcp_ecn:
             raise ValueError("mode udp has no TCP of its own to set; choose mode veth")
         self.topology = topology
@@ -115,6 +124,7 @@ class Testbed:
         self._has_bridge = has_bridge
         self._shaping: Shaping = shaping
         self._impairments = impairments
+        self._has_offloads = offloads
         self._tcp_ecn = tcp_ecn
         self._has_switch = has_switch and not has_bridge
         self._has_controller = has_controller and self._has_switch
@@ -136,6 +146,7 @@ class Testbed:
             controller_options=record.controller_options,
             shaping=cast(Shaping, record.shaping),
             impairments=record.impairments,
+            offloads=record.has_offloads,
         )
         testbed._record = record
         return testbed
@@ -212,6 +223,7 @@ class Testbed:
         )
         record.shaping = self._shaping
         record.impairments = self._impairments
+        record.has_offloads = self._has_offloads
         record.shaper = "softswitch" if self._shaping == "switch" else None
         record.switch_options = list(self._switch_options)
         record.controller_options = list(self._controller_options)

@@ -47,6 +47,11 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--target", choices=["softswitch", "bmv2"], default="softswitch")
     parser.add_argument("--transport", choices=["udp", "raw"], default="udp")
     parser.add_argument(
+        "--offloads",
+        action="store_true",
+        help="links of both testbeds carry large frames, as between virtual machines",
+    )
+    parser.add_argument(
         "--window", type=int, default=SessionOptions().window, help="most chunks in flight"
     )
     parser.add_argument(
@@ -63,8 +68,13 @@ def run_workers(
     """Build both testbeds, run the workers, and return the output of each."""
     topology = single_switch(num_workers, rate_bits_per_s=rate_bits_per_s)
     with (
-        Testbed(topology, target=options.target, variant=options.variant) as testbed,
-        Testbed(topology, has_bridge=True) as bridged,
+        Testbed(
+            topology,
+            target=options.target,
+            variant=options.variant,
+            offloads=options.offloads,
+        ) as testbed,
+        Testbed(topology, has_bridge=True, offloads=options.offloads) as bridged,
     ):
 
         def command(endpoint: WorkerEndpoint) -> list[str]:
@@ -148,6 +158,7 @@ def main() -> None:
             if not rows:
                 print(
                     f"{options.target} {options.variant}, transport {options.transport}, "
+                    f"offloads {'on' if options.offloads else 'off'}, "
                     f"{row['slots']} slots, window {row['window']} chunks; {options.repeats} "
                     f"repeats after 1 warm-up, in turn; every sum verified\n\n{report.HEADING}"
                 )

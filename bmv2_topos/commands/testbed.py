@@ -47,6 +47,11 @@ testbed.add_command(run)
     metavar="NAME=VALUE,...",
     help="Impairments of every link, in each direction, such as loss=0.01 (softswitch).",
 )
+@click.option(
+    "--offloads",
+    is_flag=True,
+    help="Let many packets cross a link as one, as between virtual machines (veth, softswitch).",
+)
 @click.option("--tcp-ecn", is_flag=True, help="Let TCP between hosts use ECN (mode veth).")
 @click.option(
     "--target",
@@ -85,6 +90,7 @@ def up(  # noqa: PLR0913 - click passes options by name
     variant: Variant,
     shaping: Shaping,
     impair: str,
+    offloads: bool,
     tcp_ecn: bool,
     lease_s: float | None,
     udp_base_port: int | None,
@@ -107,6 +113,8 @@ def up(  # noqa: PLR0913 - click passes options by name
         chosen: Mode = mode or ("veth" if os.geteuid() == 0 else "udp")
         if chosen == "udp" and target == "bmv2":
             raise click.UsageError("--target bmv2 has no UDP ports: use --mode veth")
+        if offloads and (chosen == "udp" or target == "bmv2"):
+            raise click.UsageError("--offloads needs --mode veth and --target softswitch")
         made = Testbed(
             described_topology(shape, is_shaped=chosen == "veth" or shaping == "switch"),
             name=name,
@@ -118,6 +126,7 @@ def up(  # noqa: PLR0913 - click passes options by name
             udp_base_port=udp_base_port,
             shaping=shaping,
             impairments=impair,
+            offloads=offloads,
             tcp_ecn=tcp_ecn,
         )
         made.up()

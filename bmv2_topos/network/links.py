@@ -60,10 +60,19 @@ class _End:
     """Only a host's end has one. A switch's end has none, and does not answer ARP."""
 
 
-def create_link(link: Link, host: Host, *, host_namespace: str, switch_namespace: str) -> None:
-    """Make the veth pair inside the two namespaces, with addresses, offloads off, both ends up.
+def create_link(
+    link: Link,
+    host: Host,
+    *,
+    host_namespace: str,
+    switch_namespace: str,
+    has_offloads: bool = False,
+) -> None:
+    """Make the veth pair inside the two namespaces, with addresses and both ends up.
 
-    Raises NameTakenError when an interface exists, KernelError for any other failure.
+    With offloads, frames may be longer than the MTU and without checksum, as between a virtual
+    machine and its host. Raises NameTakenError when an interface exists, KernelError for any other
+    failure.
     """
     _create_pair(
         _End(
@@ -77,14 +86,18 @@ def create_link(link: Link, host: Host, *, host_namespace: str, switch_namespace
             interface=link.switch_interface,
             mac=_port_mac(link.port, side=1),
         ),
+        has_offloads=has_offloads,
     )
 
 
-def create_switch_link(link: SwitchLink, *, a_namespace: str, b_namespace: str) -> None:
+def create_switch_link(
+    link: SwitchLink, *, a_namespace: str, b_namespace: str, has_offloads: bool = False
+) -> None:
     """Make the veth pair between two switches, without addresses; errors as in `create_link`."""
     _create_pair(
         _End(namespace=a_namespace, interface=link.a_interface, mac=_port_mac(link.a_port, side=1)),
         _End(namespace=b_namespace, interface=link.b_interface, mac=_port_mac(link.b_port, side=2)),
+        has_offloads=has_offloads,
     )
 
 
@@ -120,7 +133,7 @@ def mend_end(interface: str, rate_bits_per_s: int | None, *, namespace: str) -> 
         shape(interface, rate_bits_per_s, namespace=namespace)
 
 
-def _create_pair(one: _End, other: _End) -> None:
+def _create_pair(one: _End, other: _End, *, has_offloads: bool) -> None:
     def make_pair(route: Any) -> None:
         route.link(
             "add",
@@ -141,7 +154,8 @@ def _create_pair(one: _End, other: _End) -> None:
         index = _index(route, end.interface)
         if end.address is not None:
             route.addr("add", index=index, address=end.address, prefixlen=SUBNET_PREFIX_LENGTH)
-        turn_offloads_off(end.interface)
+        if not has_offloads:
+            turn_offloads_off(end.interface)
         _keep_order(route, end.interface)
         route.link("set", index=index, state="up", arp=end.address is not None)
         route.link("set", index=_index(route, "lo"), state="up")

@@ -35,11 +35,19 @@ def make_network(record: Record) -> None:
     for host in topology.hosts:
         link = topology.link_of(host)
         here, there = names[link.host], names[link.switch]
-        links.create_link(link, host, host_namespace=here, switch_namespace=there)
+        links.create_link(
+            link,
+            host,
+            host_namespace=here,
+            switch_namespace=there,
+            has_offloads=record.has_offloads,
+        )
         links.set_neighbours(host, topology, namespace=here)
     for link in topology.switch_links:
         a, b = names[link.a], names[link.b]
-        links.create_switch_link(link, a_namespace=a, b_namespace=b)
+        links.create_switch_link(
+            link, a_namespace=a, b_namespace=b, has_offloads=record.has_offloads
+        )
     every = [*topology.links, *topology.switch_links]
     for namespace, interface, rate_bits_per_s in (
         end for link in every for end in cable_ends(record, link)

@@ -22,7 +22,7 @@ from ..errors import (
 )
 from ..future import AllgatherFuture
 from ..peers.results import ALLGATHER, RetainedResult
-from ..slots.datagram_ring import Words
+from ..slots.wire import Words
 
 WORD_BYTES = 4
 MAX_WORDS = (1 << 32) - 1024

@@ -17,8 +17,16 @@ import numpy as np
 from ..control.view import JobView
 from ..errors import AllgatherTimeoutError
 from ..options import SessionOptions
-from ..slots.datagram_ring import HEADER_WORDS, WORD_BITMAP, WORD_GENERATION, WORD_TREE, Words
-from ..slots.wire import MAX_WORKERS, Flag, datagram_bytes
+from ..slots.wire import (
+    HEADER_WORDS,
+    MAX_WORKERS,
+    WORD_BITMAP,
+    WORD_GENERATION,
+    WORD_TREE,
+    Flag,
+    Words,
+    datagram_bytes,
+)
 from ..transports.base import Transport
 from .allgather_task import AllgatherTask
 from .block_receiver import BlockReceiver

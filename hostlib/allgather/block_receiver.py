@@ -16,8 +16,16 @@ from numpy.typing import NDArray
 
 from ..control.view import JobView
 from ..errors import PeerMismatchError
-from ..slots.datagram_ring import HEADER_WORDS, WORD_CHUNK, WORD_END, WORD_TENSOR, Words
-from ..slots.wire import MAX_WORKERS, Flag, datagram_bytes
+from ..slots.wire import (
+    HEADER_WORDS,
+    MAX_WORKERS,
+    WORD_CHUNK,
+    WORD_END,
+    WORD_TENSOR,
+    Flag,
+    Words,
+    datagram_bytes,
+)
 from .allgather_task import AllgatherTask
 from .packet import (
     WINDOW_CHUNKS,

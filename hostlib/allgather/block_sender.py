@@ -19,15 +19,16 @@ from ..control.view import JobView
 from ..native.congestion import CongestionWindow
 from ..native.rtt import RoundTripTimer
 from ..options import SessionOptions
-from ..slots.datagram_ring import (
+from ..slots.wire import (
     HEADER_WORDS,
     WORD_CHUNK,
     WORD_END,
     WORD_START,
     WORD_TENSOR,
     WORD_TREE,
+    Flag,
+    datagram_bytes,
 )
-from ..slots.wire import Flag, datagram_bytes
 from ..transports.base import Transport
 from .allgather_task import AllgatherTask
 from .packet import (

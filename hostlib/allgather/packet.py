@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..control.view import JobView
-from ..slots.datagram_ring import (
+from ..slots.wire import (
     HEADER_WORDS,
+    WIRE_VERSION,
     WORD_BITMAP,
     WORD_CONTRIBUTORS,
     WORD_END,
@@ -20,9 +21,10 @@ from ..slots.datagram_ring import (
     WORD_ROUND,
     WORD_SLOT,
     WORD_TREE,
+    Flag,
+    Operation,
     Words,
 )
-from ..slots.wire import WIRE_VERSION, Flag, Operation
 
 Headers = NDArray[np.uint32]
 """Header words in native order, shape (count, HEADER_WORDS)."""

@@ -8,7 +8,18 @@ Calls run without the interpreter lock.
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_bool, c_double, c_int, c_uint, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    c_bool,
+    c_double,
+    c_int,
+    c_uint,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from pathlib import Path
 from typing import Any, Final
 
@@ -125,6 +136,7 @@ class StreamOptions(ctypes.Structure):
         ("minimum_rto_s", c_double),
         ("maximum_rto_s", c_double),
         ("window", c_uint32),
+        ("batch", c_uint32),
         ("coalesce_s", c_double),
     )
 

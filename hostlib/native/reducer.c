@@ -222,7 +222,7 @@ int reducer_poll(reducer_t *reducer, double until_s, arrivals_t *arrivals) {
     double wait_s = fmin(LONGEST_WAIT_S, fmax(0, fmin(until_s, reducer_next_s(reducer)) - now_s));
     if (!is_idle) wait_s = fmin(wait_s, BUSY_S);
     gather(reducer, wait_s);
-    int count = reducer->transport->receive(reducer->transport, datagrams, BATCH, wait_s);
+    int count = reducer->transport->receive(reducer->transport, datagrams, reducer->options.batch, wait_s);
     if (count < 0) return count;
     now_s = now();
     pace_note(&reducer->pace, (uint32_t)count, now_s);

@@ -47,6 +47,7 @@ typedef struct {
   double straggler_s; // infinite: all workers are waited for
   double initial_rto_s, minimum_rto_s, maximum_rto_s;
   uint32_t window; // most chunks without result
+  uint32_t batch;    // most datagrams that one receive takes, at most BATCH
   double coalesce_s; // longest pause before a receive, see pace.h
 } stream_options_t;
 

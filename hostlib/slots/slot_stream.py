@@ -66,8 +66,8 @@ class _StreamedTensor:
         source.has_saturated = source.has_saturated or native.has_saturated
         if native.is_finished:
             source.times.note_last_result(native.last_result_s)
-        if self.is_ready_made and native.num_done:
-            source.drain(native.num_done)
+        if self._wire.drain is not None and native.num_done:
+            self._wire.drain(native.num_done)
 
 
 @final

@@ -104,6 +104,7 @@ class SwitchReducer:
             minimum_rto_s=options.min_rto_s,
             maximum_rto_s=options.max_rto_s,
             window=options.window,
+            batch=min(options.batch, native.BATCH),
             coalesce_s=options.coalesce_s,
         )
         count = len(view.trees)

