@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-torch demo test test-unit test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
-	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest fuzz compare clean
+	docs p4 switch bench model-check golden sanitize sanitize-first sanitize-rest sanitize-hostlib fuzz fuzz-datagrams compare clean
 
 help:
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
@@ -19,21 +19,24 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "error: $(PYTHON) cannot make environments; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
 
-$(VENV)/.run-installed: pyproject.toml | $(BIN)/python
+# Whose changes need a new installation, which compiles the C library.
+PACKAGE := pyproject.toml setup.py $(wildcard hostlib/native/*.[ch])
+
+$(VENV)/.run-installed: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[controller]'
 	@touch $@
 
-$(VENV)/.dev-installed: pyproject.toml | $(BIN)/python
+$(VENV)/.dev-installed: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[controller,dev]'
 	@touch $@ $(VENV)/.run-installed
 
-$(VENV)/.bench-installed: pyproject.toml | $(BIN)/python
+$(VENV)/.bench-installed: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet '$(TORCH)'
 	$(BIN)/python -m pip install --quiet --editable '.[controller,bench]'
 	@touch $@ $(VENV)/.run-installed
 
 # Before the package itself, so that its extra does not choose another.
-$(VENV)/.torch-installed: pyproject.toml | $(BIN)/python
+$(VENV)/.torch-installed: $(PACKAGE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet '$(TORCH)'
 	$(BIN)/python -m pip install --quiet --editable '.[controller,dev]'
 	@touch $@ $(VENV)/.run-installed $(VENV)/.dev-installed
@@ -60,7 +63,7 @@ switch: $(VENV)/.run-installed ## Build the embedded switch's native code for th
 	$(BIN)/softswitch build p4src/build/*/switchfold_*.json
 
 clean: ## Remove the environment, build output and reports
-	rm -rf $(VENV) build dist report *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist report src/*.egg-info hostlib/native/*.so .pytest_cache .ruff_cache .hypothesis
 
 ##@ Tests, rung by rung
 test-unit: $(VENV)/.dev-installed ## One module at a time, docs against code; no privileges
@@ -82,22 +85,42 @@ test-torch-suite: $(VENV)/.torch-installed ## RANKS=3: PyTorch's own distributed
 model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela models (needs spin)
 	$(BIN)/python tests/model/check.py
 
+SANITIZERS := -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+PRELOADED = LD_PRELOAD="$$(gcc -print-file-name=$(1))" $(BIN)/python -m pytest
+SANITIZED := ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc $(call PRELOADED,libasan.so)
 # Without optimisation: gcc takes minutes for instrumented code of wide operators otherwise.
-SANITIZE := -O0 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
-SANITIZED := SWITCHFOLD_CFLAGS="$(SANITIZE)" LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" \
-	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc $(BIN)/python -m pytest
-sanitize: $(VENV)/.dev-installed ## The switch's C code under the address and undefined-behaviour sanitizers, on two cores
-	@$(MAKE) --no-print-directory -j2 --output-sync=target sanitize-first sanitize-rest
+SANITIZED_SWITCH := SWITCHFOLD_CFLAGS="-O0 $(SANITIZERS)" $(SANITIZED)
+sanitize: $(VENV)/.dev-installed ## All C code under the address and undefined-behaviour sanitizers, the host library's under the thread sanitizer, on two cores
+	@$(MAKE) --no-print-directory -j2 --output-sync=target sanitize-first sanitize-rest sanitize-hostlib
 
 sanitize-first: $(VENV)/.dev-installed
-	$(SANITIZED) tests/pipeline/test_[a-l]*.py -k 'not traced_build_of_every_program'
+	$(SANITIZED_SWITCH) tests/pipeline/test_[a-l]*.py -k 'not traced_build_of_every_program'
 
 sanitize-rest: $(VENV)/.dev-installed
-	$(SANITIZED) tests/unit/softswitch/test_switch_runtime.py tests/pipeline/test_[m-z]*.py -k 'not traced_build_of_every_program'
+	$(SANITIZED_SWITCH) tests/unit/softswitch/test_switch_runtime.py tests/pipeline/test_[m-z]*.py -k 'not traced_build_of_every_program'
+
+# Users compile without these: newer compilers may warn of more.
+WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Werror
+# A second installation comes before that of the environment.
+define INSTRUMENTED
+	rm -rf build/instrumented build/lib.*
+	CC=gcc CFLAGS="$(1) $(WARNINGS)" $(BIN)/python -m pip install --quiet --no-deps --target build/instrumented .
+endef
+HOSTLIB := $(addprefix tests/unit/hostlib/test_, hostlib_*.py s[el]*.py loss_recovery.py quantization.py exact_sessions.py)
+THREADED := tests/unit/hostlib/test_hostlib_engine.py tests/unit/hostlib/test_session_threads.py
+sanitize-hostlib: $(VENV)/.dev-installed
+	$(call INSTRUMENTED,$(SANITIZERS))
+	PYTHONPATH=build/instrumented $(SANITIZED) $(HOSTLIB)
+	$(call INSTRUMENTED,-g -fno-omit-frame-pointer -fsanitize=thread)
+	PYTHONPATH=build/instrumented $(call PRELOADED,libtsan.so) --capture=sys $(THREADED)
 
 FRAMES := 10000000
 fuzz: $(VENV)/.dev-installed ## FRAMES=10000000 mutated frames through every program under the sanitizers
 	cd tests && PYTHONPATH=support ../$(BIN)/python -m mutation --frames $(FRAMES)
+
+SCHEDULES := 20000
+fuzz-datagrams: $(VENV)/.dev-installed ## SCHEDULES=20000 random jobs of the host library with damaged datagrams, likewise
+	cd tests && PYTHONPATH=support ../$(BIN)/python -m fuzz --schedules $(SCHEDULES)
 
 SECONDS := 600
 compare: $(VENV)/.dev-installed ## SECONDS=600 of random packets and tables through softswitch and BMv2, which must agree

@@ -271,16 +271,17 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
 
 
 def _load() -> ctypes.CDLL:
-    found = sorted(Path(__file__).parent.glob("_native*.so"))
-    if not found:
+    try:
+        library = ctypes.CDLL(str(Path(__file__).with_name("_native.abi3.so")))
+        for name, (result, *arguments) in _PROTOTYPES.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+    except (OSError, AttributeError) as exc:
         raise TransportError(
-            f"the data path's C library is missing in {Path(__file__).parent}; install the package"
-            " again with pip, which builds it (needs a C compiler)"
-        )
-    library = ctypes.CDLL(str(found[0]))
-    for name, (result, *arguments) in _PROTOTYPES.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
+            f"the C library of the data path is missing or older than this code: {exc}. Install"
+            " switchfold again with pip, which compiles it; that needs a C compiler (on Debian or"
+            " Ubuntu: apt-get install gcc libc6-dev)"
+        ) from exc
     return library
 
 

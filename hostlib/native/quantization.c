@@ -5,8 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-// Where the loader can choose, the wide registers of newer processors are used.
-#if defined(__x86_64__) && defined(__GLIBC__)
+// Where the loader can choose, the wide registers of newer processors are used. It chooses before the thread sanitizer
+// is ready.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
 #define VECTORISED __attribute__((target_clones("avx2", "default")))
 #else
 #define VECTORISED

@@ -155,6 +155,7 @@ int reducer_send(reducer_t *reducer, double now_s) {
   int is_idle = 1;
   for (int i = 0; i < NUM_STREAMS; i++) {
     int result = stream_pump(&reducer->streams[i], now_s);
+    stream_publish(&reducer->streams[i]);
     if (result < 0) return result;
     is_idle = is_idle && result;
   }
@@ -168,6 +169,7 @@ int reducer_take(reducer_t *reducer, const uint8_t *const *datagrams, uint32_t c
   if (arrivals->num_results > before) arrivals->result_s = now_s;
   for (int i = 0; i < NUM_STREAMS; i++) {
     int error = stream_end(&reducer->streams[i], now_s);
+    stream_publish(&reducer->streams[i]);
     if (error < 0) return error;
   }
   return 0;
@@ -176,6 +178,7 @@ int reducer_take(reducer_t *reducer, const uint8_t *const *datagrams, uint32_t c
 int reducer_keep_time(reducer_t *reducer, double now_s) {
   for (int i = 0; i < NUM_STREAMS; i++) {
     int error = stream_keep_time(&reducer->streams[i], now_s);
+    stream_publish(&reducer->streams[i]);
     if (error < 0) return error;
   }
   return 0;

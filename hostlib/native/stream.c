@@ -31,7 +31,9 @@ bool stream_init(stream_t *stream, transport_t *transport, const stream_options_
                        .window = congestion_new(INITIAL_CHUNKS, LEAST_CHUNKS, least(options->window, slot_count),
                                                 at_least_1(slot_count / FREE_SHARE),
                                                 congestion_tolerated(options->num_workers)),
-                       .straggler = straggler_new(options->straggler_s, options->maximum_rto_s)};
+                       .straggler = straggler_new(options->straggler_s, options->maximum_rto_s),
+                       .lock = PTHREAD_MUTEX_INITIALIZER};
+  stream_publish(stream);
   stream->datagrams = calloc(slot_count, stream->datagram_bytes);
   stream->scratch = calloc(slot_count, sizeof(slot_t *));
   stream->taken = calloc(BATCH, sizeof(slot_t *));
@@ -58,12 +60,21 @@ const uint8_t *stream_oldest(const stream_t *stream) {
   return stream->outstanding ? stream_datagram(stream, slot_of(stream, stream->base)) : NULL;
 }
 
-stream_state_t stream_state(const stream_t *stream) {
-  return (stream_state_t){.counters = stream->counters,
-                          .round_trip_s = stream->rtt.smoothed_s,
-                          .queueing_s = rtt_queueing_s(&stream->rtt),
-                          .outstanding = stream->outstanding,
-                          .window = congestion_limit(&stream->window)};
+stream_state_t stream_state(stream_t *stream) {
+  pthread_mutex_lock(&stream->lock);
+  stream_state_t state = stream->state;
+  pthread_mutex_unlock(&stream->lock);
+  return state;
+}
+
+void stream_publish(stream_t *stream) {
+  pthread_mutex_lock(&stream->lock);
+  stream->state = (stream_state_t){.counters = stream->counters,
+                                   .round_trip_s = stream->rtt.smoothed_s,
+                                   .queueing_s = rtt_queueing_s(&stream->rtt),
+                                   .outstanding = stream->outstanding,
+                                   .window = congestion_limit(&stream->window)};
+  pthread_mutex_unlock(&stream->lock);
 }
 
 static uint64_t end_of(const source_t *source) { return source->start + source->num_chunks; }
@@ -135,6 +146,7 @@ void stream_abandon(stream_t *stream, source_t *source) {
   source->is_abandoned = true;
   skip_abandoned(stream);
   advance(stream, source->last_result_s);
+  stream_publish(stream);
 }
 
 // Write the next chunk's datagram into its slot. Returns false if the caller has not prepared its values.

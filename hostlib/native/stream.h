@@ -9,6 +9,7 @@
 #ifndef SWITCHFOLD_STREAM_H
 #define SWITCHFOLD_STREAM_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,6 +51,13 @@ typedef struct {
   double coalesce_s; // longest pause before a receive, see pace.h
 } stream_options_t;
 
+// What the caller shows and decides by.
+typedef struct {
+  stream_counters_t counters;
+  double round_trip_s, queueing_s; // 0 without a measurement
+  uint32_t outstanding, window;    // chunks
+} stream_state_t;
+
 typedef struct {
   transport_t *transport;
   stream_options_t options;
@@ -80,6 +88,9 @@ typedef struct {
   uint32_t num_taken, num_marked;
   bool is_in_order;
   slot_t **scratch; // room for all slots
+
+  pthread_mutex_t lock;
+  stream_state_t state; // published
 } stream_t;
 
 // `slots` holds tree and local number of each slot, and stays the caller's. Returns false without memory.
@@ -106,13 +117,8 @@ int stream_keep_time(stream_t *, double now_s);   // send again what is overdue;
 const uint8_t *stream_oldest(const stream_t *);   // datagram of the oldest chunk without result, or NULL
 uint8_t *stream_datagram(const stream_t *, const slot_t *);
 
-// What the caller shows and decides by.
-typedef struct {
-  stream_counters_t counters;
-  double round_trip_s, queueing_s; // 0 without a measurement
-  uint32_t outstanding, window;    // chunks
-} stream_state_t;
-
-stream_state_t stream_state(const stream_t *);
+// The state as it was last published; any thread.
+stream_state_t stream_state(stream_t *);
+void stream_publish(stream_t *);
 
 #endif

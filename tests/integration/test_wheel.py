@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel: one import package, which works beside foreign packages of its parts' names."""
+"""The wheel: one import package and its C library, also beside foreign packages of like names."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from pathlib import Path
 import switchfold
 from switchfold import Session, SessionOptions, p4src
 from switchfold.controller.__main__ import run
+from switchfold.hostlib.native.library import library
 assert p4src.artefacts("narrow").json.is_file()
 assert Path(switchfold.__file__).is_relative_to(sys.argv[1]), switchfold.__file__
+assert Path(library._name).is_relative_to(sys.argv[1]), library._name
 try:
     import hostlib
 except ImportError as error:
@@ -35,38 +37,92 @@ assert run(["scheme", "best", "--help"]) == 0
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder into which the wheel of this tree was installed."""
-    folder = tmp_path_factory.mktemp("wheel")
-    source = folder / "source"
-    ignored = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "report", "tests")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what the package is built from, without anything built."""
+    folder = tmp_path_factory.mktemp("source")
+    ignored = shutil.ignore_patterns(
+        ".*", "__pycache__", "*.egg-info", "*.so", "build", "report", "tests"
+    )
     for name in ("src", "bmv2_topos", "controller", "hostlib", "softswitch"):
-        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=ignored)
-    shutil.copytree(ROOT / "p4src", source / "p4src", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source / name)
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder)]
-    subprocess.run([*build, str(source)], check=True, timeout=240)
-    (wheel,) = folder.glob("*.whl")
-    target = folder / "site"
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=ignored)
+    shutil.copytree(ROOT / "p4src", folder / "p4src", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def build(source: Path, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Let pip build the wheel of a copy into a folder."""
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", str(folder), str(source)]
+    return subprocess.run(
+        command,
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this tree."""
+    folder = tmp_path_factory.mktemp("wheel")
+    done = build(source, folder)
+    assert done.returncode == 0, done.stdout
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder into which the wheel was installed."""
+    target = tmp_path_factory.mktemp("site")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(target)
     return target
+
+
+def committed(part: str, *patterns: str) -> set[str]:
+    return {
+        f"{part}/{path.relative_to(ROOT / part)}"
+        for pattern in patterns
+        for path in (ROOT / part).rglob(pattern)
+    }
 
 
 def test_one_package_is_installed(installed: Path) -> None:
     assert {path.name for path in installed.iterdir() if path.suffix != ".dist-info"} == {
         "switchfold"
     }
-    committed = {
-        f"{part}/{path.relative_to(ROOT / part)}"
-        for part in ("bmv2_topos", "controller", "hostlib", "p4src", "softswitch")
-        for pattern in ("*.py", "*.proto", "*.c", "*.h", "py.typed", "build/**/*.json")
-        for path in (ROOT / part).rglob(pattern)
-    }
+    expected = committed("softswitch", "*.c", "*.h")  # compiled when a program is loaded
+    for part in ("bmv2_topos", "controller", "hostlib", "p4src", "softswitch"):
+        expected |= committed(part, "*.py", "*.proto", "py.typed", "build/**/*.json")
     package = installed / "switchfold"
     made = {str(path.relative_to(package)) for path in package.rglob("*")}
-    assert not committed - made
+    assert not expected - made
+
+
+def test_the_c_library_is_in_the_wheel_and_its_sources_in_the_sdist(
+    wheel: Path, installed: Path, source: Path
+) -> None:
+    native = installed / "switchfold" / "hostlib" / "native"
+    assert sorted(path.name for path in native.iterdir() if path.suffix != ".py") == [
+        "_native.abi3.so"
+    ]
+    # One build is for every Python of this platform.
+    assert f"-abi3-{sysconfig.get_platform().replace('-', '_')}" in wheel.name
+    listed = (source / "src" / "switchfold.egg-info" / "SOURCES.txt").read_text(encoding="utf-8")
+    sources = committed("hostlib", "native/*.c", "native/*.h")
+    assert {f"src/switchfold/{name}" for name in sources} <= set(listed.splitlines())
+
+
+def test_no_compiler_for_the_package(source: Path, tmp_path: Path) -> None:
+    done = build(source, tmp_path / "wheels", PATH=str(tmp_path), CC="cc")
+    assert done.returncode != 0
+    assert "error: no C compiler: looked for cc, gcc, clang on the PATH" in done.stdout
+    assert "apt-get install gcc libc6-dev" in done.stdout
 
 
 def test_foreign_packages_with_names_of_parts_do_no_harm(installed: Path, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 
 from differential.campaign import programs
-from mutation.frame_fuzzer import build, run
+from mutation.frame_fuzzer import build
+from sanitized_program import run
 
 
 def main() -> int:

@@ -1,42 +1,30 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Builds and runs frame_fuzzer.c for one program: native code, sanitizers, no Python in it.
+"""Builds frame_fuzzer.c for one program: runtime, generated code and driver in an executable.
 
 The program's JSON gives seed frames (see differential.packets) and table entries; both become a
-C header. A build is an executable of runtime, generated code and driver, so that the leak
-detector sees nothing else.
+C header.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 from differential.packets import PacketGenerator
 from differential.program_layout import ProgramLayout
-from switchfold.softswitch.compilation.compiler import RUNTIME, SOURCES, find_compiler
+from sanitized_program import build as build_sanitized
+from switchfold.softswitch.compilation.compiler import RUNTIME, SOURCES
 from switchfold.softswitch.compilation.runtime_library import SOURCES as RUNTIME_SOURCES
 from switchfold.softswitch.generator import generate
 from switchfold.softswitch.program.bmv2_json import read_program
 from switchfold.softswitch.program.model import Program, ProgramTable, pack_number
 
 DRIVER = Path(__file__).parent / "frame_fuzzer.c"
-FLAGS = (
-    "-std=c11",
-    "-O1",
-    "-g",
-    "-pthread",
-    "-fno-omit-frame-pointer",
-    "-fsanitize=address,undefined",
-    "-fno-sanitize-recover=all",
-)
 NUM_SEEDS = 200
 ENTRIES_PER_TABLE = 12
 PORTS = (1, 2, 3, 4, 5, 255, 511)
-TIMEOUT_S = 3600.0
 
 
 def build(json: Path, folder: Path, seed: int = 1) -> Path:
@@ -45,29 +33,9 @@ def build(json: Path, folder: Path, seed: int = 1) -> Path:
     rng = random.Random(seed)
     (folder / "pipeline.c").write_text(generate(program), encoding="utf-8")
     (folder / "state.h").write_text(_state(json, program, rng), encoding="utf-8")
-    built = folder / "frame_fuzzer"
-    command = [*find_compiler(), *FLAGS, f"-I{folder}", f"-I{RUNTIME}", "-o", str(built)]
-    sources = [DRIVER, folder / "pipeline.c", *(RUNTIME / name for name in SOURCES)]
-    command += [str(source) for source in (*sources, *RUNTIME_SOURCES)]
-    subprocess.run(command, check=True)
-    return built
-
-
-def run(fuzzer: Path, frames: int, seed: int) -> str:
-    """Send this many frames; return the fuzzer's output, AssertionError with it if it failed."""
-    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0"}
-    environment.pop("LD_PRELOAD", None)
-    done = subprocess.run(
-        [str(fuzzer), str(frames), str(seed)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=TIMEOUT_S,
-        env=environment,
-    )
-    said = f"{done.stdout}{done.stderr[-6000:]}"
-    assert done.returncode == 0, f"{fuzzer} {frames} {seed}: status {done.returncode}\n{said}"
-    return done.stdout
+    runtime = (*(RUNTIME / name for name in SOURCES), *RUNTIME_SOURCES)
+    sources = (DRIVER, folder / "pipeline.c", *runtime)
+    return build_sanitized(folder / "frame_fuzzer", sources, [f"-I{folder}", f"-I{RUNTIME}"])
 
 
 def _state(json: Path, program: Program, rng: random.Random) -> str:

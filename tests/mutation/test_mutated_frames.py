@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from differential.campaign import Found, programs
-from mutation.frame_fuzzer import build, run
-from switchfold.softswitch.compilation.compiler import find_compiler
+from mutation.frame_fuzzer import build
+from sanitized_program import missing_reason, run
 
 FRAMES = 200_000
 """For these programs together; `make fuzz` sends ten million, shared by all programs."""
@@ -27,22 +26,13 @@ CHOSEN = (
 PROGRAMS = [item for item in programs() if item.name in CHOSEN]
 
 
-def _missing_reason(folder: Path) -> str | None:
-    """Return why the sanitizers cannot be used here, or None."""
-    source = folder / "empty.c"
-    source.write_text("int main(void) { return 0; }\n", encoding="utf-8")
-    command = [*find_compiler(), "-fsanitize=address,undefined", "-o", str(folder / "empty")]
-    made = subprocess.run([*command, str(source)], capture_output=True, check=False)
-    return None if made.returncode == 0 else "this C compiler comes without sanitizers"
-
-
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda item: item.name)
 def test_mutated_frames_neither_crash_nor_leak(program: Found, tmp_path: Path) -> None:
-    reason = _missing_reason(tmp_path)
+    reason = missing_reason(tmp_path)
     if reason is not None:
         pytest.skip(reason)
     fuzzer = build(program.json, tmp_path)
-    said = run(fuzzer, FRAMES // len(PROGRAMS), seed=1)
+    said = run(fuzzer, FRAMES // len(PROGRAMS), 1)
     frames, rest = said.splitlines()[-1].split(" frames, ")
     assert int(frames) == FRAMES // len(PROGRAMS)
     assert int(rest.split()[0]) > 0, f"nothing came out: {said}"
