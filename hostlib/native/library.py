@@ -11,7 +11,7 @@ import ctypes
 from ctypes import (
     POINTER,
     c_bool,
-    c_char_p,
+    c_char,
     c_double,
     c_int,
     c_uint,
@@ -47,6 +47,12 @@ class Frames(ctypes.Structure):
         ("expected", c_uint8 * LAYERS_BYTES),
         ("fixed_sum", c_uint64),
     )
+
+
+class PacketLink(ctypes.Structure):
+    """`packet_link_t` of socket_transport.h."""
+
+    _fields_ = (("interface", c_char * 16), ("has_offload_header", c_bool), ("join", c_uint32))
 
 
 class SocketCounters(ctypes.Structure):
@@ -220,7 +226,7 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     "socket_transport_new": (c_void_p, c_int, c_int),
     "socket_transport_free": (None, c_void_p),
     "socket_transport_open": (c_int, c_void_p, c_uint32, POINTER(Frames)),
-    "socket_transport_open_packets": (c_int, c_void_p, POINTER(Frames), c_char_p, c_int),
+    "socket_transport_open_packets": (None, c_void_p, POINTER(Frames), POINTER(PacketLink)),
     "socket_transport_close": (None, c_void_p),
     "socket_transport_base": (c_void_p, c_void_p),
     "socket_transport_counters": (POINTER(SocketCounters), c_void_p),
