@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..transports.base import Datagrams, Offloads
-from .library import BATCH, RECEIVE_ROWS, SEND_ROWS, Frames, PacketLink, library
+from .library import BATCH, RECEIVE_ROWS, SEND_ROWS, FramesStruct, PacketLinkStruct, library
 
 
 class NativeTransport(Protocol):
@@ -61,13 +61,13 @@ class SocketTransport:
         self._counted: Counter[str] = Counter()
         self._is_closed = False
 
-    def open(self, datagram_bytes: int, frames: Frames | None = None) -> None:
+    def open(self, datagram_bytes: int, frames: FramesStruct | None = None) -> None:
         """Carry datagrams of this size over UDP from now on, inside frames if there are any."""
         self._row_bytes = datagram_bytes
         pointer = None if frames is None else ctypes.byref(frames)
         self.raise_failure(library.socket_transport_open(self._state, datagram_bytes, pointer))
 
-    def open_packets(self, frames: Frames, link: PacketLink) -> None:
+    def open_packets(self, frames: FramesStruct, link: PacketLinkStruct) -> None:
         """Carry frames over a packet socket that is bound to the link's interface from now on."""
         self._row_bytes = frames.datagram_bytes
         library.socket_transport_open_packets(self._state, ctypes.byref(frames), ctypes.byref(link))

@@ -11,7 +11,7 @@ from typing import final
 
 from ..control.view import Endpoint
 from ..errors import AddressUnreachableError, TransportClosedError, TransportError
-from ..native.library import PacketLink
+from ..native.library import PacketLinkStruct
 from ..native.transports import Joining
 from .base import Datagrams
 from .frames import frames_between
@@ -84,7 +84,7 @@ class RawTransport(KernelTransport):
         self._datagram_bytes = datagram_bytes
         joining = self._joining()
         self._let_kernel_join(is_on=joining != Joining.NEVER)
-        link = PacketLink(
+        link = PacketLinkStruct(
             interface=self._interface.encode(),
             has_offload_header=self._has_offload_header,
             join=joining,

@@ -22,7 +22,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from switchfold.hostlib.control.view import Endpoint
-from switchfold.hostlib.native.library import PacketLink
+from switchfold.hostlib.native.library import PacketLinkStruct
 from switchfold.hostlib.native.transports import Joining, SocketTransport
 from switchfold.hostlib.slots.wire import datagram_bytes
 from switchfold.hostlib.transports.base import Offloads
@@ -63,7 +63,7 @@ class Bench:
     kernel: socket.socket
 
     def open(self, joining: Joining, *, has_header: bool = True) -> None:
-        link = PacketLink(interface=b"lo", has_offload_header=has_header, join=joining)
+        link = PacketLinkStruct(interface=b"lo", has_offload_header=has_header, join=joining)
         self.transport.open_packets(frames_between(WORKER, SWITCH, SIZE), link)
 
     def give(self, message: bytes) -> None:
