@@ -11,7 +11,7 @@ import ctypes
 from ctypes import (
     POINTER,
     c_bool,
-    c_char_p,
+    c_char,
     c_double,
     c_int,
     c_uint,
@@ -47,6 +47,12 @@ class FramesStruct(ctypes.Structure):
         ("expected", c_uint8 * LAYERS_BYTES),
         ("fixed_sum", c_uint64),
     )
+
+
+class PacketLinkStruct(ctypes.Structure):
+    """`packet_link_t` of socket_transport.h."""
+
+    _fields_ = (("interface", c_char * 16), ("has_offload_header", c_bool), ("join", c_uint32))
 
 
 class SocketCountersStruct(ctypes.Structure):
@@ -220,7 +226,12 @@ _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     "socket_transport_new": (c_void_p, c_int, c_int),
     "socket_transport_free": (None, c_void_p),
     "socket_transport_open": (c_int, c_void_p, c_uint32, POINTER(FramesStruct)),
-    "socket_transport_open_packets": (c_int, c_void_p, POINTER(FramesStruct), c_char_p, c_int),
+    "socket_transport_open_packets": (
+        None,
+        c_void_p,
+        POINTER(FramesStruct),
+        POINTER(PacketLinkStruct),
+    ),
     "socket_transport_close": (None, c_void_p),
     "socket_transport_base": (c_void_p, c_void_p),
     "socket_transport_counters": (POINTER(SocketCountersStruct), c_void_p),

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..transports.base import Datagrams, Offloads
-from .library import BATCH, RECEIVE_ROWS, SEND_ROWS, FramesStruct, library
+from .library import BATCH, RECEIVE_ROWS, SEND_ROWS, FramesStruct, PacketLinkStruct, library
 
 
 @runtime_checkable
@@ -68,14 +68,10 @@ class SocketTransport:
         pointer = None if frames is None else ctypes.byref(frames)
         self.raise_failure(library.socket_transport_open(self._state, datagram_bytes, pointer))
 
-    def open_packets(self, frames: FramesStruct, interface: str, joining: Joining) -> None:
-        """Carry frames over a packet socket that is bound to this interface from now on."""
+    def open_packets(self, frames: FramesStruct, link: PacketLinkStruct) -> None:
+        """Carry frames over a packet socket that is bound to the link's interface from now on."""
         self._row_bytes = frames.datagram_bytes
-        self.raise_failure(
-            library.socket_transport_open_packets(
-                self._state, ctypes.byref(frames), interface.encode(), joining
-            )
-        )
+        library.socket_transport_open_packets(self._state, ctypes.byref(frames), ctypes.byref(link))
 
     def raise_failure(self, number: int) -> None:
         """Raise OSError for a negative result of a call."""
