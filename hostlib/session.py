@@ -71,7 +71,10 @@ class Session:
             link=link,
             peers=peers,
         )
-        _logger.info("session of worker %d: %s, %s", view.worker_id, view, options)
+        _logger.info(
+            "session of worker %d: %s, %s; %s",
+            *(view.worker_id, view, options, transport.offloads),
+        )
         if link is not None:
             link.listen(self._engine)
 

@@ -11,6 +11,7 @@ import ctypes
 from ctypes import (
     POINTER,
     c_bool,
+    c_char_p,
     c_double,
     c_int,
     c_uint,
@@ -27,6 +28,8 @@ from ..errors import TransportError
 
 BATCH: Final = 256
 """Most datagrams sent or taken in one call."""
+LAYERS_BYTES: Final = 42
+"""Of Ethernet, IPv4 and UDP, in front of a datagram in a frame; as in frames.h."""
 
 
 class Endpoint(ctypes.Structure):
@@ -40,8 +43,8 @@ class Frames(ctypes.Structure):
 
     _fields_ = (
         ("datagram_bytes", c_uint32),
-        ("layers", c_uint8 * 42),
-        ("expected", c_uint8 * 42),
+        ("layers", c_uint8 * LAYERS_BYTES),
+        ("expected", c_uint8 * LAYERS_BYTES),
         ("fixed_sum", c_uint64),
     )
 
@@ -202,12 +205,27 @@ RECEIVE_ROWS = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint32, c_double)
 _PROTOTYPES: Final[dict[str, tuple[Any, ...]]] = {
     # name: result, arguments
     "frames_new": (Frames, POINTER(Endpoint), POINTER(Endpoint), c_uint32),
+    "frame_bytes": (c_uint32, POINTER(Frames)),
+    "frames_wrap_rows": (None, POINTER(Frames), c_void_p, c_uint32, c_void_p),
+    "frames_unwrap_rows": (
+        c_uint32,
+        POINTER(Frames),
+        c_void_p,
+        c_uint32,
+        c_void_p,
+        c_uint32,
+        c_void_p,
+        POINTER(c_uint64),
+    ),
     "socket_transport_new": (c_void_p, c_int, c_int),
     "socket_transport_free": (None, c_void_p),
     "socket_transport_open": (c_int, c_void_p, c_uint32, POINTER(Frames)),
+    "socket_transport_open_packets": (c_int, c_void_p, POINTER(Frames), c_char_p, c_int),
+    "socket_transport_close": (None, c_void_p),
     "socket_transport_base": (c_void_p, c_void_p),
     "socket_transport_counters": (POINTER(SocketCounters), c_void_p),
-    "socket_transport_cuts": (c_bool, c_void_p),
+    "socket_transport_segments": (c_uint32, c_void_p),
+    "socket_transport_most_segments": (c_uint32, c_void_p),
     "socket_transport_joins": (c_bool, c_void_p),
     "transport_send_rows": (c_int, c_void_p, c_void_p, c_uint32, c_uint32),
     "transport_receive_rows": (c_int, c_void_p, c_void_p, c_uint32, c_uint32, c_double),

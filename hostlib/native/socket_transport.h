@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The Switchfold Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A transport over a datagram socket: UDP to the switch, or whole frames inside UDP to one of its ports.
+// A transport over a socket: UDP to the switch, whole frames inside UDP to one of its ports, or whole frames on a packet
+// socket (AF_PACKET).
 //
-// The kernel moves many datagrams at once: it cuts a message into datagrams (UDP_SEGMENT) and joins those that come
-// (UDP_GRO), where it can.
+// The kernel moves many datagrams at once where it can. It cuts a UDP message into datagrams (UDP_SEGMENT) and joins those
+// that come (UDP_GRO). A packet socket sends and takes super-frames (PACKET_VNET_HDR).
 #ifndef SWITCHFOLD_SOCKET_TRANSPORT_H
 #define SWITCHFOLD_SOCKET_TRANSPORT_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,7 +22,7 @@ typedef struct {
   uint64_t network_error;    // the kernel told of an earlier packet: ICMP, no route
   uint64_t path_mtu_ignored; // of these: "too long for the path"
   uint64_t send_busy;        // sends that the kernel did not take in time
-  uint64_t length;           // datagrams of a wrong size
+  uint64_t length;           // datagrams or frames of a wrong size
   uint64_t other_traffic;    // frames that are not from the switch
   uint64_t checksum;         // frames with a wrong one
   uint64_t too_long_in_a_row; // refusals of the size by the kernel, since a packet was sent last
@@ -32,13 +32,28 @@ typedef struct {
 socket_transport_t *socket_transport_new(int fd, int wake_fd);
 void socket_transport_free(socket_transport_t *);
 
-// Carry datagrams of this size from now on; with `frames`, inside frames of one more size, which is copied.
+// Carry datagrams of this size from now on, over UDP; with `frames`, inside frames of one more size, which is copied.
 // Returns 0 or -errno.
 int socket_transport_open(socket_transport_t *, uint32_t datagram_bytes, const frames_t *frames);
 
+// When a packet socket sends super-frames.
+typedef enum {
+  JOIN_NEVER,     // the kernel does not know PACKET_VNET_HDR
+  JOIN_LIKE_PEER, // after the switch has sent a frame whose checksum it left to others, as it then finishes ours, too
+  JOIN_ALWAYS,    // the interface or the kernel cuts them
+} join_t;
+
+// Carry frames over a packet socket, which is bound to an interface of this name. The frames are copied. Returns 0 or
+// -errno.
+int socket_transport_open_packets(socket_transport_t *, const frames_t *frames, const char *interface, join_t join);
+
+// Forget the sockets: calls fail with EBADF from now on (any thread).
+void socket_transport_close(socket_transport_t *);
+
 transport_t *socket_transport_base(socket_transport_t *);
 const socket_counters_t *socket_transport_counters(const socket_transport_t *);
-bool socket_transport_cuts(const socket_transport_t *);  // whether UDP_SEGMENT is in use
-bool socket_transport_joins(const socket_transport_t *); // whether UDP_GRO is
+uint32_t socket_transport_segments(const socket_transport_t *);      // most datagrams in a message that is sent
+uint32_t socket_transport_most_segments(const socket_transport_t *); // the same if the switch takes super-frames
+bool socket_transport_joins(const socket_transport_t *);             // whether received messages may hold several
 
 #endif

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ctypes
+import enum
 import os
 import socket
 import threading
@@ -15,8 +16,8 @@ from typing import Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..transports.base import Datagrams
-from .library import BATCH, RECEIVE_ROWS, SEND_ROWS, Endpoint, Frames, library
+from ..transports.base import Datagrams, Offloads
+from .library import BATCH, RECEIVE_ROWS, SEND_ROWS, Frames, library
 
 
 class NativeTransport(Protocol):
@@ -32,9 +33,13 @@ class NativeTransport(Protocol):
         ...
 
 
-def frames_between(local: Endpoint, remote: Endpoint, datagram_bytes: int) -> Frames:
-    """Return the layers of frames from here to there, and of those that come back."""
-    return library.frames_new(ctypes.byref(local), ctypes.byref(remote), datagram_bytes)
+class Joining(enum.IntEnum):
+    """When a packet socket sends super-frames, frames of several datagrams: `join_t`."""
+
+    NEVER = 0
+    LIKE_PEER = 1
+    """After the switch has sent a frame whose checksum it left to others."""
+    ALWAYS = 2
 
 
 @final
@@ -51,15 +56,25 @@ class SocketTransport:
         # Another thread may be in a call when the socket is closed.
         weakref.finalize(self, library.socket_transport_free, self._state)
         self.handle: int = library.socket_transport_base(self._state)
+        self._totals = library.socket_transport_counters(self._state).contents
         self._row_bytes = 0
         self._counted: Counter[str] = Counter()
         self._is_closed = False
 
     def open(self, datagram_bytes: int, frames: Frames | None = None) -> None:
-        """Carry datagrams of this size from now on, inside frames if there are any."""
+        """Carry datagrams of this size over UDP from now on, inside frames if there are any."""
         self._row_bytes = datagram_bytes
         pointer = None if frames is None else ctypes.byref(frames)
         self.raise_failure(library.socket_transport_open(self._state, datagram_bytes, pointer))
+
+    def open_packets(self, frames: Frames, interface: str, joining: Joining) -> None:
+        """Carry frames over a packet socket that is bound to this interface from now on."""
+        self._row_bytes = frames.datagram_bytes
+        self.raise_failure(
+            library.socket_transport_open_packets(
+                self._state, ctypes.byref(frames), interface.encode(), joining
+            )
+        )
 
     def raise_failure(self, number: int) -> None:
         """Raise OSError for a negative result of a call."""
@@ -67,34 +82,39 @@ class SocketTransport:
             raise OSError(-number, os.strerror(-number))
 
     def send(self, rows: Datagrams) -> int:
-        """Send rows in order; return how many the kernel took."""
+        """Send rows in order; return how many the kernel took, or a negative errno."""
         rows = np.ascontiguousarray(rows)
-        sent = library.transport_send_rows(
+        return library.transport_send_rows(
             self.handle, rows.ctypes.data, len(rows), self._row_bytes
         )
-        self.raise_failure(sent)
-        return sent
 
     def receive(self, rows: Datagrams, timeout_s: float) -> int:
-        """Fill rows with good datagrams; return how many."""
-        count = library.transport_receive_rows(
+        """Fill rows with good datagrams; return how many, or a negative errno."""
+        return library.transport_receive_rows(
             self.handle, rows.ctypes.data, len(rows), self._row_bytes, timeout_s
         )
-        self.raise_failure(count)
-        return count
 
     @property
     def too_long_in_a_row(self) -> int:
         """How often in a row, without a packet sent in between, the kernel refused the size."""
-        return library.socket_transport_counters(self._state).contents.too_long_in_a_row
+        return self._totals.too_long_in_a_row
+
+    @property
+    def offloads(self) -> Offloads:
+        """What the kernel does with many datagrams at once."""
+        return Offloads(
+            sent_together=library.socket_transport_segments(self._state),
+            sent_together_later=library.socket_transport_most_segments(self._state),
+            are_received_together=library.socket_transport_joins(self._state),
+        )
 
     @property
     def counters(self) -> Counter[str]:
-        """What was held up or dropped here, by cause."""
+        """What was held up or dropped here, by cause; causes that did not occur are absent."""
         if not self._is_closed:
-            counters = library.socket_transport_counters(self._state).contents
-            names = (name for name, _ in counters._fields_ if name != "too_long_in_a_row")
-            self._counted = Counter({name: getattr(counters, name) for name in names})
+            totals = self._totals
+            names = (name for name, _ in totals._fields_ if name != "too_long_in_a_row")
+            self._counted = +Counter({name: getattr(totals, name) for name in names})
         return self._counted
 
     def wake(self) -> None:
@@ -109,6 +129,7 @@ class SocketTransport:
             return
         self._counted = self.counters
         self._is_closed = True
+        library.socket_transport_close(self._state)
         self.socket.close()
         # The number may be that of another file the moment after.
         with self._lock:
@@ -144,7 +165,7 @@ class CallbackTransport:
 
     def _rows(self, address: int, count: int) -> NDArray[np.uint8]:
         memory = (ctypes.c_uint8 * (count * self._bytes)).from_address(address)
-        return np.frombuffer(memory, np.uint8).reshape(count, self._bytes)
+        return np.frombuffer(memoryview(memory), np.uint8).reshape(count, self._bytes)
 
     def _send_rows(self, address: int, count: int) -> int:
         try:

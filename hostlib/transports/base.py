@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -14,6 +15,27 @@ from ..control.view import Endpoint
 
 Datagrams = NDArray[np.uint8]
 """UDP payloads, one per row, shape (count, datagram_bytes), rows contiguous."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offloads:
+    """What the kernel, a network card or the switch does with many datagrams at once."""
+
+    sent_together: int = 1
+    """Most datagrams in one message that is sent; others cut it."""
+    sent_together_later: int = 1
+    """The same once the switch has shown that it takes such messages."""
+    are_received_together: bool = False
+    """Whether a received message may hold several datagrams."""
+
+    def __str__(self) -> str:
+        sent = "1 datagram"
+        if self.sent_together > 1:
+            sent = f"up to {self.sent_together} datagrams"
+        elif self.sent_together_later > 1:
+            sent += f" ({self.sent_together_later} if the switch leaves checksums to this host)"
+        received = "several" if self.are_received_together else "one"
+        return f"offloads: {sent} per message sent, {received} per message received"
 
 
 class Transport(Protocol):
@@ -30,6 +52,11 @@ class Transport(Protocol):
     @property
     def counters(self) -> Counter[str]:
         """What was dropped or delayed here, by cause."""
+        ...
+
+    @property
+    def offloads(self) -> Offloads:
+        """What others do with many datagrams at once; known when the transport is open."""
         ...
 
     def open(self, remote: Endpoint, datagram_bytes: int) -> None:

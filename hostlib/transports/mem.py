@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..control.view import Endpoint
 from ..errors import TransportClosedError
-from .base import Datagrams
+from .base import Datagrams, Offloads
 from .frames import FrameCodec
 
 POLL_S = 0.02
@@ -58,6 +58,11 @@ class MemTransport:
     def counters(self) -> Counter[str]:
         """Frames dropped here, by cause."""
         return self._counters
+
+    @property
+    def offloads(self) -> Offloads:
+        """None: the port takes whole frames."""
+        return Offloads()
 
     def open(self, remote: Endpoint, datagram_bytes: int) -> None:
         """Prepare frames to and from `remote`."""

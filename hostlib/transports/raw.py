@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packet sockets: frames built here, received through a shared ring. Needs CAP_NET_RAW."""
+"""Packet sockets: the C library builds and checks whole frames. Needs CAP_NET_RAW."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from typing import final
 
 from ..control.view import Endpoint
 from ..errors import AddressUnreachableError, TransportClosedError, TransportError
+from ..native.transports import Joining
 from .base import Datagrams
-from .batch_socket import BatchSocket
-from .frame_sender import FrameSender
-from .frames import FrameCodec
+from .frames import frames_between
 from .interface_mtu import check_interface_mtu
+from .kernel import KernelTransport
 from .packet_filter import DROP_ALL, attach_filter, results_filter
-from .packet_ring import (
-    PacketRing,
+from .packet_socket import (
+    bind_packet_socket,
+    dropped_frames,
     interface_addresses,
     open_packet_socket,
 )
+from .segmentation import cuts_super_frames
 from .sockets import connect_udp, open_udp
 from .strangers import dropped_datagrams, open_on_same_port
 
 
 @final
-class RawTransport:
+class RawTransport(KernelTransport):
     """Transport over one network interface, past the kernel's UDP.
 
     The UDP port is still reserved with a socket of its own: so that no other program gets it, and
@@ -34,7 +36,6 @@ class RawTransport:
     """
 
     def __init__(self, interface: str, udp_port: int = 0) -> None:
-        self._interface = interface
         sock = open_packet_socket(interface)
         try:
             mac, address = interface_addresses(sock, interface)
@@ -43,50 +44,48 @@ class RawTransport:
             sock.close()
             raise
         attach_filter(self._reservation, DROP_ALL)
-        # Nothing may come in before `open` has set the real filter.
-        attach_filter(sock, DROP_ALL)
         port = self._reservation.getsockname()[1]
-        self._local = Endpoint(address=address, udp_port=port, mac=mac)
-        self._batch = BatchSocket(sock)
-        self._ring: PacketRing | None = None
-        self._counters: Counter[str] = Counter()
-        self._port_counters: Counter[str] = Counter()
+        local = Endpoint(address=address, udp_port=port, mac=mac)
+        title, place = f"raw transport on {interface}", f"packet socket on {interface}"
+        super().__init__(sock, local, title=title, place=place)
+        self._interface = interface
+        self._is_open = False
+        self._has_offload_header = False
+        self._datagram_bytes = 0
+        self._counted: Counter[str] = Counter()
         self._results: socket.socket | None = None
-        self._is_closed = False
 
-    @property
-    def local(self) -> Endpoint:
-        """This worker's end: the interface's addresses and the reserved port."""
-        return self._local
-
-    @property
-    def counters(self) -> Counter[str]:
-        """Frames dropped or held up here, by cause."""
+    def _port_counters(self) -> Counter[str]:
         if not self._is_closed:
-            self._port_counters = self._read_port()
-        return self._counters + self._batch.counters + self._port_counters
-
-    def _read_port(self) -> Counter[str]:
-        counters: Counter[str] = Counter()
-        if self._ring is not None:
-            counters["overflow"] = self._ring.overflow
-        if self._results is not None:
-            counters["stranger"] = dropped_datagrams(self._reservation)
-        return counters
+            if self._is_open:
+                self._counted["overflow"] += dropped_frames(self._socket.socket)
+            if self._results is not None:
+                self._counted["stranger"] = dropped_datagrams(self._reservation)
+        return self._counted
 
     def open(self, remote: Endpoint, datagram_bytes: int) -> None:
-        """Map the ring and prepare frames to and from `remote`, whose MAC address is needed.
+        """Prepare frames to and from `remote`, whose MAC address is needed.
 
-        Another call changes the remote end; the ring stays.
+        Another call changes the remote end. Raises MtuTooSmallError where the interface does not
+        carry the frames, and InterfaceMissingError.
         """
-        sock: socket.socket = self._batch.socket
+        sock = self._socket.socket
         check_interface_mtu(sock, self._interface, datagram_bytes)
-        self._codec = FrameCodec(self._local, remote, datagram_bytes)
-        self._sender = FrameSender(self._batch, self._codec)
+        frames = frames_between(self._local, remote, datagram_bytes)
         attach_filter(sock, results_filter(remote.udp_port, self._local.udp_port))
         self._tell_results_apart(remote)
-        if self._ring is None:
-            self._ring = PacketRing(sock, self._interface)
+        if not self._is_open:
+            self._has_offload_header = bind_packet_socket(sock, self._interface)
+            self._is_open = True
+        self._datagram_bytes = datagram_bytes
+        self._socket.open_packets(frames, self._interface, self._joining())
+
+    def _joining(self) -> Joining:
+        if not self._has_offload_header:
+            return Joining.NEVER
+        if cuts_super_frames(self._socket.socket, self._interface):
+            return Joining.ALWAYS
+        return Joining.LIKE_PEER
 
     def _tell_results_apart(self, remote: Endpoint) -> None:
         """Connect a socket to the switch, so that the reservation's drops are strangers' alone.
@@ -101,51 +100,20 @@ class RawTransport:
             self._results.close()
             self._results = None
 
-    def send(self, datagrams: Datagrams) -> int:
-        """Send rows in order as frames; return how many the interface took."""
-        try:
-            sent = self._sender.send(datagrams)
-        except OSError as error:
-            raise self._translated(error) from error
-        if sent < len(datagrams) and self._batch.too_long_in_a_row:
-            check_interface_mtu(self._batch.socket, self._interface, self._codec.datagram_bytes)
-        return sent
-
     def receive(self, out: Datagrams, timeout_s: float) -> int:
         """Fill rows with the datagrams of good frames; return how many."""
-        ring = self._ring
-        if ring is None:
+        if not self._is_open:
             raise TransportClosedError(f"the raw transport on {self._interface} is not open")
-        arrived = ring.peek(len(out))
-        if arrived is None and timeout_s > 0 and self._batch.wait(timeout_s):
-            arrived = ring.peek(len(out))
-        if arrived is None:
-            return 0
-        frames, lengths = arrived
-        count = self._codec.unwrap(frames, lengths, out, self._counters)
-        ring.release()
-        return count
+        return super().receive(out, timeout_s)
 
-    def _translated(self, error: OSError) -> TransportError:
-        if self._is_closed:
-            return TransportClosedError(f"the raw transport on {self._interface} was closed")
-        return TransportError(f"packet socket on {self._interface}: {error.strerror}")
-
-    def wake(self) -> None:
-        """Make a waiting `receive` return."""
-        if not self._is_closed:
-            self._batch.wake()
+    def _check_size(self, refusals: int) -> None:
+        check_interface_mtu(self._socket.socket, self._interface, self._datagram_bytes)
 
     def close(self) -> None:
-        """Unmap the ring, close the socket and free the port."""
-        if not self._is_closed:
-            self._port_counters = self._read_port()
-        self._is_closed = True
+        """Close the socket and free the port."""
+        self._counted = self._port_counters()
+        super().close()
         if self._results is not None:
             self._results.close()
             self._results = None
-        if self._ring is not None:
-            self._ring.close()
-            self._ring = None
-        self._batch.close()
         self._reservation.close()

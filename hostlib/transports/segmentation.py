@@ -1,11 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a message of several datagrams leaves this host as frames of their own.
+"""Whether super-frames, frames of several datagrams, leave this host as single frames.
 
-The kernel cuts such a message as late as it can. An interface without hardware behind it (veth,
-bridge, tunnel) that computes checksums "in hardware" passes it on uncut, and its other end, a
-switch on a packet socket, gets one frame far beyond the MTU. Where the interface computes none, the
-kernel cuts before it.
+The kernel cuts a super-frame as late as it can. An interface without hardware behind it (veth,
+bridge) that computes checksums "in hardware" passes it on uncut, its checksum not finished. A
+switch at the other end must then do both, as softswitch does. BMv2 does neither. Where the
+interface computes no checksums, the kernel cuts and finishes before it.
+
+So a packet socket sends super-frames over such an interface only after the switch itself has sent a
+frame with an unfinished checksum. UDP sockets need no such care: the kernel leaves the checksum of
+each of their datagrams to the interface, so a switch that finishes none drops them all in any case.
 """
 
 from __future__ import annotations
@@ -24,11 +28,8 @@ _IFREQ_BYTES = 40
 _MAX_INTERFACES = 256
 
 
-def sends_own_frames(sock: socket.socket) -> bool:
-    """Return whether the interface of the socket's own address is known to send cut messages."""
-    interface = interface_of(sock, sock.getsockname()[0])
-    if interface is None:
-        return False
+def cuts_super_frames(sock: socket.socket, interface: str) -> bool:
+    """Return whether an interface is known to send super-frames as single, complete frames."""
     if _is_network_card(sock, interface):
         return True  # it cuts, or the kernel does before it
     return not _computes_checksums(sock, interface)

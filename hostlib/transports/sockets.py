@@ -29,19 +29,24 @@ def open_udp(address: str, udp_port: int) -> socket.socket:
     try:
         sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
         sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ECN_CAPABLE)
-        for forced, plain in (
-            (SO_RCVBUFFORCE, socket.SO_RCVBUF),
-            (SO_SNDBUFFORCE, socket.SO_SNDBUF),
-        ):
-            try:
-                sock.setsockopt(socket.SOL_SOCKET, forced, BUFFER_BYTES)
-            except PermissionError:
-                sock.setsockopt(socket.SOL_SOCKET, plain, BUFFER_BYTES)
+        enlarge_buffers(sock)
         sock.bind((address, udp_port))
     except OSError as error:
         sock.close()
         raise _bind_error(error, address, udp_port) from error
     return sock
+
+
+def enlarge_buffers(sock: socket.socket) -> None:
+    """Ask for BUFFER_BYTES in both directions, beyond the kernel's limits where that is allowed."""
+    for forced, plain in (
+        (SO_RCVBUFFORCE, socket.SO_RCVBUF),
+        (SO_SNDBUFFORCE, socket.SO_SNDBUF),
+    ):
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, forced, BUFFER_BYTES)
+        except PermissionError:
+            sock.setsockopt(socket.SOL_SOCKET, plain, BUFFER_BYTES)
 
 
 def connect_udp(sock: socket.socket, address: str, udp_port: int) -> None:

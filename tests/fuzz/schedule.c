@@ -254,7 +254,7 @@ static void send_damaged(schedule_t *schedule, port_t *port, const packet_t *pac
 static void reply_to(schedule_t *schedule, uint32_t id, const uint8_t *datagram) {
   static packet_t packet;
   packet.bytes = schedule->packet_bytes;
-  if (schedule->has_frames) frame_wrap(&schedule->frames, datagram, packet.data);
+  if (schedule->has_frames) frames_wrap_rows(&schedule->frames, datagram, 1, packet.data);
   else memcpy(packet.data, datagram, schedule->datagram_bytes);
   port_reply(&schedule->ports[id], &packet);
   send_damaged(schedule, &schedule->ports[id], &packet);

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from live_testbed import LiveTestbed
+from stream_clock import install_still_clock
 from switchfold.bmv2_topos import state
 from switchfold.bmv2_topos.processes import daemons
 from switchfold.hostlib import errors
@@ -70,7 +71,7 @@ def test_doctor_healthy_without_and_with_a_job(
     assert (code, failed(found)) == (0, set())
     assert found["jobs"] == ("ok", "none is live | ")
     # Packets that a busy machine delays are not sent again: that would be a symptom.
-    monkeypatch.setattr("switchfold.hostlib.slots.rtt.PROBE_MARGIN_S", 60.0)
+    install_still_clock(monkeypatch)
     timers = dict.fromkeys(("min_rto_s", "initial_rto_s", "max_rto_s"), 60.0)
     with whole.sessions(3, **timers) as sessions:
         sums(sessions)

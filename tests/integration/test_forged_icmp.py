@@ -123,6 +123,8 @@ def test_small_mtu_is_an_error_with_advice(set_mtu: Callable[[int], None], kind:
         set_mtu(552)
         with pytest.raises(MtuTooSmallError, match=text):
             transport.send(rows)
+        with pytest.raises(MtuTooSmallError, match=text):
+            transport.raise_failure(0)  # what a reducer calls after the library has sent
         set_mtu(1500)
         assert transport.send(rows) == ROWS
 

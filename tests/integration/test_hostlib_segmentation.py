@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of the udp transport must reach the other end of a cable as frames of their own."""
+"""What reaches the other end of a cable: single, complete frames, or super-frames that it can cut.
+
+A veth interface that computes checksums passes super-frames on uncut. Only a switch that reads the
+kernel's virtio_net_hdr can cut them and finish their checksums. BMv2 is no such switch.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +12,32 @@ import fcntl
 import os
 import socket
 import struct
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from ctypes import addressof, create_string_buffer
 from typing import Any, cast
 
 import numpy as np
 import pyroute2
 import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Raw
 
 from switchfold.hostlib.control.view import Endpoint
+from switchfold.hostlib.errors import MtuTooSmallError
 from switchfold.hostlib.slots.wire import UDP_PORT, datagram_bytes, frame_bytes
-from switchfold.hostlib.transports.packet_ring import PACKET_IGNORE_OUTGOING, SOL_PACKET
-from switchfold.hostlib.transports.segmentation import SIOCETHTOOL, sends_own_frames
+from switchfold.hostlib.transports import packet_socket
+from switchfold.hostlib.transports.base import Transport
+from switchfold.hostlib.transports.frames import ECN_CAPABLE
+from switchfold.hostlib.transports.packet_socket import (
+    PACKET_IGNORE_OUTGOING,
+    PACKET_VNET_HDR,
+    SOL_PACKET,
+)
+from switchfold.hostlib.transports.raw import RawTransport
+from switchfold.hostlib.transports.segmentation import SIOCETHTOOL, cuts_super_frames
 from switchfold.hostlib.transports.udp import UdpTransport
 
 IPRoute = cast(Any, pyroute2).IPRoute
@@ -28,6 +46,14 @@ ADDRESS = "10.213.9.1"
 ETH_P_ALL = 3
 ETHTOOL_STXCSUM = 0x17
 ROWS = 20
+SIZE = datagram_bytes(352)
+REMOTE = Endpoint(address="10.213.9.254", mac="02:53:46:00:00:fe")
+LAYERS_BYTES, OFFLOAD_BYTES = 42, 10
+NEEDS_CSUM, GSO_UDP_L4 = 1, 5
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets and veth need root"),
+]
 
 
 @pytest.fixture
@@ -57,34 +83,126 @@ def turn_checksums_off(interface: str) -> None:
         fcntl.ioctl(sock.fileno(), SIOCETHTOOL, request)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets and veth need root")
-@pytest.mark.root
-@pytest.mark.parametrize("has_checksums", [True, False])
-def test_batch_arrives_as_single_frames(far_end: socket.socket, *, has_checksums: bool) -> None:
+def frames_to_switch(far_end: socket.socket, head_bytes: int = 0) -> Iterator[bytes]:
+    """The messages for the switch's port that arrive at the far end."""
+    while True:
+        message = far_end.recv(1 << 17)
+        frame = message[head_bytes:]
+        if frame[12:14] == b"\x08\x00" and frame[36:38] == UDP_PORT.to_bytes(2, "big"):
+            yield message
+
+
+def assert_complete(frame: bytes) -> None:
+    """The frame holds one datagram, and its checksums are right, by scapy."""
+    assert len(frame) == frame_bytes(352)
+    packet = Ether(frame)
+    stated = packet[IP].chksum, packet[UDP].chksum
+    assert stated[1] != 0
+    del packet[IP].chksum, packet[UDP].chksum
+    packet = Ether(bytes(packet))
+    assert (packet[IP].chksum, packet[UDP].chksum) == stated
+    assert packet[IP].flags == "DF"
+    assert packet[IP].tos == ECN_CAPABLE
+
+
+def rows_of(count: int) -> np.ndarray:
+    return np.random.default_rng(count).integers(0, 256, (count, SIZE)).astype(np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("kind", "has_checksums"), [("udp", False), ("raw", False), ("raw", True), ("old raw", False)]
+)
+def test_batch_arrives_as_single_complete_frames(
+    far_end: socket.socket, kind: str, *, has_checksums: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not has_checksums:
         turn_checksums_off(NEAR)
-    transport = UdpTransport(ADDRESS)
-    try:
-        transport.open(Endpoint(address="10.213.9.254"), datagram_bytes(352))
-        assert transport.send(np.zeros((ROWS, datagram_bytes(352)), np.uint8)) == ROWS
-        lengths: list[int] = []
-        while len(lengths) < ROWS:
-            frame = far_end.recv(1 << 16)
-            if frame[12:14] == b"\x08\x00" and frame[36:38] == UDP_PORT.to_bytes(2, "big"):
-                lengths.append(len(frame))
-        assert set(lengths) == {frame_bytes(352)}
-    finally:
-        transport.close()
+    if kind == "old raw":  # a kernel that does not know the option
+        monkeypatch.setattr(packet_socket, "PACKET_VNET_HDR", 250)
+    transport: Transport = UdpTransport(ADDRESS) if kind == "udp" else RawTransport(NEAR)
+    with closing(transport):
+        transport.open(REMOTE, SIZE)
+        together = transport.offloads.sent_together
+        assert together == (45 if kind != "old raw" and not has_checksums else 1)
+        rows = rows_of(ROWS)
+        assert transport.send(rows) == ROWS
+        frames = frames_to_switch(far_end)
+        for row, frame in zip(rows, frames, strict=False):
+            assert_complete(frame)
+            assert frame[LAYERS_BYTES:] == row.tobytes()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="packet sockets and veth need root")
-@pytest.mark.root
+def test_udp_batch_arrives_as_what_the_far_end_can_cut(far_end: socket.socket) -> None:
+    far_end.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
+    with closing(UdpTransport(ADDRESS)) as transport:
+        transport.open(REMOTE, SIZE)
+        rows = rows_of(ROWS)
+        assert transport.send(rows) == ROWS
+        message = next(frames_to_switch(far_end, OFFLOAD_BYTES))
+        assert segment_bytes_of(message) == SIZE
+        assert message[OFFLOAD_BYTES + LAYERS_BYTES :] == rows.tobytes()
+
+
+def segment_bytes_of(message: bytes) -> int:
+    flags, kind, _, segment_bytes, _, _ = struct.unpack("=BBHHHH", message[:OFFLOAD_BYTES])
+    assert (flags, kind) == (NEEDS_CSUM, GSO_UDP_L4)
+    return segment_bytes
+
+
+def super_frame(transport: RawTransport, rows: np.ndarray) -> bytes:
+    """What a switch that leaves everything to others sends to the worker."""
+    local = transport.local
+    packet = Ether(dst=local.mac, src=REMOTE.mac) / IP(src=REMOTE.address, dst=local.address)
+    packet /= UDP(sport=REMOTE.udp_port, dport=local.udp_port) / Raw(rows.tobytes())
+    head = struct.pack("=BBHHHH", NEEDS_CSUM, GSO_UDP_L4, LAYERS_BYTES, SIZE, 34, 6)
+    return head + bytes(packet)
+
+
+def test_raw_answers_super_frames_with_super_frames(far_end: socket.socket) -> None:
+    far_end.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
+    with closing(RawTransport(NEAR)) as transport:
+        transport.open(REMOTE, SIZE)
+        rows = rows_of(30)
+        assert transport.send(rows[:1]) == 1
+        whole = next(frames_to_switch(far_end, OFFLOAD_BYTES))
+        assert whole[:OFFLOAD_BYTES] == bytes(OFFLOAD_BYTES)
+        assert_complete(whole[OFFLOAD_BYTES:])
+
+        far_end.send(super_frame(transport, rows))
+        received = np.empty_like(rows)
+        count = 0
+        while count < len(rows):
+            part = transport.receive(received[count:], 60.0)
+            assert part > 0
+            count += part
+        np.testing.assert_array_equal(received, rows)
+        assert transport.counters == Counter()
+
+        assert transport.send(rows) == len(rows)
+        message = next(frames_to_switch(far_end, OFFLOAD_BYTES))
+        assert segment_bytes_of(message) == SIZE
+        assert message[OFFLOAD_BYTES + LAYERS_BYTES :] == rows.tobytes()
+
+
+def test_mtu_that_shrinks_below_super_frames_is_an_error(far_end: socket.socket) -> None:
+    turn_checksums_off(NEAR)
+    rows = rows_of(ROWS)
+    with closing(RawTransport(NEAR)) as transport, IPRoute() as route:
+        near = route.link_lookup(ifname=NEAR)[0]
+        transport.open(REMOTE, SIZE)
+        assert transport.send(rows) == ROWS
+        route.link("set", index=near, mtu=1479)
+        with pytest.raises(MtuTooSmallError, match=f"{NEAR} has an MTU of 1479"):
+            transport.send(rows)
+        route.link("set", index=near, mtu=1480)
+        assert transport.send(rows) == ROWS
+        for _, frame in zip(range(2 * ROWS), frames_to_switch(far_end), strict=False):
+            assert_complete(frame)
+
+
 def test_only_interfaces_that_segment_are_trusted(far_end: socket.socket) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.bind((ADDRESS, 0))
-        assert not sends_own_frames(sock)
+        assert not cuts_super_frames(sock, NEAR)
         turn_checksums_off(NEAR)
-        assert sends_own_frames(sock)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.bind(("127.0.0.2", 0))  # loopback's, but not the address that it lists
-        assert not sends_own_frames(sock)
+        assert cuts_super_frames(sock, NEAR)
+        assert not cuts_super_frames(sock, "lo")

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from even_straggler_timeout import install_even_straggler_timeout
 from live_testbed import LiveTestbed
+from stream_clock import install_even_clock
 from switchfold.bmv2_topos.topology.fabrics import leaf_spine
 from switchfold.controller.views.join_reply import QUORUM_DEADLINE_S
 from switchfold.hostlib.config import join_from_environment
@@ -34,7 +34,7 @@ def testbed() -> Generator[LiveTestbed]:
 
 @pytest.fixture(autouse=True)
 def _even_straggler_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    install_even_straggler_timeout(monkeypatch)
+    install_even_clock(monkeypatch)
 
 
 @contextmanager

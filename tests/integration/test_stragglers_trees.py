@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from even_straggler_timeout import install_even_straggler_timeout
+from stream_clock import install_even_clock
 from switchfold.hostlib.errors import WorkerMissingError
 from switchfold.hostlib.straggler import StragglerPolicy
 from switchfold.softswitch.switch.impairments import Impairments
@@ -21,7 +21,7 @@ DEPTH_3: Shape = (((0, 2), 5), (1, 3))
 
 @pytest.fixture(autouse=True)
 def _even_straggler_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    install_even_straggler_timeout(monkeypatch)
+    install_even_clock(monkeypatch)
 
 
 def _bad_network(seed: int) -> Impairments:

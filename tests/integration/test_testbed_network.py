@@ -98,6 +98,33 @@ def test_hosts_see_only_their_link_with_permanent_neighbours() -> None:
         assert output.endswith("v6 \n")
 
 
+@pytest.mark.parametrize("offloads", [False, True])
+def test_links_carry_large_frames_only_with_offloads(offloads: bool) -> None:
+    send = (
+        "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
+        "s.bind(('10.0.0.1', 5000)); s.setsockopt(socket.SOL_UDP, 103, 1000);"  # UDP_SEGMENT
+        "s.sendto(b'x' * 5000, ('10.0.0.254', 21318))"
+    )
+
+    def listen() -> socket.socket:
+        receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+        receiver.bind(("s1-eth1", 0x0800))
+        receiver.settimeout(60)
+        return receiver
+
+    topology = single_switch(1)
+    name = f"test-large{int(offloads)}-{os.getpid()}"
+    with Testbed(topology, name=name, has_switch=False, offloads=offloads) as made:
+        namespace = made.namespace_of(made.switch)
+        assert namespace is not None
+        with namespaces.call_in_namespace(namespace, listen) as receiver:
+            made.start("send", [sys.executable, "-c", send], node=made.topology.hosts[0])
+            sizes = [len(receiver.recv(1 << 16))]
+            while sum(sizes) - 42 * len(sizes) < 5000:
+                sizes.append(len(receiver.recv(1 << 16)))
+    assert sizes == ([5042] if offloads else [1042] * 5)
+
+
 def test_frames_cross_with_checksums_and_are_counted() -> None:
     send = (
         "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"

@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.support.link_check import AGREEMENT, carried_bytes, differences, predicted_bytes
 from live_testbed import DEADLINE_S, LiveTestbed
+from stream_clock import install_still_clock
 from switchfold.bmv2_topos import leaf_spine
 from switchfold.hostlib.schemes import Cluster, Layer, Scheme
 from switchfold.hostlib.schemes.wire_cost import wire_bytes
@@ -29,7 +30,7 @@ def test_measured_bytes_per_link_agree_with_prediction(
     values = np.random.default_rng(num_spines).standard_normal(NUM_ELEMENTS).astype(np.float32)
     arrays = [np.roll(values, worker_id) for worker_id in range(NUM_WORKERS)]
     # Nothing is sent again: a busy machine delays packets but does not lose them.
-    monkeypatch.setattr("switchfold.hostlib.slots.rtt.PROBE_MARGIN_S", 60.0)
+    install_still_clock(monkeypatch)
     options: dict[str, Any] = {
         "timeout_s": 120.0,
         "min_rto_s": 60.0,

@@ -4,16 +4,18 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
 
-from switchfold.hostlib.slots.wire import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES, Operation
-from switchfold.hostlib.transports.batch_socket import BatchSocket
+from switchfold.hostlib.native.library import LAYERS_BYTES
+from switchfold.hostlib.native.transports import SocketTransport
+from switchfold.hostlib.slots.wire import Operation
 
-LAYERS_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES
 Rows = np.ndarray[tuple[int, int], np.dtype[np.uint8]]
 
 
@@ -32,17 +34,19 @@ def reflect_frames(rows: Rows) -> None:
 
 
 @contextmanager
-def running(batch: BatchSocket, row_bytes: int, change: Callable[[Rows], None]) -> Iterator[None]:
+def running(sock: socket.socket, row_bytes: int, change: Callable[[Rows], None]) -> Iterator[None]:
+    """Send every datagram or frame of the socket back, changed; close the socket in the end."""
     is_over = threading.Event()
+    reflector = SocketTransport(sock)
+    reflector.open(row_bytes)
 
     def run() -> None:
         rows = np.empty((32, row_bytes), np.uint8)
         while not is_over.is_set():
-            received = batch.receive(rows, 1.0)
-            if received is not None:
-                count = len(received[0])
-                change(rows[:count])
-                batch.send(rows[:count])
+            count = reflector.receive(rows, 1.0)
+            assert count >= 0, os.strerror(-count)
+            change(rows[:count])
+            reflector.send(rows[:count])
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -50,6 +54,6 @@ def running(batch: BatchSocket, row_bytes: int, change: Callable[[Rows], None]) 
         yield
     finally:
         is_over.set()
-        batch.wake()
+        reflector.wake()
         thread.join()
-        batch.close()
+        reflector.close()

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import errno
 import socket
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
-from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,12 +17,11 @@ from hostlib_reflector import reflect_datagrams, reflect_frames, running
 from loopback import LOOPBACK
 from switchfold.hostlib import errors
 from switchfold.hostlib.control.view import Endpoint, JobView
+from switchfold.hostlib.native.transports import SocketTransport
 from switchfold.hostlib.options import SessionOptions
 from switchfold.hostlib.session import Session
 from switchfold.hostlib.slots.wire import datagram_bytes, frame_bytes
-from switchfold.hostlib.transports import batch_socket
-from switchfold.hostlib.transports.base import Transport
-from switchfold.hostlib.transports.batch_socket import ICMP_ERRORS, BatchSocket
+from switchfold.hostlib.transports.base import Offloads, Transport
 from switchfold.hostlib.transports.frames import ECN_CAPABLE, FrameCodec
 from switchfold.hostlib.transports.sockets import IP_MTU_DISCOVER, IP_PMTUDISC_PROBE, open_udp
 from switchfold.hostlib.transports.tunnel import TunnelTransport
@@ -67,20 +62,22 @@ def peer_socket() -> Generator[socket.socket]:
         yield sock
 
 
-def test_udp_allreduce() -> None:
+def test_udp_allreduce(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "switchfold.hostlib.session")
     transport = UdpTransport("127.0.0.1")
     peer = open_udp("127.0.0.1", 0)
     peer.connect(("127.0.0.1", transport.local.udp_port))
     switch = Endpoint(address="127.0.0.1", udp_port=peer.getsockname()[1])
-    with running(BatchSocket(peer), SIZE, reflect_datagrams):
+    with running(peer, SIZE, reflect_datagrams):
         assert_allreduce_works(switch, transport)
+    assert "offloads: up to 45 datagrams" in caplog.text
 
 
 def test_tunnel_allreduce() -> None:
     peer = open_udp("127.0.0.1", 0)
     transport = TunnelTransport(WORKER, port_address=peer.getsockname())
     peer.connect(transport.cable_address)
-    with running(BatchSocket(peer), frame_bytes(VALUES), reflect_frames):
+    with running(peer, frame_bytes(VALUES), reflect_frames):
         assert_allreduce_works(SWITCH, transport)
 
 
@@ -116,28 +113,32 @@ def test_path_mtu_is_not_learned_from_icmp() -> None:
         assert mode == IP_PMTUDISC_PROBE
 
 
-@pytest.mark.parametrize("error", ICMP_ERRORS, ids=errno.errorcode.get)
-def test_pending_icmp_error_fails_no_send(error: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["udp", "tunnel"])
+def test_refusal_left_by_an_earlier_packet_fails_no_call(kind: str) -> None:
     """The kernel reports an ICMP error to a connected socket once, at its next call."""
-    real = batch_socket._libc  # pyright: ignore[reportPrivateUsage]
-    left = [error, error]
+    rows = np.zeros((3, SIZE), np.uint8)
+    with contextlib.closing(open_udp(LOOPBACK, 0)) as peer:
+        closed = LOOPBACK, peer.getsockname()[1]
+    transport: UdpTransport | TunnelTransport
+    if kind == "udp":
+        transport = UdpTransport("127.0.0.1")
+        remote = Endpoint(address=closed[0], udp_port=closed[1])
+    else:
+        transport, remote = TunnelTransport(WORKER, port_address=closed), SWITCH
+    with contextlib.closing(transport):
+        transport.open(remote, SIZE)
 
-    def call(name: str, *arguments: object) -> int:
-        if not left:
-            return getattr(real, name)(*arguments)
-        ctypes.set_errno(left.pop())
-        return -1
+        def errors_at_receive() -> int:
+            assert transport.receive(rows.copy(), 0.0) == 0
+            return transport.counters["network_error"]
 
-    kernel = SimpleNamespace(sendmmsg=partial(call, "sendmmsg"), recvmmsg=partial(call, "recvmmsg"))
-    monkeypatch.setattr(batch_socket, "_libc", kernel)
-    with contextlib.closing(UdpTransport("127.0.0.1")) as transport, peer_socket() as peer:
-        transport.open(Endpoint(address="127.0.0.1", udp_port=peer.getsockname()[1]), SIZE)
-        assert transport.send(np.zeros((3, SIZE), np.uint8)) == 3
-        left += [error, error]
-        assert transport.receive(np.empty((1, SIZE), np.uint8), 0.0) == 0
-        counters = transport.counters
-        assert counters["network_error"] == 4
-        assert counters["path_mtu_ignored"] == (4 if error == errno.EMSGSIZE else 0)
+        assert transport.send(rows) == 3
+        wait_until(lambda: errors_at_receive() > 0, "the error of the first batch")
+        before = transport.counters["network_error"]
+        for _ in range(3):
+            assert transport.send(rows) == 3
+        assert transport.counters["network_error"] > before
+        assert "path_mtu_ignored" not in transport.counters
 
 
 @pytest.mark.parametrize("kind", ["udp", "tunnel"])
@@ -208,13 +209,53 @@ def test_udp_foreign_local_address() -> None:
 def test_udp_send_gives_back_what_the_kernel_does_not_take() -> None:
     receiver, sender = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     sender.setblocking(False)
-    batch = BatchSocket(sender)
-    rows = np.zeros((5000, SIZE), np.uint8)
-    sent = batch.send(rows)
+    transport = SocketTransport(sender)
+    transport.open(SIZE)
+    sent = transport.send(np.zeros((5000, SIZE), np.uint8))
     assert 0 < sent < 5000
-    assert batch.busy == 1
-    batch.close()
+    assert transport.counters == Counter(send_busy=1)
+    transport.close()
+    assert transport.counters == Counter(send_busy=1)
     receiver.close()
+
+
+@pytest.mark.parametrize("kind", ["udp", "tunnel"])
+def test_closed_transport_reaches_no_file_of_its_old_number(kind: str) -> None:
+    rows = np.zeros((1, SIZE), np.uint8)
+    transport: UdpTransport | TunnelTransport
+    with peer_socket() as peer:
+        port = peer.getsockname()[1]
+        if kind == "udp":
+            transport, remote = UdpTransport("127.0.0.1"), Endpoint(address=LOOPBACK, udp_port=port)
+        else:
+            transport = TunnelTransport(WORKER, port_address=("127.0.0.1", port))
+            remote = SWITCH
+        transport.open(remote, SIZE)
+        transport.close()
+        one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        with one, other:
+            one.setblocking(False)
+            other.setblocking(False)
+            with pytest.raises(errors.TransportClosedError, match=f"(?i){kind}.* was closed"):
+                transport.send(rows)
+            with pytest.raises(errors.TransportClosedError, match=f"(?i){kind}.* was closed"):
+                transport.receive(rows, 0.0)
+            for end in (one, other):
+                with pytest.raises(BlockingIOError):
+                    end.recv(1)
+        transport.wake()
+
+
+def test_offloads_name_what_the_kernel_does() -> None:
+    with contextlib.closing(UdpTransport("127.0.0.1")) as transport, peer_socket() as peer:
+        assert transport.offloads == Offloads()
+        transport.open(Endpoint(address="127.0.0.1", udp_port=peer.getsockname()[1]), SIZE)
+        assert transport.offloads == Offloads(
+            sent_together=45, sent_together_later=45, are_received_together=True
+        )
+        assert str(transport.offloads) == (
+            "offloads: up to 45 datagrams per message sent, several per message received"
+        )
 
 
 def test_frame_codec_agrees_with_scapy() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from switchfold.hostlib.native import library
+from switchfold.hostlib.native.transports import Joining
 from switchfold.hostlib.slots import wire
 from switchfold.softswitch.compilation.compiler import find_compiler
 
@@ -29,6 +30,8 @@ NUMBERS = {
     "HEADER_BYTES": wire.HEADER_BYTES,
     "VALUE_BYTES": wire.VALUE_BYTES,
     "BATCH": library.BATCH,
+    "LAYERS_BYTES": library.LAYERS_BYTES,
+    **{f"JOIN_{joining.name}": int(joining) for joining in Joining},
 }
 OFFSETS = {
     "VERSION_AT": "version",

@@ -1,11 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Switchfold Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A clock for slot streams by which a busy machine makes no worker of a test late.
-
-If the test's process stood still, one worker would close its rounds as soon as it runs again,
-before other workers of the process have sent their part. So time passes for all workers only as
-far as the one that ran longest ago.
-"""
+"""Clocks for the slot streams of a test's process, on which a busy machine has no influence."""
 
 from __future__ import annotations
 
@@ -24,10 +19,11 @@ STEP_S = 0.01
 """Longest wait of a worker between two looks at the clock."""
 
 
-class _EvenReducers:
+class _Reducers:
     """What takes the place of the library's calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_still: bool) -> None:
+        self._is_still = is_still
         self._new, self._free = library.reducer_new, library.reducer_free
         self._ran_s: dict[int, float] = {}  # by reducer, when it ran last
         self._transports: dict[int, int] = {}
@@ -47,7 +43,8 @@ class _EvenReducers:
         self._free(reducer)
 
     def _now_s(self, reducer: int) -> float:
-        self._ran_s[reducer] = time.monotonic()
+        if not self._is_still:
+            self._ran_s[reducer] = time.monotonic()
         return min(list(self._ran_s.values()))
 
     def poll(self, reducer: int, until_s: float, out: Any) -> int:
@@ -67,12 +64,27 @@ class _EvenReducers:
             return count
         pointers = (ctypes.c_void_p * len(rows))(*(row.ctypes.data for row in rows))
         error = library.reducer_take(reducer, pointers, count, self._now_s(reducer), out)
+        if arrivals.num_results:
+            arrivals.result_s = time.monotonic()  # which the engine compares with its own clock
         return error or library.reducer_keep_time(reducer, self._now_s(reducer))
 
 
-def install_even_straggler_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no worker of this process close rounds before all have run since the timeout."""
-    even = _EvenReducers()
-    monkeypatch.setattr(library, "reducer_new", even.new)
-    monkeypatch.setattr(library, "reducer_free", even.free)
-    monkeypatch.setattr(library, "reducer_poll", even.poll)
+def _install(monkeypatch: pytest.MonkeyPatch, *, is_still: bool) -> None:
+    reducers = _Reducers(is_still=is_still)
+    monkeypatch.setattr(library, "reducer_new", reducers.new)
+    monkeypatch.setattr(library, "reducer_free", reducers.free)
+    monkeypatch.setattr(library, "reducer_poll", reducers.poll)
+
+
+def install_even_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let time pass for all workers only as far as for the one that ran longest ago.
+
+    If the process stood still, one worker would otherwise close its rounds as soon as it runs
+    again, before the other workers of the process have sent their part.
+    """
+    _install(monkeypatch, is_still=False)
+
+
+def install_still_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no time pass: nothing is sent again because a packet is late."""
+    _install(monkeypatch, is_still=True)

@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "socket_state.h"
+
+// Bytes of each datagram of a message: those that the kernel joined have one size, but for a shorter last one.
+static uint32_t segment_bytes(struct msghdr *message, uint32_t bytes) {
+  for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control; control = CMSG_NXTHDR(message, control)) {
+    if (control->cmsg_level != SOL_UDP || control->cmsg_type != UDP_GRO) continue;
+    int size;
+    memcpy(&size, CMSG_DATA(control), sizeof size);
+    if (size > 0) return (uint32_t)size;
+  }
+  return bytes;
+}
+
+static void count_refused(socket_counters_t *counters, frame_check_t check) {
+  switch (check) {
+  case FRAME_GOOD: break;
+  case FRAME_OTHER: counters->other_traffic++; break;
+  case FRAME_LENGTH: counters->length++; break;
+  case FRAME_CHECKSUM: counters->checksum++; break;
+  }
+}
+
+// Point `rest` at the datagrams of a super-frame. Returns false if there are none.
+static bool begin_packet(socket_transport_t *transport, const uint8_t *data, uint32_t bytes) {
+  super_frame_t frame;
+  frame_check_t check;
+  if (transport->has_offload_header) {
+    check = super_frame_read(&transport->frames, data, bytes, &frame);
+  } else {
+    check = frame_check(&transport->frames, data, bytes, false);
+    frame = (super_frame_t){data + LAYERS_BYTES, transport->datagram_bytes, transport->datagram_bytes, false};
+  }
+  if (check != FRAME_GOOD) {
+    count_refused(&transport->counters, check);
+    return false;
+  }
+  if (frame.is_unfinished) transport->segments = transport->most_segments;
+  transport->rest = frame.datagrams;
+  transport->rest_bytes = frame.bytes;
+  transport->part_bytes = frame.datagram_bytes;
+  return true;
+}
+
+// Begin to cut the present message. Returns false if it has no datagrams, and counts it.
+static bool begin_message(socket_transport_t *transport) {
+  struct mmsghdr *message = &transport->messages[transport->message];
+  const uint8_t *data = transport->in + (size_t)transport->message * MESSAGE_BYTES;
+  uint32_t bytes = message->msg_len;
+  if (bytes == 0 || message->msg_hdr.msg_flags & MSG_TRUNC) {
+    transport->counters.length++;
+    return false;
+  }
+  if (transport->carried == PACKETS) return begin_packet(transport, data, bytes);
+  transport->rest = data;
+  transport->rest_bytes = bytes;
+  transport->part_bytes = segment_bytes(&message->msg_hdr, bytes);
+  return true;
+}
+
+// The datagram in a part of a message, or NULL if it is not good.
+static const uint8_t *checked(socket_transport_t *transport, const uint8_t *part, uint32_t bytes) {
+  if (transport->carried == FRAMES_IN_DATAGRAMS) {
+    frame_check_t check = frame_check(&transport->frames, part, bytes, false);
+    count_refused(&transport->counters, check);
+    return check == FRAME_GOOD ? part + LAYERS_BYTES : NULL;
+  }
+  if (bytes == transport->datagram_bytes) return part;
+  transport->counters.length++;
+  return NULL;
+}
+
+// Cut the messages that are there. Returns how many datagrams came out.
+static uint32_t cut(socket_transport_t *transport, const uint8_t **datagrams, uint32_t capacity) {
+  uint32_t count = 0;
+  while (count < capacity && transport->message < transport->num_messages) {
+    if (transport->rest_bytes == 0 && !begin_message(transport)) {
+      transport->message++;
+      continue;
+    }
+    uint32_t bytes = transport->rest_bytes < transport->part_bytes ? transport->rest_bytes : transport->part_bytes;
+    const uint8_t *datagram = checked(transport, transport->rest, bytes);
+    if (datagram) datagrams[count++] = datagram;
+    transport->rest += bytes;
+    transport->rest_bytes -= bytes;
+    if (transport->rest_bytes == 0) transport->message++;
+  }
+  return count;
+}
+
+// Returns how many messages came, or -errno.
+static int receive_messages(socket_transport_t *transport) {
+  for (uint32_t i = 0; i < MAX_MESSAGES; i++) {
+    transport->messages[i].msg_hdr.msg_controllen = CONTROL_BYTES;
+    transport->messages[i].msg_hdr.msg_flags = 0;
+  }
+  transport->num_messages = transport->message = transport->rest_bytes = 0;
+  for (;;) {
+    int count = recvmmsg(transport->fd, transport->messages, MAX_MESSAGES, MSG_DONTWAIT, NULL);
+    if (count >= 0) {
+      transport->num_messages = (uint32_t)count;
+      return count;
+    }
+    if (socket_is_busy(errno)) return 0;
+    if (!socket_is_soft(errno)) return -errno;
+    socket_count_soft(transport, errno);
+  }
+}
+
+// Wait to be woken, and for something to receive if that is awaited.
+static void wait_ready(const socket_transport_t *transport, bool is_readable_awaited, double wait_s) {
+  struct pollfd ready[] = {{.fd = transport->wake_fd, .events = POLLIN}, {.fd = transport->fd, .events = POLLIN}};
+  struct timespec limit = {.tv_sec = (time_t)wait_s};
+  limit.tv_nsec = (long)(1e9 * (wait_s - floor(wait_s)));
+  if (ppoll(ready, is_readable_awaited ? 2 : 1, &limit, NULL) > 0 && ready[0].revents) {
+    uint64_t times;
+    ssize_t bytes = read(transport->wake_fd, &times, sizeof times);
+    (void)bytes; // nothing to read: another call was faster
+  }
+}
+
+void socket_pause(transport_t *base, double pause_s) {
+  wait_ready((socket_transport_t *)base, false, pause_s);
+}
+
+int socket_receive(transport_t *base, const uint8_t **datagrams, uint32_t capacity, double wait_s) {
+  socket_transport_t *transport = (socket_transport_t *)base;
+  uint32_t count = cut(transport, datagrams, capacity);
+  if (count) return (int)count;
+  int received = receive_messages(transport);
+  if (received == 0 && wait_s > 0) {
+    wait_ready(transport, true, wait_s);
+    received = receive_messages(transport);
+  }
+  return received < 0 ? received : (int)cut(transport, datagrams, capacity);
+}

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: 2026 The Switchfold Authors
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "socket_state.h"
+
+#define SEND_WAIT_MS 20     // how long a send waits for room before it gives the rest back
+#define SOFT_ERROR_LIMIT 3u // the first was left by an earlier packet; the next are this batch's own
+
+// Kernels before 6.11 cut no UDP message where the interface computes no checksums; those before 6.2 cut no super-frame.
+static void stop_joining(socket_transport_t *transport) {
+  int none = 0;
+  if (transport->carried != PACKETS) setsockopt(transport->fd, SOL_UDP, UDP_SEGMENT, &none, sizeof none);
+  transport->segments = transport->most_segments = 1;
+}
+
+// The kernel compares packets with the interface's MTU, but no super-frames.
+static bool is_too_long(const socket_transport_t *transport) {
+  struct ifreq request = {0};
+  memcpy(request.ifr_name, transport->interface, IFNAMSIZ);
+  return ioctl(transport->fd, SIOCGIFMTU, &request) == 0 &&
+         (uint32_t)request.ifr_mtu + ETHERNET_BYTES < frame_bytes(&transport->frames);
+}
+
+// Write the head of a message of datagrams, if it has one.
+static struct iovec message_head(socket_transport_t *transport, uint32_t index, const uint8_t *datagram, uint32_t count) {
+  uint8_t *head = transport->heads[index];
+  if (transport->segments > 1) super_head(&transport->frames, count, head);
+  else whole_head(&transport->frames, datagram, head);
+  uint32_t skipped = transport->has_offload_header ? 0 : OFFLOAD_BYTES;
+  return (struct iovec){head + skipped, HEAD_BYTES - skipped};
+}
+
+// Point messages at datagrams. Returns how many messages there are.
+static uint32_t make_messages(socket_transport_t *transport, uint8_t *const *datagrams, uint32_t count) {
+  uint32_t num_messages = 0;
+  struct iovec *vector = transport->out_vectors, *first = vector;
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t left = count - i, segments = transport->segments;
+    bool is_first = i % segments == 0;
+    if (is_first) first = vector;
+    if (is_first && transport->carried == PACKETS) {
+      *vector++ = message_head(transport, num_messages, datagrams[i], left < segments ? left : segments);
+    } else if (transport->carried == FRAMES_IN_DATAGRAMS) {
+      frame_layers(&transport->frames, datagrams[i], transport->heads[i]);
+      *vector++ = (struct iovec){transport->heads[i], LAYERS_BYTES};
+    }
+    *vector++ = (struct iovec){datagrams[i], transport->datagram_bytes};
+    if (is_first) transport->out[num_messages++].msg_hdr = (struct msghdr){.msg_iov = first};
+    transport->out[num_messages - 1].msg_hdr.msg_iovlen = (size_t)(vector - first);
+  }
+  return num_messages;
+}
+
+// One call of the kernel. Returns how many datagrams it took, or -errno.
+static int send_some(socket_transport_t *transport, uint8_t *const *datagrams, uint32_t count) {
+  if (transport->carried == PACKETS && transport->segments > 1 && is_too_long(transport)) return -EMSGSIZE;
+  uint32_t num_messages = make_messages(transport, datagrams, count);
+  int sent = sendmmsg(transport->fd, transport->out, num_messages, MSG_DONTWAIT);
+  if (sent < 0) return -errno;
+  uint32_t done = (uint32_t)sent * transport->segments;
+  return (int)(done < count ? done : count);
+}
+
+static int send_datagrams(socket_transport_t *transport, uint8_t *const *datagrams, uint32_t count) {
+  uint32_t done = 0, soft_errors = 0;
+  bool has_waited = false;
+  while (done < count) {
+    int sent = send_some(transport, datagrams + done, count - done);
+    if (sent >= 0) {
+      done += (uint32_t)sent;
+      transport->counters.too_long_in_a_row = 0;
+      continue;
+    }
+    int error = -sent;
+    if (transport->segments > 1 && (error == EIO || error == EINVAL)) {
+      stop_joining(transport);
+    } else if (socket_is_soft(error)) {
+      socket_count_soft(transport, error);
+      transport->counters.too_long_in_a_row += error == EMSGSIZE;
+      if (++soft_errors == SOFT_ERROR_LIMIT) break;
+    } else if (socket_is_busy(error)) {
+      if (has_waited) {
+        transport->counters.send_busy++;
+        break;
+      }
+      struct pollfd writable = {.fd = transport->fd, .events = POLLOUT};
+      poll(&writable, 1, SEND_WAIT_MS);
+      has_waited = true;
+    } else {
+      return sent;
+    }
+  }
+  return (int)done;
+}
+
+int socket_send(transport_t *base, uint8_t *const *datagrams, uint32_t count) {
+  socket_transport_t *transport = (socket_transport_t *)base;
+  for (uint32_t done = 0; done < count;) {
+    uint32_t part = count - done < MAX_DATAGRAMS ? count - done : MAX_DATAGRAMS;
+    int sent = send_datagrams(transport, datagrams + done, part);
+    if (sent < 0) return sent;
+    done += (uint32_t)sent;
+    if (sent < (int)part) return (int)done;
+  }
+  return (int)count;
+}
