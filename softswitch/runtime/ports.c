@@ -11,6 +11,7 @@
 
 const char *const port_statistic_names[STATISTICS_COUNT] = {
     "rx_packets", "rx_bytes", "tx_packets", "tx_bytes",
+    "rx_super_frames", "tx_super_frames",
     "rx_oversize", "rx_overflow", "rx_foreign",
     "tx_oversize", "tx_overflow", "tx_down", "tx_no_peer",
     "port_errors", "capture_errors",
@@ -37,7 +38,7 @@ static bool collect(collector_t *collector, uint32_t port, const packet_t *packe
 
 static void append_pending(port_t *port, batch_t *batch, packet_t *packet) {
   port->pending[port->pending_count++] = packet;
-  if (port->pending_count == PORT_BATCH) port_flush(port, batch);
+  if (port->pending_count == PENDING_MAX) port_flush(port, batch);
 }
 
 void port_enqueue(port_t *port, batch_t *batch, packet_t *packet) {
