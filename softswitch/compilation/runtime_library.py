@@ -36,6 +36,7 @@ from .compiler import (
     default_cache_dir,
     environment_flags,
     find_compiler,
+    processor_features,
     run_compiler,
 )
 
@@ -61,7 +62,10 @@ SOURCES: Final = tuple(
         "switch",
     )
 )
-FLAGS: Final = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread", f"-I{RUNTIME}")
+FLAGS: Final = (
+    *("-std=c11", "-O3", "-march=native", "-Wall", "-Wextra", "-pthread"),
+    f"-I{RUNTIME}",
+)
 FRAME_BYTES_MAX: Final = 9232
 """Of runtime/packets.h: the longest frame that the switch carries."""
 NO_PROGRAM: Final = -1000
@@ -181,7 +185,7 @@ def build_runtime(cache_dir: Path | None = None) -> Path:
     Raises CompilerNotFoundError, CompileError with the compiler's output, or CacheError.
     """
     compiler = (*find_compiler(), *FLAGS, *environment_flags())
-    digest = hashlib.sha256(repr(compiler).encode())
+    digest = hashlib.sha256(repr((compiler, processor_features())).encode())
     for path in (*SOURCES, *sorted(RUNTIME.glob("*.h"))):
         digest.update(path.read_bytes())
     library = (cache_dir or default_cache_dir()) / f"runtime-{digest.hexdigest()[:20]}.so"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define SUM_LANES 4u
+#define SUM_LANES 8u
 
 static inline uint32_t ones_fold(uint64_t sum) {
   while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);

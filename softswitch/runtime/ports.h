@@ -18,7 +18,9 @@
 #include "packets.h"
 
 #define PORT_BATCH 64    // about as many frames are received at once
-#define PENDING_MAX 128u // most packets that are sent at once: two super-frames of 1.5 kB frames
+#define PENDING_MAX 64u  // most packets that are sent at once
+// Most bytes that are sent at once, about what a super-frame holds: more would leave the cache before they are sent.
+#define PENDING_BYTES_MAX 68200u
 #define PORTS_MAX 511 // 9-bit port numbers without the drop port
 #define CACHE_LINE_BYTES 64u
 #define PREFETCH_BYTES 1536u
@@ -75,7 +77,7 @@ struct port {
   capture_t *capture;
   impairment_stage_t in, out;
   uint64_t statistics[STATISTICS_COUNT];
-  uint32_t pending_count; // packets that wait for port_flush
+  uint32_t pending_count, pending_bytes; // packets that wait for port_flush
   packet_t *pending[PENDING_MAX];
 };
 
