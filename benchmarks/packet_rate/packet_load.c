@@ -233,7 +233,7 @@ static int take_cut(const load_shape_t *shape, const struct iovec *whole, uint32
   struct iovec frame = {(uint8_t *)whole->iov_base + sizeof offload, whole->iov_len - sizeof offload};
   if (offload.gso_type == VIRTIO_NET_HDR_GSO_NONE) {
     offload_checksum(&offload, frame.iov_base, (uint32_t)frame.iov_len);
-    int result = take_frame(shape, &frame, port, true, work, ready_count, out);
+    int result = take_frame(shape, &frame, port, false, work, ready_count, out);
     return result < 0 ? result : 1;
   }
   int count = 0;
