@@ -4,7 +4,7 @@
 
 The program's JSON gives seed frames (see differential.packets) and table entries; both become a
 C header. A build is an executable of runtime, generated code and driver, so that the leak
-detector sees nothing else.
+detector sees nothing else. The runtime is the same for all programs and compiled once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from switchfold.softswitch.program.model import Program, ProgramTable, pack_numb
 DRIVER = Path(__file__).parent / "frame_fuzzer.c"
 FLAGS = (
     "-std=c11",
-    "-O1",
     "-g",
     "-pthread",
     "-fno-omit-frame-pointer",
@@ -39,18 +38,27 @@ PORTS = (1, 2, 3, 4, 5, 255, 511)
 TIMEOUT_S = 3600.0
 
 
-def build(json: Path, folder: Path, seed: int = 1) -> Path:
-    """Return the executable for a program, made in this folder."""
-    program = read_program(json)
-    rng = random.Random(seed)
-    (folder / "pipeline.c").write_text(generate(program), encoding="utf-8")
-    (folder / "state.h").write_text(_state(json, program, rng), encoding="utf-8")
-    built = folder / "frame_fuzzer"
-    command = [*find_compiler(), *FLAGS, f"-I{folder}", f"-I{RUNTIME}", "-o", str(built)]
-    sources = [DRIVER, folder / "pipeline.c", *(RUNTIME / name for name in SOURCES)]
-    command += [str(source) for source in (*sources, *RUNTIME_SOURCES)]
-    subprocess.run(command, check=True)
-    return built
+class FuzzerBuilder:
+    """Compiles the runtime once, and links it to the driver and the code of each program."""
+
+    def __init__(self, folder: Path, level: str) -> None:
+        """Compile the runtime into this folder; `level` is the compiler's, "-O1" for instance."""
+        self._command = (*find_compiler(), *FLAGS, level, f"-I{RUNTIME}")
+        sources = [*(RUNTIME / name for name in SOURCES), *RUNTIME_SOURCES]
+        subprocess.run([*self._command, "-c", *map(str, sources)], cwd=folder, check=True)
+        self._objects = [folder / f"{source.stem}.o" for source in sources]
+
+    def build(self, json: Path, folder: Path, seed: int = 1) -> Path:
+        """Return the executable for a program, made in this folder."""
+        program = read_program(json)
+        rng = random.Random(seed)
+        (folder / "pipeline.c").write_text(generate(program), encoding="utf-8")
+        (folder / "state.h").write_text(_state(json, program, rng), encoding="utf-8")
+        built = folder / "frame_fuzzer"
+        inputs = [DRIVER, folder / "pipeline.c", *self._objects]
+        command = [*self._command, f"-I{folder}", "-o", str(built), *map(str, inputs)]
+        subprocess.run(command, check=True)
+        return built
 
 
 def run(fuzzer: Path, frames: int, seed: int) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from differential.campaign import Found, programs
-from mutation.frame_fuzzer import build, run
+from mutation.frame_fuzzer import FuzzerBuilder, run
 from switchfold.softswitch.compilation.compiler import find_compiler
 
 FRAMES = 200_000
@@ -36,12 +36,21 @@ def _missing_reason(folder: Path) -> str | None:
     return None if made.returncode == 0 else "this C compiler comes without sanitizers"
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda item: item.name)
-def test_mutated_frames_neither_crash_nor_leak(program: Found, tmp_path: Path) -> None:
-    reason = _missing_reason(tmp_path)
+@pytest.fixture(scope="module")
+def builder(tmp_path_factory: pytest.TempPathFactory) -> FuzzerBuilder:
+    folder = tmp_path_factory.mktemp("runtime")
+    reason = _missing_reason(folder)
     if reason is not None:
         pytest.skip(reason)
-    fuzzer = build(program.json, tmp_path)
+    # So few frames take less time than an optimising compiler.
+    return FuzzerBuilder(folder, "-O0")
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda item: item.name)
+def test_mutated_frames_neither_crash_nor_leak(
+    program: Found, builder: FuzzerBuilder, tmp_path: Path
+) -> None:
+    fuzzer = builder.build(program.json, tmp_path)
     said = run(fuzzer, FRAMES // len(PROGRAMS), seed=1)
     frames, rest = said.splitlines()[-1].split(" frames, ")
     assert int(frames) == FRAMES // len(PROGRAMS)
