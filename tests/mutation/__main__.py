@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from differential.campaign import programs
+from differential.campaign import prepared, programs
 from mutation.frame_fuzzer import FuzzerBuilder, run
 
 
@@ -27,7 +27,7 @@ def main() -> int:
         builder = FuzzerBuilder(Path(runtime), "-O1")
         for program in chosen:
             with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
-                fuzzer = builder.build(program.json, Path(folder))
+                fuzzer = builder.build(prepared(program).json, Path(folder))
                 said = run(fuzzer, options.frames // len(chosen), options.seed)
                 print(f"{program.name}: {said.strip().splitlines()[-1]}", flush=True)
     return 0

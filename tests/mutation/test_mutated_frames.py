@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from differential.campaign import Found, programs
+from differential.campaign import Found, prepared, programs
 from mutation.frame_fuzzer import FuzzerBuilder, run
 from switchfold.softswitch.compilation.compiler import find_compiler
 
@@ -50,7 +50,7 @@ def builder(tmp_path_factory: pytest.TempPathFactory) -> FuzzerBuilder:
 def test_mutated_frames_neither_crash_nor_leak(
     program: Found, builder: FuzzerBuilder, tmp_path: Path
 ) -> None:
-    fuzzer = builder.build(program.json, tmp_path)
+    fuzzer = builder.build(prepared(program).json, tmp_path)
     said = run(fuzzer, FRAMES // len(PROGRAMS), seed=1)
     frames, rest = said.splitlines()[-1].split(" frames, ")
     assert int(frames) == FRAMES // len(PROGRAMS)
