@@ -4,6 +4,8 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Python keeps compiled modules, also where the environment forbids it: tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-torch demo test test-unit test-pipeline test-packet test-integration test-torch-suite lint format typecheck \
@@ -86,7 +88,8 @@ model-check: $(VENV)/.dev-installed ## Check the slot protocol's Promela models 
 	$(BIN)/python tests/model/check.py
 
 SANITIZERS := -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
-PRELOADED = LD_PRELOAD="$$(gcc -print-file-name=$(1))" $(BIN)/python -m pytest
+# What a sanitizer says comes at once, past pytest.
+PRELOADED = LD_PRELOAD="$$(gcc -print-file-name=$(1))" $(BIN)/python -m pytest --capture=sys
 SANITIZED := ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc $(call PRELOADED,libasan.so)
 # Without optimisation: gcc takes minutes for instrumented code of wide operators otherwise.
 SANITIZED_SWITCH := SWITCHFOLD_CFLAGS="-O0 $(SANITIZERS)" $(SANITIZED)
@@ -106,13 +109,13 @@ define INSTRUMENTED
 	rm -rf build/instrumented build/lib.*
 	CC=gcc CFLAGS="$(1) $(WARNINGS)" $(BIN)/python -m pip install --quiet --no-deps --target build/instrumented .
 endef
-HOSTLIB := $(addprefix tests/unit/hostlib/test_, hostlib_*.py s[el]*.py loss_recovery.py quantization.py exact_sessions.py)
+HOSTLIB := $(addprefix tests/unit/hostlib/test_, hostlib_*.py s[el]*.py loss_recovery.py malformed_datagrams.py quantization.py exact_sessions.py)
 THREADED := tests/unit/hostlib/test_hostlib_engine.py tests/unit/hostlib/test_session_threads.py
 sanitize-hostlib: $(VENV)/.dev-installed
 	$(call INSTRUMENTED,$(SANITIZERS))
 	PYTHONPATH=build/instrumented $(SANITIZED) $(HOSTLIB)
 	$(call INSTRUMENTED,-g -fno-omit-frame-pointer -fsanitize=thread)
-	PYTHONPATH=build/instrumented $(call PRELOADED,libtsan.so) --capture=sys $(THREADED)
+	PYTHONPATH=build/instrumented $(call PRELOADED,libtsan.so) $(THREADED)
 
 FRAMES := 10000000
 fuzz: $(VENV)/.dev-installed ## FRAMES=10000000 mutated frames through every program under the sanitizers

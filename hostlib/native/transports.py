@@ -11,7 +11,7 @@ import socket
 import threading
 import weakref
 from collections import Counter
-from typing import Protocol, final
+from typing import Protocol, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from ..transports.base import Datagrams, Offloads
 from .library import BATCH, RECEIVE_ROWS, SEND_ROWS, FramesStruct, PacketLinkStruct, library
 
 
+@runtime_checkable
 class NativeTransport(Protocol):
     """What the library's reducer sends and receives by."""
 

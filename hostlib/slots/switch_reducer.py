@@ -21,7 +21,7 @@ from ..engine.reducer import Arrivals, Task
 from ..errors import HostlibError
 from ..native import library as native
 from ..native.library import library
-from ..native.transports import CallbackTransport
+from ..native.transports import CallbackTransport, NativeTransport
 from ..options import SessionOptions
 from ..transports.base import Transport
 from .slot_map import SlotMap
@@ -75,9 +75,11 @@ class SwitchReducer:
         self._counters = counters
         self._counted = [0] * len(_REFUSALS)
         self._datagram_bytes = datagram_bytes(view.values_per_packet)
-        self._carrier = transport
-        if not hasattr(transport, "handle"):
-            self._carrier = CallbackTransport(transport, self._datagram_bytes)
+        self._carrier: NativeTransport = (
+            transport
+            if isinstance(transport, NativeTransport)
+            else CallbackTransport(transport, self._datagram_bytes)
+        )
         self._reducer = self._open(options)
         self._arrivals = native.ArrivalsStruct()
         self.exponents = SlotStream(library.reducer_stream(self._reducer, _EXPONENTS))
