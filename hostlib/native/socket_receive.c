@@ -97,7 +97,8 @@ static uint32_t cut(socket_transport_t *transport, const uint8_t **datagrams, ui
 
 // Returns how many messages came, or -errno.
 static int receive_messages(socket_transport_t *transport) {
-  for (uint32_t i = 0; i < MAX_MESSAGES; i++) {
+  // The kernel has written to those that it filled.
+  for (uint32_t i = 0; i < transport->num_messages; i++) {
     transport->messages[i].msg_hdr.msg_controllen = CONTROL_BYTES;
     transport->messages[i].msg_hdr.msg_flags = 0;
   }

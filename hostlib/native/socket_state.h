@@ -24,7 +24,7 @@
 #endif
 
 #define MAX_DATAGRAMS 256u // sent in one call
-#define MAX_MESSAGES 32u   // received in one call
+#define MAX_MESSAGES 256u  // received in one call: with fewer than wait, a pause between calls would limit the rate
 #define CONTROL_BYTES CMSG_SPACE(sizeof(int))
 // Room for a received message. Not a power of two, or all messages would lie in the same few lines of the cache.
 #define MESSAGE_BYTES (65536u + 2112u)

@@ -48,8 +48,10 @@ socket_transport_t *socket_transport_new(int fd, int wake_fd) {
   if (transport->in) {
     for (uint32_t i = 0; i < MAX_MESSAGES; i++) {
       transport->vectors[i] = (struct iovec){transport->in + (size_t)i * MESSAGE_BYTES, MESSAGE_BYTES};
-      transport->messages[i].msg_hdr =
-          (struct msghdr){.msg_iov = &transport->vectors[i], .msg_iovlen = 1, .msg_control = transport->control[i]};
+      transport->messages[i].msg_hdr = (struct msghdr){.msg_iov = &transport->vectors[i],
+                                                       .msg_iovlen = 1,
+                                                       .msg_control = transport->control[i],
+                                                       .msg_controllen = CONTROL_BYTES};
     }
     return transport;
   }
